@@ -1,5 +1,8 @@
+import logging
+
 import pytest
 
+import mxnet as mx
 from mxnet import lr_scheduler
 
 # (class, arguments, updates, rates), from MXNet 1.9.1
@@ -44,3 +47,21 @@ def test_wrong_arguments(make, message):
 def test_base_class_has_no_rate():
     with pytest.raises(NotImplementedError, match="LRScheduler must define __call__"):
         lr_scheduler.LRScheduler()(1)
+
+
+def test_log_lines_are_those_that_parsers_of_mxnets_logs_match(caplog):
+    caplog.set_level(logging.INFO)
+    for schedule in (lr_scheduler.FactorScheduler(2, 0.1, stop_factor_lr=1e-3, base_lr=0.1), lr_scheduler.MultiFactorScheduler([2, 4], 0.1, 1.0)):
+        for update in range(9):
+            schedule(update)
+    assert caplog.messages == [
+        "Update[3]: Change learning rate to 1.00000e-02", "Update[5]: Change learning rate to 1.00000e-03",
+        "Update[7]: now learning rate arrived at 1.00000e-03, will not change in the future",
+        "Update[3]: Change learning rate to 1.00000e-01", "Update[5]: Change learning rate to 1.00000e-02"]
+
+
+def test_a_rate_beside_a_schedule_is_said_to_overwrite_it():
+    schedule = lr_scheduler.FactorScheduler(10, base_lr=0.3)
+    with pytest.warns(UserWarning, match="^learning rate from ``lr_scheduler`` has been overwritten by ``learning_rate`` in optimizer.$"):
+        mx.optimizer.SGD(lr_scheduler=schedule, learning_rate=0.5)
+    assert schedule.base_lr == 0.5

@@ -22,6 +22,7 @@ The packages, in the order in which a computation passes through them:
 import sys as _sys
 
 from .reachable import finder as _finder
+from .suggestions import MissingAttributeError as _MissingAttributeError
 
 _finder.install()
 
@@ -61,10 +62,10 @@ def __getattr__(name):
         except ModuleNotFoundError as error:
             if error.name != f"{__name__}.{target}":
                 raise
-            raise AttributeError(f"module '{__name__}' has no attribute '{name}'") from None
+            raise _MissingAttributeError(__name__, name) from None
         globals()[name] = module
         return module
-    raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
+    raise _MissingAttributeError(__name__, name)
 
 
 def __dir__():

@@ -14,7 +14,7 @@ from . import openmp, symbol
 from .base import MXNetError
 from .ndarray import NDArray, dispatch, memory_format, sparse
 from .ndarray.dispatch import Marked, Scope, TapeNode, mode
-from .ops import differentiation
+from .ops import differentiation, failures
 from .ops.grad_mode import GradMode, enable_grad
 from .ops.registry import get as get_operator
 from .symbol.indexing import index as index_symbol
@@ -215,8 +215,8 @@ def _run(function: Callable[..., _T], *args: Any) -> _T:
     except MXNetError:
         raise
     except Exception as error:
-        text = dispatch.said(error)
-        if "second time" in text:
+        text = failures.in_words(error)
+        if "second time" in str(error):
             text = "a part of this computation was differentiated before and has been freed; pass retain_graph=True to the first backward"
         raise MXNetError(f"backward: {text}") from error
 

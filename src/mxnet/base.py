@@ -5,6 +5,8 @@ import tempfile
 
 import numpy as np
 
+from .suggestions import shortened
+
 __all__ = ["MXNetError"]
 
 
@@ -29,7 +31,7 @@ class NotImplementedForSymbol(MXNetError):
         super().__init__()
         self.function = function if isinstance(function, str) else function.__name__
         self.alias = alias
-        self.args = tuple(str(a) for a in args)
+        self.args = tuple(shortened(a) if hasattr(a, "shape") else str(a)[:80] for a in args)
 
     def __str__(self):
         hint = f" (or its alias `{self.alias}`)" if self.alias else ""
@@ -44,7 +46,7 @@ class NotSupportedForSparseNDArray(MXNetError):
         super().__init__()
         self.function = function if isinstance(function, str) else function.__name__
         self.alias = alias
-        self.args = tuple(str(a) for a in args)
+        self.args = tuple(shortened(a) if hasattr(a, "shape") else str(a)[:80] for a in args)
 
     def __str__(self):
         return (f"`{self.function}` is not supported for sparse arrays (arguments: {', '.join(self.args) or 'none'}); "

@@ -14,6 +14,7 @@ from .executor import Executor
 from .ndarray import NDArray, untouched
 from .ndarray.ndarray import GRAD_REQS
 from .ops import dtypes
+from .suggestions import shortened
 from .symbol.node import topological
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ def _requests(symbol: Symbol, grad_req: str | Sequence[str] | Mapping[str, str],
         raise ValueError("grad_req must be in " + ", ".join(GRAD_REQS) + ", or a list or dict of these")
     for r in reqs:
         if r not in GRAD_REQS:
-            raise ValueError(f"grad_req must be in {list(GRAD_REQS)}, received {r!r}")
+            raise ValueError(f"grad_req must be in {list(GRAD_REQS)}, received {shortened(r)}")
     return reqs
 
 

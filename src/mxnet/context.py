@@ -6,6 +6,7 @@ import torch
 
 from . import interrupts, memory
 from .base import ClassPropertyType, MXNetError, classproperty
+from .suggestions import did_you_mean, shortened
 
 
 class _Current(threading.local):
@@ -41,7 +42,8 @@ class Context(interrupts.Scope, metaclass=ClassPropertyType):
             self.device_typeid, self.device_id = device_type.device_typeid, device_type.device_id
         else:
             if device_type not in self.devstr2type:
-                raise MXNetError(f"Context: unknown device type {device_type!r}; expected one of {sorted(self.devstr2type)}")
+                raise MXNetError(f"Context: unknown device type {device_type!r}; expected one of {sorted(self.devstr2type)}"
+                                 f"{did_you_mean(device_type, self.devstr2type)}")
             self.device_typeid, self.device_id = self.devstr2type[device_type], device_id
 
     @classproperty
@@ -116,7 +118,7 @@ def intern_context(ctx):
     if not isinstance(ctx, Context):
         if isinstance(ctx, str):
             return parse_context(ctx)
-        raise TypeError(f"expected a Context such as mx.cpu() or mx.gpu(0), received {ctx!r}")
+        raise TypeError(f"expected a Context such as mx.cpu() or mx.gpu(0), received {shortened(ctx)}")
     return _interned(ctx.device_typeid, ctx.device_id)
 
 
@@ -126,7 +128,8 @@ def parse_context(text):
     try:
         return _interned(Context.devstr2type[name.strip()], int(rest.rstrip(") ") or 0))
     except (KeyError, ValueError):
-        raise MXNetError(f"unknown context {text!r}; expected a form such as 'cpu(0)' or 'gpu(1)'") from None
+        raise MXNetError(f"unknown context {text!r}; expected a form such as 'cpu(0)' or 'gpu(1)'"
+                         f"{did_you_mean(name.strip(), Context.devstr2type)}") from None
 
 
 def cpu(device_id=0):

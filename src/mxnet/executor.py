@@ -14,17 +14,17 @@ from . import openmp
 from .base import DelayedError, MXNetError
 from .context import intern_context
 from .graph import sparse_run
+from .graph.monitoring import ExecutorWatcher
 from .graph.runner import GraphRunner
-from .graph.session import Session, Watcher
-from .ndarray import NDArray, dispatch, failed
+from .graph.session import Session
+from .ndarray import NDArray, failed, handles
 from .ndarray.dispatch import Marked
-from .ops import differentiation, integers, random_state, wide
+from .ops import differentiation, failures, integers, random_state, wide
 from .symbol import inference
 
 if TYPE_CHECKING:
     from .context import Context
     from .symbol import Symbol
-    from .symbol.node import Node
 
 _data = operator.attrgetter("_data")
 
@@ -55,7 +55,7 @@ class Executor:
     _heads: list[Any] | None
     _random_state: Any  # as `random_state.get_state` gives it
     _monitor_callback: Callable[[str, NDArray], object] | None
-    _watcher: _Watcher | None
+    _watcher: ExecutorWatcher | None
     _outputs: list[NDArray] | None
     _arg_dict: dict[str, NDArray] | None
     _grad_dict: dict[str, Any] | None
@@ -156,7 +156,7 @@ class Executor:
     def _run(self, is_train: bool, differentiate: bool) -> list:
         """The outputs; with `differentiate` also keeps what `backward` needs."""
         arrays = [(self.aux_arrays if is_aux else self.arg_arrays)[i] for is_aux, i in self._places]
-        self._watcher = self._monitor_callback and _Watcher(self._monitor_callback, self._monitor_all, self._ctx)
+        self._watcher = self._monitor_callback and self._new_watcher(self._monitor_callback)
         wanted = [(k, i) for k, (is_aux, i) in enumerate(self._places) if not is_aux and self._reqs[i] != "null"] if differentiate else []
         if self._sparse:
             leaves = self._sparse_leaves(arrays, wanted)
@@ -172,6 +172,9 @@ class Executor:
             heads = results = self._session.run(tensors, self._ctx, is_train, bool(leaves), self._watcher, self._light)
         self._leaves, self._heads = (leaves, heads) if leaves else (None, None)
         return results[:len(self._output_names)]
+
+    def _new_watcher(self, callback: Callable[[str, NDArray], object]) -> ExecutorWatcher:
+        return ExecutorWatcher(lambda name, operator, tensor: callback(handles.MonitorName(name), NDArray._new(tensor, self._ctx)), self._monitor_all)
 
     def _dense_leaves(self, tensors: list[torch.Tensor], wanted: list[tuple[int, int]]) -> list[tuple[int, torch.Tensor]]:
         """Put a leaf for torch in the place of each tensor that is to get a gradient; returns ``(number of the argument, leaf)`` for each."""
@@ -268,9 +271,9 @@ class Executor:
                 else:
                     differentiation.backward(heads, seeds, inputs=inputs)
             except Exception as error:
-                raise MXNetError(f"backward: {dispatch.said(error)}") from error
+                raise MXNetError(f"backward: {failures.in_words(error)}") from error
         if self._watcher is not None:
-            self._watcher.tell_gradients()
+            self._watcher.tell_gradients(self._symbol._outputs, [g and g._data for g in out_grads])
         differentiable = {i for i, _ in leaves}
         for i, r in enumerate(self._reqs):
             if r == "write" and i not in differentiable:  # an integer input: its gradient is zero
@@ -447,7 +450,9 @@ class Executor:
     def set_monitor_callback(self, callback: Callable[[str, NDArray], object] | None, monitor_all: bool = False) -> None:
         """Call ``callback(name, array)`` for every output of every operator in `forward`, and for the gradients of its inputs in `backward`.
 
-        Gradients are called ``<operator>_backward_output<i>``. With `monitor_all` the inputs of operators are told in `forward` too.
+        Gradients are called ``<operator>_backward_output<i>``. With `monitor_all` inputs are told too, in `backward` as
+        ``<operator>_backward_input<i>``.
+        The array may be used as it is, or cast to a handle as with MXNet: ``NDArray(ctypes.cast(array, NDArrayHandle), writable=False)``.
         """
         self._monitor_callback, self._monitor_all = callback, monitor_all
 
@@ -468,35 +473,6 @@ class Executor:
         """A listing of the graph and an estimate of the memory that its intermediate results take."""
         total = planned_bytes(self._symbol, {n: a.shape for n, a in self.arg_dict.items()}, dict(zip(self._arg_names, self._reqs)))
         return f"{self._symbol.debug_str()}Total {total // 2 ** 20} MB allocated\nTotal {total} bytes of intermediate results\n"
-
-
-class _Watcher(Watcher):
-    """Tells a monitor's callback of the values of one forward pass, and of the gradients of the backward pass after it."""
-
-    def __init__(self, callback: Callable[[str, NDArray], object], monitor_all: bool, ctx: Context) -> None:
-        super().__init__(lambda name, operator, tensor: callback(name, NDArray._new(tensor, ctx)), monitor_all)
-        self.differentiated: list[Node] = []
-
-    def __call__(self, node: Node, results: Sequence[torch.Tensor]) -> None:
-        for r in results:
-            if r.requires_grad and not r.is_leaf:
-                r.retain_grad()
-        if node.op is not None and any(r.requires_grad for r in results):
-            self.differentiated.append(node)
-        super().__call__(node, results)
-
-    def tell_input(self, node: Node, name: str, source: Node, tensor: torch.Tensor) -> None:
-        if source.op is None:  # a variable is told wherever it is read
-            self.tell(source.name, node.op.name, tensor)
-        super().tell_input(node, name, source, tensor)
-
-    def tell_gradients(self) -> None:
-        """Tell of the gradients of all operators' inputs, the last operator first. What several operators read has the sum of theirs."""
-        for node in reversed(self.differentiated):
-            for k, (child, i) in enumerate(node.inputs):
-                value = self.values[id(child), i]
-                self.tell(f"{node.name}_backward_output{k if len(node.inputs) > 1 else ''}", node.op.name,
-                          torch.zeros_like(value) if value.grad is None else value.grad.detach())
 
 
 def planned_bytes(symbol: Symbol, shapes: Mapping[str, Any], reqs: Mapping[str, str]) -> int:

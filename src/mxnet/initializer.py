@@ -15,6 +15,7 @@ from . import random, registry
 from .base import MXNetError
 from .ndarray import NDArray, load, norm
 from .ops.nn.rnn_layout import GATES, layout_of_vector
+from .suggestions import shortened
 
 __all__ = ["Bilinear", "Constant", "FusedRNN", "InitDesc", "Initializer", "LSTMBias", "Load", "MSRAPrelu", "Mixed", "Normal", "One", "Orthogonal",
            "Uniform", "Xavier", "Zero", "alias", "create", "register"]
@@ -133,7 +134,7 @@ class Initializer:
         warnings.warn("init(str, NDArray) is the old form; "
                       "call init(mx.init.InitDesc(name), array)", DeprecationWarning, stacklevel=3)
         if not isinstance(name, str):
-            raise TypeError(f"name must be string, received {name!r}")
+            raise TypeError(f"name must be string, received {shortened(name)}")
         if not isinstance(arr, NDArray):
             raise TypeError(f"arr must be NDArray, received {type(arr).__name__}")
         if name.startswith("upsampling"):
@@ -357,7 +358,7 @@ class Orthogonal(Initializer):
         elif self.rand_type == "normal":
             start = random.normal(0.0, 1.0, shape)
         else:
-            raise ValueError(f"Orthogonal: rand_type must be 'uniform' or 'normal', received {self.rand_type!r}")
+            raise ValueError(f"Orthogonal: rand_type must be 'uniform' or 'normal', received {shortened(self.rand_type)}")
         u, _, v = np.linalg.svd(start.asnumpy(), full_matrices=False)
         arr[:] = self.scale * (u if u.shape == shape else v).reshape(arr.shape)
 

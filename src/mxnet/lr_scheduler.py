@@ -6,6 +6,8 @@ A scheduler is called with the number of updates so far and returns the learning
 import logging
 from math import cos, pi
 
+from .suggestions import shortened
+
 __all__ = ["CosineScheduler", "FactorScheduler", "LRScheduler", "MultiFactorScheduler", "PolyScheduler"]
 
 
@@ -31,11 +33,11 @@ class LRScheduler:
 
     def __init__(self, base_lr=0.01, warmup_steps=0, warmup_begin_lr=0, warmup_mode="linear"):
         if not isinstance(warmup_steps, int) or warmup_steps < 0:
-            raise ValueError(f"warmup_steps must be an integer of at least 0, received {warmup_steps!r}")
+            raise ValueError(f"warmup_steps must be an integer of at least 0, received {shortened(warmup_steps)}")
         if warmup_begin_lr > base_lr:
             raise ValueError(f"warmup_begin_lr must be at most base_lr={base_lr}, received {warmup_begin_lr}")
         if warmup_mode not in ("linear", "constant"):
-            raise ValueError(f"warmup_mode must be 'linear' or 'constant', received {warmup_mode!r}")
+            raise ValueError(f"warmup_mode must be 'linear' or 'constant', received {shortened(warmup_mode)}")
         self.base_lr = self.warmup_final_lr = base_lr
         self.warmup_steps, self.warmup_begin_lr, self.warmup_mode = warmup_steps, warmup_begin_lr, warmup_mode
 
@@ -88,9 +90,13 @@ class FactorScheduler(LRScheduler):
             self.base_lr = max(self.base_lr * self.factor ** (passed - _MANY), self.stop_factor_lr)
         while num_update > self.count + self.step:
             self.count += self.step
-            self.base_lr = max(self.base_lr * self.factor, self.stop_factor_lr)
-            last = self.base_lr == self.stop_factor_lr
-            logging.info("Update[%d]: learning rate %0.5e%s", num_update, self.base_lr, ", where it stays" if last else "")
+            self.base_lr *= self.factor
+            # Log parsers match these lines; they are MXNet's to the letter.
+            if self.base_lr < self.stop_factor_lr:
+                self.base_lr = self.stop_factor_lr
+                logging.info("Update[%d]: now learning rate arrived at %0.5e, will not change in the future", num_update, self.base_lr)
+            else:
+                logging.info("Update[%d]: Change learning rate to %0.5e", num_update, self.base_lr)
         return self.base_lr
 
 
@@ -108,7 +114,7 @@ class MultiFactorScheduler(LRScheduler):
     def __init__(self, step, factor=1, base_lr=0.01, warmup_steps=0, warmup_begin_lr=0, warmup_mode="linear"):
         super().__init__(base_lr, warmup_steps, warmup_begin_lr, warmup_mode)
         if not isinstance(step, list) or not step:
-            raise ValueError(f"MultiFactorScheduler: `step` must be a list of at least one number of updates, received {step!r}")
+            raise ValueError(f"MultiFactorScheduler: `step` must be a list of at least one number of updates, received {shortened(step)}")
         if any(b <= a for a, b in zip(step, step[1:])):
             raise ValueError(f"MultiFactorScheduler: steps must increase, received {step}")
         if step[0] < 1:
@@ -123,7 +129,7 @@ class MultiFactorScheduler(LRScheduler):
             self.count = self.step[self.cur_step_ind]
             self.cur_step_ind += 1
             self.base_lr *= self.factor
-            logging.info("Update[%d]: learning rate %0.5e", num_update, self.base_lr)
+            logging.info("Update[%d]: Change learning rate to %0.5e", num_update, self.base_lr)
         return self.base_lr
 
 
@@ -133,7 +139,7 @@ class _Decay(LRScheduler):
     def __init__(self, max_update, base_lr, final_lr, warmup_steps, warmup_begin_lr, warmup_mode):
         super().__init__(base_lr, warmup_steps, warmup_begin_lr, warmup_mode)
         if not isinstance(max_update, int) or max_update < 1:
-            raise ValueError(f"max_update must be an integer above 0, received {max_update!r}")
+            raise ValueError(f"max_update must be an integer above 0, received {shortened(max_update)}")
         self.base_lr_orig, self.max_update, self.final_lr = base_lr, max_update, final_lr
         self.max_steps = max_update - warmup_steps
 

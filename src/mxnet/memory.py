@@ -12,6 +12,7 @@ import sys
 
 from . import interrupts
 from .base import MXNetError
+from .suggestions import shortened
 
 _M_TRIM_THRESHOLD, _M_TOP_PAD, _M_MMAP_MAX = -1, -2, -4  # glibc's malloc.h
 _KEEP = -1  # never give free memory at the top of the heap back
@@ -32,7 +33,7 @@ def configure():
     global kept
     choice = os.environ.get("MXNET_CPU_MEM_POOL_TYPE", "Naive")
     if choice not in (*_POOLED, _UNPOOLED):
-        raise MXNetError(f"MXNET_CPU_MEM_POOL_TYPE must be one of {', '.join((*_POOLED, _UNPOOLED))}, received {choice!r}")
+        raise MXNetError(f"MXNET_CPU_MEM_POOL_TYPE must be one of {', '.join((*_POOLED, _UNPOOLED))}, received {shortened(choice)}")
     library = _libc()
     if choice == _UNPOOLED or library is None:
         return

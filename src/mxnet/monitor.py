@@ -6,6 +6,7 @@ from math import sqrt
 from . import ndarray
 from .base import MXNetError, py_str
 from .ndarray import NDArray
+from .suggestions import shortened
 
 __all__ = ["Monitor", "py_str", "sqrt"]
 
@@ -107,5 +108,5 @@ def _mean_size(x):
 def _as_text(name, stat):
     values = [stat] if isinstance(stat, NDArray) else stat
     if not isinstance(values, list) or not all(isinstance(v, NDArray) for v in values):
-        raise MXNetError(f"Monitor: `stat_func` must return an NDArray or a list of NDArrays, received {stat!r} for {name!r}")
+        raise MXNetError(f"Monitor: `stat_func` must return an NDArray or a list of NDArrays, received {shortened(stat)} for {name!r}")
     return "".join(f"{v.asscalar() if v.shape == (1,) else v.asnumpy()}\t" for v in values)

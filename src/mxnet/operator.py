@@ -19,6 +19,7 @@ from .ndarray.ndarray import context_of
 from .ops import dtypes, schema
 from .ops.registry import OPERATORS, Operator, get
 from .reachable import finder
+from .suggestions import did_you_mean, shortened
 from .symbol import functions, inference
 from .util import is_np_array
 
@@ -55,7 +56,7 @@ class CustomOp:
         elif req == "add":
             dst[:] = dst + src
         elif req != "null":
-            raise MXNetError(f"assign: req must be 'null', 'write', 'inplace' or 'add', received {req!r}")
+            raise MXNetError(f"assign: req must be 'null', 'write', 'inplace' or 'add', received {shortened(req)}")
 
 
 class CustomOpProp:
@@ -129,7 +130,7 @@ def register(reg_name):
     """
     def do_register(prop_cls):
         if not (inspect.isclass(prop_cls) and issubclass(prop_cls, CustomOpProp)):
-            raise TypeError(f"register('{reg_name}') decorates a subclass of CustomOpProp, received {prop_cls!r}")
+            raise TypeError(f"register('{reg_name}') decorates a subclass of CustomOpProp, received {shortened(prop_cls)}")
         _props[reg_name] = prop_cls
         _of_numpy[reg_name] = is_np_array()
         _prop.cache_clear()
@@ -191,7 +192,8 @@ def _prop(items):
     if op_type not in _props:
         finder.register_custom_operator(op_type)
     if op_type not in _props:
-        raise MXNetError(f"Custom: no operator is registered as '{op_type}'; decorate its CustomOpProp with @mx.operator.register('{op_type}')")
+        raise MXNetError(f"Custom: no operator is registered as '{op_type}'; decorate its CustomOpProp with @mx.operator.register('{op_type}')"
+                         f"{did_you_mean(op_type, _props)}")
     try:
         return _props[op_type](**attributes)
     except TypeError as error:

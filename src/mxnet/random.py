@@ -1,9 +1,21 @@
 """``mx.random``: seeds, and the functions of `mx.nd.random`."""
 from .base import integer_types  # noqa: I001
 from .context import intern_context
-from .ndarray.random import (exponential, gamma, generalized_negative_binomial, multinomial, negative_binomial, normal, poisson,
-                             randint, randn, shuffle, uniform)
+from .ndarray.random import (
+    exponential,
+    gamma,
+    generalized_negative_binomial,
+    multinomial,
+    negative_binomial,
+    normal,
+    poisson,
+    randint,
+    randn,
+    shuffle,
+    uniform,
+)
 from .ops import random_state
+from .suggestions import shortened
 
 __all__ = ["exponential", "gamma", "generalized_negative_binomial", "multinomial", "negative_binomial", "normal", "poisson", "randint", "randn",
            "seed", "shuffle", "uniform"]
@@ -36,7 +48,7 @@ def seed(seed_state, ctx="all"):
     True
     """
     if not isinstance(seed_state, integer_types):
-        raise ValueError(f"seed_state must be int, received {seed_state!r}")
+        raise ValueError(f"seed_state must be int, received {shortened(seed_state)}")
     value = int(seed_state)
     if isinstance(ctx, str) and ctx == "all":
         random_state.seed(value)

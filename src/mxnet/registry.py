@@ -15,6 +15,8 @@ Example
 import json
 import warnings
 
+from .suggestions import did_you_mean, shortened, unexpected_argument, unknown_arguments
+
 __all__ = ["get_alias_func", "get_create_func", "get_register_func", "get_registry"]
 
 _REGISTRY = {}  # base class -> {lower-case name: class}
@@ -38,7 +40,7 @@ def get_register_func(base_class, nickname):
 
     def register(klass, name=None):
         if not (isinstance(klass, type) and issubclass(klass, base_class)):
-            raise TypeError(f"can only register subclasses of {base_class.__name__} as {nickname}, received {klass!r}")
+            raise TypeError(f"can only register subclasses of {base_class.__name__} as {nickname}, received {shortened(klass)}")
         name = (klass.__name__ if name is None else name).lower()
         known = registry.get(name)
         if known is not None:
@@ -92,11 +94,18 @@ def get_create_func(base_class, nickname):
             config = json.loads(name)
             return create(**config) if isinstance(config, dict) else create(config[0], **config[1])
         if not isinstance(name, str):
-            raise TypeError(f"{nickname} must be a string or a {base_class.__name__}, received {name!r}")
+            raise TypeError(f"{nickname} must be a string or a {base_class.__name__}, received {shortened(name)}")
         if name.lower() not in registry:
             raise ValueError(f"there is no {nickname} named {name!r}; decorate its class with {nickname}.register; "
-                             f"registered: {', '.join(sorted(registry))}")
-        return registry[name.lower()](*args, **kwargs)
+                             f"registered: {', '.join(sorted(registry))}{did_you_mean(name, registry)}")
+        klass = registry[name.lower()]
+        try:
+            return klass(*args, **kwargs)
+        except TypeError as error:
+            unknown = unknown_arguments(klass, kwargs)
+            if not unknown:
+                raise
+            raise TypeError(f"{klass.__name__}: {unexpected_argument(klass, unknown[0])}") from error
 
     create.__doc__ = f"Make a {nickname} by name, or by its configuration as a dict or JSON."
     return create

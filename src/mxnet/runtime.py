@@ -14,6 +14,7 @@ import torch
 from . import processor
 from .graph import eight_bits
 from .ops.kernels import compiled
+from .suggestions import did_you_mean
 
 __all__ = ["Feature", "Features", "feature_list"]
 
@@ -88,5 +89,5 @@ class Features(collections.OrderedDict):
         """
         feature_name = feature_name.upper()
         if feature_name not in self:
-            raise RuntimeError(f"There is no feature '{feature_name}'; the features are {list(self)}")
+            raise RuntimeError(f"There is no feature '{feature_name}'; the features are {list(self)}{did_you_mean(feature_name, self)}")
         return self[feature_name].enabled

@@ -6,6 +6,7 @@ import os
 import threading
 
 from . import interrupts
+from .suggestions import shortened
 
 __all__ = ["get_cuda_compute_capability", "get_gpu_count", "get_gpu_memory", "getenv", "is_np_array", "is_np_shape", "makedirs", "np_array",
            "np_shape", "np_ufunc_legal_option", "reset_np", "set_module", "set_np", "set_np_shape", "setenv", "use_np", "use_np_array",
@@ -71,7 +72,7 @@ def _shape_level(active):
         raise ValueError(_NOT_WITH_ARRAYS)
     level = int(active)
     if level not in (_OFF, _THREAD, _GLOBAL):
-        raise ValueError(f"set_np_shape: expected False, True or 2 (all threads), received {active!r}")
+        raise ValueError(f"set_np_shape: expected False, True or 2 (all threads), received {shortened(active)}")
     if active:
         _announce("shape", "NumPy shape semantics is active: shapes () and sizes of 0 are what they are in NumPy.")
     here = functools.partial(setattr, _flags, "np_shape", level != _OFF)

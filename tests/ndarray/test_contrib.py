@@ -101,5 +101,5 @@ def test_symbols_of_gradients_say_what_to_do():
 
 
 def test_gradients_of_another_shape_than_the_results():
-    with pytest.raises(mx.MXNetError, match=r"_contrib_quadratic: .* got \[2, 2\] but expected shape compatible with \[2, 4\]"):
+    with pytest.raises(mx.MXNetError, match=r"_contrib_quadratic: a gradient has shape \(2, 2\), the array that it belongs to has \(2, 4\)"):
         mx.nd.contrib.backward_quadratic(mx.nd.ones((2, 2)), mx.nd.ones((2, 4)))

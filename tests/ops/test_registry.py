@@ -100,7 +100,9 @@ def test_attributes_are_parsed_from_values_and_strings():
 @pytest.mark.parametrize("given, message", [
     ({}, r"scaled: required argument `rows` \(an integer\) was not given"),
     ({"rows": "three"}, r"scaled: `rows` must be an integer, received 'three'"),
-    ({"rows": 1, "columns": 2}, r"scaled: cannot find argument 'columns'; possible arguments: factor, rows")])
+    ({"rows": 1, "columns": 2}, r"scaled: cannot find argument 'columns'\nPossible arguments: inputs data, bias; "
+     r"attributes:\n    factor : a number, optional, default=2.0\n    rows : an integer, required$"),
+    ({"rows": 1, "factr": 2}, r"scaled: cannot find argument 'factr'; did you mean 'factor'\?\n")])
 def test_wrong_attributes(given, message):
     with pytest.raises(MXNetError, match=message):
         Operator("scaled", scaled).parse(given)

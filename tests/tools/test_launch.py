@@ -108,3 +108,48 @@ def test_wrong_flags(args, message, capsys):
     with pytest.raises(SystemExit):
         launch.main(args)
     assert message in capsys.readouterr().err
+
+
+def test_the_worker_that_failed_first_is_named(tmp_path):
+    """The other one fails 30 ms later, within the same look of torch's agent."""
+    (tmp_path / "order.py").write_text("import os, time\n"
+                                       "if os.environ['RANK'] == '1':\n"
+                                       "    open('failed', 'w').close()\n"
+                                       "    os._exit(3)\n"
+                                       "while not os.path.exists('failed'):\n"
+                                       "    time.sleep(0.001)\n"
+                                       "time.sleep(0.03)\n"
+                                       "os._exit(7)\n")
+    done = start(tmp_path, "-n", "2", "-s", "0", "--launcher", "local", sys.executable, "order.py")
+    assert done.returncode == 3
+    assert "worker 1 ended with status 3; the others were stopped" in done.stderr
+
+
+def test_a_server_that_failed_first_is_named(tmp_path):
+    (tmp_path / "order.py").write_text("import os, time\n"
+                                       "if os.environ['DMLC_ROLE'] == 'server':\n"
+                                       "    open('failed', 'w').close()\n"
+                                       "    os._exit(3)\n"
+                                       "while not os.path.exists('failed'):\n"
+                                       "    time.sleep(0.001)\n"
+                                       "time.sleep(0.03)\n"
+                                       "os._exit(7)\n")
+    done = start(tmp_path, "-n", "1", "-s", "1", "--launcher", "local", sys.executable, "order.py")
+    assert done.returncode == 3
+    assert "server 0 ended with status 3; the others were stopped" in done.stderr
+
+
+@pytest.mark.parametrize("args, status, message", [
+    (["--launcher", "local", "nosuchprog"], 127, "the program 'nosuchprog' was not found on PATH; check its spelling"),
+    (["--launcher", "local", "./nosuchprog", "x"], 127, "the program './nosuchprog' was not found; check its spelling"),
+    (["--launcher", "local", "./script.py"], 126, "the program './script.py' is not executable; start a Python script as `python ./script.py`"),
+    (["--launcher", "ssh", "-H", "nosuchfile", "x"], 127, "nosuchfile: not found; --launcher ssh needs it"),
+    (["--launcher", "mpi", "-H", "hosts", "x"], 127, "mpirun: not found; --launcher mpi needs it"),
+])
+def test_what_is_missing_is_said_in_one_line(tmp_path, monkeypatch, caplog, args, status, message):
+    (tmp_path / "script.py").write_text("")
+    (tmp_path / "hosts").write_text("localhost\n")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert launch.main(["-n", "1", "-s", "0", *args]) == status
+    assert caplog.messages[-1] == message

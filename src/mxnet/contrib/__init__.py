@@ -1,5 +1,6 @@
 """What MXNet calls experimental: ``mx.contrib``. Each part is imported when it is first asked for."""
 from ..reachable.finder import load as _load
+from ..suggestions import MissingAttributeError as _MissingAttributeError
 
 _SUBMODULES = ("amp", "autograd", "horovod", "io", "onnx", "quantization", "svrg_optimization", "tensorboard", "text")
 _ELSEWHERE = {"nd": "mxnet.ndarray.contrib", "ndarray": "mxnet.ndarray.contrib", "quant": "mxnet.contrib.quantization",
@@ -10,7 +11,7 @@ _ELSEWHERE = {"nd": "mxnet.ndarray.contrib", "ndarray": "mxnet.ndarray.contrib",
 def __getattr__(name):
     target = _ELSEWHERE.get(name) or (f"{__name__}.{name}" if name in _SUBMODULES else None)
     if target is None:
-        raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
+        raise _MissingAttributeError(__name__, name)
     globals()[name] = _load(target)
     return globals()[name]
 

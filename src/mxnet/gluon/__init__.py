@@ -10,6 +10,7 @@ from .parameter_dict import ParameterDict
 from .progress import Progress
 from .trainer import Trainer
 from . import loss, nn, rnn, utils
+from ..suggestions import MissingAttributeError as _MissingAttributeError
 
 __all__ = ["Block", "Constant", "DeferredInitializationError", "HybridBlock", "Parameter", "ParameterDict", "Progress", "SymbolBlock", "Trainer",
            "loss", "nn", "rnn", "tensor_types", "utils"]
@@ -26,4 +27,4 @@ else:
         if name in ("contrib", "data", "metric", "model_zoo", "probability"):
             from ..reachable.finder import load
             return load(f"{__name__}.{name}")
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        raise _MissingAttributeError(__name__, name)

@@ -13,6 +13,7 @@ from .. import initializer, interrupts, ndarray
 from .. import name as naming
 from ..base import MXNetError
 from ..ndarray import NDArray
+from ..suggestions import suggests_arguments
 from ..symbol import Symbol
 from ..util import is_np_array
 from .parameter import Parameter
@@ -188,6 +189,7 @@ class Block:
 
     _has_row = True  # in the table that `summary` prints
 
+    @suggests_arguments
     def __init__(self, prefix: str | None = None, params: ParameterDict | None = None) -> None:
         self._prefix, self._params = _BlockScope.create(prefix, params, self._alias())
         self._name, self._empty_prefix = self._prefix.removesuffix("_"), prefix == ""
@@ -418,12 +420,12 @@ class Block:
         return handle
 
     def register_op_hook(self, callback: Callable[..., Any], monitor_all: bool = False) -> None:
-        """Call ``callback(name, operator, handle)`` for each operator's outputs in hybridized children.
+        """Call ``callback(name, operator, array)`` for each operator's outputs in hybridized children, and for gradients in backward.
 
         Parameters
         ----------
         callback : callable
-            ``mx.nd.NDArray(handle)`` is the array.
+            May use the array as it is, or cast it to a handle as with MXNet: ``NDArray(ctypes.cast(array, NDArrayHandle), writable=False)``.
         monitor_all : bool
             For inputs too.
         """

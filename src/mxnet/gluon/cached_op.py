@@ -8,10 +8,12 @@ from typing import Any
 from ..base import MXNetError
 from ..context import Context, current_context
 from ..graph import sparse_run
+from ..graph.monitoring import Watcher
 from ..graph.runner import GraphRunner
-from ..graph.session import Session, Watcher
-from ..ndarray import NDArray
+from ..graph.session import Session
+from ..ndarray import NDArray, handles
 from ..ndarray.dispatch import LightNode, TapeNode, mode, record, share_history
+from ..suggestions import shortened
 from ..symbol import Symbol
 from ..util import is_np_array
 
@@ -99,7 +101,7 @@ class CachedOp:
             tensors: list[Any] = [None if a._is_sparse else a._data for a in args] if sparse else list(map(_data, args))
         except AttributeError:
             wrong = next(a for a in args if not isinstance(a, NDArray))
-            raise MXNetError(f"CachedOp: inputs must be NDArrays, received {wrong!r} of type {type(wrong).__name__}") from None
+            raise MXNetError(f"CachedOp: inputs must be NDArrays, received {shortened(wrong)} of type {type(wrong).__name__}") from None
         if len(tensors) != len(self._names):
             raise MXNetError(f"CachedOp: the graph has {len(self._names)} inputs ({', '.join(self._names)}), received {len(tensors)}")
         session = self._session
@@ -118,9 +120,11 @@ class CachedOp:
         recorded = mode.recording and any(map(_requires_grad, tensors))
         if training or session.always_writes:
             session.prepare(args, tensors, training, recorded)
-        observe = None if self._hook is None else Watcher(self._hook, self._hook_inputs)
+        observe = None if self._hook is None else self._watcher(ctx)
         light = recorded and session.is_light(tensors, ctx)
         results = session.run(tensors, ctx, training, recorded, observe, light)
+        if observe is not None and recorded:
+            observe.await_backward(results)
         if self._handed_on:
             for i in self._handed_on:
                 results[i] = results[i].clone()
@@ -133,13 +137,22 @@ class CachedOp:
         return outputs[0] if len(outputs) == 1 else outputs
 
     def _call_sparse(self, args: Sequence[NDArray], ctx: Context, out: NDArray | Sequence[NDArray] | None):
-        observe = None if self._hook is None else Watcher(self._hook, self._hook_inputs)
+        observe = None if self._hook is None else self._watcher(ctx)
         outputs = self._session.run_sparse(args, ctx, mode.training, mode.recording, observe)
         for i in self._handed_on:
             outputs[i] = outputs[i].copy()
         if out is not None:
             return _write(out, outputs)
         return outputs[0] if len(outputs) == 1 else outputs
+
+    def _watcher(self, ctx: Context) -> Watcher:
+        """Return what tells the hook of one call, and of its gradients at the end of a backward pass that reaches it."""
+        hook, kind = self._hook, _numpy_array() if is_np_array() else NDArray
+
+        def tell(name: str, operator_name: str, tensor: Any) -> None:
+            hook(handles.MonitorName(name), handles.MonitorName(operator_name), kind._new(tensor, ctx))
+
+        return Watcher(tell, self._hook_inputs)
 
     @property
     def handle(self) -> GraphRunner:

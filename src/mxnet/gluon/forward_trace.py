@@ -9,7 +9,7 @@ from typing import Any
 from .. import interrupts
 from .._deferred_compute import Leaf, Trace, TraceError
 from ..ndarray import NDArray, writes
-from ..ndarray.dispatch import Recorded, TapeNode, in_graph, is_differentiable, mode, wrap
+from ..ndarray.dispatch import Recorded, in_graph, is_differentiable, mode, record, wrap
 from ..ops.registry import get
 from ..symbol import Symbol
 from .parameter import Parameter, traces
@@ -115,7 +115,7 @@ class ForwardTrace(Trace):
             given = array
             if array._autograd in self.variables:  # the same array twice: they may be two another time
                 given = wrap(type(array), array._data, array._ctx)
-                given._autograd = Recorded(TapeNode(get("_copy"), {}, [array._autograd]), 0)
+                record(get("_copy"), {}, (array,), (given,))
                 self._originals[id(given)] = given, array
         else:
             given = self._stand_in(array)

@@ -10,6 +10,7 @@ from ..context import current_context
 from ..graph import backends
 from ..ndarray import NDArray
 from ..ndarray.dispatch import mode
+from ..suggestions import suggests_arguments
 from ..util import is_np_array
 from .block import Block, _flatten, _gather_type_ctx_info, _regroup
 from .cached_op import CachedOp
@@ -60,6 +61,7 @@ class HybridBlock(Block):
 
     _versions: tuple[Version, ...] = ()  # of the traces that the block has a part in
 
+    @suggests_arguments
     def __init__(self, prefix: str | None = None, params: ParameterDict | None = None) -> None:
         super().__init__(prefix=prefix, params=params)
         self._cached_graph: Any = ()  # (input variables, outputs) once traced
@@ -500,12 +502,12 @@ class HybridBlock(Block):
         ndarray.save(f"{path}-{epoch:04d}.params", arrays)
 
     def register_op_hook(self, callback: Callable[..., Any], monitor_all: bool = False) -> None:
-        """Call ``callback(name, operator, handle)`` for each operator's outputs when the traced graph runs.
+        """Call ``callback(name, operator, array)`` for each operator's outputs when the traced graph runs, and for gradients in backward.
 
         Parameters
         ----------
         callback : callable
-            ``mx.nd.NDArray(handle)`` is the array.
+            May use the array as it is, or cast it to a handle as with MXNet: ``NDArray(ctypes.cast(array, NDArrayHandle), writable=False)``.
         monitor_all : bool
             For inputs too.
         """

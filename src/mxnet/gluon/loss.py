@@ -4,6 +4,7 @@ from typing import Any
 
 from .. import ndarray
 from ..base import numeric_types
+from ..suggestions import shortened
 from .hybrid_block import HybridBlock
 from .utils import UsageError
 
@@ -21,7 +22,7 @@ def _apply_weighting(F: Any, loss: Any, weight: Any = None, sample_weight: Any =
         If `weight` is no number.
     """
     if weight is not None and not isinstance(weight, numeric_types):
-        raise UsageError(f"weight must be a number, received {weight!r}")
+        raise UsageError(f"weight must be a number, received {shortened(weight)}")
     if sample_weight is not None:
         loss = F.broadcast_mul(loss, sample_weight)
     return loss if weight is None else loss * weight
@@ -228,9 +229,9 @@ class CTCLoss(Loss):
 
     def __init__(self, layout: str = "NTC", label_layout: str = "NT", weight: Any = None, **kwargs: Any) -> None:
         if layout not in ("NTC", "TNC"):
-            raise UsageError(f"CTCLoss: layout must be 'NTC' or 'TNC', received {layout!r}")
+            raise UsageError(f"CTCLoss: layout must be 'NTC' or 'TNC', received {shortened(layout)}")
         if label_layout not in ("NT", "TN"):
-            raise UsageError(f"CTCLoss: label_layout must be 'NT' or 'TN', received {label_layout!r}")
+            raise UsageError(f"CTCLoss: label_layout must be 'NT' or 'TN', received {shortened(label_layout)}")
         self._layout, self._label_layout = layout, label_layout
         super().__init__(weight, label_layout.find("N"), **kwargs)
 
@@ -325,7 +326,7 @@ class LogisticLoss(Loss):
     def __init__(self, weight: Any = None, batch_axis: int = 0, label_format: str = "signed", **kwargs: Any) -> None:
         super().__init__(weight, batch_axis, **kwargs)
         if label_format not in ("signed", "binary"):
-            raise ValueError(f"label_format must be 'signed' or 'binary', received {label_format!r}")
+            raise ValueError(f"label_format must be 'signed' or 'binary', received {shortened(label_format)}")
         self._label_format = label_format
 
     def hybrid_forward(self, F: Any, pred: Any, label: Any, sample_weight: Any = None) -> Any:

@@ -28,6 +28,7 @@ from ..metric import (
 )
 from ..metric import create as _create
 from ..metric.base import pairs, tensor
+from ..suggestions import shortened
 
 __all__ = ["Accuracy", "BinaryAccuracy", "CompositeEvalMetric", "CrossEntropy", "CustomMetric", "EvalMetric", "F1", "Fbeta", "Loss", "MAE", "MCC",
            "MSE", "MeanCosineSimilarity", "MeanPairwiseDistance", "NegativeLogLikelihood", "PCC", "PearsonCorrelation", "Perplexity", "RMSE",
@@ -122,7 +123,7 @@ class F1(EvalMetric):
         for what, value, known in (("class_type", class_type, ("binary", "multiclass", "multilabel")),
                                    ("average", average, ("micro", "macro", None))):
             if value not in known:
-                raise ValueError(f"{type(self).__name__}: {what} must be one of {known}, received {value!r}")
+                raise ValueError(f"{type(self).__name__}: {what} must be one of {known}, received {shortened(value)}")
         self.class_type, self.threshold, self.average = class_type, threshold, average
         super().__init__(name, output_names=output_names, label_names=label_names, class_type=class_type, threshold=threshold, average=average)
 

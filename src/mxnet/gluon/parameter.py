@@ -14,6 +14,7 @@ from ..context import Context, cpu, current_context
 from ..ndarray.dispatch import mode
 from ..ndarray.ndarray import GRAD_REQS
 from ..ops.dtypes import name_of, to_torch
+from ..suggestions import shortened
 from ..util import is_np_array, is_np_shape
 from .utils import UsageError, shape_is_known
 
@@ -95,7 +96,7 @@ class Parameter:
                  stype: str = "default", grad_stype: str = "default") -> None:
         for what, value in (("grad_stype", grad_stype), ("stype", stype)):
             if value not in STYPES:
-                raise UsageError(f"{what} for Parameter '{name}' must be one of {', '.join(STYPES)}, but got {value!r}")
+                raise UsageError(f"{what} for Parameter '{name}' must be one of {', '.join(STYPES)}, but got {shortened(value)}")
         self.name = name
         self._data: Any = None  # a list, one array for each context
         self._grad: Any = None  # the same
@@ -134,7 +135,7 @@ class Parameter:
     @grad_req.setter
     def grad_req(self, req: str) -> None:
         if req not in GRAD_REQS:
-            raise UsageError(f"grad_req must be one of {', '.join(GRAD_REQS)}, but got {req!r}")
+            raise UsageError(f"grad_req must be one of {', '.join(GRAD_REQS)}, but got {shortened(req)}")
         if not self._differentiable:
             req = "null"
         if req == self._grad_req:
@@ -407,7 +408,7 @@ class Parameter:
                 raise UsageError(f"{failed} shape incompatible expected {self.shape} vs saved {data.shape}")
             self.shape = tuple(saved if own == unknown else own for own, saved in zip(self.shape, data.shape))
         if cast_dtype and dtype_source not in ("current", "saved"):
-            raise UsageError(f"dtype_source must be 'current' or 'saved', received {dtype_source!r}")
+            raise UsageError(f"dtype_source must be 'current' or 'saved', received {shortened(dtype_source)}")
         if self.dtype and to_torch(self.dtype) != to_torch(data.dtype):
             if not cast_dtype:
                 raise UsageError(f"{failed} dtype incompatible expected {name_of(to_torch(self.dtype))} vs saved "
@@ -541,7 +542,7 @@ class Constant(Parameter):
     @grad_req.setter
     def grad_req(self, req: str) -> None:
         if req != "null":
-            warnings.warn(f"Constant {self.name} has no gradient: its grad_req stays 'null', received {req!r}", stacklevel=2)
+            warnings.warn(f"Constant {self.name} has no gradient: its grad_req stays 'null', received {shortened(req)}", stacklevel=2)
 
 
 _PAGES = 1 << 16  # bytes from which on zeros get pages of their own

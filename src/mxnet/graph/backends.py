@@ -32,6 +32,7 @@ from torch import fx
 
 from .. import environment
 from ..base import MXNetError
+from ..suggestions import did_you_mean
 from ..symbol import Symbol
 from . import attention, casts, fusion, layout, recurrent_layers
 from .layout import channels_last
@@ -154,7 +155,7 @@ def get(name: str | None = None) -> Any:
         return _backends[_NAMES_OF_MXNET.get(str(name).upper(), name)]
     except KeyError:
         raise Unavailable(f"no backend is called {name!r}; there are {', '.join(sorted(_backends))}, auto, and MKLDNN or ONEDNN for the "
-                          "default") from None
+                          f"default{did_you_mean(name, _backends)}") from None
 
 
 def available(name: str) -> bool:

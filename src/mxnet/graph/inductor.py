@@ -11,6 +11,7 @@ import torch
 from ..base import MXNetError
 from ..ndarray import dispatch
 from ..ndarray.dispatch import Call
+from ..suggestions import shortened
 from .backends import Unavailable, prepare
 from .program import Program, draws
 
@@ -47,7 +48,7 @@ class Inductor:
         """
         modes = ("default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs")
         if mode not in modes:
-            raise MXNetError(f"backend 'inductor': `mode` must be one of {', '.join(modes)}, received {mode!r}")
+            raise MXNetError(f"backend 'inductor': `mode` must be one of {', '.join(modes)}, received {shortened(mode)}")
         self.require()
         device = program.inputs[0].device if program.inputs else torch.device("cpu")
         program.report += prepare(program.module, device, fuse=False)

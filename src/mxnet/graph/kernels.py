@@ -22,6 +22,7 @@ from ..ops.nn import normalization
 from ..ops.nn.dense import fully_connected
 from ..ops.nn.dropout import dropout
 from ..ops.nn.pooling import pooling
+from ..suggestions import shortened
 from . import attention, by_images, casts, dense_chains, fusion, joining, layout, recurrent_layers
 from .backends import Unavailable, asks_for_exact
 from .layout import convolves
@@ -69,9 +70,9 @@ class Kernels:
             If an option is not what it has to be.
         """
         if not isinstance(exact, bool):
-            raise MXNetError(f"backend 'kernels': `exact` must be True or False, received {exact!r}")
+            raise MXNetError(f"backend 'kernels': `exact` must be True or False, received {shortened(exact)}")
         if weights not in ("float32", *_BRIEF):
-            raise MXNetError(f"backend 'kernels': `weights` must be 'float32' or 'bfloat16', received {weights!r}")
+            raise MXNetError(f"backend 'kernels': `weights` must be 'float32' or 'bfloat16', received {shortened(weights)}")
         exact = exact or program.exact or asks_for_exact()
         if self._demanding and (exact or not promises(program)):
             raise Unavailable("it would not be ahead of others")

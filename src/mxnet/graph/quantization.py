@@ -13,6 +13,7 @@ import numpy as np
 from ..base import MXNetError
 from ..ops.quantization.conversion import dequantize, quantize_asym, quantize_v2, requantize
 from ..ops.quantization.plan import Plan, plan_of
+from ..suggestions import shortened
 from ..symbol.node import Entry, Node, topological
 
 _BETWEEN = (dequantize, quantize_asym, quantize_v2, requantize)
@@ -243,7 +244,7 @@ def _checked(name: str, ends: Any) -> tuple[str, str]:
     try:
         low, high = (float(np.float32(end if isinstance(end, (int, float)) else end.item())) for end in ends)
     except (AttributeError, TypeError, ValueError):
-        raise MXNetError(f"the range of '{name}' must be two numbers, (low, high), received {ends!r}") from None
+        raise MXNetError(f"the range of '{name}' must be two numbers, (low, high), received {shortened(ends)}") from None
     if not np.isfinite([low, high]).all():
         raise MXNetError(f"the range of '{name}' is from {low} to {high}: its values overflow or are no numbers for the data it was calibrated with; "
                          "look for it there, or exclude the layer")

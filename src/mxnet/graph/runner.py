@@ -6,7 +6,7 @@ import os
 import threading
 import time
 import weakref
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -16,6 +16,7 @@ from .. import environment
 from ..base import DelayedError, MXNetError
 from ..context import Context
 from ..ndarray import dispatch
+from ..ops import failures
 from ..ops.dtypes import TORCH_TO_NAME
 from ..ops.grad_mode import no_grad
 from ..symbol import Symbol, inference
@@ -23,6 +24,7 @@ from ..symbol.fused import CachedGraph, Fused
 from ..symbol.node import Node, auxiliary
 from . import backends, cuda_graph, fusion, layout, light, promotion, recomputation, recurrence, recurrent_layers
 from .lower import lower
+from .monitoring import MOMENTS, Watcher, hides_outputs
 from .observed import call_of, observed
 from .passes import eliminate_common_expressions
 from .program import Program, copied, holds
@@ -33,8 +35,6 @@ from .winners import NATIVE, Known, Record
 
 _FOR_A_MONITOR = "node by node, for a monitor"  # which is told of every output
 _MOST_SHAPES = 1024  # of data that are remembered to be right
-
-Observer = Callable[[Node, tuple], object]  # is told the outputs of each node
 
 
 class _Misfit(Exception):
@@ -115,7 +115,7 @@ class GraphRunner:
         self._lock = threading.RLock()
 
     def __call__(self, inputs: Sequence[torch.Tensor], is_train: bool = False, ctx: Context | None = None,
-                 observe: Observer | None = None) -> list[torch.Tensor]:
+                 observe: Watcher | None = None) -> list[torch.Tensor]:
         """The outputs, a list of tensors.
 
         Parameters
@@ -125,8 +125,8 @@ class GraphRunner:
         is_train : bool
         ctx : Context
             The device that operators without inputs use.
-        observe : callable, optional
-            Called as ``observe(node, outputs)`` for every variable and operator, for monitors.
+        observe : Watcher, optional
+            A monitor, which is told of every variable and operator.
         """
         device = ctx.torch_device if ctx is not None else inputs[0].device if inputs else torch.device("cpu")
         try:
@@ -390,8 +390,10 @@ class GraphRunner:
             if probe is not None and node is not None:
                 seen = ", ".join(f"{TORCH_TO_NAME.get(t.dtype)}{tuple(t.shape)}" for t in probe.arguments)
                 kind = DelayedError if isinstance(found, DelayedError) else MXNetError
-                return kind(f"Error in operator {node.name} ({node.op.name}): {dispatch.said(found)} [inputs: {seen}]")
-        return error if isinstance(error, MXNetError) else MXNetError(dispatch.said(error))
+                reason = failures.reason(node.op, found, [tuple(t.shape) for t in probe.arguments], [t.dtype for t in probe.arguments],
+                                         node.parsed())
+                return kind(f"Error in operator {node.name} ({node.op.name}): {reason} [inputs: {seen}]")
+        return error if isinstance(error, MXNetError) else MXNetError(failures.in_words(error))
 
 
 def _weights(nodes: Iterable[Node], names: Sequence[str]) -> list[int]:
@@ -408,7 +410,7 @@ def _weights(nodes: Iterable[Node], names: Sequence[str]) -> list[int]:
 class _Observed(fx.Interpreter):
     """Runs a lowered graph node by node, telling an observer and the profiler what happens."""
 
-    def __init__(self, module: fx.GraphModule, observe: Observer | None):
+    def __init__(self, module: fx.GraphModule, observe: Watcher | None):
         super().__init__(module)
         self.extra_traceback = False  # nothing of torch's graph in the text of an operator's error
         self.observe = observe
@@ -424,10 +426,19 @@ class _Observed(fx.Interpreter):
             return result
         args, kwargs = self.fetch_args_kwargs_from_env(n)
         self.current, self.arguments = node, [a for a in args if isinstance(a, torch.Tensor)]
+        hides = False
+        if self.observe is not None:
+            args = tuple(self.observe.enter(node, args))
+            hides = hides_outputs(node)
+            if hides:
+                kwargs = {**kwargs, **MOMENTS}
         start = time.perf_counter_ns()
         result = n.target(*args, **kwargs)  # type: ignore[operator]  # operators are functions, never names of methods
         if dispatch.graph_observer is not None:
             dispatch.graph_observer(call_of((node,), "", _FOR_A_MONITOR), start, time.perf_counter_ns(), args, result)
         if self.observe is not None:
-            self.observe(node, (result,) if isinstance(result, torch.Tensor) else tuple(result))
+            results = (result,) if isinstance(result, torch.Tensor) else tuple(result)
+            if hides:
+                result = results[0]
+            self.observe(node, results[:1] if hides else results, results[1:] if hides else ())
         return result

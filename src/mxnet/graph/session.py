@@ -1,5 +1,5 @@
 """A Symbol that runs on arrays: what a bound `Executor` and a `CachedOp` have in common."""
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import torch
 
@@ -7,9 +7,10 @@ from .. import openmp
 from ..context import Context
 from ..ndarray import NDArray, memory_format
 from ..ndarray.dispatch import mode
-from ..symbol.node import Node, auxiliary, monitored_inputs
+from ..symbol.node import auxiliary
 from . import sparse_run
-from .runner import GraphRunner, Observer
+from .monitoring import Watcher
+from .runner import GraphRunner
 from .states import State
 
 
@@ -55,7 +56,7 @@ class Session:
         return ctx.device_type == "cpu" and self.runner.is_light(tensors)
 
     def run(self, tensors: Sequence[torch.Tensor], ctx: Context, training: bool, recorded: bool,
-            observe: Observer | None = None, light: bool = False) -> list[torch.Tensor]:
+            observe: Watcher | None = None, light: bool = False) -> list[torch.Tensor]:
         """The outputs on dense tensors, in the order of the runner's inputs; with `light`, by this thread alone.
 
         Torch records by default; here it does if `recorded`, and only then.
@@ -93,41 +94,10 @@ class Session:
                 torch._C._set_grad_enabled(True)
 
     def run_sparse(self, arrays: Sequence[NDArray], ctx: Context, training: bool, recorded: bool,
-                   observe: Observer | None = None) -> list[NDArray]:
+                   observe: Watcher | None = None) -> list[NDArray]:
         """The outputs, operator by operator, so that each finds its inputs stored as they are."""
         before, mode.training = mode.training, training
         try:
             return sparse_run.recorded(lambda: sparse_run.run(self.runner.outputs, arrays, ctx, observe), recorded)
         finally:
             mode.training = before
-
-
-class Watcher:
-    """An observer of one run: tells of the outputs of every operator, and if asked to of its inputs.
-
-    Parameters
-    ----------
-    tell : callable
-        Called as ``tell(name, operator, tensor)``, with the operator's name.
-    inputs : bool
-        Whether to tell of inputs.
-    """
-
-    def __init__(self, tell: Callable[[str, str, torch.Tensor], object], inputs: bool):
-        self.tell, self.inputs = tell, inputs
-        self.values: dict[tuple[int, int], torch.Tensor] = {}  # by id of the node and number of the output
-
-    def __call__(self, node: Node, results: Sequence[torch.Tensor]) -> None:
-        for i, result in enumerate(results):
-            self.values[id(node), i] = result
-        if node.op is None:
-            return
-        if self.inputs:
-            for name, (child, i) in zip(monitored_inputs(node), node.inputs):
-                self.tell_input(node, name, child, self.values[id(child), i].detach())
-        for name, result in zip(node.output_names(), results):
-            self.tell(name, node.op.name, result.detach())
-
-    def tell_input(self, node: Node, name: str, source: Node, tensor: torch.Tensor) -> None:
-        """Tell of one input of `node`, which is an output of `source`."""
-        self.tell(f"{node.name}_{name}", node.op.name, tensor)

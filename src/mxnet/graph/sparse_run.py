@@ -14,6 +14,7 @@ from ..ndarray.sparse.dispatch import on_demand
 from ..ndarray.sparse.on_demand import computed
 from ..symbol.fused import stands_for
 from ..symbol.node import Entry, Node, topological
+from .monitoring import Watcher
 
 _log = logging.getLogger("mxnet")
 _announced: set = set()
@@ -38,7 +39,7 @@ def makes_sparse(nodes: Iterable[Node]) -> bool:
     return any(n.op is not None and n.op.changes_storage for n in nodes)
 
 
-def run(outputs: Sequence[Entry], inputs: Iterable[NDArray], ctx: Context, observe: Callable[[Node, tuple], object] | None = None) -> list[NDArray]:
+def run(outputs: Sequence[Entry], inputs: Iterable[NDArray], ctx: Context, observe: Watcher | None = None) -> list[NDArray]:
     """The outputs of a graph, a list of arrays.
 
     Parameters
@@ -48,8 +49,8 @@ def run(outputs: Sequence[Entry], inputs: Iterable[NDArray], ctx: Context, obser
         The variables, in the order of `topological`.
     ctx : Context
         Where operators without inputs create their arrays.
-    observe : callable, optional
-        Called as ``observe(node, tensors)`` for every variable and operator.
+    observe : Watcher, optional
+        A monitor, which is told of every variable and operator.
     """
     values: dict[tuple[int, int], Any] = {}
     variables = iter(inputs)
@@ -65,6 +66,8 @@ def run(outputs: Sequence[Entry], inputs: Iterable[NDArray], ctx: Context, obser
                 attributes.setdefault("ctx", node.attrs.get("ctx") or str(ctx))
             try:
                 arguments = [values[id(n), i] for n, i in node.inputs]
+                if observe is not None:
+                    observe.enter(node, [a._data for a in arguments], replaces=False)
                 dispatch.mode.node = node.name if dispatch.observer is not None else ""
                 if node.op.changes_storage:  # over tensors it can't change how they are stored
                     results = cast_storage(*arguments, **node.parsed())

@@ -11,6 +11,7 @@ import torch
 from torch import fx
 
 from ..base import MXNetError
+from ..suggestions import shortened
 from ..symbol import Symbol
 from . import division
 from .backends import Unavailable, mark, tf32_allowed
@@ -105,7 +106,7 @@ def _package() -> typing.Any:
 def _settings(precision: object = "float32", **options: typing.Any) -> dict[str, typing.Any]:
     """What `torch_tensorrt.dynamo.compile` calls these options."""
     if str(precision) not in _PRECISIONS:
-        raise MXNetError(f"backend 'tensorrt': `precision` must be one of {', '.join(_PRECISIONS)}, received {precision!r}")
+        raise MXNetError(f"backend 'tensorrt': `precision` must be one of {', '.join(_PRECISIONS)}, received {shortened(precision)}")
     settings: dict[str, typing.Any] = {"disable_tf32": not tf32_allowed()}
     if _PRECISIONS[str(precision)] is not None:
         settings.update(enable_autocast=True, autocast_low_precision_type=_PRECISIONS[str(precision)])
@@ -118,7 +119,7 @@ def _settings(precision: object = "float32", **options: typing.Any) -> dict[str,
             settings[name] = -1
         if settings[name] < _SMALLEST[name] or name == "optimization_level" and settings[name] > 5:
             raise MXNetError(f"backend 'tensorrt': `{name}` must be an integer from {_SMALLEST[name]} "
-                             f"{'to 5' if name == 'optimization_level' else 'on'}, received {value!r}")
+                             f"{'to 5' if name == 'optimization_level' else 'on'}, received {shortened(value)}")
     return settings
 
 

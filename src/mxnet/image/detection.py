@@ -16,6 +16,7 @@ from ..io.base import DataDesc
 from ..io.boxes import areas, areas_within, have_extent, split_label
 from ..ndarray import NDArray
 from ..ops.image.constants import MEAN, STD
+from ..suggestions import shortened
 from .augment import Augmenter, CastAug, Described, ForceResizeAug, ResizeAug, colour_augmenters
 from .image import check_per_channel, copyMakeBorder, fixed_crop, like
 from .image_iter import ImageIter
@@ -31,7 +32,7 @@ def _range(name, value):
     if isinstance(value, numeric_types):
         return value, value
     if not isinstance(value, (list, tuple)) or len(value) != 2:
-        raise MXNetError(f"{name} must be a number or a pair of numbers, received {value!r}")
+        raise MXNetError(f"{name} must be a number or a pair of numbers, received {shortened(value)}")
     return value
 
 

@@ -14,6 +14,7 @@ from ..base import MXNetError, numeric_types
 from ..ndarray import BilinearSampler as _bilinear_sampler
 from ..ndarray import NDArray, _internal, array, from_torch
 from ..ops.image.geometry import interpolation, shorter_side
+from ..suggestions import shortened
 from ..util import is_np_array
 
 __all__ = ["center_crop", "color_normalize", "copyMakeBorder", "fixed_crop", "imdecode", "imread", "imresize", "imrotate", "random_crop",
@@ -352,5 +353,5 @@ def check_per_channel(name, values, default):
     if isinstance(values, (list, tuple)):
         values = np.array(values)
     if not isinstance(values, (np.ndarray, NDArray)) or len(values.shape) != 1 or values.shape[0] not in (1, 3):
-        raise MXNetError(f"{name} must be True, None or an array of 1 or 3 numbers, received {values!r}")
+        raise MXNetError(f"{name} must be True, None or an array of 1 or 3 numbers, received {shortened(values)}")
     return values

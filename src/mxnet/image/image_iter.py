@@ -13,6 +13,7 @@ from ..io.base import DataBatch, DataDesc, DataIter
 from ..io.image_list import read_image_list
 from ..ndarray import NDArray, array
 from ..recordio import MXIndexedRecordIO, MXRecordIO, unpack
+from ..suggestions import shortened
 from ..util import is_np_array
 from .augment import CreateAugmenter
 from .image import imdecode
@@ -99,7 +100,7 @@ class ImageIter(DataIter):
         if dtype not in _LABEL_TYPES:
             raise MXNetError(f"{name}: {dtype} label not supported; use one of {_LABEL_TYPES}")
         if last_batch_handle not in _HANDLINGS:
-            raise MXNetError(f"{name}: last_batch_handle must be one of {_HANDLINGS}, received {last_batch_handle!r}")
+            raise MXNetError(f"{name}: last_batch_handle must be one of {_HANDLINGS}, received {shortened(last_batch_handle)}")
         self.check_data_shape(data_shape)
         data_shape = tuple(data_shape)
         self.imgrec, self.imgidx = self._open_records(path_imgrec, path_imgidx)

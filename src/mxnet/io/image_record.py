@@ -9,6 +9,7 @@ import torch
 
 from ..base import MXNetError
 from ..ops.schema import Shape
+from ..suggestions import shortened
 from .augment import DefaultAugmenter
 from .decoder import Decoder
 from .image_batches import ImageBatches, load_mean_image, read_labels, usable_threads
@@ -25,7 +26,7 @@ def _parse_angles(value: str) -> tuple[int, ...]:
     try:
         return tuple(int(angle) for angle in value.strip("()[] ").split(",") if angle.strip())
     except ValueError:
-        raise MXNetError(f"rotate_list: expected angles in degrees separated by commas, received {value!r}") from None
+        raise MXNetError(f"rotate_list: expected angles in degrees separated by commas, received {shortened(value)}") from None
 
 
 @native_iterator

@@ -21,6 +21,7 @@ from ..context import cpu
 from ..files import current, is_remote, open_stream, reported
 from ..ndarray import NDArray
 from ..ops.schema import Attribute
+from ..suggestions import shortened
 from .background import Background
 from .base import DataBatch, DataDesc, DataIter
 
@@ -132,7 +133,7 @@ class MXDataIter(DataIter):
         """
         if not isinstance(state, dict) or state.keys() != {"begun", "taken", "last"} or not is_count(state["taken"]) \
                 or not (self.handle.knows(state["begun"]) and self.handle.knows(state["last"])):
-            raise MXNetError(f"load_state: what `state()` of such an iterator returned is expected, received {state!r}")
+            raise MXNetError(f"load_state: what `state()` of such an iterator returned is expected, received {shortened(state)}")
         self.close()
         self.first_batch, self._at_begin = None, state["taken"] == 0
         self._begun, self._state, self._taken = state["begun"], state["last"], state["taken"]
@@ -238,7 +239,7 @@ def _parse(name: str, attributes: dict[str, Attribute], given: dict[str, Any]) -
             values[key] = attribute.parse(value)
         except (ValueError, TypeError, OverflowError):
             expected = attribute.expected + (" or None" if attribute.optional else "")
-            raise MXNetError(f"{name}: Invalid Parameter format for {key}: expected {expected}, received {value!r}") from None
+            raise MXNetError(f"{name}: Invalid Parameter format for {key}: expected {expected}, received {shortened(value)}") from None
     missing = [key for key, attribute in attributes.items() if attribute.required and key not in values]
     if missing:
         raise MXNetError(f"{name}: Required parameter {', '.join(missing)} is not presented")

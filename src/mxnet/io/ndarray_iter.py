@@ -7,6 +7,7 @@ import torch
 from ..base import MXNetError
 from ..ndarray import NDArray, array, concat
 from ..ndarray.sparse import CSRNDArray
+from ..suggestions import shortened
 from .base import DataBatch, DataDesc, DataIter
 
 __all__ = ["NDArrayIter"]
@@ -102,7 +103,7 @@ class NDArrayIter(DataIter):
                  data_name: str = "data", label_name: str = "softmax_label", layout: str = "NCHW") -> None:
         super().__init__(batch_size)
         if last_batch_handle not in _HANDLINGS:
-            raise MXNetError(f"NDArrayIter: last_batch_handle must be one of {_HANDLINGS}, received {last_batch_handle!r}")
+            raise MXNetError(f"NDArrayIter: last_batch_handle must be one of {_HANDLINGS}, received {shortened(last_batch_handle)}")
         if batch_size < 1:
             raise MXNetError(f"NDArrayIter: batch_size must be at least 1, received {batch_size}")
         self.data = _named_arrays(data, allow_empty=False, default_name=data_name)
@@ -114,7 +115,7 @@ class NDArrayIter(DataIter):
         self.data_list = [x for _, x in self.data + self.label]
         self.num_source = len(self.data_list)
         if last_batch_handle != "discard" and _has_instance(self.data + self.label, CSRNDArray):
-            raise NotImplementedError(f"NDArrayIter: csr arrays need last_batch_handle='discard', received {last_batch_handle!r}")
+            raise NotImplementedError(f"NDArrayIter: csr arrays need last_batch_handle='discard', received {shortened(last_batch_handle)}")
         self.num_data = self._count_examples()
         self.idx = np.arange(self.num_data)
         self._order = self.idx.copy()

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from ..base import MXNetError
+from ..suggestions import shortened
 from .background import Background
 from .base import DataBatch, DataDesc, DataIter
 
@@ -103,7 +104,7 @@ class ResizeIter(_CurrentBatch):
             If it is no such state.
         """
         if not isinstance(state, dict) or state.keys() != {"cur", "data_iter"} or type(state["cur"]) is not int:
-            raise MXNetError(f"load_state: what `state()` of a ResizeIter returned is expected, received {state!r}")
+            raise MXNetError(f"load_state: what `state()` of a ResizeIter returned is expected, received {shortened(state)}")
         self.data_iter.load_state(state["data_iter"])  # type: ignore[attr-defined]
         self.cur = state["cur"]
 

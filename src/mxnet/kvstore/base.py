@@ -5,6 +5,7 @@ import weakref
 from .. import environment
 from ..base import MXNetError
 from ..ndarray import NDArray
+from ..suggestions import did_you_mean, shortened
 
 __all__ = ["KVStoreBase", "create"]
 
@@ -124,7 +125,7 @@ class KVStoreBase:
     def register(klass):
         """Make a class of stores available to `create` under its name in lower case; usable as a decorator."""
         if not isinstance(klass, type):
-            raise MXNetError(f"KVStoreBase.register takes a class, received {klass!r}")
+            raise MXNetError(f"KVStoreBase.register takes a class, received {shortened(klass)}")
         name = klass.__name__.lower()
         known = KVStoreBase.kv_registry.get(name)
         if known is not None:
@@ -229,19 +230,20 @@ def create(name="local", shard=None):
     array([2., 2.], dtype=float32)
     """
     if not isinstance(name, str):
-        raise TypeError(f"kvstore.create: name must be a string, received {name!r}")
+        raise TypeError(f"kvstore.create: name must be a string, received {shortened(name)}")
     name = name.lower()
     if name.startswith("dist") and (environment.get_str("DMLC_PS_VAN_TYPE") or "").lower() == "p3":
         if "async" in name:
             raise MXNetError(f"kvstore.create: {name!r} does not go with DMLC_PS_VAN_TYPE=p3, whose workers go in step; use 'dist_sync'")
         name = "p3"
     if shard and name not in _SHARDED:
-        raise MXNetError(f"kvstore.create: shard=True goes with 'dist_sync' and 'dist_device_sync', received {name!r}")
+        raise MXNetError(f"kvstore.create: shard=True goes with 'dist_sync' and 'dist_device_sync', received {shortened(name)}")
     if name in KVStoreBase.kv_registry:
         return KVStoreBase.kv_registry[name]()
     if name not in _BUILT_IN:
         raise MXNetError(f"kvstore.create: unknown type {name!r}; the types of this release are {', '.join(_BUILT_IN)} and the "
-                         f"registered ones: {', '.join(sorted(KVStoreBase.kv_registry))}")
+                         f"registered ones: {', '.join(sorted(KVStoreBase.kv_registry))}"
+                         f"{did_you_mean(name, [*_BUILT_IN, *KVStoreBase.kv_registry])}")
     if name == "nccl":
         _require_nccl()
     global _latest

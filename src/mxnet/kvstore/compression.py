@@ -2,6 +2,7 @@
 import torch
 
 from ..base import MXNetError
+from ..suggestions import shortened
 from .coded import Code
 
 
@@ -116,7 +117,7 @@ def make_compression(params):
         If the type is unknown, or the threshold no number, not above 0 for ``2bit``, or given where there is none.
     """
     if not isinstance(params, dict):
-        raise MXNetError(f"gradient compression: expected a dict such as {{'type': '2bit', 'threshold': 0.5}}, received {params!r}")
+        raise MXNetError(f"gradient compression: expected a dict such as {{'type': '2bit', 'threshold': 0.5}}, received {shortened(params)}")
     kind = _KINDS.get(params.get("type"))
     if kind is None:
         raise MXNetError(f"Unknown type for gradient compression {params.get('type')!r}; expected {', '.join(map(repr, _KINDS))}")
@@ -128,5 +129,5 @@ def make_compression(params):
     try:
         threshold = float(params.get("threshold", 0.5))
     except (TypeError, ValueError):
-        raise MXNetError(f"gradient compression: threshold must be a number, received {params['threshold']!r}") from None
+        raise MXNetError(f"gradient compression: threshold must be a number, received {shortened(params['threshold'])}") from None
     return kind(threshold)

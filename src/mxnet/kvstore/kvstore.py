@@ -12,6 +12,7 @@ from ..context import cpu
 from ..ndarray import NDArray
 from ..ndarray.sparse import retain
 from ..ops.kernels import steps
+from ..suggestions import shortened
 from . import row_sparse
 from .base import KVStoreBase, built_in, check_capability
 from .compression import make_compression
@@ -26,11 +27,11 @@ def _pairs(key, value, what):
     """``[(key, [arrays])]`` from a key and its array(s), or lists of both; arrays of a key that stands there twice come together."""
     if not isinstance(key, (list, tuple)):
         if not isinstance(key, (int, str)):
-            raise MXNetError(f"a key must be a str or an int, received {key!r} of type {type(key).__name__}")
+            raise MXNetError(f"a key must be a str or an int, received {shortened(key)} of type {type(key).__name__}")
         arrays = list(value) if isinstance(value, (list, tuple)) else [value]
         for array in arrays:
             if not isinstance(array, NDArray):
-                raise MXNetError(f"{what} of key {key!r} must be an NDArray or a list of them, received {array!r}")
+                raise MXNetError(f"{what} of key {key!r} must be an NDArray or a list of them, received {shortened(array)}")
         return [(key, arrays)]
     if not isinstance(value, (list, tuple)) or len(key) != len(value):
         raise MXNetError(f"{len(key)} keys need as many {what}s, received "
@@ -182,7 +183,7 @@ class KVStore(KVStoreBase):
         if isinstance(row_ids, NDArray):
             row_ids = [row_ids]
         if not isinstance(row_ids, list):
-            raise MXNetError(f"row_sparse_pull: row_ids must be an NDArray or a list of them, received {row_ids!r}")
+            raise MXNetError(f"row_sparse_pull: row_ids must be an NDArray or a list of them, received {shortened(row_ids)}")
         if not isinstance(key, (list, tuple)):
             key, out, row_ids = [key], [out], [row_ids]
         ids_of = dict(_pairs(key, row_ids, "row_ids"))
@@ -210,7 +211,7 @@ class KVStore(KVStoreBase):
             kind = str if isinstance(k, str) else int
             self._key_kind = self._key_kind or kind
             if kind is not self._key_kind:
-                raise MXNetError(f"all keys of a store have one type, in this one {self._key_kind.__name__}; received {k!r}")
+                raise MXNetError(f"all keys of a store have one type, in this one {self._key_kind.__name__}; received {shortened(k)}")
         return pairs
 
     def _kept(self, key):
@@ -347,7 +348,7 @@ class KVStore(KVStoreBase):
             If the store adds up on the CPU, or for an unknown type or a threshold that is not above 0.
         """
         if "device" not in self.type:
-            raise MXNetError(f"gradients are compressed by a kvstore of type 'device', received {self.type!r}")
+            raise MXNetError(f"gradients are compressed by a kvstore of type 'device', received {shortened(self.type)}")
         self._compression = make_compression(compression_params)
 
     # -- what it is --------------------------------------------------------------------------------------------------------------

@@ -13,6 +13,7 @@ import torch.distributed as dist
 
 from .. import environment
 from ..base import MXNetError
+from ..suggestions import shortened
 
 ROLES = ("worker", "server", "scheduler")
 
@@ -37,7 +38,7 @@ def _number(name, least=0):
     except ValueError:
         number = least - 1
     if number < least:
-        raise MXNetError(f"the environment variable {name} must be a number from {least} on, received {text!r}")
+        raise MXNetError(f"the environment variable {name} must be a number from {least} on, received {shortened(text)}")
     return number
 
 
@@ -51,7 +52,7 @@ def role():
     """
     name = environment.get_str("DMLC_ROLE") or "worker"
     if name not in ROLES:
-        raise MXNetError(f"the environment variable DMLC_ROLE must be one of {', '.join(ROLES)}, received {name!r}")
+        raise MXNetError(f"the environment variable DMLC_ROLE must be one of {', '.join(ROLES)}, received {shortened(name)}")
     return name
 
 

@@ -6,6 +6,7 @@ from .. import optimizer as opt
 from ..base import MXNetError
 from ..ndarray import NDArray
 from ..optimizer import pickles
+from ..suggestions import shortened
 from . import group
 from .base import built_in
 from .compression import HalfCompression, make_compression
@@ -80,7 +81,7 @@ class ShardedKVStore(DistSyncKVStore):
             For other types.
         """
         if not isinstance(make_compression(compression_params), HalfCompression):
-            raise MXNetError(f"a sharded kvstore compresses to 'fp16' and 'bf16', received {compression_params!r}; use shard=False")
+            raise MXNetError(f"a sharded kvstore compresses to 'fp16' and 'bf16', received {shortened(compression_params)}; use shard=False")
         super().set_gradient_compression(compression_params)
 
     # -- a step ------------------------------------------------------------------------------------------------------------------

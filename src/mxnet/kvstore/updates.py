@@ -5,6 +5,7 @@ from .. import environment
 from ..base import MXNetError
 from ..ndarray import NDArray
 from ..optimizer import Updater, pickles
+from ..suggestions import shortened
 from .base import KVStoreBase, create, spans_processes
 from .kvstore import KVStore
 
@@ -24,7 +25,7 @@ def create_kvstore(kvstore: str | KVStoreBase | None, num_device: int, arg_param
     if kvstore is None or isinstance(kvstore, KVStoreBase):
         store = kvstore
     elif not isinstance(kvstore, str):
-        raise TypeError(f"kvstore must be KVStore, str or None, received {kvstore!r}")
+        raise TypeError(f"kvstore must be KVStore, str or None, received {shortened(kvstore)}")
     elif num_device == 1 and not spans_processes(kvstore):
         store = None
     else:
@@ -48,7 +49,7 @@ def create_sparse_kvstore(kvstore: str | KVStore) -> tuple[KVStoreBase, bool]:
     elif isinstance(kvstore, str):
         store = create(kvstore)
     else:
-        raise TypeError(f"row_sparse parameters need a KVStore or the name of one, received {kvstore!r}")
+        raise TypeError(f"row_sparse parameters need a KVStore or the name of one, received {shortened(kvstore)}")
     if not store.is_capable(KVStoreBase.OPTIMIZER):
         raise MXNetError(f"row_sparse parameters need a kvstore that runs the optimizer; {store.type!r} does not: use 'local' or 'device'")
     return store, True
@@ -108,7 +109,9 @@ def renumber_states(updater: Updater, names: Sequence[str], num_device: int, by_
         return
     first: dict[str, object] = {}  # states are the same on all devices
     for key, state in states.items():
-        name = key if isinstance(key, str) else names[key // saved_devices] if isinstance(key, int) and 0 <= key < saved_devices * len(names) else None
+        name = key if isinstance(key, str) else None
+        if isinstance(key, int) and 0 <= key < saved_devices * len(names):
+            name = names[key // saved_devices]
         if name is not None:
             first.setdefault(name, state)
     if by_name:

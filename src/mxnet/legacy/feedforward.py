@@ -17,6 +17,7 @@ from ..context import Context, cpu
 from ..initializer import InitDesc, Uniform
 from ..io import DataDesc
 from ..kvstore.updates import create_kvstore, initialize_kvstore, update_params, update_params_on_kvstore, update_params_on_kvstore_nccl
+from ..suggestions import shortened
 from .executor_manager import DataParallelExecutorManager, _check_arguments, _load_data
 
 SKLEARN_INSTALLED = importlib.util.find_spec("sklearn") is not None
@@ -130,7 +131,7 @@ class FeedForward:
                  arg_params=None, aux_params=None, allow_extra_params=False, begin_epoch=0, **kwargs):
         warnings.warn("FeedForward is the interface before mx.mod.Module, which new programs use", DeprecationWarning, stacklevel=2)
         if not isinstance(symbol, sym.Symbol) and not callable(symbol):
-            raise TypeError(f"FeedForward: symbol must be a Symbol or a function from a bucket key to one, received {symbol!r}")
+            raise TypeError(f"FeedForward: symbol must be a Symbol or a function from a bucket key to one, received {shortened(symbol)}")
         self.symbol, self.sym_gen = (symbol, None) if isinstance(symbol, sym.Symbol) else (None, symbol)
         self.ctx = [cpu()] if ctx is None else [ctx] if isinstance(ctx, Context) else ctx
         self.num_epoch = num_epoch

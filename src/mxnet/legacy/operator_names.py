@@ -2,6 +2,8 @@
 import inspect
 import sys
 
+from ..suggestions import shortened
+
 PREFIXES = ["_contrib_", "_linalg_", "_sparse_", "_image_", "_random_"]  # of the operators of mx.nd.contrib, mx.nd.linalg, ...
 NP_PREFIX, NPX_PREFIX, NP_INTERNAL_PREFIX = "_np_", "_npx_", "_npi_"  # of mx.np, mx.npx and what they are made of
 NP_SUBMODULES = ["_random_", "_linalg_"]
@@ -33,7 +35,7 @@ def submodule_of(op_name, op_name_prefix, submodule_name_list):
         If its name has another prefix.
     """
     if not op_name.startswith(op_name_prefix):
-        raise AssertionError(f"the name of an operator that starts with {op_name_prefix!r} expected, received {op_name!r}")
+        raise AssertionError(f"the name of an operator that starts with {op_name_prefix!r} expected, received {shortened(op_name)}")
     rest = op_name.removeprefix(op_name_prefix)
     return next((name for name in submodule_name_list if rest.startswith(name)), "")
 

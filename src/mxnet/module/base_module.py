@@ -20,6 +20,7 @@ from ..initializer import Uniform
 from ..io import DataBatch, DataDesc, DataIter
 from ..kvstore.updates import joined_store
 from ..resumption import PARAMETERS, STATES, Saves
+from ..suggestions import did_you_mean, shortened
 
 if TYPE_CHECKING:
     from ..monitor import Monitor
@@ -38,7 +39,7 @@ def _check_input_names(symbol: Symbol, names: Any, typename, throw: bool) -> Non
             continue
         candidates = "\n\t".join(a for a in arguments if not a.endswith(_PARAMETER_ENDINGS))
         message = (f"Module(..., {typename}_names={names}): the network has no argument {name!r}. Its arguments, apart from parameters, "
-                   f"are:\n\t{candidates}")
+                   f"are:\n\t{candidates}{did_you_mean(name, arguments)}")
         if throw:
             raise ValueError(message)
         warnings.warn(message, stacklevel=4)
@@ -58,7 +59,7 @@ def _as_descriptions(shapes: Any):
     descriptions = [DataDesc(d.name, tuple(d.shape.tolist()), d.dtype, d.layout) if isinstance(d.shape, np.ndarray) else d for d in descriptions]
     for d in descriptions:
         if not isinstance(d.shape, (tuple, list)) or not all(isinstance(size, (int, np.integer)) for size in d.shape):
-            raise TypeError(f"the shape of {d.name!r} must be a tuple of integers, received {d.shape!r}")
+            raise TypeError(f"the shape of {d.name!r} must be a tuple of integers, received {shortened(d.shape)}")
     return descriptions
 
 

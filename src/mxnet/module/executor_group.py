@@ -16,6 +16,7 @@ from ..context import Context, cpu
 from ..io import DataDesc
 from ..ops import meetings
 from ..ops.dtypes import FLAG_TO_NAME
+from ..suggestions import shortened
 
 if TYPE_CHECKING:
     from ..monitor import Monitor
@@ -133,7 +134,7 @@ def _groups_per_device(group2ctxs: Any, count):
         return group2ctxs
     if not isinstance(group2ctxs, dict):
         raise MXNetError("group2ctxs must be a dict from group names to (lists of) contexts, or a list of such dicts, "
-                         f"received {group2ctxs!r}")
+                         f"received {shortened(group2ctxs)}")
     spread = {}
     for group, contexts in group2ctxs.items():
         contexts = [contexts] if isinstance(contexts, Context) else list(contexts)
@@ -223,7 +224,7 @@ class DataParallelExecutorGroup:
                 raise MXNetError(f"grad_req: a list needs one entry per argument ({len(self.arg_names)}), received {len(grad_req)}")
             return dict(zip(self.arg_names, grad_req))
         if not isinstance(grad_req, (str, dict)):
-            raise ValueError(f"grad_req must be a str, list, tuple or dict, received {grad_req!r}")
+            raise ValueError(f"grad_req must be a str, list, tuple or dict, received {shortened(grad_req)}")
         usual = grad_req if isinstance(grad_req, str) else "write"
         trained = set(self.param_names) - set(self.fixed_param_names)
         if self.inputs_need_grad:

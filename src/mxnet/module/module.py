@@ -17,6 +17,7 @@ from ..context import Context, cpu
 from ..initializer import InitDesc, Uniform
 from ..io import DataDesc
 from ..kvstore.updates import create_kvstore, initialize_kvstore, renumber_states, update_params, update_params_on_kvstore
+from ..suggestions import shortened
 from .base_module import BaseModule, _check_input_names, _parse_data_desc
 from .batch_shapes import batch_size_of, resized, shapes_of
 from .executor_group import DataParallelExecutorGroup
@@ -459,7 +460,7 @@ class Module(BaseModule):
         if isinstance(optimizer, str):
             return opt.create(optimizer, sym=self.symbol, param_idx2name=idx2name, **{"rescale_grad": rescale_grad, **dict(params)})
         if not isinstance(optimizer, opt.Optimizer):
-            raise MXNetError(f"init_optimizer: expected an Optimizer or the name of one, received {optimizer!r}")
+            raise MXNetError(f"init_optimizer: expected an Optimizer or the name of one, received {shortened(optimizer)}")
         if optimizer.rescale_grad != rescale_grad:
             warnings.warn(f"the optimizer's rescale_grad is {optimizer.rescale_grad}, not 1.0/batch_size/num_workers = {rescale_grad}; "
                           "gradients are sums over the batch, so its learning rate depends on the batch size. Is this intended?",
@@ -568,7 +569,7 @@ class Module(BaseModule):
             return
         row_ids = sparse_row_id_fn(data_batch)
         if not isinstance(row_ids, dict):
-            raise MXNetError(f"prepare: sparse_row_id_fn must return a dict from parameter names to row ids, received {row_ids!r}")
+            raise MXNetError(f"prepare: sparse_row_id_fn must return a dict from parameter names to row ids, received {shortened(row_ids)}")
         for name, rows in row_ids.items():
             index = self._exec_group.param_names.index(name)
             arrays = self._exec_group.param_arrays[index]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from .. import ndarray as nd
 from ..base import MXNetError
 from ..initializer import Uniform
+from ..suggestions import shortened
 from .base_module import BaseModule
 
 if TYPE_CHECKING:
@@ -73,7 +74,7 @@ class PythonModule(BaseModule):
             self.logger.warning("Already bound, ignoring bind()")
             return
         if grad_req != "write":
-            raise MXNetError(f"{type(self).__name__} supports only grad_req='write', received {grad_req!r}")
+            raise MXNetError(f"{type(self).__name__} supports only grad_req='write', received {shortened(grad_req)}")
         _match("data", data_shapes, self._data_names)
         if label_shapes is not None:
             _match("label", label_shapes, self._label_names)
@@ -114,7 +115,7 @@ class PythonLossModule(PythonModule):
         if len(data_names) != 1 or len(label_names) != 1:
             raise MXNetError(f"PythonLossModule takes one data and one label, received {data_names} and {label_names}")
         if grad_func is not None and not callable(grad_func):
-            raise MXNetError(f"PythonLossModule: grad_func must be callable, received {grad_func!r}")
+            raise MXNetError(f"PythonLossModule: grad_func must be callable, received {shortened(grad_func)}")
         self._name = name
         self._grad_func = grad_func
         self._scores: Any = None

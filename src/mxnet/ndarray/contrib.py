@@ -12,6 +12,7 @@ from ..context import current_context
 from ..ops import differentiation
 from ..ops.grad_mode import enable_grad
 from ..ops.registry import get
+from ..suggestions import shortened
 from .creation import full
 from .dispatch import explain
 from .functions import namespace_lookup as _namespace_lookup
@@ -198,7 +199,7 @@ def _flatten(structure: Any, kind: type[Any], message: str) -> tuple[list[Any], 
         n = 0 if issubclass(kind, NDArray) else len(structure.list_outputs())
         return ([structure], 0) if n <= 1 else (list(structure), n)
     if not isinstance(structure, (list, tuple)):
-        raise AssertionError(f"{message}; received {structure!r} of type {type(structure).__name__}")
+        raise AssertionError(f"{message}; received {shortened(structure)} of type {type(structure).__name__}")
     parts = [_flatten(s, kind, message) for s in structure]
     return [a for flat, _ in parts for a in flat], [shape for _, shape in parts]
 

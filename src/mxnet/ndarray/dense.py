@@ -12,7 +12,7 @@ from .. import util
 from ..base import MXNetError
 from ..context import current_context, intern_context
 from ..ops import creation as ops
-from ..ops import dtypes
+from ..ops import dtypes, failures
 from . import dispatch
 from .dispatch import invoke
 from .ndarray import NDArray
@@ -76,7 +76,7 @@ def _from_sequence(source: Any) -> np.ndarray:
 
 def not_made(shape: Sizes, dtype: DType | None, error: Exception) -> MXNetError:
     """The error of an array for which there is no memory."""
-    return MXNetError(f"an array of shape {shape} and type {dtype or 'float32'} can't be made: {dispatch.said(error)}")
+    return MXNetError(f"an array of shape {shape} and type {dtype or 'float32'} can't be made: {failures.in_words(error)}")
 
 
 def _full(shape: Any, value: Any, dtype: torch.dtype, device: torch.device) -> torch.Tensor:

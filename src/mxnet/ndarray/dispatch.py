@@ -15,9 +15,11 @@ import torch
 from .. import interrupts
 from ..base import DelayedError, MXNetError
 from ..context import Context, current_context, intern_context
+from ..ops import failures
 from ..ops.dtypes import name_of
 from ..ops.registry import Operator
 from ..ops.schema import to_string
+from ..suggestions import shortened
 from . import memory_format, writes
 
 
@@ -332,7 +334,7 @@ def _creation_context(given: Context | str | None, out: Any) -> Context:
     if not given:
         return current_context()
     if not isinstance(given, (Context, str)):
-        raise MXNetError(f"`ctx` must be a device such as mx.cpu() or 'gpu(0)', received {given!r}")
+        raise MXNetError(f"`ctx` must be a device such as mx.cpu() or 'gpu(0)', received {shortened(given)}")
     return intern_context(given)
 
 
@@ -368,24 +370,22 @@ def run(op: Any, fn: Callable | None, tensors: Sequence[Any], kwargs: dict[str, 
     return result, recorded and mode.recording
 
 
-def said(error: Exception) -> str:
-    """The first line of an error's text; the name of its class where it has none."""
-    return next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)
-
-
 def explain(op: Any, error: Exception, tensors: Sequence[Any], kwargs: dict[str, Any]) -> str:
-    """What a failed call was: the operator, its inputs and attributes, and what went wrong."""
-    inputs = ", ".join(f"{n}: {name_of(t.dtype)}{tuple(t.shape)}" if t is not None else f"{n}: none"
-                       for n, t in zip(op.inputs if not op.variadic else [f"input {i}" for i in range(len(tensors))], tensors))
-    attributes = ", ".join(f"{k}={to_string(v)}" for k, v in kwargs.items() if k in op.attributes)
-    return f"{op.name}: {said(error)} [inputs: {inputs or 'none'}; attributes: {attributes or 'none'}]"
+    """Return the text of a failed call's error: the operator, why it failed, its inputs and attributes."""
+    names = op.inputs if not op.variadic else [f"input {i}" for i in range(len(tensors))]
+    inputs = ", ".join(f"{n}: {name_of(t.dtype)}{tuple(t.shape)}" if t is not None else f"{n}: none" for n, t in zip(names, tensors))
+    texts = {k: to_string(v) for k, v in kwargs.items() if k in op.attributes}
+    attributes = ", ".join(f"{k}={v if len(v) <= 80 else v[:77] + '...'}" for k, v in texts.items())
+    shapes, types = [None if t is None else tuple(t.shape) for t in tensors], [None if t is None else t.dtype for t in tensors]
+    reason = failures.reason(op, error, shapes, types, kwargs)
+    return f"{op.name}: {reason} [inputs: {inputs or 'none'}; attributes: {attributes or 'none'}]"
 
 
 def _refuse_input(op: Operator, arrays: Sequence[Any]) -> None:
     for i, a in enumerate(arrays):
         if a is not None and not isinstance(a, NDArray):
             name = op.inputs[min(i, len(op.inputs) - 1)]
-            raise MXNetError(f"{op.name}: input `{name}` must be an NDArray, received {a!r} of type {type(a).__name__}; "
+            raise MXNetError(f"{op.name}: input `{name}` must be an NDArray, received {shortened(a)} of type {type(a).__name__}; "
                              "convert with mx.nd.array(...)")
 
 

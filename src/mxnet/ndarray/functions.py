@@ -9,6 +9,7 @@ import torch
 
 from ..base import MXNetError, _Null
 from ..ops.registry import OPERATORS, Operator, get
+from ..suggestions import MissingAttributeError, shortened
 from . import dispatch
 from .dispatch import invoke, mode
 from .fast_calls import fast
@@ -64,7 +65,7 @@ def split_arguments(op: Operator, args: tuple, kwargs: dict[str, Any], array_typ
                 if n in kwargs:
                     inputs.insert(op.inputs.index(n), kwargs.pop(n))
         if rest:
-            raise MXNetError(f"{op.name}: positional arguments must be arrays, received {rest[0]!r}; give attributes by name")
+            raise MXNetError(f"{op.name}: positional arguments must be arrays, received {shortened(rest[0])}; give attributes by name")
         positional = ()
     else:
         most = len(op.inputs)
@@ -162,7 +163,7 @@ def namespace_lookup(module_name: str, prefix: str, make: Callable[[str], Callab
                     if may_hide_builtins or not hasattr(builtins, name):
                         setattr(sys.modules[module_name], name, function)
                     return function
-        raise AttributeError(f"module '{module_name}' has no attribute '{name}'")
+        raise MissingAttributeError(module_name, name)
 
     def listing() -> list[str]:
         module = sys.modules[module_name]

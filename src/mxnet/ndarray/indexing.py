@@ -9,6 +9,7 @@ import numpy as np
 import torch
 
 from ..base import integer_types
+from ..suggestions import shortened
 
 UNSUPPORTED, BASIC, ADVANCED = -1, 0, 1  # the kinds of keys, as `get_indexing_dispatch_code` tells them
 
@@ -57,7 +58,7 @@ def normalize_slice(s: slice, size: int) -> tuple[int, int, int, int]:
     """Start, stop and step of a slice on an axis of `size` entries, and how many entries it selects."""
     for part in (s.start, s.stop, s.step):
         if part is not None and not isinstance(part, integer_types):
-            raise IndexError(f"slice entries must be integers or None, received {part!r}")
+            raise IndexError(f"slice entries must be integers or None, received {shortened(part)}")
     start, stop, step = slice(*(None if p is None else int(p) for p in (s.start, s.stop, s.step))).indices(size)
     step = max(-size, min(step, size)) or 1  # which selects the same; torch counts in 64 bits
     return start, stop, step, len(range(start, stop, step))

@@ -1,6 +1,7 @@
 """The dense array of ``mx.nd``."""
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -13,7 +14,8 @@ from ..context import Context, cpu, current_context, gpu, intern_context
 from ..ops import dtypes
 from ..ops.elemwise._common import wrap_integer
 from ..ops.registry import get as get_operator
-from . import dispatch, index_helpers, indexing, memory_format, writes
+from ..suggestions import shortened
+from . import dispatch, handles, index_helpers, indexing, memory_format, writes
 from .dispatch import Marked, in_graph, invoke, mode, pseudo_operator, refuse_inplace, wrap
 from .fast_calls import eligibility
 
@@ -50,10 +52,17 @@ class NDArray(_Methods):
     _autograd: Any  # the mark of an array that autograd knows: Marked, or one of those in `dispatch`
     _eligible: Callable[..., bool]  # whether what is asked of an array can be had from its tensor at once, see `fast_calls`
 
-    def __init__(self, handle: torch.Tensor | None, writable: bool = True) -> None:
+    _as_parameter_ = property(handles.number_of)  # what `ctypes.cast` makes a handle of
+
+    def __init__(self, handle: torch.Tensor | NDArray | ctypes.c_void_p | None, writable: bool = True) -> None:
         # `writable` restrained MXNet's own callbacks; a torch tensor can always be written to, which `writable` says below.
         if handle is None:  # how pickles of MXNet start an array that __setstate__ then fills
             handle = torch.empty(0)
+        if isinstance(handle, ctypes.c_void_p):
+            handle = handles.array_of(handle)
+        if isinstance(handle, NDArray):
+            self._data, self._ctx, self._autograd = handle._data, handle._ctx, None
+            return
         if not isinstance(handle, torch.Tensor):
             raise TypeError(f"NDArray wraps a torch tensor, received {type(handle).__name__}; build arrays with mx.nd.array(...)")
         self._data, self._ctx, self._autograd = handle, context_of(handle), None
@@ -382,7 +391,7 @@ class NDArray(_Methods):
             # Torch warns of read-only memory, although what follows only reads it.
             return torch.as_tensor(values if values.flags.writeable else values.copy(), device=t.device).to(t.dtype)
         except (TypeError, ValueError):
-            raise TypeError(f"numbers and arrays can be assigned to an NDArray, received {value!r} of type {type(value)}") from None
+            raise TypeError(f"numbers and arrays can be assigned to an NDArray, received {shortened(value)} of type {type(value)}") from None
 
     def __getitem__(self, key: Any) -> NDArray:
         if type(key) is int:
@@ -490,7 +499,7 @@ class NDArray(_Methods):
 
     def _mark(self, grad: Any, grad_req: str) -> None:
         if grad_req not in GRAD_REQS:
-            raise KeyError(f"grad_req must be one of {tuple(GRAD_REQS)}, received {grad_req!r}")
+            raise KeyError(f"grad_req must be one of {tuple(GRAD_REQS)}, received {shortened(grad_req)}")
         if mode.tracing is not None and (original := mode.tracing.marks(self)) is not None:
             original._mark(grad, grad_req)
             self._data, self._autograd = original._data, original._autograd
@@ -585,7 +594,7 @@ def _index_tensor(k: Any) -> torch.Tensor:
             return torch.as_tensor(array, dtype=torch.int64 if array.dtype.kind == "b" else None)  # masks of NumPy are indices 0 and 1, as in MXNet
     if isinstance(k, torch.Tensor):
         return k.detach()
-    raise ValueError(f"an NDArray is indexed by integers, slices, arrays, None and ..., received {k!r} of type {type(k)}")
+    raise ValueError(f"an NDArray is indexed by integers, slices, arrays, None and ..., received {shortened(k)} of type {type(k)}")
 
 
 def _drop_leading(values: torch.Tensor, ndim: int) -> torch.Tensor:

@@ -4,6 +4,8 @@ import datetime
 import importlib
 import time
 
+from ..suggestions import MissingAttributeError as _MissingAttributeError
+
 
 class Pandas_Failed_To_Import:  # noqa: N801
     """Stands for pandas where it is not installed."""
@@ -15,7 +17,7 @@ def __getattr__(name):
             return importlib.import_module("pandas")
         except ImportError:
             return Pandas_Failed_To_Import
-    raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
+    raise _MissingAttributeError(__name__, name)
 
 
 def _needed(module, who):

@@ -10,6 +10,7 @@ from ..context import current_context, intern_context
 from ..ndarray import NDArray
 from ..ndarray.creation import array as _nd_array
 from ..ops import dtypes
+from ..suggestions import shortened
 from .frontend import TABLE, arrays
 from .multiarray import ndarray
 
@@ -52,7 +53,7 @@ def array(object: Any, dtype: Any = None, ctx: Context | None = None) -> ndarray
             if dtype is not torch.bfloat16:  # numbers that do not fit wrap around
                 values = values.astype(dtypes.to_numpy(dtype))
         except (TypeError, ValueError) as error:
-            raise TypeError(f"{object!r} is not made of numbers of one depth: {error}") from None
+            raise TypeError(f"{shortened(object)} is not made of numbers of one depth: {error}") from None
     return ndarray._new(_nd_array(values, context, dtype)._data, context)
 
 
@@ -96,7 +97,7 @@ def meshgrid(*xi: Any, **kwargs: Any) -> list[ndarray]:
         raise TypeError(f"meshgrid takes indexing, sparse and copy by name, received {sorted(unknown)[0]!r}")
     order = kwargs.get("indexing", "xy")
     if order not in ("xy", "ij"):
-        raise ValueError(f"meshgrid: indexing must be 'xy' or 'ij', received {order!r}")
+        raise ValueError(f"meshgrid: indexing must be 'xy' or 'ij', received {shortened(order)}")
     n = len(xi)
     out = [x.reshape((1,) * i + (-1,) + (1,) * (n - i - 1)) for i, x in enumerate(xi)]
     if order == "xy" and n > 1:

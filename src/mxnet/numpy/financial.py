@@ -5,6 +5,8 @@ period (0) or at its ``'begin'`` (1). What is received is positive, what is paid
 """
 import numpy as np
 
+from ..suggestions import shortened
+
 __all__ = ["mirr", "npv", "pmt", "ppmt", "pv", "rate"]
 
 _WHEN = {"end": 0, "e": 0, "finish": 0, 0: 0, "begin": 1, "b": 1, "beginning": 1, "start": 1, 1: 1}
@@ -13,7 +15,7 @@ _WHEN = {"end": 0, "e": 0, "finish": 0, 0: 0, "begin": 1, "b": 1, "beginning": 1
 def _paid_at(when):
     if isinstance(when, (str, int)):
         if when not in _WHEN:
-            raise ValueError(f"when must be 'end' (0) or 'begin' (1), received {when!r}")
+            raise ValueError(f"when must be 'end' (0) or 'begin' (1), received {shortened(when)}")
         return _WHEN[when]
     return np.array([_paid_at(w if isinstance(w, str) else int(w)) for w in when])
 

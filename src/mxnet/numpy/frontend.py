@@ -13,6 +13,7 @@ from ..ndarray.dispatch import invoke, wrap
 from ..ndarray.fast_calls import eligibility
 from ..ops import numpy as _register  # noqa: F401  (registers them)
 from ..ops.registry import OPERATORS, get
+from ..suggestions import shortened
 from .multiarray import ndarray
 
 TABLE: dict = {}  # namespace ('', 'linalg', 'random', ...) -> name -> function(F, ...)
@@ -136,7 +137,8 @@ def refuse(op, position, x):
     name = op.inputs[min(position, len(op.inputs) - 1)]
     if isinstance(x, NDArray):
         raise TypeError(f"{op.name}: input `{name}` is an mx.nd.NDArray where an mx.np.ndarray is expected; call as_np_ndarray() on it")
-    raise InputTypeError(f"{op.name}: input `{name}` must be an array, received {x} ({type(x).__name__}); make arrays with mx.np.array(...)")
+    raise InputTypeError(f"{op.name}: input `{name}` must be an array, received {shortened(x)} ({type(x).__name__}); "
+                         "make arrays with mx.np.array(...)")
 
 
 arrays = Arrays()

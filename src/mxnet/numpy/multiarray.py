@@ -14,6 +14,7 @@ from ..ndarray.fast_calls import eligibility
 from ..ndarray.ndarray import _drop_leading, _share
 from ..ops import dtypes
 from ..ops.registry import get
+from ..suggestions import shortened
 
 if TYPE_CHECKING:
     from ._attached import Methods as _Base  # an NDArray, with what the class is given later: methods, Python's arithmetic
@@ -166,9 +167,9 @@ class ndarray(_Base):  # noqa: N801
             If `order`, `casting` or `subok` asks for what arrays here do not have.
         """
         if order not in (None, "K", "C"):
-            raise ValueError(f"order must be either 'K' or 'C', received {order!r}")
+            raise ValueError(f"order must be either 'K' or 'C', received {shortened(order)}")
         if casting != "unsafe":
-            raise ValueError(f"casting must be equal to 'unsafe', received {casting!r}")
+            raise ValueError(f"casting must be equal to 'unsafe', received {shortened(casting)}")
         if not subok:
             raise ValueError("subok must be equal to True")
         return super().astype(dtype, copy=copy)
@@ -176,7 +177,7 @@ class ndarray(_Base):  # noqa: N801
     def copy(self, order: str = "C") -> "ndarray":
         """A new array with the same values on the same device."""
         if order != "C":
-            raise NotImplementedError(f"copy: order must be 'C', received {order!r}")
+            raise NotImplementedError(f"copy: order must be 'C', received {shortened(order)}")
         return self.copyto(self._ctx)
 
     def copyto(self, other: Any) -> "ndarray":
@@ -251,7 +252,7 @@ class ndarray(_Base):  # noqa: N801
             refuse_inplace(self, *[value] if isinstance(value, NDArray) else [])
         if not self._data.dim() and not _is_mask(key):
             if not isinstance(value, (*numeric_types, ndarray, onp.ndarray)) or not isinstance(value, numeric_types) and value.size != 1:
-                raise ValueError(f"one number expected for an element, received {value!r}")
+                raise ValueError(f"one number expected for an element, received {shortened(value)}")
             value = value.reshape(()) if isinstance(value, (ndarray, onp.ndarray)) else value
         if indexing.is_basic(key):
             return super().__setitem__(key, value)
@@ -281,7 +282,7 @@ class ndarray(_Base):  # noqa: N801
         if kwargs:
             raise TypeError(f"reshape takes order by name only, received {next(iter(kwargs))!r}")
         if order != "C":
-            raise NotImplementedError(f"reshape: order must be 'C', received {order!r}")
+            raise NotImplementedError(f"reshape: order must be 'C', received {shortened(order)}")
         if not args:
             raise TypeError("reshape: a shape expected, received nothing")
         shape = args[0] if len(args) == 1 and isinstance(args[0], (tuple, list)) else args

@@ -2,6 +2,7 @@
 from ..context import Context, cpu, cpu_pinned, current_context, gpu, gpu_memory_info, num_gpus
 from ..ndarray import waitall
 from ..numpy.multiarray import ndarray as _ndarray
+from ..suggestions import MissingAttributeError as _MissingAttributeError
 from ..util import get_cuda_compute_capability, is_np_array, is_np_shape, np_array, np_shape, reset_np, set_np, use_np, use_np_array, use_np_shape
 from . import operators as _operators
 from . import random
@@ -17,7 +18,7 @@ def __getattr__(name):
         return module
     function = _operators.lookup(name, _ndarray)
     if function is None:
-        raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
+        raise _MissingAttributeError(__name__, name)
     globals()[name] = function
     return function
 

@@ -3,6 +3,7 @@ import numpy as np
 import torch
 
 from ..base import MXNetError
+from ..suggestions import did_you_mean
 
 # (name, number in files and in MXNet's C interface, torch type). numpy has no bfloat16.
 _TABLE = [
@@ -52,7 +53,7 @@ def to_torch(dtype):
             name = str(dtype)
         found = NAME_TO_TORCH.get(name)
     if found not in TORCH_TO_NAME:
-        raise TypeError(f"data type {dtype!r} not understood; expected one of {sorted(NAME_TO_TORCH)}")
+        raise TypeError(f"data type {dtype!r} not understood; expected one of {sorted(NAME_TO_TORCH)}{did_you_mean(dtype, NAME_TO_TORCH)}")
     try:
         _CACHE[dtype] = found
     except TypeError:

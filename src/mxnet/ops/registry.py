@@ -19,6 +19,8 @@ from typing import Any, Literal, NamedTuple, Optional
 import torch
 
 from ..base import MXNetError
+from ..suggestions import did_you_mean, shortened
+from . import dtypes, schema
 from .schema import MAX_COUNT, AtLeast0, Attribute, Device, Training
 from .shapes import unify
 from .traits import Attributes, Traits, reaches_generator
@@ -150,18 +152,25 @@ class Operator(Traits):
                     # MXNet never looks at what an operator without attributes is given: programs rely on it (its own CosineEmbeddingLoss).
                     warnings.warn(f"{self.name} has no attributes: `{name}` is ignored", stacklevel=4)
                     continue
-                raise MXNetError(f"{self.name}: cannot find argument '{name}'; possible arguments: "
-                                 f"{', '.join(attributes) or 'none'}")
+                raise MXNetError(self._unknown_argument(name))
             try:
                 parsed[name] = attribute.parse(value)
             except (ValueError, TypeError, OverflowError):
-                raise MXNetError(f"{self.name}: `{name}` must be {attribute.expected}"
-                                 f"{' or None' if attribute.optional else ''}, received {value!r}") from None
+                choices = dtypes.NAME_TO_TORCH if attribute.kind is schema.DType else attribute.choices or ()
+                raise MXNetError(f"{self.name}: `{name}` must be {attribute.expected}{' or None' if attribute.optional else ''}, "
+                                 f"received {shortened(value)}{did_you_mean(value, choices)}") from None
         if not partial:
             for name, attribute in attributes.items():
                 if attribute.required and name not in parsed:
                     raise MXNetError(f"{self.name}: required argument `{name}` ({attribute.expected}) was not given")
         return parsed
+
+    def _unknown_argument(self, name: str) -> str:
+        known = [*(() if self.variadic else self.inputs), *self.attributes]
+        inputs = "any number of inputs" if self.variadic else f"inputs {', '.join(self.inputs) or 'none'}"
+        lines = "".join(f"\n    {a.description()}" for a in self.attributes.values())
+        return (f"{self.name}: cannot find argument '{name}'{did_you_mean(name, known)}\n"
+                f"Possible arguments: {inputs}; attributes:{lines or ' none'}")
 
     def parse_cached(self, given: dict[str, Any]) -> Attributes:
         """`parse` for the call path: the same attributes are parsed once."""
@@ -463,7 +472,4 @@ def get(name: str) -> Operator:
     except KeyError:
         if _load(name):
             return OPERATORS[name]
-        import difflib
-        close = difflib.get_close_matches(name, OPERATORS, 3)
-        hint = f"; did you mean {' or '.join(close)}?" if close else ""
-        raise UnknownOperatorError(f"operator '{name}' is not registered{hint}") from None
+        raise UnknownOperatorError(f"operator '{name}' is not registered{did_you_mean(name, OPERATORS)}") from None

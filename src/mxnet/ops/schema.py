@@ -197,6 +197,12 @@ class Attribute:
             low, high = self.bounds
             self.expected += f" of at least {low}" if high is None else f" up to {high}" if low is None else f" from {low} to {high}"
 
+    def description(self):
+        """Return a line with the attribute's name, type and default."""
+        kind = f"{self.expected}{' or None' if self.optional else ''}"
+        default = repr(self.default) if isinstance(self.default, str) else to_string(self.default)
+        return f"{self.name} : {kind}, {'required' if self.required else f'optional, default={default}'}"
+
     def _choose(self, value):
         text = value if isinstance(value, str) else _dtype_text(value)
         if text not in (self.choices or ()):

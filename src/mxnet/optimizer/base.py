@@ -7,6 +7,7 @@ from .. import util
 from ..base import MXNetError
 from ..ndarray import NDArray
 from ..ops.dtypes import NAME_TO_TORCH, to_torch
+from ..suggestions import did_you_mean, shortened, suggests_arguments
 
 _HALF = (NAME_TO_TORCH["float16"], NAME_TO_TORCH["bfloat16"])
 
@@ -53,6 +54,7 @@ class Optimizer:
 
     opt_registry = {}  # lower-case name -> class
 
+    @suggests_arguments
     def __init__(self, rescale_grad=1.0, param_idx2name=None, wd=0.0, clip_gradient=None, learning_rate=None, lr_scheduler=None, sym=None,
                  begin_num_update=0, multi_precision=False, param_dict=None):
         if not isinstance(param_idx2name, (dict, type(None))):
@@ -60,7 +62,7 @@ class Optimizer:
         if lr_scheduler is None:
             learning_rate = 0.01 if learning_rate is None else learning_rate
         elif learning_rate is not None and lr_scheduler.base_lr != learning_rate:
-            warnings.warn("the learning rate of `lr_scheduler` is overwritten by `learning_rate`", UserWarning, stacklevel=3)
+            warnings.warn("learning rate from ``lr_scheduler`` has been overwritten by ``learning_rate`` in optimizer.", UserWarning, stacklevel=3)
             lr_scheduler.base_lr = learning_rate
         self.rescale_grad, self.wd, self.clip_gradient, self.multi_precision = rescale_grad, wd, clip_gradient, multi_precision
         self.lr, self.lr_scheduler = learning_rate, lr_scheduler
@@ -79,7 +81,7 @@ class Optimizer:
     def register(klass):
         """Register an optimizer class under its name in lower case. A decorator."""
         if not isinstance(klass, type):
-            raise TypeError(f"register: expected an optimizer class, received {klass!r}")
+            raise TypeError(f"register: expected an optimizer class, received {shortened(klass)}")
         name = klass.__name__.lower()
         known = Optimizer.opt_registry.get(name)
         if known is not None:
@@ -105,7 +107,8 @@ class Optimizer:
         """
         klass = Optimizer.opt_registry.get(name.lower())
         if klass is None:
-            raise ValueError(f"Cannot find optimizer {name}; registered are {', '.join(sorted(Optimizer.opt_registry))}")
+            raise ValueError(f"Cannot find optimizer {name}; registered are {', '.join(sorted(Optimizer.opt_registry))}"
+                             f"{did_you_mean(name, Optimizer.opt_registry)}")
         return klass(**kwargs)
 
     # -- updates ---------------------------------------------------------------------------------------------------------

@@ -22,6 +22,7 @@ from typing import Any
 
 from .. import environment, files, interrupts
 from ..base import MXNetError
+from ..suggestions import did_you_mean, shortened
 from .objects import Counter, Domain, Event, Frame, Marker, Task
 from .recorder import recorder
 from .report import report
@@ -86,7 +87,8 @@ def set_config(**kwargs: Any) -> None:
             attribute, kind = _VALUES[key]
             setattr(settings, attribute, _truth(value) if kind is bool else kind(value))
         else:
-            raise MXNetError(f"set_config: unknown argument {key!r}; expected {', '.join(['profile_all', *_FLAGS, *_VALUES, 'profile_process'])}")
+            known = ["profile_all", *_FLAGS, *_VALUES, "profile_process"]
+            raise MXNetError(f"set_config: unknown argument {key!r}; expected {', '.join(known)}{did_you_mean(key, known)}")
     if settings.dump_period <= 0:
         raise MXNetError(f"set_config: dump_period must be above 0 seconds, received {settings.dump_period}")
     recorder.settings = settings
@@ -101,7 +103,7 @@ def _truth(value: object) -> bool:
 def _on_servers(process: str, command: str, **arguments: Any) -> bool:
     """Send a command to the servers of the kvstore, if they are meant; tells whether they are."""
     if process not in _PROCESSES:
-        raise MXNetError(f"profile_process must be one of {_PROCESSES}, received {process!r}")
+        raise MXNetError(f"profile_process must be one of {_PROCESSES}, received {shortened(process)}")
     if process == "worker":
         return False
     from ..kvstore.base import distributed_store  # what profiles alone does not need
@@ -140,7 +142,7 @@ def set_state(state: str = "stop", profile_process: str = "worker") -> None:
     """
     global _dumper, _writes_at_exit
     if state not in ("run", "stop"):
-        raise MXNetError(f"set_state: expected 'run' or 'stop', received {state!r}")
+        raise MXNetError(f"set_state: expected 'run' or 'stop', received {shortened(state)}")
     if _on_servers(profile_process, "set_state", state=state):
         return
     recorder.running, recorder.paused = state == "run", False
@@ -226,7 +228,7 @@ def dumps(reset: bool = False, format: str = "table", sort_by: str = "total", as
         If an argument has another value.
     """
     if format not in ("table", "json"):
-        raise MXNetError(f"dumps: format must be 'table' or 'json', received {format!r}")
+        raise MXNetError(f"dumps: format must be 'table' or 'json', received {shortened(format)}")
     recorder.collect()
     tables = statistics(recorder.events, sort_by, ascending)
     if reset:

@@ -4,6 +4,7 @@ import time
 from typing import Any
 
 from ..base import MXNetError
+from ..suggestions import shortened
 from .ranges import Tool
 from .recorder import recorder
 
@@ -158,7 +159,7 @@ class Marker:
     def mark(self, scope: str = "process") -> None:
         """Record the moment, for ``'global'``, ``'process'``, ``'thread'``, ``'task'`` or ``'marker'``."""
         if scope not in self._SCOPES:
-            raise MXNetError(f"Marker.mark: scope must be one of {', '.join(self._SCOPES)}, received {scope!r}")
+            raise MXNetError(f"Marker.mark: scope must be one of {', '.join(self._SCOPES)}, received {shortened(scope)}")
         for tool in recorder.listening:
             tool.mark(self.name)
         if recorder.active:

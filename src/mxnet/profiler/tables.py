@@ -3,6 +3,7 @@ import json
 from typing import Any
 
 from ..base import MXNetError
+from ..suggestions import shortened
 from .events import API, MEMORY, Events
 
 SORT_KEYS = {"total": "Total", "avg": "Avg", "min": "Min", "max": "Max", "count": "Count"}
@@ -19,7 +20,7 @@ def statistics(events: Events, sort_by: str = "total", ascending: bool = False) 
         If `sort_by` is unknown.
     """
     if sort_by not in SORT_KEYS:
-        raise MXNetError(f"dumps: sort_by must be one of {', '.join(SORT_KEYS)}, received {sort_by!r}")
+        raise MXNetError(f"dumps: sort_by must be one of {', '.join(SORT_KEYS)}, received {shortened(sort_by)}")
     tables: Tables = {"Time": {}, "Memory": {}}
     for (category, name), (count, total, least, most, counter) in events.totals().items():
         memory = category == MEMORY

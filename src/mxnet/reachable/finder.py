@@ -15,7 +15,8 @@ import threading
 import types
 from importlib.machinery import ModuleSpec, PathFinder
 
-from .table import BRINGS, COMMON, CUSTOM_OPERATORS, NAMES, OFTEN_READ
+from ..suggestions import MissingAttributeError
+from .table import BRINGS, COMMON, CUSTOM_OPERATORS, NAMES, OFTEN_READ, SUGGESTING
 
 _MISSING = object()
 _PATIENCE = 5.0  # seconds; an import may wait for another thread that wants to import, too
@@ -23,7 +24,7 @@ _one_at_a_time, _after_fork = threading.RLock(), threading.RLock()
 if hasattr(os, "register_at_fork"):  # in the child nobody is left to release the first
     os.register_at_fork(after_in_child=functools.partial(operator.setitem, globals(), "_one_at_a_time", _after_fork))
 # Modules that lack something: those of the table, and those that a path of the table lies in.
-_LACKING = {*NAMES, *(path.rpartition(".")[0] for path in NAMES)}
+_LACKING = {*NAMES, *SUGGESTING, *(path.rpartition(".")[0] for path in NAMES)}
 
 
 @functools.cache
@@ -91,7 +92,7 @@ def lookup(path, own, name):
         If neither has the name, or what it leads to is not installed.
     """
     inner = f"{path}.{name}"
-    missing = AttributeError(f"module '{path}' has no attribute '{name}'")
+    missing: AttributeError = MissingAttributeError(path, name)
     if own is not None:
         try:
             return own(name)

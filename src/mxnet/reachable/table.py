@@ -52,6 +52,11 @@ COMMON = {
     "wrap_np_unary_func": "mxnet.util:wrap_np_unary_func", "zeros": "mxnet.ndarray:zeros",
 }
 
+# Modules that have all of their names themselves; the finder only makes them suggest some for a name that is misspelled.
+SUGGESTING = ("mxnet.callback", "mxnet.contrib.text.utils", "mxnet.error", "mxnet.gluon.contrib.estimator", "mxnet.gluon.data.batchify",
+              "mxnet.gluon.data.vision.transforms", "mxnet.gluon.metric", "mxnet.gluon.probability", "mxnet.log", "mxnet.lr_scheduler",
+              "mxnet.monitor")
+
 # Modules, and what they have besides what is written in them: what MXNet 1.9.1 has there, and what MXNet 2 moved there. ``name`` is looked up in
 # `COMMON`, ``name=module`` leads to a module; after ``module:`` names are those of that module, ``name=other`` under its name there, and ``*``
 # stands for all that it has. A module without a file of its own is made from its line.

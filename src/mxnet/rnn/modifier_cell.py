@@ -3,6 +3,7 @@ from operator import attrgetter
 
 from .. import symbol
 from ..base import MXNetError, numeric_types
+from ..suggestions import shortened
 from .rnn_cell import BaseRNNCell, as_steps
 
 __all__ = ["BidirectionalCell", "DropoutCell", "ModifierCell", "ResidualCell", "SequentialRNNCell", "ZoneoutCell"]
@@ -161,7 +162,7 @@ class DropoutCell(BaseRNNCell):
     def __init__(self, dropout, prefix="dropout_", params=None):
         super().__init__(prefix, params)
         if not isinstance(dropout, numeric_types):
-            raise MXNetError(f"dropout probability must be a number, received {dropout!r}")
+            raise MXNetError(f"dropout probability must be a number, received {shortened(dropout)}")
         self.dropout = dropout
 
     state_info = property(lambda self: [], doc="Empty: there are no states.")

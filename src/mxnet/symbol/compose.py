@@ -8,6 +8,7 @@ from ..base import MXNetError
 from ..ops import dtypes
 from ..ops.registry import Operator
 from ..ops.schema import to_string
+from ..suggestions import shortened
 from .node import Entry, Node
 from .serialization import HIDDEN_KEYS, load
 from .symbol import Symbol
@@ -70,7 +71,7 @@ def create(op: Operator, inputs: Sequence[Symbol | None] | Mapping[str, Symbol],
         if value is None:
             node.inputs.append((_new_variable(op, node, input_name), 0))
         elif not isinstance(value, Symbol):
-            raise MXNetError(f"{op.name}: input `{input_name}` must be a Symbol, received {value!r} of type {type(value).__name__}")
+            raise MXNetError(f"{op.name}: input `{input_name}` must be a Symbol, received {shortened(value)} of type {type(value).__name__}")
         elif len(value._outputs) != 1:
             raise MXNetError(f"{op.name}: input `{input_name}` must be a single output, received a group of {len(value._outputs)}: "
                              f"{', '.join(value.list_outputs()[:4])}; select one, such as x[0]")
@@ -122,7 +123,7 @@ def var(name: str, attr: Mapping[str, str] | None = None, shape: int | Sequence[
         If a further keyword is not of the form ``__name__``, or a value of `attr` is not a string.
     """
     if not isinstance(name, str):
-        raise TypeError(f"the name of a variable must be a string, received {name!r}")
+        raise TypeError(f"the name of a variable must be a string, received {shortened(name)}")
     attrs = dict(attribute.current().get(attr) or {})
     for key, value in attrs.items():
         if not isinstance(value, str):

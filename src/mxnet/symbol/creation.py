@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from .. import files
+from ..suggestions import shortened
 from . import serialization
 from .functions import operator_function
 from .symbol import Symbol
@@ -59,7 +60,7 @@ def split_v2(ary: Symbol, indices_or_sections: int | Sequence[int], axis: int = 
         return operator_function("_split_v2")(ary, indices=(), axis=axis, squeeze_axis=squeeze_axis, sections=int(indices_or_sections))
     if isinstance(indices_or_sections, (tuple, list)):
         return operator_function("_split_v2")(ary, indices=(0, *indices_or_sections), axis=axis, squeeze_axis=squeeze_axis, sections=0)
-    raise ValueError(f"indices_or_sections must be a number of parts or a tuple of indices, received {indices_or_sections!r}")
+    raise ValueError(f"indices_or_sections must be a number of parts or a tuple of indices, received {shortened(indices_or_sections)}")
 
 
 def load(fname: str) -> Symbol:

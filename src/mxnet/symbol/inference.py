@@ -6,8 +6,7 @@ import torch
 
 from .. import util
 from ..base import MXNetError
-from ..ndarray.dispatch import said
-from ..ops import dtypes
+from ..ops import dtypes, failures
 from ..ops.grad_mode import no_grad
 from ..ops.registry import Operator
 from ..ops.schema import _to_shape
@@ -136,8 +135,9 @@ def _passes_unknown(ins: Sequence[Partial], outs: Sequence[Partial]) -> bool:
 
 
 def _failed(node: Node, shapes: Sequence[Partial], error: Exception) -> MXNetError:
+    reason = failures.reason(node.op, error, shapes, [None] * len(shapes), node.parsed())
     seen = ", ".join(f"{n}: {to_user(s) if s is not None else 'unknown'}" for n, s in zip(node.input_names(), shapes))
-    return MXNetError(f"Error in operator {node.name} ({node.op.name}): {said(error)} [{seen}]")
+    return MXNetError(f"Error in operator {node.name} ({node.op.name}): {reason} [{seen}]")
 
 
 def check_shapes(nodes: Iterable[Node], given: Mapping[str, Partial]) -> dict[tuple[int, int], Partial]:

@@ -90,56 +90,90 @@ def _load(text: str, source: str, fail: Callable[[str], NoReturn]) -> list[Entry
         graph = json.loads(text)
     except (ValueError, RecursionError) as error:
         fail(f"not JSON: {error}")
-    if not isinstance(graph, dict):
-        fail(f"expected an object, received {type(graph).__name__}")
-    version = _version(graph)
+    graph = _field(graph, dict, "the graph", fail)
+    version = _version(graph, fail)
     # In a file that was not written under np_shape a size of 0 is an unknown one, whatever holds where it is read.
-    translate = util.is_np_shape() and "is_np_shape" not in (graph.get("attrs") or {})
+    translate = util.is_np_shape() and "is_np_shape" not in graph.get("attrs", {})
     return _read_graph(graph, version, translate, source, fail)
 
 
+_JSON_TYPES = {dict: "an object", list: "a list", str: "a string", int: "an integer of at least 0"}
+
+
+def _field(value: Any, kind: type, place: str, fail: Callable[[str], NoReturn]) -> Any:
+    """Return `value` if it is of that JSON type; an integer must not be negative."""
+    if type(value) is not kind or kind is int and not 0 <= value < 1 << 32:
+        text = json.dumps(value)
+        fail(f"{place} must be {_JSON_TYPES[kind]}, received {text if len(text) <= 40 else text[:37] + '...'}")
+    return value
+
+
+def _entries(value: Any, place: str, fail: Callable[[str], NoReturn]) -> list[list[int]]:
+    """Return a checked list of ``[node, output]`` or ``[node, output, version]``."""
+    for i, entry in enumerate(_field(value, list, place, fail)):
+        if len(_field(entry, list, f"{place}[{i}]", fail)) not in (2, 3):
+            fail(f"{place}[{i}] must be [node, output] or [node, output, version], received {json.dumps(entry)[:40]}")
+        for number in entry:
+            _field(number, int, f"each number of {place}[{i}]", fail)
+    return value
+
+
 def _read_graph(graph: Any, version: int, translate: bool, source: str, fail: Callable[[str], NoReturn]) -> list[Entry]:
-    """The outputs of the graph that an object describes."""
-    if not isinstance(graph, dict):
-        fail(f"expected an object, received {type(graph).__name__}")
+    """Return the outputs of the graph that an object describes."""
+    _field(graph, dict, "the graph", fail)
     for field in ("nodes", "arg_nodes", "heads"):
-        if not isinstance(graph.get(field), list):
+        if field not in graph:
             fail(f"the field '{field}' is missing")
+    rows = _field(graph["nodes"], list, "'nodes'", fail)
+    for field in ("arg_nodes", "node_row_ptr"):
+        for number in _field(graph.get(field, []), list, f"'{field}'", fail):
+            _field(number, int, f"each entry of '{field}'", fail)
+    if any(number >= len(rows) for number in graph["arg_nodes"]):
+        fail(f"'arg_nodes' refers to node {max(graph['arg_nodes'])}, of {len(rows)} nodes")
     nodes: list[Node] = []
-    for i, row in enumerate(graph["nodes"]):
-        try:
-            op_name, name, inputs = row["op"], row["name"], row.get("inputs", [])
-            if not isinstance(op_name, str):
-                raise TypeError(f"the operator's name is {op_name!r:.40}")
-            attrs = {}
-            for field in ("param", "attr", "attrs"):
-                attrs.update({str(k): v if isinstance(v, str) else str(v) for k, v in (row.get(field) or {}).items()})
-            entries = [(nodes[e[0]], int(e[1])) if 0 <= e[0] < i else fail(f"node {i} ('{name}') has input {e[0]}, which does not come before it")
-                       for e in inputs]
-            inner = list(row.get("subgraphs") or ())
-        except (KeyError, TypeError, AttributeError, IndexError, ValueError, OverflowError) as error:
-            fail(f"node {i} is malformed ({type(error).__name__}: {error})")
+    for i, row in enumerate(rows):
+        place = f"node {i}"
+        _field(row, dict, place, fail)
+        for field in ("op", "name"):
+            if field not in row:
+                fail(f"{place} has no field '{field}'")
+            _field(row[field], str, f"{place}: '{field}'", fail)
+        if type(row.get("backward_source_id", -1)) is not int:
+            fail(f"{place}: 'backward_source_id' must be an integer, received {json.dumps(row['backward_source_id'])[:40]}")
+        op_name, name = row["op"], row["name"]
+        place = f"{place} ('{name}')"
+        attrs: dict[str, str] = {}
+        for field in ("param", "attr", "attrs"):
+            for key, value in _field(row.get(field, {}), dict, f"{place}: '{field}'", fail).items():
+                attrs[key] = _field(value, str, f"{place}: the attribute '{key}'", fail)
+        entries = []
+        for number, index, *_ in _entries(row.get("inputs", []), f"{place}: 'inputs'", fail):
+            if number >= i:
+                fail(f"{place} has input {number}, which does not come before it")
+            entries.append((nodes[number], index))
         if translate and "__shape__" in attrs:
             attrs["__shape__"] = re.sub(r"\b0\b", "-1", attrs["__shape__"])
+        inner = _field(row.get("subgraphs", []), list, f"{place}: 'subgraphs'", fail)
         subgraphs = [_read_graph(g, version, translate, f"{source}: node '{name}'", fail) for g in inner]
-        nodes.append(_make_node(op_name, str(name), attrs, entries, version, source, subgraphs))
+        nodes.append(_make_node(op_name, name, attrs, entries, version, source, subgraphs))
     heads = []
-    for e in graph["heads"]:
-        try:
-            node, index = nodes[e[0]], int(e[1]) if len(e) > 1 else 0
-        except (TypeError, IndexError, KeyError, ValueError, OverflowError):
+    for e in _entries(graph["heads"], "'heads'", fail):
+        if e[0] >= len(nodes):
             fail(f"head {e} refers to no node")
-        if not 0 <= index < node.num_outputs():
+        node, index = nodes[e[0]], e[1]
+        if index >= node.num_outputs():
             fail(f"head {e} asks for output {index} of '{node.name}', which has {node.num_outputs()}")
         heads.append((node, index))
     return heads
 
 
-def _version(graph: Mapping[str, Any]) -> int:
-    try:
-        return int(graph["attrs"]["mxnet_version"][1])
-    except (KeyError, TypeError, IndexError, ValueError, OverflowError):
-        return 800
+def _version(graph: Mapping[str, Any], fail: Callable[[str], NoReturn]) -> int:
+    """Return the version of MXNet that wrote a file; those before 0.9 don't say it."""
+    for name, value in _field(graph.get("attrs", {}), dict, "'attrs'", fail).items():
+        if type(value) is not list or len(value) != 2 or type(value[0]) is not str:
+            fail(f"'attrs': '{name}' must be [type, value], received {json.dumps(value)[:40]}")
+    version = graph.get("attrs", {}).get("mxnet_version", ["int", 800])
+    return _field(version[1], int, "'attrs': the number of 'mxnet_version'", fail)
 
 
 def _make_node(op_name: str, name: str, attrs: dict[str, str], entries: list[Entry], version: int, source: str,
@@ -166,7 +200,7 @@ def _make_node(op_name: str, name: str, attrs: dict[str, str], entries: list[Ent
     unknown = [k for k in rest if not (k.startswith("__") and k.endswith("__")) and k not in HIDDEN_KEYS
                and k != op.key_var_num_args and not (k == "ctx" and op.wants_device)]
     if unknown and version >= VERSION:
-        op.parse({unknown[0]: rest[unknown[0]]})
+        _checked(source, name, lambda: op.parse({unknown[0]: rest[unknown[0]]}))
     try:
         node.parsed()
         wanted = op.input_names(node.parsed(), len(entries))

@@ -8,6 +8,7 @@ from .. import files, util
 from ..base import MXNetError, NotImplementedForSymbol
 from ..ops import dtypes
 from ..ops.shapes import known
+from ..suggestions import did_you_mean, shortened
 from . import inference, serialization
 from .node import Entry, Node, auxiliary, copy_graph, topological
 from .serialization import HIDDEN_KEYS
@@ -74,7 +75,8 @@ class Symbol(_Methods):
         if isinstance(index, str):
             found = [i for i, n in enumerate(self.list_outputs()) if n == index]
             if not found:
-                raise ValueError(f"no output is named {index!r}; the outputs are {', '.join(self.list_outputs())}")
+                raise ValueError(f"no output is named {index!r}; the outputs are {', '.join(self.list_outputs())}"
+                                 f"{did_you_mean(index, self.list_outputs())}")
             if len(found) > 1:
                 raise ValueError(f"{len(found)} outputs are named {index!r}; choose one by its number, {found}")
             index = found[0]
@@ -84,7 +86,7 @@ class Symbol(_Methods):
                 raise IndexError(f"{index} selects none of {len(self)} outputs")
             return type(self)(picked)
         if not isinstance(index, (int, np.integer)):
-            raise TypeError(f"a Symbol's outputs are chosen by number, name or slice, received {index!r}")
+            raise TypeError(f"a Symbol's outputs are chosen by number, name or slice, received {shortened(index)}")
         if not 0 <= index < len(self._outputs):
             raise IndexError(f"output {index} of a Symbol with {len(self._outputs)}")
         return type(self)([self._outputs[index]])
@@ -305,7 +307,7 @@ class Symbol(_Methods):
         known_names = set(names) | set(self.list_auxiliary_states())
         for key in kwargs:
             if key not in known_names:
-                raise MXNetError(f"argument name {key} not found; candidates: {', '.join(names)}")
+                raise MXNetError(f"argument name {key} not found; candidates: {', '.join(names)}{did_you_mean(key, names)}")
         return {k: v for k, v in kwargs.items() if v is not None}
 
     # -- files -----------------------------------------------------------------------------------------------------------

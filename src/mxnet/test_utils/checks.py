@@ -11,6 +11,7 @@ from .. import ndarray as nd
 from .. import random as mx_random
 from ..initializer import Initializer
 from ..ndarray import NDArray
+from ..suggestions import shortened
 from ..symbol import Symbol
 from .arrays import create_sparse_array, rand_ndarray
 from .compare import assert_almost_equal, default_dtype, default_numeric_eps, get_tolerance, get_tols
@@ -28,7 +29,7 @@ def simple_forward(sym, ctx=None, is_train=False, **inputs):
 
 def _check_dtype(dtype, as_numpy=True):
     if not (dtype in _FLOATS or (as_numpy and isinstance(dtype, str) and dtype == "asnumpy")):
-        raise ValueError(f"dtype must be float16, float32 or float64{', or asnumpy' if as_numpy else ''}; received {dtype!r}")
+        raise ValueError(f"dtype must be float16, float32 or float64{', or asnumpy' if as_numpy else ''}; received {shortened(dtype)}")
 
 
 def _to_ndarray(value, ctx, dtype):
@@ -315,7 +316,7 @@ def check_speed(sym, location=None, ctx=None, N=20, grad_req=None, typ="whole", 
         Shapes by name, for `Symbol.simple_bind`.
     """
     if typ not in ("whole", "forward"):
-        raise ValueError(f"typ must be 'whole' or 'forward', received {typ!r}")
+        raise ValueError(f"typ must be 'whole' or 'forward', received {shortened(typ)}")
     shapes = kwargs if location is None else {name: value.shape for name, value in location.items()}
     executor = sym.simple_bind(grad_req=grad_req or "write", ctx=ctx or default_context(), **shapes)
     if location is None:

@@ -10,10 +10,12 @@ import logging
 import os
 import pathlib
 import shlex
+import shutil
 import signal
 import socket
 import subprocess
 import sys
+import threading
 import uuid
 
 import torch.distributed as dist
@@ -91,6 +93,15 @@ def main(argv=None):
         return _run_node(args) if args.meet else _run_job(args)
     except KeyboardInterrupt:
         return 128 + signal.SIGINT
+    except FileNotFoundError as error:
+        _log.error("%s: not found; --launcher %s needs it", error.filename, args.launcher)
+        return 127
+    except socket.gaierror as error:
+        _log.error("a machine of %s has no address: %s", args.hostfile, error.strerror)
+        return 1
+    except (OSError, subprocess.CalledProcessError) as error:
+        _log.error("%s", error)
+        return 1
     finally:  # who calls this as a function goes on
         for number, handler in handlers.items():
             signal.signal(number, handler)
@@ -147,13 +158,20 @@ def _run_node(args):
         common["OMP_NUM_THREADS"] = os.environ.get("OMP_NUM_THREADS") or str(max(1, (os.cpu_count() or 1) // (workers + servers)))
     # MXNet's launcher gives a command in one piece to the shell.
     command = ["/bin/sh", "-c", args.command[0]] if len(args.command) == 1 and len(args.command[0].split()) > 1 else args.command
+    missing = _not_runnable(command[0], {**os.environ, **args.worker_env}.get("PATH"))
+    if missing:
+        _log.error("%s", missing[1])
+        return missing[0]
     first = sum(count for _, count in args.layout[:node])
     started = []
+    exits = _ExitWatch()
     try:
         for i in range(servers):
             env = {**os.environ, **common, **args.server_env, "DMLC_ROLE": "server", "DMLC_SERVER_ID": str(first + i)}
             started.append(subprocess.Popen(command, env=env))
-        status = _run_workers(args, workers, command, {**common, **args.worker_env, "DMLC_ROLE": "worker"}) if workers else 0
+        exits.processes = {process.pid: f"server {first + i}" for i, process in enumerate(started)}
+        exits.start()
+        status = _run_workers(args, workers, command, {**common, **args.worker_env, "DMLC_ROLE": "worker"}, exits) if workers else 0
         for i, server in enumerate(started):
             if status:
                 break
@@ -164,10 +182,49 @@ def _run_node(args):
                     _log.error("server %d ended with status %d", first + i, status)
         return status
     finally:
+        exits.stop()
         _end(started)
 
 
-def _run_workers(args, count, command, env):
+def _not_runnable(program, path):
+    """Return the shell's status and a sentence for a program that cannot be started, else None."""
+    if shutil.which(program, path=path):
+        return None
+    if os.path.dirname(program) and os.path.exists(program):
+        return 126, f"the program {program!r} is not executable; start a Python script as `python {program}`"
+    return 127, f"the program {program!r} was not found{'' if os.path.dirname(program) else ' on PATH'}; check its spelling"
+
+
+class _ExitWatch(threading.Thread):
+    """Notes the order in which child processes fail; torch's agent looks ten times a second, and then blames the lowest rank.
+
+    Attributes
+    ----------
+    failed : list of (int, int)
+        Process ids and statuses (a negative number for a signal), the first failure first.
+    processes : dict of int to str
+        Names of the processes that are not workers.
+    """
+
+    def __init__(self):
+        super().__init__(daemon=True)
+        self.failed, self.processes, self._ended = [], {}, threading.Event()
+
+    def run(self):
+        while not self._ended.wait(0.005):
+            try:  # the process stays as it is for whoever waits for it
+                info = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOWAIT | os.WNOHANG)
+            except ChildProcessError:
+                continue
+            if info is not None and info.si_status and all(pid != info.si_pid for pid, _ in self.failed):
+                self.failed.append((info.si_pid, info.si_status if info.si_code == os.CLD_EXITED else -info.si_status))
+
+    def stop(self):
+        """End watching."""
+        self._ended.set()
+
+
+def _run_workers(args, count, command, env, exits):
     """Workers under torchrun's agent; returns the status of the first that failed, or 0."""
     from torch.distributed.elastic.multiprocessing.api import SignalException
     from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
@@ -181,8 +238,13 @@ def _run_workers(args, count, command, env):
         elastic_launch(config, command[0])(*command[1:])
     except ChildFailedError as error:
         rank, failure = error.get_first_failure()
-        code = failure.exitcode
-        _log.error("worker %d ended with %s; the others were stopped", rank, f"status {code}" if code > 0 else signal.Signals(-code).name)
+        name, code = f"worker {rank}", failure.exitcode
+        workers = {failed.pid: f"worker {number}" for number, failed in error.failures.items()}
+        for pid, status in exits.failed:
+            if pid in workers or pid in exits.processes:
+                name, code = workers.get(pid) or exits.processes[pid], status
+                break
+        _log.error("%s ended with %s; the others were stopped", name, f"status {code}" if code > 0 else signal.Signals(-code).name)
         return code if code > 0 else 128 - code
     except SignalException as error:
         return 128 + error.sigval

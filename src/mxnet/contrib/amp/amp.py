@@ -12,6 +12,7 @@ from ...ops import dtypes
 from ...ops.grad_mode import no_grad
 from ...ops.registry import OPERATORS
 from ...optimizer import Optimizer
+from ...suggestions import shortened
 from ...symbol import Symbol
 from . import lists
 from .calls import Installation, Rule
@@ -40,7 +41,7 @@ def _low_precision(dtype):
     except TypeError:
         name = None
     if name not in ("float16", "bfloat16"):
-        raise UsageError(f"amp: target_dtype must be 'float16' or 'bfloat16', received {dtype!r}")
+        raise UsageError(f"amp: target_dtype must be 'float16' or 'bfloat16', received {shortened(dtype)}")
     return name
 
 
@@ -236,14 +237,14 @@ def _names(given, default, argument):
     if given is None:
         return list(default)
     if not isinstance(given, list):
-        raise UsageError(f"{argument} should be a list, received {given!r}")
+        raise UsageError(f"{argument} should be a list, received {shortened(given)}")
     return given
 
 
 def _check_lists(low, target_ops, fp32_ops, conditional):
     for item in conditional:
         if not (len(item) == 3 and isinstance(item[0], str) and isinstance(item[1], str) and isinstance(item[2], list)):
-            raise UsageError(f"conditional_fp32_ops: (operator, attribute, list of values) expected, received {item!r}")
+            raise UsageError(f"conditional_fp32_ops: (operator, attribute, list of values) expected, received {shortened(item)}")
     given = {"target_dtype_ops": set(target_ops), "fp32_ops": set(fp32_ops), "conditional_fp32_ops": {item[0] for item in conditional}}
     for first, second in (("target_dtype_ops", "fp32_ops"), ("target_dtype_ops", "conditional_fp32_ops"),
                           ("fp32_ops", "conditional_fp32_ops")):

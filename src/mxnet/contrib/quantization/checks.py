@@ -12,6 +12,7 @@ from ...graph.quantization import is_quantized
 from ...ndarray import NDArray
 from ...ops.quantization.conversion import quantize_v2, requantize
 from ...ops.registry import UnknownOperatorError, get
+from ...suggestions import shortened
 from ...symbol import Symbol
 from ...symbol.fused import Fused
 from ...symbol.node import Node, topological
@@ -34,7 +35,7 @@ def names(argument: str, value: list[str] | None) -> list[str]:
     if value is None:
         return []
     if not isinstance(value, list):
-        raise ValueError(f"`{argument}` must be a list of names, received {value!r} of type {type(value).__name__}")
+        raise ValueError(f"`{argument}` must be a list of names, received {shortened(value)} of type {type(value).__name__}")
     other = next((one for one in value if not isinstance(one, str)), None)
     if other is not None:
         raise ValueError(f"`{argument}` must be a list of names, received one with {other!r} of type {type(other).__name__}")
@@ -50,14 +51,14 @@ def one_of(argument: str, value: str, allowed: tuple[str, ...]) -> None:
 def context(ctx: Context) -> Context:
     """A single Context; a ValueError says that it is none."""
     if not isinstance(ctx, Context):
-        raise ValueError(f"calibration runs on a single ctx, received {ctx!r} of type {type(ctx).__name__}")
+        raise ValueError(f"calibration runs on a single ctx, received {shortened(ctx)} of type {type(ctx).__name__}")
     return ctx
 
 
 def model(sym: Symbol, arg_params: Mapping[str, NDArray]) -> None:
     """Refuse what is no Symbol, or no dict of arrays, with a ValueError."""
     if not isinstance(sym, Symbol):
-        raise ValueError(f"`sym` must be a Symbol, received {sym!r} of type {type(sym).__name__}; mx.sym.load reads one from a file")
+        raise ValueError(f"`sym` must be a Symbol, received {shortened(sym)} of type {type(sym).__name__}; mx.sym.load reads one from a file")
     if not isinstance(arg_params, Mapping):
         raise ValueError(f"`arg_params` must be a dict of NDArrays by name, received {type(arg_params).__name__}")
     for name, array in arg_params.items():
@@ -70,7 +71,7 @@ def examples(count: int | None) -> None:
     if count is None:
         return
     if isinstance(count, bool) or not hasattr(count, "__index__"):
-        raise TypeError(f"`num_calib_examples` must be an integer, or None for all, received {count!r}")
+        raise TypeError(f"`num_calib_examples` must be an integer, or None for all, received {shortened(count)}")
     if count < 1:
         raise ValueError(f"`num_calib_examples` must be at least 1, or None for all, received {count}")
 

@@ -13,6 +13,7 @@ from ...graph import quantization as passes
 from ...io import DataIter
 from ...module import Module
 from ...ndarray import NDArray
+from ...suggestions import shortened
 from ...symbol import Symbol
 from . import checks
 from .collectors import _LayerHistogramCollector, _LayerOutputMinMaxCollector, ranges_of
@@ -218,7 +219,8 @@ def _collector(calib_mode: str, quantized_dtype: str, layers: list[str], own: An
         return _LayerOutputMinMaxCollector(quantized_dtype, set(layers), logger)
     if calib_mode == "customize" and own is not None:
         if not callable(getattr(own, "collect", None)):
-            raise ValueError(f"a collector has a method `collect(name, array)`, received {own!r} of type {type(own).__name__}, which has none")
+            raise ValueError(f"a collector has a method `collect(name, array)`, received {shortened(own)} of type "
+                             f"{type(own).__name__}, which has none")
         return own
     raise ValueError(f"unknown calibration mode {calib_mode} received: expected `none`, `naive`, `entropy`, or `customize` with a collector")
 

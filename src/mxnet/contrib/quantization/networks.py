@@ -13,6 +13,7 @@ from ...gluon import HybridBlock, SymbolBlock
 from ...graph.quantization import is_quantized
 from ...io import DataBatch, DataDesc, DataIter
 from ...module import Module
+from ...suggestions import shortened
 from . import checks
 from .collectors import ranges_of
 from .models import _calibrate_quantized_sym, _quantize_params, chosen_logger, collect_statistics, quantize_graph
@@ -33,7 +34,7 @@ class _Batches(DataIter):
             raise MXNetError("calibration: the data has no batch") from None
         arrays = self._arrays(first)
         if not arrays or not all(hasattr(a, "shape") for a in arrays):
-            raise MXNetError(f"calibration: a batch of the data is an array, or a list of arrays, received {first!r}")
+            raise MXNetError(f"calibration: a batch of the data is an array, or a list of arrays, received {shortened(first)}")
         super().__init__(arrays[0].shape[0])
         self._source, self.count = source, len(arrays)
         names = ["data", *(f"data{i}" for i in range(len(arrays) - 1))] if len(arrays) < 3 else [f"data{i}" for i in range(len(arrays))]
@@ -163,7 +164,7 @@ def _called(network: HybridBlock, shapes: list) -> list:
     context = next((p.list_ctx()[0] for p in network.collect_params().values()), cpu())
     for one in shapes:
         if not isinstance(one, tuple) or len(one) < 2:
-            raise ValueError(f"`data_shapes` must be a list of DataDesc, or of (name, shape), received {one!r} in it")
+            raise ValueError(f"`data_shapes` must be a list of DataDesc, or of (name, shape), received {shortened(one)} in it")
     shapes = [s if isinstance(s, DataDesc) else DataDesc(*s) for s in shapes]
     while True:
         try:

@@ -6,6 +6,7 @@ from ...base import MXNetError
 from ...context import cpu
 from ...kvstore.updates import create_kvstore
 from ...module import Module
+from ...suggestions import shortened
 from .svrg_optimizer import FULL, _SVRGOptimizer
 
 __all__ = ["SVRGModule"]
@@ -30,7 +31,7 @@ class SVRGModule(Module):
     def __init__(self, symbol, data_names=("data",), label_names=("softmax_label",), logger=logging, context=cpu(), work_load_list=None,
                  fixed_param_names=None, state_names=None, group2ctxs=None, compression_params=None, update_freq=None):
         if not isinstance(update_freq, int):
-            raise TypeError(f"SVRGModule: update_freq must be an integer, received {update_freq!r}")
+            raise TypeError(f"SVRGModule: update_freq must be an integer, received {shortened(update_freq)}")
         if update_freq <= 0:
             raise ValueError(f"SVRGModule: update_freq must be at least 1, received {update_freq}")
         options = (symbol, data_names, label_names, logger, context, work_load_list, fixed_param_names, state_names, group2ctxs,

@@ -12,6 +12,7 @@ from ...downloads import why
 from ...files import atomic_write, read_text
 from ...gluon.data import dataset
 from ...gluon.utils import _get_repo_file_url, check_sha1, download
+from ...suggestions import shortened
 from .utils import count_tokens_from_str
 from .vocab import Vocabulary
 
@@ -47,7 +48,7 @@ class _WikiText(_LanguageModelDataset):
 
     def __init__(self, root, namespace, segment, vocab, seq_len):
         if segment not in self._segments:
-            raise ValueError(f"{type(self).__name__}: segment must be one of {', '.join(map(repr, self._segments))}, received {segment!r}")
+            raise ValueError(f"{type(self).__name__}: segment must be one of {', '.join(map(repr, self._segments))}, received {shortened(segment)}")
         if seq_len < 1:
             raise ValueError(f"{type(self).__name__}: seq_len must be at least 1, received {seq_len}")
         self._segment = segment

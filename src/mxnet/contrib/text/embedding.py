@@ -11,6 +11,7 @@ import numpy as np
 from ... import files, registry
 from ... import ndarray as nd
 from ...base import MXNetError, data_dir
+from ...suggestions import did_you_mean, shortened
 from ...util import is_np_array
 from . import _pretrained, vocab
 from .vocab import UNKNOWN
@@ -40,7 +41,7 @@ def get_pretrained_file_names(embedding_name=None):
     if embedding_name is None:
         return {name: list(cls.pretrained_file_name_sha1) for name, cls in known.items()}
     if embedding_name not in known:
-        raise KeyError(f"Cannot find `embedding_name` {embedding_name}; there are {', '.join(known)}")
+        raise KeyError(f"Cannot find `embedding_name` {embedding_name}; there are {', '.join(known)}{did_you_mean(embedding_name, known)}")
     return list(known[embedding_name].pretrained_file_name_sha1)
 
 
@@ -121,7 +122,7 @@ class _TokenEmbedding(vocab.Vocabulary):
         single = not isinstance(tokens, list) or len(tokens) == 1
         tokens = tokens if isinstance(tokens, list) else [tokens]
         if not isinstance(new_vectors, nd.NDArray) or new_vectors.ndim not in ((1, 2) if single else (2,)):
-            raise AssertionError(f"`new_vectors` must be an NDArray of {'1 or 2 axes' if single else '2 axes'}, received {new_vectors!r}")
+            raise AssertionError(f"`new_vectors` must be an NDArray of {'1 or 2 axes' if single else '2 axes'}, received {shortened(new_vectors)}")
         rows = new_vectors.reshape((1, -1)) if new_vectors.ndim == 1 else new_vectors
         if rows.shape != (len(tokens), self.vec_len):
             raise AssertionError(f"`new_vectors` must have shape {(len(tokens), self.vec_len)}, received {new_vectors.shape}")
@@ -232,7 +233,7 @@ class _TokenEmbedding(vocab.Vocabulary):
         if vocabulary is None:
             return
         if not isinstance(vocabulary, vocab.Vocabulary):
-            raise AssertionError(f"vocabulary must be a mxnet.contrib.text.vocab.Vocabulary, received {vocabulary!r}")
+            raise AssertionError(f"vocabulary must be a mxnet.contrib.text.vocab.Vocabulary, received {shortened(vocabulary)}")
         self._set_idx_to_vec_by_embeddings([self], len(vocabulary), vocabulary.idx_to_token)
         self._index_tokens_from_vocabulary(vocabulary)
 
@@ -339,11 +340,11 @@ class CompositeEmbedding(_TokenEmbedding):
 
     def __init__(self, vocabulary, token_embeddings):
         if not isinstance(vocabulary, vocab.Vocabulary):
-            raise AssertionError(f"vocabulary must be a mxnet.contrib.text.vocab.Vocabulary, received {vocabulary!r}")
+            raise AssertionError(f"vocabulary must be a mxnet.contrib.text.vocab.Vocabulary, received {shortened(vocabulary)}")
         embeddings = token_embeddings if isinstance(token_embeddings, list) else [token_embeddings]
         for e in embeddings:
             if not isinstance(e, _TokenEmbedding):
-                raise AssertionError(f"`token_embeddings` must be an embedding or a list of embeddings, received {e!r}")
+                raise AssertionError(f"`token_embeddings` must be an embedding or a list of embeddings, received {shortened(e)}")
         self._index_tokens_from_vocabulary(vocabulary)
         self._set_idx_to_vec_by_embeddings(embeddings, len(self), self.idx_to_token)
 

@@ -2,6 +2,7 @@
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
 from ...reachable.finder import load as _load
+from ...suggestions import MissingAttributeError as _MissingAttributeError
 
 _PARTS = ("cnn", "data", "estimator", "nn", "rnn")
 
@@ -15,4 +16,4 @@ else:
     def __getattr__(name):
         if name in _PARTS:
             return _load(f"{__name__}.{name}")
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        raise _MissingAttributeError(__name__, name)

@@ -8,6 +8,7 @@ import numpy as np
 
 from ... import context, ndarray
 from ...ndarray import NDArray
+from ...suggestions import shortened
 from ...util import is_np_array
 from ..utils import UsageError
 from . import _shared_memory
@@ -164,7 +165,7 @@ class Group:
         self._fn: tuple[Any, ...] = tuple(fn) if isinstance(fn, (list, tuple)) else (fn, *args)
         for function in self._fn:
             if not callable(function):
-                raise UsageError(f"Group: functions expected, received {function!r}")
+                raise UsageError(f"Group: functions expected, received {shortened(function)}")
 
     def __call__(self, data: Sequence[Any]) -> tuple[Any, ...]:
         """The batches of the parts.

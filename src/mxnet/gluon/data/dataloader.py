@@ -18,6 +18,7 @@ from ... import context
 from ...base import MXNetError
 from ...ndarray import NDArray
 from ...ops import dtypes
+from ...suggestions import shortened
 from ...util import is_np_array, is_np_shape, set_np
 from ..utils import UsageError
 from . import _shared_memory
@@ -395,7 +396,7 @@ class DataLoader:
         """
         if not isinstance(state, dict) or state.keys() != {"batches", "rolled_over"} or not isinstance(state["batches"], (list, type(None))) \
                 or not all(isinstance(samples, list) for samples in (*(state["batches"] or ()), state["rolled_over"])):
-            raise MXNetError(f"load_state: what `state()` of a DataLoader returned is expected, received {state!r}")
+            raise MXNetError(f"load_state: what `state()` of a DataLoader returned is expected, received {shortened(state)}")
         if isinstance(self._batch_sampler, _sampler.BatchSampler):
             self._batch_sampler._prev = list(state["rolled_over"])
         self._order = self._iter = None

@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from ...suggestions import shortened
+
 __all__ = ["Sampler", "SequentialSampler", "RandomSampler", "FilterSampler", "BatchSampler"]
 
 LAST_BATCH = ("keep", "discard", "rollover")
@@ -104,7 +106,7 @@ class BatchSampler(Sampler):
 
     def __init__(self, sampler: Sampler, batch_size: int, last_batch: str = "keep") -> None:
         if last_batch not in LAST_BATCH:
-            raise ValueError(f"last_batch must be 'keep', 'discard' or 'rollover', received {last_batch!r}")
+            raise ValueError(f"last_batch must be 'keep', 'discard' or 'rollover', received {shortened(last_batch)}")
         self._sampler, self._batch_size, self._last_batch = sampler, batch_size, last_batch
         self._prev: list[int] = []  # what rolled over from the epoch before
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ...base import numeric_types
+from ...suggestions import shortened
 from ..hybrid_block import HybridBlock
 from ..utils import UsageError
 from .activations import Activation
@@ -20,13 +21,13 @@ def _sizes(value: Any, ndim: int, what):
     if isinstance(value, numeric_types):
         return (value,) * ndim
     if len(value) != ndim:
-        raise UsageError(f"{what} must be a number or a list of {ndim} ints, received {value!r}")
+        raise UsageError(f"{what} must be a number or a list of {ndim} ints, received {shortened(value)}")
     return value
 
 
 def _check_layout(layout: str, allowed) -> None:
     if layout not in allowed:
-        raise UsageError(f"layout must be {' or '.join(repr(name) for name in allowed)}, received {layout!r}")
+        raise UsageError(f"layout must be {' or '.join(repr(name) for name in allowed)}, received {shortened(layout)}")
 
 
 class _Conv(HybridBlock):
@@ -312,7 +313,7 @@ class ReflectionPad2D(HybridBlock):
         if isinstance(padding, numeric_types):
             padding = (0,) * 4 + (padding,) * 4
         if len(padding) != 8:
-            raise UsageError(f"padding must be a number or a tuple of 8 ints, received {padding!r}")
+            raise UsageError(f"padding must be a number or a tuple of 8 ints, received {shortened(padding)}")
         self._padding = padding
 
     def hybrid_forward(self, F: Any, x: Any) -> Any:

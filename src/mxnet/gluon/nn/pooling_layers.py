@@ -2,6 +2,7 @@
 from typing import Any
 
 from ...base import numeric_types
+from ...suggestions import shortened
 from ..hybrid_block import HybridBlock
 from ..utils import UsageError
 from .conv_layers import _sizes
@@ -19,7 +20,7 @@ class _Pooling(HybridBlock):
         super().__init__(**kwargs)
         ndim = len(pool_size)
         if layout not in _LAYOUTS[ndim]:
-            raise UsageError(f"{ndim}D pooling has layouts {' and '.join(_LAYOUTS[ndim])}, received {layout!r}")
+            raise UsageError(f"{ndim}D pooling has layouts {' and '.join(_LAYOUTS[ndim])}, received {shortened(layout)}")
         strides = pool_size if strides is None else strides
         self._kwargs = {"kernel": pool_size, "stride": (strides,) * ndim if isinstance(strides, numeric_types) else strides,
                         "pad": (padding,) * ndim if isinstance(padding, numeric_types) else padding, "global_pool": global_pool,

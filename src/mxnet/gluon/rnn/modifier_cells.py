@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from ... import symbol
 from ...base import numeric_types
+from ...suggestions import shortened
 from ..parameter import tensor_types
 from ..utils import UsageError
 from .container_cells import BidirectionalCell, SequentialRNNCell
@@ -38,7 +39,7 @@ class DropoutCell(HybridRecurrentCell):
     def __init__(self, rate: float, axes: tuple[int, ...] = (), prefix: str | None = None, params: ParameterDict | None = None) -> None:
         super().__init__(prefix, params)
         if not isinstance(rate, numeric_types):
-            raise UsageError(f"rate must be a number, received {rate!r}")
+            raise UsageError(f"rate must be a number, received {shortened(rate)}")
         self._rate, self._axes = rate, axes
 
     def _alias(self) -> str:

@@ -17,6 +17,7 @@ from ...base import MXNetError
 from ...ndarray import dispatch
 from ...ndarray.dispatch import Call
 from ...ops.kernels.interleave import interleave
+from ...suggestions import shortened
 from .. import division
 from ..backends import Unavailable
 from ..distribution import distribute
@@ -119,7 +120,7 @@ class OpenVINO:
 
 def _config(precision: object = "float32", cache_dir: Any = None, num_threads: int | None = None) -> dict[str, Any]:
     if str(precision) not in _PRECISIONS:
-        raise MXNetError(f"backend 'openvino': `precision` must be one of {', '.join(_PRECISIONS)}, received {precision!r}")
+        raise MXNetError(f"backend 'openvino': `precision` must be one of {', '.join(_PRECISIONS)}, received {shortened(precision)}")
     config = {"PERFORMANCE_HINT": "LATENCY", "INFERENCE_PRECISION_HINT": _PRECISIONS[str(precision)],
               "INFERENCE_NUM_THREADS": int(num_threads or torch.get_num_threads())}
     if cache_dir is not None:

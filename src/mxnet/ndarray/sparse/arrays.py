@@ -11,6 +11,7 @@ from ...base import MXNetError, NotSupportedForSparseNDArray, integer_types, num
 from ...context import Context, current_context, intern_context
 from ...ops import dtypes
 from ...ops.grad_mode import enable_grad
+from ...suggestions import shortened
 from .. import dispatch, untouched
 from ..dispatch import Marked
 from ..functions import operator_function, replace
@@ -213,7 +214,7 @@ class BaseSparseNDArray(NDArray):
 
     def _mark(self, grad: Any, grad_req: str) -> None:
         if grad_req not in GRAD_REQS:
-            raise KeyError(f"grad_req must be one of {tuple(GRAD_REQS)}, received {grad_req!r}")
+            raise KeyError(f"grad_req must be one of {tuple(GRAD_REQS)}, received {shortened(grad_req)}")
         self._autograd = Marked(grad, grad_req)
         self._leaf = self._token = None
         if grad_req != "null" and self._values.dtype.is_floating_point:

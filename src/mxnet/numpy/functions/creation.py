@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as onp
 
+from ...suggestions import shortened
 from ..frontend import NUMBERS, Array, function
 
 
@@ -13,7 +14,7 @@ def _shape(shape):
 
 def _require_c(order):
     if order != "C":
-        raise NotImplementedError(f"only order='C' is supported, received {order!r}")
+        raise NotImplementedError(f"only order='C' is supported, received {shortened(order)}")
 
 
 @function()
@@ -166,7 +167,7 @@ def identity(F, n, dtype=None, ctx=None):
 def indices(F, dimensions, dtype="int32", ctx=None):
     """The indices of a grid: one array of the shape `dimensions` for each axis, stacked."""
     if not isinstance(dimensions, (tuple, list)):
-        raise ValueError(f"indices: dimensions must be a tuple or list of integers, received {dimensions!r}")
+        raise ValueError(f"indices: dimensions must be a tuple or list of integers, received {shortened(dimensions)}")
     return F.call("_npi_indices", dimensions=tuple(dimensions), dtype=dtype, ctx=F.context(ctx))
 
 

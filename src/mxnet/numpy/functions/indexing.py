@@ -4,6 +4,7 @@ from typing import Any
 import numpy as onp
 
 from ...base import integer_types
+from ...suggestions import shortened
 from ..frontend import NUMBERS, Array, function
 
 
@@ -23,7 +24,7 @@ def take(F, a, indices, axis=None, mode="raise", out=None):
     (array([6., 4.]), array([4., 6.]))
     """
     if mode not in ("wrap", "clip", "raise"):
-        raise NotImplementedError(f"take: mode must be 'clip', 'wrap' or 'raise', received {mode!r}")
+        raise NotImplementedError(f"take: mode must be 'clip', 'wrap' or 'raise', received {shortened(mode)}")
     if axis is None:
         a, axis = F.call("_npx_reshape", a, newshape=-1), 0
     return F.call("_npi_take", a, indices, axis=axis, mode=mode, out=out)
@@ -156,7 +157,7 @@ def unravel_index(F, indices, shape, order="C") -> tuple[Array, ...]:
     (array([0, 1], dtype=int64), array([2, 0], dtype=int64))
     """
     if order != "C":
-        raise NotImplementedError(f"unravel_index: order must be 'C', received {order!r}")
+        raise NotImplementedError(f"unravel_index: order must be 'C', received {shortened(order)}")
     if isinstance(indices, NUMBERS):
         return onp.unravel_index(indices, shape)
     rows = F.call("_unravel_index", indices, shape=shape)

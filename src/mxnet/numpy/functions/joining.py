@@ -1,5 +1,6 @@
 """Functions that join arrays or split one."""
 from ...base import integer_types
+from ...suggestions import shortened
 from ..frontend import Array, function
 
 
@@ -87,7 +88,7 @@ def _parts(indices_or_sections):
         return {"indices": (), "sections": int(indices_or_sections)}
     if isinstance(indices_or_sections, (list, set, tuple)):
         return {"indices": (0, *indices_or_sections), "sections": 0}
-    raise ValueError(f"indices_or_sections must be a number of parts or a list of indices, received {indices_or_sections!r}")
+    raise ValueError(f"indices_or_sections must be a number of parts or a list of indices, received {shortened(indices_or_sections)}")
 
 
 @function()

@@ -6,6 +6,7 @@ import numpy as np
 
 from ...base import MXNetError
 from ...ops import dtypes
+from ...suggestions import shortened
 from ...symbol import Symbol
 from .network import Network, parameter_arrays, variables
 from .registry import CONVERTERS
@@ -79,7 +80,7 @@ def graph_proto(network: Network, opset: int, verbose: bool) -> tuple[Any, Itera
         If the opset is not one of `OPSETS`, or an operator cannot be written.
     """
     if opset not in OPSETS:
-        raise MXNetError(f"opset_version must be one of {', '.join(map(str, OPSETS))}, received {opset!r}")
+        raise MXNetError(f"opset_version must be one of {', '.join(map(str, OPSETS))}, received {shortened(opset)}")
     onnx = onnx_package()
     helper = onnx.helper
     on, inputs, outputs = network.convert(opset, verbose)
@@ -146,7 +147,7 @@ def _shape(shape: Any) -> tuple[int, ...]:
     try:
         return tuple(int(s) for s in shape)
     except (TypeError, ValueError):
-        raise MXNetError(f"in_shapes must be a list of tuples of integers, one for each input; received {shape!r} as one of them") from None
+        raise MXNetError(f"in_shapes must be a list of tuples of integers, one for each input; received {shortened(shape)} as one of them") from None
 
 
 def _labels(sym: Symbol) -> set[str]:

@@ -2,11 +2,13 @@
 import torch
 
 from ...base import MXNetError
+from ..dtypes import name_of
 from ..shapes import unify
 
 
 def refuse_types(operator, lhs, rhs):
-    raise MXNetError(f"{operator}: both inputs must have one data type, received {lhs.dtype} and {rhs.dtype}; convert one with astype")
+    raise MXNetError(f"{operator}: both inputs must have one data type, received {name_of(lhs.dtype)} and {name_of(rhs.dtype)}; "
+                     "convert one with astype")
 
 
 def refuse_shapes(operator, lhs, rhs):

@@ -3,6 +3,7 @@ import torch
 
 from ...base import MXNetError
 from ...image_header import decode
+from ..dtypes import name_of
 from ..registry import op
 from ..schema import AtLeast0, Device, Floats
 from ..shapes import unify
@@ -15,7 +16,7 @@ def cv2_resize(image, height, width, interp, operator):
     """One (H, W, C) image on the CPU, resized by OpenCV as MXNet does."""
     import cv2
     if image.dtype not in _CV2_TYPES:
-        raise MXNetError(f"{operator}: expected an image of type uint8, int16, float32 or float64, received {image.dtype}; "
+        raise MXNetError(f"{operator}: expected an image of type uint8, int16, float32 or float64, received {name_of(image.dtype)}; "
                          "convert with astype")
     if not 0 <= interp <= 5:
         raise MXNetError(f"{operator}: `interp` must be one of OpenCV's methods 0 to 5, received {interp}")
@@ -51,7 +52,7 @@ def cvimdecode(buf, *, flag: AtLeast0 = 1, to_rgb: bool = True):
     array([[[255, 128,   0]]], dtype=uint8)
     """
     if buf.dtype != torch.uint8:
-        raise MXNetError(f"imdecode: input needs to be uint8 buffer, received {buf.dtype}")
+        raise MXNetError(f"imdecode: input needs to be uint8 buffer, received {name_of(buf.dtype)}")
     return _decode(buf.cpu().numpy().reshape(-1), flag, to_rgb, f"a buffer of {buf.numel()} bytes")
 
 

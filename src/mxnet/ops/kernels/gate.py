@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, Optional
 import torch
 
 from ...base import MXNetError
+from ...suggestions import shortened
 from . import compiled, load, own_heap
 from .denormals import HEAVY, zeroed
 
@@ -130,7 +131,7 @@ class Gate:
             try:
                 names[name] = operator.index(value)
             except TypeError:
-                raise _Unfit(f"`{name}` must be a whole number, received {value!r}") from None
+                raise _Unfit(f"`{name}` must be a whole number, received {shortened(value)}") from None
             if abs(names[name]) > _LARGEST:
                 raise _Unfit(f"`{name}` must lie within 32 bits, received {value}")
         for array, tensor in zip(self.takes, arrays):

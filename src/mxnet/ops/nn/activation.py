@@ -4,6 +4,7 @@ from typing import Literal
 import torch
 
 from ...base import MXNetError
+from ...suggestions import shortened
 from .. import random_state
 from ..kernels import pointwise
 from ..quantization.arithmetic import Quantized
@@ -43,7 +44,7 @@ def quantized_act(data: EightBits, *, act_type) -> Quantized:
     array([1, 0, 7], dtype=int8)
     """
     if act_type != "relu":
-        raise MXNetError(f"_contrib_quantized_act: `act_type` must be 'relu', received {act_type!r}")
+        raise MXNetError(f"_contrib_quantized_act: `act_type` must be 'relu', received {shortened(act_type)}")
     return data.with_values(data.values.clamp(min=0))
 
 

@@ -144,7 +144,7 @@ def interleaved_matmul_encdec_valatt(keys_values, attention, *, heads: int):
 
 def _check(name, shape, heads, parts, exact=True):
     if len(shape) != 3:
-        raise MXNetError(f"{name}: projections must be (sequence, batch, features), received shape {shape}")
+        raise MXNetError(f"{name}: projections must be (sequence, batch, features), received shape {tuple(shape)}")
     if heads < 1 or shape[2] >= 0 and (shape[2] % (parts * heads) if exact else shape[2] < parts * heads):
         raise MXNetError(f"{name}: {shape[2]} features cannot be split into {parts} projections for each of {heads} heads")
 

@@ -4,6 +4,7 @@ from typing import Literal, Optional
 import torch
 
 from ...base import MXNetError
+from ...suggestions import shortened
 from ..kernels.convolution import deconvolution as compiled_deconvolution
 from ..quantization.arithmetic import Quantized, holding, in_units_of_product, product_range
 from ..quantization.form import EightBits, Int8, quantized_form
@@ -93,9 +94,9 @@ def _check_window(name, shape, kernel, stride, dilate, pad, num_filter, num_grou
     if not 1 <= ndim <= 3:
         raise MXNetError(f"{name}: `kernel` must have 1 to 3 sizes, received {kernel}")
     if layout is not None and len(layout) != ndim + 2:
-        raise MXNetError(f"{name}: `layout` must name the {ndim + 2} axes that `kernel` {kernel} asks for, received {layout!r}")
+        raise MXNetError(f"{name}: `layout` must name the {ndim + 2} axes that `kernel` {kernel} asks for, received {shortened(layout)}")
     if len(shape) != ndim + 2:
-        raise MXNetError(f"{name}: `kernel` {kernel} needs {ndim + 2}-D data, received shape {shape}")
+        raise MXNetError(f"{name}: `kernel` {kernel} needs {ndim + 2}-D data, received shape {tuple(shape)}")
     for what, sizes, least in (("kernel", kernel, 1), ("stride", stride, 1), ("dilate", dilate, 1), ("pad", pad, 0)):
         if len(sizes) != ndim or min(sizes) < least:
             raise MXNetError(f"{name}: `{what}` must be {ndim} numbers of at least {least}, as `kernel` {kernel}, received {sizes}")

@@ -39,6 +39,9 @@ def _normalize_batch(data, gamma, beta, moving_mean, moving_var, eps, momentum, 
         var = moving_var.data
         torch.add(old, var, alpha=(count - 1) / count, out=var)
         return out
+    for name, parameter in (("gamma", gamma), ("beta", beta)):  # this function of torch reads beyond what is too small
+        if parameter is not None and parameter.shape != data.shape[1:2]:
+            raise MXNetError(f"BatchNorm's {name}: expected shape ({data.shape[1]},), received {tuple(parameter.shape)}")
     out, mean, deviation = torch.native_batch_norm(data, gamma, beta, None, None, True, 0.0, eps)
     var = deviation.detach().pow(-2).sub_(eps).clamp_(min=0)
     moving_mean.data.mul_(momentum).add_(mean.detach(), alpha=1 - momentum)

@@ -6,6 +6,7 @@ from typing import Literal, Optional
 import torch
 
 from ...base import MXNetError
+from ...suggestions import shortened
 from ..kernels.pooling import max_pool2d
 from ..quantization.arithmetic import Quantized
 from ..quantization.form import EightBits, quantized_form
@@ -154,7 +155,7 @@ def _check(name, shape, kernel, stride, pad, pool_type, p_value, global_pool, la
     if pool_type == "lp" and p_value not in (1, 2, 3):
         raise MXNetError(f"{name}: `p_value` must be 1, 2 or 3 for pool_type 'lp', received {p_value}")
     if layout is not None and len(layout) != len(shape):
-        raise MXNetError(f"{name}: `layout` must name {len(shape)} axes for {len(shape)}-D data, received {layout!r}")
+        raise MXNetError(f"{name}: `layout` must name {len(shape)} axes for {len(shape)}-D data, received {shortened(layout)}")
     if global_pool:
         return stride, pad
     if not kernel:
@@ -209,7 +210,7 @@ def quantized_pooling(data: EightBits, *, pool_type, **attributes) -> Quantized:
     array([[[1, 7]]], dtype=int8)
     """
     if pool_type not in ("max", "avg"):
-        raise MXNetError(f"_contrib_quantized_pooling: `pool_type` must be 'max' or 'avg', received {pool_type!r}")
+        raise MXNetError(f"_contrib_quantized_pooling: `pool_type` must be 'max' or 'avg', received {shortened(pool_type)}")
     pooled = pooling.raw(data.values.to(torch.float32), pool_type=pool_type, **attributes)
     return data.with_values(pooled.round().to(data.values.dtype))
 

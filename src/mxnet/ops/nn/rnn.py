@@ -6,6 +6,7 @@ from typing import Any, Literal, Optional
 import torch
 
 from ...base import MXNetError
+from ...suggestions import shortened
 from .. import random_state
 from ..kernels import recurrent
 from ..quantization.form import SHIFTED, Uint8, quantized_form
@@ -322,7 +323,7 @@ def quantized_rnn(data: Uint8, parameters: torch.Tensor, state: torch.Tensor, st
     (1, 1, 5)
     """
     if mode != "lstm" or use_sequence_length:
-        raise MXNetError(f"_contrib_quantized_rnn: `mode` must be 'lstm', received {mode!r}" if mode != "lstm" else
+        raise MXNetError(f"_contrib_quantized_rnn: `mode` must be 'lstm', received {shortened(mode)}" if mode != "lstm" else
                          "_contrib_quantized_rnn: `use_sequence_length` must be False, received True; use RNN")
     values, scale, shift = data
     return rnn.raw((values.to(torch.float32) - shift.reshape(1)) / scale.reshape(1), parameters, state, state_cell, mode=mode, training=training,

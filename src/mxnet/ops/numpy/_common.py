@@ -3,6 +3,7 @@ import torch
 
 from ...base import MXNetError
 from ..axes import normalize_axis
+from ..dtypes import name_of
 from ..shapes import unify
 
 
@@ -70,11 +71,11 @@ def require_one_type(operator, *tensors):
     first = tensors[0].dtype
     for t in tensors[1:]:
         if t.dtype is not first:
-            raise MXNetError(f"{operator}: all inputs must have one data type, received {first} and {t.dtype}; convert with astype")
+            raise MXNetError(f"{operator}: all inputs must have one data type, received {name_of(first)} and {name_of(t.dtype)}; convert with astype")
 
 
 def require_float(operator, *tensors):
     """Raise a MXNetError unless all tensors hold floating-point numbers."""
     for t in tensors:
         if not t.is_floating_point():
-            raise MXNetError(f"{operator}: inputs must be floating-point arrays, received {t.dtype}; convert with astype('float32')")
+            raise MXNetError(f"{operator}: inputs must be floating-point arrays, received {name_of(t.dtype)}; convert with astype('float32')")

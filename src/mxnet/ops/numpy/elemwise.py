@@ -3,6 +3,7 @@ import torch
 
 from ...base import MXNetError
 from ..docstrings import with_example, with_sample
+from ..dtypes import name_of
 from ..elemwise._common import broadcast_rule
 from ..registry import alias, get, op
 from ._common import InvalidValueError, promoted, require_one_type, result_is
@@ -64,7 +65,7 @@ def bitwise_not(x):
     if x.is_meta:
         return torch.empty_like(x)  # shapes are inferred before types are known
     if x.is_floating_point():
-        raise MXNetError(f"bitwise_not: this operation only supports integer and boolean types, not {x.dtype}")
+        raise MXNetError(f"bitwise_not: this operation only supports integer and boolean types, not {name_of(x.dtype)}")
     return torch.bitwise_not(x)
 
 
@@ -153,7 +154,7 @@ def constraint_check(input, *, msg: str = "Constraint violated."):
     if input.is_meta:
         return input.new_empty((), dtype=torch.bool)  # shapes are inferred before types are known
     if input.dtype is not torch.bool:
-        raise MXNetError(f"constraint_check: `input` must be boolean, received {input.dtype}")
+        raise MXNetError(f"constraint_check: `input` must be boolean, received {name_of(input.dtype)}")
     out = input.all()
     if not out.item():
         raise InvalidValueError(msg)
@@ -194,7 +195,7 @@ def _common_type(operator, a, b, integers_mix, types_mix):
     # int8 and uint8 have no common type that MXNet knows.
     unlike = {a.dtype, b.dtype} == {torch.int8, torch.uint8}
     if not types_mix or unlike or both_integer and not integers_mix:
-        raise MXNetError(f"{operator}: the data types {a.dtype} and {b.dtype} do not mix; convert one with astype")
+        raise MXNetError(f"{operator}: the data types {name_of(a.dtype)} and {name_of(b.dtype)} do not mix; convert one with astype")
     common = torch.promote_types(a.dtype, b.dtype)
     return a.to(common), b.to(common)
 
@@ -271,7 +272,7 @@ def _integer_pair(name, function, doc, result):
             return lhs.new_empty(torch.broadcast_shapes(lhs.shape, rhs.shape))
         require_one_type(f"_npi_{name}", lhs, rhs)
         if lhs.is_floating_point():
-            raise MXNetError(f"_npi_{name}: integers or booleans expected, received {lhs.dtype}")
+            raise MXNetError(f"_npi_{name}: integers or booleans expected, received {name_of(lhs.dtype)}")
         return function(lhs, rhs)
 
     fn.__name__ = fn.__qualname__ = name

@@ -3,6 +3,7 @@ import torch
 
 from ...base import MXNetError
 from ..axes import normalize_axis
+from ..dtypes import name_of
 from ..elemwise._common import broadcast_rule
 from ..registry import op
 from ..schema import Optional
@@ -91,7 +92,7 @@ def bincount(data, weights=None, *, minlength: int = 0, has_weights: bool = Fals
     """
     _refuse_meta(data)
     if data.is_floating_point() or data.dtype is torch.bool:
-        raise MXNetError(f"_npi_bincount: `data` must hold integers, received {data.dtype}")
+        raise MXNetError(f"_npi_bincount: `data` must hold integers, received {name_of(data.dtype)}")
     if data.dim() > 1:
         raise MXNetError(f"_npi_bincount: `data` must have one axis, received shape {tuple(data.shape)}")
     if data.numel() and data.min().item() < 0:

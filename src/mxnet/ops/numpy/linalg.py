@@ -5,6 +5,7 @@ import torch
 
 from ...base import MXNetError
 from ..axes import normalize_axis
+from ..dtypes import name_of
 from ..kernels import products
 from ..linalg import square_rule
 from ..registry import op
@@ -258,7 +259,7 @@ def _real_system(name, a, b):
     """Both sides of a system of equations as MXNet solves it: in float32 if that is their type, otherwise in float64."""
     for t in (a, b):
         if t.dtype in (torch.float16, torch.bool):
-            raise MXNetError(f"{name}: {t.dtype} is not supported; convert with astype('float32')")
+            raise MXNetError(f"{name}: {name_of(t.dtype)} is not supported; convert with astype('float32')")
     return (a, b) if a.dtype is b.dtype is torch.float32 else (a.double(), b.double())
 
 
@@ -365,7 +366,7 @@ def pinv_scalar_rcond(A, *, rcond: float = 1e-15, hermitian: bool = False):
 def _real_eigen(name, A):
     _require_square(name, A)
     if A.dtype in (torch.float16, torch.bool):
-        raise MXNetError(f"{name}: {A.dtype} is not supported; convert with astype('float32')")
+        raise MXNetError(f"{name}: {name_of(A.dtype)} is not supported; convert with astype('float32')")
     return A if A.dtype is torch.float32 else A.double()
 
 

@@ -2,6 +2,7 @@
 import torch
 
 from ...base import MXNetError
+from ..dtypes import name_of
 from ..elemwise._common import wrap_integer
 from ..registry import get, op
 from ._common import result_is
@@ -87,7 +88,7 @@ def _integer(name, function, doc):
         if data.is_meta:
             return torch.empty_like(data)  # shapes are inferred before types are known
         if data.is_floating_point():
-            raise MXNetError(f"_npi_{name}_scalar: integers or booleans expected, received {data.dtype}")
+            raise MXNetError(f"_npi_{name}_scalar: integers or booleans expected, received {name_of(data.dtype)}")
         if data.dtype is torch.bool:
             return function(data, torch.tensor(bool(scalar), device=data.device))
         return function(data, torch.tensor(wrap_integer(scalar, data.dtype), dtype=data.dtype, device=data.device))

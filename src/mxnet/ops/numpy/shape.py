@@ -7,6 +7,7 @@ import numpy as np
 import torch
 
 from ...base import MXNetError
+from ...suggestions import shortened
 from ..axes import normalize_axis
 from ..docstrings import with_example
 from ..registry import op
@@ -31,7 +32,7 @@ def reshape(a, *, newshape: Shape, order: str = "C"):
            [3., 4.]])
     """
     if order != "C":
-        raise MXNetError(f"_np_reshape: only order 'C' is supported, received {order!r}")
+        raise MXNetError(f"_np_reshape: only order 'C' is supported, received {shortened(order)}")
     if any(n < -1 for n in newshape):
         raise MXNetError(f"_np_reshape: sizes must be at least 0, or -1 for one to be inferred, received {newshape}; npx.reshape knows further codes")
     return a.reshape(newshape)
@@ -73,7 +74,7 @@ def reshape_with_codes(a, *, newshape: Shape, reverse: bool = False, order: str 
     (6, 8)
     """
     if order != "C":
-        raise MXNetError(f"_npx_reshape: only order 'C' is supported, received {order!r}")
+        raise MXNetError(f"_npx_reshape: only order 'C' is supported, received {shortened(order)}")
     return a.reshape(decoded_shape(tuple(a.shape), newshape, reverse))
 
 
@@ -395,7 +396,7 @@ def pad(data, *, pad_width: str, mode: _PAD_MODES = "constant", constant_value: 
     if mode == "constant":
         return torch.nn.functional.pad(data, [n for pair in reversed(widths) for n in pair], value=constant_value)
     if reflect_type != "even":
-        raise MXNetError(f"_npi_pad: only reflect_type='even' is supported, received {reflect_type!r}")
+        raise MXNetError(f"_npi_pad: only reflect_type='even' is supported, received {shortened(reflect_type)}")
     for axis, (before, after) in enumerate(widths):
         if not (before or after):
             continue

@@ -3,6 +3,7 @@ import torch
 
 from ...base import MXNetError
 from ..axes import normalize_axis
+from ..dtypes import name_of
 from ..quantization.arithmetic import Quantized, levels, limit_of, store
 from ..quantization.form import EightBits, quantized_form
 from ..registry import op
@@ -13,7 +14,7 @@ def _same_type(operator, data):
     first = data[0].dtype
     for i, t in enumerate(data):
         if t.dtype != first:
-            raise MXNetError(f"{operator}: all inputs must have one data type; the first has {first}, input {i} has {t.dtype}; "
+            raise MXNetError(f"{operator}: all inputs must have one data type; the first has {name_of(first)}, input {i} has {name_of(t.dtype)}; "
                              "convert with astype")
 
 

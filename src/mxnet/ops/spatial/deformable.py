@@ -4,6 +4,7 @@ from typing import Literal, Optional
 import torch
 
 from ...base import MXNetError
+from ...suggestions import shortened
 from ..axes import require_ndim
 from ..kernels.deformable import patches as compiled_patches
 from ..nn._common import check_bias
@@ -26,7 +27,7 @@ def _check(operator, data, offset, mask, weight, bias, kernel, stride, dilate, p
     require_ndim(operator, data, 4)
     check_bias(operator, bias, no_bias)
     if layout not in (None, "NCHW"):
-        raise MXNetError(f"{operator}: `layout` must be 'NCHW', received {layout!r}")
+        raise MXNetError(f"{operator}: `layout` must be 'NCHW', received {shortened(layout)}")
     for what, sizes, least in (("kernel", kernel, 1), ("stride", stride, 1), ("dilate", dilate, 1), ("pad", pad, 0)):
         if len(sizes) != 2 or min(sizes) < least:
             raise MXNetError(f"{operator}: `{what}` must be 2 numbers of at least {least}, received {sizes}")

@@ -5,6 +5,7 @@ from typing import Any, NoReturn
 from ...context import current_context
 from ...numpy.frontend import InputTypeError
 from ...ops.registry import get
+from ...suggestions import shortened
 from ..compose import create
 from ..functions import operator_function
 from ..symbol import Symbol
@@ -26,7 +27,7 @@ class Symbols:
         op = get(name)
         for x in inputs:
             if x is not None and not isinstance(x, Symbol):
-                raise InputTypeError(f"{name}: inputs must be Symbols, received {x!r} of type {type(x).__name__}")
+                raise InputTypeError(f"{name}: inputs must be Symbols, received {shortened(x)} of type {type(x).__name__}")
         hint = name.removeprefix("_npi_").removeprefix("_np_").removeprefix("_npx_").lstrip("_").lower()
         made = create(op, list(inputs), {k: v for k, v in attrs.items() if v is not None}, None, hint)
         entries = made._outputs

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 from ...numpy import functions as _functions  # noqa: F401  (fills the table)
 from ...numpy.frontend import TABLE
 from ...numpy.functions.elementwise import binary
+from ...suggestions import shortened
 from ..symbol import Symbol
 from .frontend import symbols
 
@@ -63,7 +64,7 @@ class _Symbol(_Base):
     def reshape(self, *args: Any, order: str = "C") -> "_Symbol":
         """Another shape: sizes, or a tuple of them; one may be -1."""
         if order != "C":
-            raise NotImplementedError(f"reshape: order must be 'C', received {order!r}")
+            raise NotImplementedError(f"reshape: order must be 'C', received {shortened(order)}")
         if not args:
             raise TypeError("reshape: a shape expected, received nothing")
         shape = args[0] if len(args) == 1 and isinstance(args[0], (tuple, list)) else args
@@ -103,7 +104,8 @@ def _sliced(symbol: _Symbol, key: Any) -> _Symbol:
     """A Symbol's entries along its axes: slices and integers, one for each leading axis."""
     keys = key if isinstance(key, tuple) else (key,)
     if any(not isinstance(k, (int, slice)) or isinstance(k, bool) for k in keys):
-        raise TypeError(f"a Symbol can be indexed with integers and slices only, received {key!r}; use np.take, np.expand_dims or npx.gather_nd")
+        raise TypeError(f"a Symbol can be indexed with integers and slices only, received {shortened(key)}; "
+                        "use np.take, np.expand_dims or npx.gather_nd")
     begin, end, step, codes = [], [], [], []
     for k in keys:
         if isinstance(k, slice):

@@ -5,6 +5,7 @@ from typing import Any as _Any
 
 from ...ops import numpy as _register  # noqa: F401  (registers them)
 from ...ops.registry import OPERATORS as _OPERATORS
+from ...suggestions import MissingAttributeError as _MissingAttributeError
 from ..numpy.frontend import npx_function as _made
 from ..numpy.frontend import symbols as _symbols
 from ..numpy.symbol import _Symbol
@@ -22,7 +23,7 @@ def __getattr__(name: str) -> _Any:
     if not name.startswith("_") and f"_npx_{name}" in _OPERATORS:
         globals()[name] = _made(f"_npx_{name}")
         return globals()[name]
-    raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
+    raise _MissingAttributeError(__name__, name)
 
 
 def __dir__() -> list[str]:

@@ -120,11 +120,11 @@ def test_validation_during_training():
     log = log_of(made)
     made.fit(loader(), val_data=loader(4), epochs=2)
     lines = [re.sub(r"\d+\.\d{3}s", "#s", line) for line in log.getvalue().splitlines()]
-    assert lines[:2] == ["Training begins: optimizer SGD, learning rate 0.5000", "Train for 2 epochs."]
+    assert lines[:2] == ["Training begin: using optimizer SGD with current learning rate 0.5000 ", "Train for 2 epochs."]
     assert lines[2:4] == ["[Epoch 0] Begin, current learning rate: 0.5000", "Validation Begin"]
     assert lines[4].startswith("[Epoch 0] Finished in #s, validation l2loss: 0.2")
     assert lines[5].startswith("[Epoch 0] Finished in #s, training l2loss: 0.")
-    assert re.match(r"Training ended after \ds and 2 epochs. training l2loss: 0\.\d{4}$", lines[-1]) and len(lines) == 11
+    assert re.match(r"Train finished using total \ds with 2 epochs. training l2loss: 0\.\d{4}$", lines[-1]) and len(lines) == 11
 
 
 def test_own_batch_processor():

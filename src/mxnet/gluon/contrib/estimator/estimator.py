@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ....context import Context, cpu, gpu, num_gpus
 from ....metric import Loss as metric_loss
+from ....suggestions import shortened
 from ...data import DataLoader
 from ...loss import Loss as gluon_loss
 from ...trainer import Trainer
@@ -116,7 +117,7 @@ class Estimator:
 
     def _check_loss(self, loss: Any) -> gluon_loss:
         if not isinstance(loss, gluon_loss):
-            raise ValueError(f"Estimator: a gluon.loss.Loss expected as loss, received {loss!r}")
+            raise ValueError(f"Estimator: a gluon.loss.Loss expected as loss, received {shortened(loss)}")
         return loss
 
     def _check_context(self, context: Any) -> list[Context]:
@@ -129,7 +130,7 @@ class Estimator:
             context = [context]
         if not isinstance(context, list) or not all(isinstance(ctx, Context) for ctx in context):
             raise ValueError(f"Estimator: a Context or a list of them expected as context, such as mx.cpu() or [mx.gpu(0), mx.gpu(1)], "
-                             f"received {context!r}")
+                             f"received {shortened(context)}")
         for ctx in context:
             if ctx not in gpus and not str(ctx).startswith("cpu"):
                 raise UsageError(f"Estimator: there is no {ctx} on this machine, which has cpu() and {len(gpus)} GPUs")
@@ -139,7 +140,7 @@ class Estimator:
         if batch_processor is None:
             return BatchProcessor()
         if not all(callable(getattr(batch_processor, name, None)) for name in ("fit_batch", "evaluate_batch")):
-            raise ValueError(f"Estimator: a batch_processor has the methods fit_batch and evaluate_batch, received {batch_processor!r}")
+            raise ValueError(f"Estimator: a batch_processor has the methods fit_batch and evaluate_batch, received {shortened(batch_processor)}")
         return batch_processor
 
     def _initialize(self, initializer: Any) -> None:
@@ -154,7 +155,7 @@ class Estimator:
             warnings.warn("No trainer specified: the Estimator updates by SGD with a learning rate of 0.001", stacklevel=3)
             return Trainer(self.net.collect_params(), "sgd", {"learning_rate": 0.001})
         if not isinstance(trainer, Trainer):
-            raise ValueError(f"Estimator: a gluon.Trainer expected as trainer, received {trainer!r}")
+            raise ValueError(f"Estimator: a gluon.Trainer expected as trainer, received {shortened(trainer)}")
         return trainer
 
     def _is_initialized(self) -> bool:

@@ -15,6 +15,7 @@ from ....files import remove_left
 from ....io import load_position, save_position
 from ....metric import CompositeEvalMetric, EvalMetric
 from ....metric import Loss as metric_loss
+from ....suggestions import shortened
 from ...utils import UsageError
 from .utils import _check_metrics
 
@@ -35,8 +36,8 @@ def _check_event_handlers(handlers: Any) -> list[Any]:
         return [handlers]
     handlers = handlers or []
     if not isinstance(handlers, (list, tuple)) or not all(isinstance(handler, EventHandler) for handler in handlers):
-        raise ValueError(f"an EventHandler or a list of them expected as event_handlers, received {handlers!r}; derive handlers from TrainBegin, "
-                         "EpochBegin, BatchBegin, BatchEnd, EpochEnd and TrainEnd")
+        raise ValueError(f"an EventHandler or a list of them expected as event_handlers, received {shortened(handlers)}; derive handlers from "
+                         "TrainBegin, EpochBegin, BatchBegin, BatchEnd, EpochEnd and TrainEnd")
     return list(handlers)
 
 
@@ -200,7 +201,7 @@ class LoggingHandler(TrainBegin, TrainEnd, EpochBegin, EpochEnd, BatchBegin, Bat
     def __init__(self, log_interval: int | str = "epoch", metrics: EvalMetric | list[EvalMetric] | None = None,
                  priority: float = np.inf) -> None:
         if not isinstance(log_interval, int) and log_interval != "epoch":
-            raise ValueError(f"LoggingHandler: log_interval is a number of batches or 'epoch', received {log_interval!r}")
+            raise ValueError(f"LoggingHandler: log_interval is a number of batches or 'epoch', received {shortened(log_interval)}")
         self.metrics = _check_metrics(metrics)
         self.batch_index = 0
         self.current_epoch = 0
@@ -216,7 +217,8 @@ class LoggingHandler(TrainBegin, TrainEnd, EpochBegin, EpochEnd, BatchBegin, Bat
         """Write what training begins with."""
         self.train_start = time.time()
         trainer = estimator.trainer
-        estimator.logger.info("Training begins: optimizer %s, learning rate %.4f", type(trainer.optimizer).__name__, trainer.learning_rate)
+        estimator.logger.info("Training begin: using optimizer %s with current learning rate %.4f ",
+                              type(trainer.optimizer).__name__, trainer.learning_rate)
         if estimator.max_epoch:
             estimator.logger.info("Train for %d epochs.", estimator.max_epoch)
         else:
@@ -226,7 +228,7 @@ class LoggingHandler(TrainBegin, TrainEnd, EpochBegin, EpochEnd, BatchBegin, Bat
 
     def train_end(self, estimator: Estimator, *args: Any, **kwargs: Any) -> None:
         """Write how long it took and what the metrics are."""
-        estimator.logger.info("Training ended after %ds and %d epochs. %s", time.time() - self.train_start, self.current_epoch, self._values())
+        estimator.logger.info("Train finished using total %ds with %d epochs. %s", time.time() - self.train_start, self.current_epoch, self._values())
 
     def batch_begin(self, estimator: Estimator, *args: Any, **kwargs: Any) -> None:
         """Note the time."""
@@ -261,7 +263,7 @@ class LoggingHandler(TrainBegin, TrainEnd, EpochBegin, EpochEnd, BatchBegin, Bat
 def _comparison(handler: Any, monitor: EvalMetric, mode: str) -> Any:
     """``np.less`` or ``np.greater``: whether a lower or a higher value of `monitor` is the better one."""
     if mode not in ("auto", "min", "max"):
-        warnings.warn(f"{type(handler).__name__}: mode is 'auto', 'min' or 'max', received {mode!r}; it is taken for 'auto'", RuntimeWarning,
+        warnings.warn(f"{type(handler).__name__}: mode is 'auto', 'min' or 'max', received {shortened(mode)}; it is taken for 'auto'", RuntimeWarning,
                       stacklevel=3)
         mode = "auto"
     if mode == "auto":
@@ -507,7 +509,7 @@ class EarlyStoppingHandler(TrainBegin, EpochEnd, TrainEnd):
     def __init__(self, monitor: EvalMetric, min_delta: float = 0, patience: int = 0, mode: str = "auto", baseline: float | None = None) -> None:
         if not isinstance(monitor, EvalMetric) or isinstance(monitor, CompositeEvalMetric):
             raise ValueError("EarlyStoppingHandler: a single metric out of estimator.train_metrics or estimator.val_metrics expected as monitor, "
-                             f"received {monitor!r}")
+                             f"received {shortened(monitor)}")
         self.monitor = monitor
         self.baseline = baseline
         self.patience = patience

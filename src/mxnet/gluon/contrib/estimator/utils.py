@@ -4,6 +4,7 @@ from __future__ import annotations
 from typing import Any
 
 from ....metric import Accuracy, CompositeEvalMetric, EvalMetric
+from ....suggestions import shortened
 from ...loss import Loss, SoftmaxCrossEntropyLoss
 
 
@@ -15,7 +16,7 @@ def _check_metrics(metrics: Any) -> list[EvalMetric]:
         return [metrics]
     metrics = metrics or []
     if not isinstance(metrics, (list, tuple)) or not all(isinstance(metric, EvalMetric) for metric in metrics):
-        raise ValueError(f"an EvalMetric or a list of them expected, received {metrics!r}; mx.metric.create makes one of a name")
+        raise ValueError(f"an EvalMetric or a list of them expected, received {shortened(metrics)}; mx.metric.create makes one of a name")
     return list(metrics)
 
 

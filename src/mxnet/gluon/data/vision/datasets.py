@@ -16,6 +16,7 @@ from .... import files as local
 from ....base import MXNetError
 from ....downloads import why
 from ....io.image_list import read_image_list
+from ....suggestions import shortened
 from ....util import is_np_array
 from ...utils import _get_repo_file_url, check_sha1, download
 from .. import dataset
@@ -69,7 +70,7 @@ def _read_idx(path: str, ndim: int):
         with gzip.open(path, "rb") as f:
             header = f.read(4 + 4 * ndim)
             if len(header) < 4 + 4 * ndim or header[:4] != struct.pack(">I", magic):
-                raise _Unreadable(f"{path} is no MNIST file: it must start with {magic}, received {header[:4]!r}")
+                raise _Unreadable(f"{path} is no MNIST file: it must start with {magic}, received {shortened(header[:4])}")
             shape = struct.unpack(f">{ndim}I", header[4:])
             content = np.frombuffer(bytearray(f.read()), np.uint8)  # a bytearray, because torch insists on writable memory
     except (OSError, EOFError, ValueError, zlib.error) as error:
@@ -378,4 +379,5 @@ class ImageListDataset(_ImageFiles):
                 label = np.array(labels, dtype=np.float32).reshape(-1)
                 self.items.append((os.path.join(root, path), label[0] if len(label) == 1 else label))
             except (TypeError, ValueError):
-                raise MXNetError(f"ImageListDataset: imglist[{i}] must be labels, all of them numbers, and a path; received {line!r}") from None
+                raise MXNetError(f"ImageListDataset: imglist[{i}] must be labels, all of them numbers, and a path; "
+                                 f"received {shortened(line)}") from None

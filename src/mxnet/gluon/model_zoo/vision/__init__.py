@@ -11,6 +11,7 @@ Example
 >>> net.output
 Dense(512 -> 10, linear)
 """
+from ....suggestions import did_you_mean
 from . import alexnet as _alexnet
 from . import densenet, inception, mobilenet, resnet, squeezenet, vgg
 from .alexnet import *  # noqa: F403
@@ -52,5 +53,5 @@ def get_model(name, **kwargs):
     """
     if name.lower() not in _models:
         options = "\n\t".join(sorted(_models))
-        raise ValueError(f"There is no model {name.lower()!r}; the names are\n\t{options}")
+        raise ValueError(f"There is no model {name.lower()!r}; the names are\n\t{options}{did_you_mean(name, _models)}")
     return _models[name.lower()](**kwargs)

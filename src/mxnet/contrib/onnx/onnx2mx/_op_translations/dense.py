@@ -2,6 +2,7 @@
 import numpy as np
 
 from .....base import MXNetError
+from .....suggestions import shortened
 from ..reading import UnsupportedFeature
 from ..registry import translates
 from ..reshaping import reshape
@@ -109,7 +110,7 @@ def window(g, data, kernel, strides, pads, dilations, auto_pad, ceil=False):
             widths.append((less, more) if auto_pad == "SAME_UPPER" else (more, less))
         return strides, dilations, widths
     if auto_pad not in ("NOTSET", "VALID", ""):
-        raise MXNetError(f"auto_pad must be NOTSET, VALID, SAME_UPPER or SAME_LOWER, received {auto_pad!r}")
+        raise MXNetError(f"auto_pad must be NOTSET, VALID, SAME_UPPER or SAME_LOWER, received {shortened(auto_pad)}")
     return strides, dilations, [(0, 0)] * axes if auto_pad == "VALID" else list(zip(pads[:axes], pads[axes:]))
 
 

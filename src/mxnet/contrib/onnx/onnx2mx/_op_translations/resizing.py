@@ -2,6 +2,7 @@
 import numpy as np
 
 from .....base import MXNetError
+from .....suggestions import shortened
 from ..reading import UnsupportedFeature
 from ..registry import translates
 from .elemwise import cast_to
@@ -67,7 +68,7 @@ def _resized(g, data, factors, wanted, chosen, mode, where, rounding, coefficien
     kind = g.dtype(data)
     mode = {"bilinear": "linear", "bicubic": "cubic"}.get(mode, mode)
     if mode not in _MODES:
-        raise MXNetError(f"`mode` must be one of {', '.join(_MODES)}, received {mode!r}")
+        raise MXNetError(f"`mode` must be one of {', '.join(_MODES)}, received {shortened(mode)}")
     count = len(factors if factors is not None else wanted)
     if count != len(chosen):
         raise MXNetError(f"{count} scales or sizes for {len(chosen)} axes")

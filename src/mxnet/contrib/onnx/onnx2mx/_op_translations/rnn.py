@@ -2,6 +2,7 @@
 import numpy as np
 
 from .....base import MXNetError
+from .....suggestions import shortened
 from ..reading import UnsupportedFeature
 from ..registry import translates
 from .elemwise import binary, with_number
@@ -56,7 +57,7 @@ class _Layer:
 
     def __init__(self, g, kind, data, weight, recurrent, bias, lengths, states, hidden_size, direction, layout, clip):
         if direction not in ("forward", "reverse", "bidirectional"):
-            raise MXNetError(f"`direction` must be forward, reverse or bidirectional, received {direction!r}")
+            raise MXNetError(f"`direction` must be forward, reverse or bidirectional, received {shortened(direction)}")
         self.g, self.kind, self.clip, self.batch_first = g, kind, clip, bool(layout)
         self.weight, self.recurrent, self.bias, self.lengths = weight, recurrent, bias, lengths
         g.entry(data)

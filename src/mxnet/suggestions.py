@@ -1,0 +1,93 @@
+"""Names that are spelled like one that nobody knows: every error about a name ends with them."""
+import functools
+import inspect
+import sys
+
+
+def did_you_mean(name, known):
+    """Return ``"; did you mean 'a' or 'b'?"``, the names in `known` that are spelled much like `name`; nothing where none is.
+
+    Example
+    -------
+    >>> from mxnet.suggestions import did_you_mean
+    >>> did_you_mean("sdg", ["sgd", "adam"])
+    "; did you mean 'sgd'?"
+    """
+    import difflib  # only failures need it
+    if not isinstance(name, str):
+        return ""
+    spelled = {}
+    for candidate in known:
+        spelled.setdefault(candidate.lower(), candidate)
+    close = [spelled[c] for c in difflib.get_close_matches(name.lower(), spelled, 3)]
+    close += [c for c in spelled.values() if len(name) > 1 and "".join(word[:1] for word in c.split("_")) == name and c not in close]
+    return f"; did you mean {' or '.join(map(repr, close))}?" if close else ""
+
+
+class MissingAttributeError(AttributeError):
+    """A module does not have what it is asked for; the text names what is spelled much like it.
+
+    The names are looked for when the text is read: programs probe modules with `hasattr`.
+    """
+
+    def __init__(self, module, name):
+        super().__init__(f"module '{module}' has no attribute '{name}'", obj=self)  # with an object of its own Python looks for no names itself
+        self._module, self._missing = module, name
+
+    def __reduce__(self):
+        return AttributeError, (str(self),)
+
+    def __str__(self):
+        names = [n for n in dir(sys.modules.get(self._module)) if n.startswith("_") == self._missing.startswith("_")]
+        return f"{self.args[0]}{did_you_mean(self._missing, names)}"
+
+
+def suggests_arguments(init):
+    """Decorate an ``__init__`` that subclasses pass further keywords to: a keyword that nobody takes is reported with those spelled like it."""
+    @functools.wraps(init)
+    def checked(self, *args, **kwargs):
+        try:
+            init(self, *args, **kwargs)
+        except TypeError as error:
+            unknown = [k for k in kwargs if k not in inspect.signature(init).parameters]
+            if not unknown:
+                raise
+            raise TypeError(f"{type(self).__name__}: {unexpected_argument(type(self), unknown[0])}") from error
+
+    return checked
+
+
+def _arguments(cls):
+    """Return the names of the arguments that a class takes, and whether it takes any keyword besides."""
+    known = {}
+    for base in cls.__mro__:
+        if "__init__" in vars(base) and base is not object:
+            parameters = inspect.signature(base.__init__).parameters
+            known.update({n: None for n, p in parameters.items() if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY) and n != "self"})
+            if all(p.kind is not p.VAR_KEYWORD for p in parameters.values()):
+                return known, False
+    return known, True
+
+
+def unknown_arguments(cls, keywords):
+    """Return those of the keywords that no ``__init__`` of a class takes; none where it may take any."""
+    known, more = _arguments(cls)
+    return [] if more else [k for k in keywords if k not in known]
+
+
+def unexpected_argument(cls, name):
+    """Return the sentence about a keyword that no ``__init__`` of a class takes, with the arguments that these do take."""
+    known, _ = _arguments(cls)
+    hint = did_you_mean(name, known)
+    return f"unexpected argument '{name}'{hint + ' The' if hint else '; the'} arguments are {', '.join(known)}"
+
+
+def shortened(value, length=80):
+    """Return the ``repr`` of a value for an error's text: of an array its type and shape, of anything else the beginning."""
+    shape = getattr(value, "shape", None)
+    if isinstance(shape, tuple) and hasattr(value, "dtype"):
+        return f"an array of shape {shape} and type {value.dtype}"
+    if isinstance(value, (list, tuple)) and len(value) > 8:
+        return f"a {type(value).__name__} of {len(value)} items"
+    text = repr(value)
+    return text if len(text) <= length else f"{text[:length - 3]}..."
