@@ -28,7 +28,7 @@ net = mx.gluon.nn.HybridSequential()
 net.add(mx.gluon.nn.Dense(1100, activation='tanh', in_units=50), mx.gluon.nn.Dense(1000, in_units=1100))
 net.initialize()
 net.hybridize()
-trainer = mx.gluon.Trainer(net.collect_params(), 'sgd', {'learning_rate': 1e-3}, kvstore=kv)
+trainer = mx.gluon.Trainer(net.collect_params(), 'sgd', optimizer_params={'learning_rate': 1e-3}, kvstore=kv)
 x = mx.nd.ones((8, 50))
 step = 0
 try:

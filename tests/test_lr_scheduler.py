@@ -62,6 +62,6 @@ def test_log_lines_are_those_that_parsers_of_mxnets_logs_match(caplog):
 
 def test_a_rate_beside_a_schedule_is_said_to_overwrite_it():
     schedule = lr_scheduler.FactorScheduler(10, base_lr=0.3)
-    with pytest.warns(UserWarning, match="^learning rate from ``lr_scheduler`` has been overwritten by ``learning_rate`` in optimizer.$"):
+    with pytest.warns(UserWarning, match="^the schedule's learning rate, 0.3, has been overwritten by the optimizer's, 0.5$"):
         mx.optimizer.SGD(lr_scheduler=schedule, learning_rate=0.5)
     assert schedule.base_lr == 0.5

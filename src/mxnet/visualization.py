@@ -193,7 +193,7 @@ def plot_network(symbol, title="plot", save_format="pdf", shape=None, dtype=None
     names = [node["name"] for node in nodes]
     repeated = sorted({name for name in names if names.count(name) > 1}) if len(set(names)) < len(names) else []
     if repeated:
-        warnings.warn("There are multiple variables with the same name in your graph, which are drawn as one: "
+        warnings.warn("Several variables of the graph have one name, and are drawn as one: "
                       + ",".join(repeated), RuntimeWarning, stacklevel=2)
 
     drawing = Digraph(name=title, format=save_format)

@@ -148,7 +148,7 @@ def test_a_trainers_own_store_keeps_no_sums_but_hands_them_over():
         def trained(store):
             net = mx.gluon.nn.Dense(3, in_units=2)
             net.initialize(mx.init.One())
-            trainer = mx.gluon.Trainer(net.collect_params(), 'sgd', {'learning_rate': 0.5}, kvstore=store, update_on_kvstore=False)
+            trainer = mx.gluon.Trainer(net.collect_params(), 'sgd', optimizer_params={'learning_rate': 0.5}, kvstore=store, update_on_kvstore=False)
             trainer._prepare()
             for step in range(4):  # the last two send while backward runs
                 with mx.autograd.record():

@@ -21,7 +21,7 @@ def test_a_changed_gradient_is_sent_again_and_all_workers_give_up_sending_early(
         net.add(mx.gluon.nn.Dense(1100, activation='tanh', in_units=50), mx.gluon.nn.Dense(1000, in_units=1100), mx.gluon.nn.Dense(10, in_units=1000))
         net.initialize(mx.init.Xavier())
         net.hybridize()
-        trainer = mx.gluon.Trainer(net.collect_params(), 'sgd', {'learning_rate': 0.1, 'momentum': 0.9}, kvstore=store, **options)
+        trainer = mx.gluon.Trainer(net.collect_params(), 'sgd', optimizer_params={'learning_rate': 0.1, 'momentum': 0.9}, kvstore=store, **options)
         under_way = []
         for step in range(6):
             with mx.autograd.record():

@@ -262,7 +262,7 @@ def test_a_killed_process_leaves_a_file_that_opens(tmp_path):
     found, _ = run("""
     import os, signal
     import mxnet as mx
-    mx.profiler.set_config(profile_all=True, filename='profile.json', continuous_dump=True, dump_period=0.05)
+    mx.profiler.set_config(filename='profile.json', profile_all=True, continuous_dump=True, dump_period=0.05)
     mx.profiler.set_state('run')
     while not os.path.exists('profile.json') or os.path.getsize('profile.json') < 20_000:
         mx.nd.sqrt(mx.nd.ones((3,)))
@@ -278,9 +278,9 @@ def test_a_killed_process_leaves_a_file_that_opens(tmp_path):
 
 LOOPS = """
 import warnings
-import numpy as np
+from mxnet import gluon, nd, autograd, profiler
 import mxnet as mx
-from mxnet import autograd, gluon, nd, profiler
+import numpy as np
 
 def loop(step, seconds=0.2, least=9):
     import time
@@ -295,11 +295,9 @@ def loop(step, seconds=0.2, least=9):
     return number
 
 def network():
-    net = gluon.nn.HybridSequential()
-    with net.name_scope():
-        net.add(gluon.nn.Conv2D(channels=20, kernel_size=5, activation="relu"), gluon.nn.MaxPool2D(pool_size=2, strides=2),
-                gluon.nn.Conv2D(channels=50, kernel_size=5, activation="relu"), gluon.nn.MaxPool2D(pool_size=2, strides=2),
-                gluon.nn.Flatten(), gluon.nn.Dense(512, activation="relu"), gluon.nn.Dense(10))
+    nn, net = gluon.nn, gluon.nn.HybridSequential()
+    net.add(nn.Conv2D(20, 5, activation="relu"), nn.MaxPool2D(2), nn.Conv2D(50, 5, activation="relu"), nn.MaxPool2D(2), nn.Flatten(),
+            nn.Dense(512, activation="relu"), nn.Dense(10))
     net.initialize(mx.init.Xavier())
     return net
 
@@ -321,10 +319,10 @@ def gluon_step(hybridize, size=64):
     return step
 
 class Shifted(mx.operator.CustomOp):
-    def forward(self, is_train, req, in_data, out_data, aux):
-        self.assign(out_data[0], req[0], in_data[0] + 1)
-    def backward(self, req, out_grad, in_data, out_data, in_grad, aux):
-        self.assign(in_grad[0], req[0], out_grad[0])
+    def forward(self, req, in_data, out_data, **others):
+        self.assign(dst=out_data[0], req=req[0], src=in_data[0] + 1)
+    def backward(self, req, out_grad, in_grad, **others):
+        self.assign(dst=in_grad[0], req=req[0], src=out_grad[0])
 
 @mx.operator.register("tutorial_shifted")
 class ShiftedProp(mx.operator.CustomOpProp):

@@ -48,7 +48,7 @@ class Progress:
     >>> def train(epochs):
     ...     net = mx.gluon.nn.Dense(1, in_units=3)
     ...     net.initialize()
-    ...     trainer = mx.gluon.Trainer(net.collect_params(), 'sgd', {'learning_rate': 0.1})
+    ...     trainer = mx.gluon.Trainer(net.collect_params(), 'sgd', optimizer_params={'learning_rate': 0.1})
     ...     progress = mx.gluon.Progress(folder, net, trainer, data)
     ...     for epoch in progress.epochs(epochs):
     ...         for x, y in progress.batches():

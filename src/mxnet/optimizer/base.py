@@ -62,7 +62,8 @@ class Optimizer:
         if lr_scheduler is None:
             learning_rate = 0.01 if learning_rate is None else learning_rate
         elif learning_rate is not None and lr_scheduler.base_lr != learning_rate:
-            warnings.warn("learning rate from ``lr_scheduler`` has been overwritten by ``learning_rate`` in optimizer.", UserWarning, stacklevel=3)
+            warnings.warn(f"the schedule's learning rate, {lr_scheduler.base_lr}, has been overwritten by the optimizer's, {learning_rate}",
+                          UserWarning, stacklevel=3)
             lr_scheduler.base_lr = learning_rate
         self.rescale_grad, self.wd, self.clip_gradient, self.multi_precision = rescale_grad, wd, clip_gradient, multi_precision
         self.lr, self.lr_scheduler = learning_rate, lr_scheduler

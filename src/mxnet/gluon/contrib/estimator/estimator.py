@@ -83,7 +83,7 @@ class Estimator:
     >>> net = mx.gluon.nn.Dense(1, use_bias=False)
     >>> net.initialize(mx.init.Zero())
     >>> data = mx.gluon.data.DataLoader(mx.gluon.data.ArrayDataset(mx.nd.ones((8, 1)), mx.nd.ones((8, 1))), batch_size=4)
-    >>> est = Estimator(net, mx.gluon.loss.L2Loss(), trainer=mx.gluon.Trainer(net.collect_params(), 'sgd', {'learning_rate': 0.5}))
+    >>> est = Estimator(net, mx.gluon.loss.L2Loss(), trainer=mx.gluon.Trainer(net.collect_params(), 'sgd', optimizer_params={'learning_rate': 0.5}))
     >>> est.logger.setLevel('ERROR')
     >>> est.fit(data, epochs=4)
     >>> round(net.weight.data().asscalar().item(), 3)
