@@ -97,7 +97,7 @@ class Trace:
         """Say that Python has read the type of `array`."""
 
     def read_mode(self, name: str) -> bool:
-        """What autograd was doing outside: `name` is ``'recording'`` or ``'training'``."""
+        """Return autograd's mode outside of the trace: `name` is ``'recording'`` or ``'training'``."""
         return getattr(self, name)
 
     def scope(self, recording: bool | None, training: bool | None) -> Any:
@@ -105,7 +105,7 @@ class Trace:
         return self
 
     def parameter(self, parameter: Any, array: NDArray) -> NDArray:
-        """What a gluon Parameter gives in place of its array."""
+        """Return the array that a gluon Parameter gives in place of its own."""
         return array
 
     # -- results ------------------------------------------------------------------------------------------------------

@@ -9,14 +9,14 @@ from typing import Any
 from .. import interrupts
 from .._deferred_compute import Leaf, Trace, TraceError
 from ..ndarray import NDArray, writes
-from ..ndarray.dispatch import Recorded, in_graph, is_differentiable, mode, record, wrap
+from ..ndarray.dispatch import Recorded, in_graph, is_differentiable, mode, record, share_history, wrap
 from ..ops.registry import get
 from ..symbol import Symbol
 from .parameter import Parameter, traces
 
 
 class Reads:
-    """What Python has read of one array.
+    """The properties of one array that Python has read.
 
     Attributes
     ----------
@@ -35,7 +35,7 @@ class Reads:
         self.by_shape = self.by_type = False
 
     def agree(self, shape: Sequence[int], dtype: Any) -> bool:
-        """Whether an array of this shape and type reads the same."""
+        """Return whether an array of this shape and type reads the same."""
         if self.by_type and dtype is not self.dtype:
             return False
         return not self.by_shape or len(shape) == len(self.shape) and all(shape[k] == self.shape[k] for k in self.axes)
@@ -110,7 +110,7 @@ class ForwardTrace(Trace):
     # -- what the run gets in place of arrays ----------------------------------------------------------------------------
 
     def input(self, array: NDArray, variable: Symbol) -> NDArray:
-        """What stands for an argument."""
+        """Return the array that stands for an argument."""
         if self.recording and in_graph(array):
             given = array
             if array._autograd in self.variables:  # the same array twice: they may be two another time
@@ -124,7 +124,7 @@ class ForwardTrace(Trace):
         return given
 
     def parameter(self, parameter: Any, array: NDArray) -> NDArray:
-        """What stands for a Parameter's array."""
+        """Return the array that stands for a Parameter's."""
         known = self._stand_ins.get(id(array))
         if known is not None:
             return known[1]
@@ -208,7 +208,7 @@ class ForwardTrace(Trace):
         finally:
             mode.tracing, mode.recording = self, True
         try:
-            result._autograd = super().index(array, key)._autograd
+            share_history(result, super().index(array, key)._autograd)
         except TraceError as error:
             self.fail(str(error))
         return result

@@ -324,7 +324,7 @@ class HybridBlock(Block):
     # -- tracing ---------------------------------------------------------------------------------------------------------
 
     def _is_plain(self) -> bool:
-        """Whether the class computes in a `forward` of its own, in the style of MXNet 2, instead of in `hybrid_forward`."""
+        """Return whether the class computes in a `forward` of its own, in the style of MXNet 2, instead of in `hybrid_forward`."""
         kind = type(self)
         return kind.forward is not HybridBlock.forward and kind.hybrid_forward is HybridBlock.hybrid_forward
 

@@ -52,7 +52,7 @@ class PythonState:
         return PythonState, ((), ())
 
     def changed(self) -> bool:
-        """Whether anything is not what it was."""
+        """Return whether anything has changed."""
         return not all(check() for check in self._checks)
 
     def _watch_inside(self, value: Any) -> None:
@@ -114,7 +114,7 @@ def _may_matter(value: Any) -> bool:
 
 
 def _has_attributes(value: Any) -> bool:
-    """Whether it is an object that only holds attributes, such as settings."""
+    """Return whether it is an object that only holds attributes, such as settings."""
     kind = type(value)
     return hasattr(value, "__dict__") and not isinstance(value, (type, types.ModuleType, types.FunctionType)) \
         and (not _is_library(kind.__module__) or kind in (types.SimpleNamespace,) or kind.__module__ == "argparse") and not callable(value)
@@ -133,7 +133,7 @@ def _functions(values: Iterable[Any]) -> Iterator[types.FunctionType]:
 
 
 def _names(code: types.CodeType) -> Iterator[str]:
-    """What a function looks up by name, with the functions defined in it."""
+    """Return the values that a function looks up by name, with the functions defined in it."""
     yield from code.co_names
     for constant in code.co_consts:
         if isinstance(constant, types.CodeType):
@@ -164,7 +164,7 @@ class _Copy:
 
 
 def _same(copy: Any, value: Any) -> bool:
-    """Whether `value` is what `_copied` made the copy of."""
+    """Return whether `value` still equals the copy that `_copied` made."""
     if type(copy) is not _Copy:
         return _equal(copy, value)
     if type(value) is not copy.kind:

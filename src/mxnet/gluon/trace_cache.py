@@ -160,11 +160,11 @@ class CachedTrace:
 
     @property
     def by_shape(self) -> bool:
-        """Whether the graph depends on shapes that were read."""
+        """Return whether the graph depends on shapes that were read."""
         return any(reads.by_shape for _, reads in self._inputs) or any(reads.by_shape for reads in self._between)
 
     def holds(self, call: Any, shapes: list[Any], modes: Mapping[str, bool]) -> bool:
-        """Whether the trace holds for a call of this kind, with arguments of these shapes and types, in these modes of autograd."""
+        """Return whether the trace holds for a call of this kind, with arguments of these shapes and types, in these modes of autograd."""
         if call != self.call or any(modes[name] is not value for name, value in self._modes.items()):
             return False
         if not all(reads.agree(*shapes[i]) for i, reads in self._inputs):
@@ -172,7 +172,7 @@ class CachedTrace:
         return not self._between or shapes == self._shapes or self._between_agree(shapes)
 
     def _between_agree(self, shapes: list[Any]) -> bool:
-        """Whether arrays that were read on the way would have the shapes and types that they had."""
+        """Return whether arrays that were read on the way would have the shapes and types that they had."""
         if self._read is None or any(r.by_type for r in self._between) and [t for _, t in shapes] != [t for _, t in self._shapes]:
             return False
         entries = self._read._outputs
@@ -246,7 +246,7 @@ class TraceCache:
 
     @property
     def begun(self) -> bool:
-        """Whether there is a trace already."""
+        """Return whether there is a trace already."""
         return bool(self._traces)
 
     def __call__(self, args: tuple) -> Any:

@@ -1,4 +1,4 @@
-"""What stands for MXNet's handles of arrays: programs cast what a callback gets to ``NDArrayHandle``, and make an array of it."""
+"""Stand-ins for MXNet's handles of arrays: programs cast what a callback gets to ``NDArrayHandle``, and make an array of it."""
 import ctypes
 import itertools
 import weakref
