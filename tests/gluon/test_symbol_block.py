@@ -126,3 +126,39 @@ def test_reset_ctx():
     net(mx.nd.ones((1, 3)))
     net.reset_ctx(mx.cpu(1))
     assert net(mx.nd.ones((1, 3), ctx=mx.cpu(1))).context == mx.cpu(1)
+
+
+def annotated():
+    data = mx.sym.var("data")
+    weight = mx.sym.var("w", lr_mult=0, wd_mult=3, init=mx.init.Constant(2), shape=(2, 3))
+    bias = mx.sym.var("b", init="zeros", attr={"lr_mult": "5"})
+    return mx.sym.FullyConnected(data, weight, bias, num_hidden=2, name="fc"), data
+
+
+def test_parameters_have_the_settings_of_the_variables():
+    net = mx.gluon.SymbolBlock(*annotated())
+    parameters = net.collect_params()
+    assert [(parameters[name].lr_mult, parameters[name].wd_mult) for name in "wb"] == [(0, 3), (5, 1)]
+    net.initialize(mx.init.One())
+    trainer = mx.gluon.Trainer(parameters, "sgd", {"learning_rate": .1})
+    with mx.autograd.record():
+        loss = net(mx.nd.ones((1, 3))).sum()
+    loss.backward()
+    trainer.step(1)
+    assert parameters["w"].data().asnumpy().tolist() == [[2] * 3] * 2  # it starts as it says, and stays
+    np.testing.assert_allclose(parameters["b"].data().asnumpy(), [-.5, -.5])
+
+
+def test_settings_come_with_a_file_and_shared_parameters_keep_theirs(tmp_path):
+    out, data = annotated()
+    out.save(str(tmp_path / "net.json"))
+    net = mx.gluon.SymbolBlock.imports(str(tmp_path / "net.json"), "data")
+    assert net.collect_params()["w"].lr_mult == 0
+    net.collect_params().setattr("lr_mult", .5)
+    shared = mx.gluon.SymbolBlock(out, data, params=net.collect_params()).collect_params()
+    assert shared["w"] is net.collect_params()["w"] and shared["w"].lr_mult == .5 and shared["w"].wd_mult == 3
+
+
+def test_settings_that_are_no_numbers():
+    with pytest.raises(mx.MXNetError, match="SymbolBlock: lr_mult of the variable 'w' must be a number: could not convert string to float: 'fast'"):
+        mx.gluon.SymbolBlock(mx.sym.relu(mx.sym.var("w", attr={"lr_mult": "fast"})), mx.sym.var("data"))

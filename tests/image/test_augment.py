@@ -3,6 +3,7 @@ import random
 import numpy as np
 import pytest
 
+import mxnet as mx
 from mxnet import image as I
 from mxnet.base import MXNetError
 
@@ -91,3 +92,40 @@ def test_errors(image):
         assert I.RandomSizedCropAug((2, 3), 0.08, (0.75, 1.5), min_area=0.5).area == 0.5
 
 
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int32", "int8", "int64"])
+@pytest.mark.parametrize("augmenter", [I.ContrastJitterAug(.5), I.SaturationJitterAug(.5), I.HueJitterAug(.5), I.LightingAug(.5, PCA, np.eye(3)),
+                                       I.RandomGrayAug(1)])
+def test_colours_of_integers_are_refused(augmenter, dtype, image):
+    whole = image.astype(dtype)
+    before = whole.asnumpy()
+    with pytest.raises(MXNetError, match=rf"{type(augmenter).__name__} changes images of floats, received one of type {dtype}: convert it with "
+                                         r"astype\('float32'\), or put CastAug\(\) before"):
+        augmenter(whole)
+    with pytest.raises(MXNetError, match="changes images of floats"):
+        I.DetBorrowAug(augmenter)(whole, np.zeros((1, 5)))
+    np.testing.assert_array_equal(whole.asnumpy(), before)
+
+
+@pytest.mark.parametrize("augmenter", [I.HueJitterAug(.5), I.LightingAug(.5, PCA, np.eye(3)), I.RandomGrayAug(1)])
+def test_colours_of_one_channel_are_refused(augmenter, floats):
+    with pytest.raises(MXNetError, match=r"Aug: an image \(H, W, C\) of 3 channels expected, received shape \(10, 12, 1\)"):
+        augmenter(floats[:, :, :1])
+
+
+def test_contrast_of_one_channel(floats):
+    random.seed(4)
+    gray = mx.nd.array([[[10.], [30.]]])
+    np.testing.assert_allclose(I.ContrastJitterAug(.5)(gray).asnumpy().ravel(), [12.6395187, 27.3604813], rtol=1e-6)  # as in MXNet
+
+
+@pytest.mark.parametrize("dtype, tolerance", [("float16", .1), ("float64", 1e-4)])
+def test_hue_and_gray_of_other_floats(floats, dtype, tolerance):
+    for augmenter in (I.HueJitterAug(.3), I.RandomGrayAug(1)):
+        results = []
+        for image in (floats, floats.astype(dtype)):
+            random.seed(1)
+            results.append(augmenter(image))
+        assert results[1].dtype == np.dtype(dtype)
+        np.testing.assert_allclose(results[1].asnumpy(), results[0].asnumpy(), atol=tolerance)

@@ -72,7 +72,8 @@ def test_inputs_that_do_not_fit():
         create(op, {"wait": x}, {"num_hidden": 2})
     with pytest.raises(mx.MXNetError, match=r"FullyConnected takes 3 inputs \(data, weight, bias\), received 4"):
         create(op, [x, y, x, y], {"num_hidden": 2})
-    with pytest.raises(mx.MXNetError, match="setting the attribute of an input with `weight_lr_mult` is not supported"):
+    with pytest.raises(mx.MXNetError, match=r"^setting variable attributes with weight_lr_mult is deprecated. Please instead use\n"
+                                           r"w = mx.sym.Variable\(..., lr_mult=2\)\nFullyConnected\(..., weight=w\)$"):
         mx.sym.FullyConnected(x, num_hidden=2, weight_lr_mult=2)
 
 
@@ -112,3 +113,66 @@ def test_a_type_may_be_that_of_an_array():
     y = mx.nd.ones((2,), dtype="int32")
     assert mx.sym.var("x").astype(y).attr("dtype") == mx.sym.zeros((2,), dtype=y).attr("dtype") == "int32"
     assert mx.sym.var("x", dtype=y).attr("__dtype__") == "4"
+
+
+def scoped(**attributes):
+    with mx.AttrScope(**attributes):
+        return mx.sym.FullyConnected(mx.sym.var("data"), num_hidden=3, name="fc")
+
+
+WAYS = {"attr": lambda **attributes: mx.sym.FullyConnected(mx.sym.var("data"), num_hidden=3, name="fc", attr=attributes),
+        "given": lambda **attributes: mx.sym.FullyConnected(mx.sym.var("data"), mx.sym.var("w"), num_hidden=3, attr=attributes),
+        "set": lambda **attributes: mx.sym.FullyConnected(mx.sym.var("data"), num_hidden=3)._set_attr(**attributes)}
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("name, value", [("weight_lr_mult", "0"), ("bias_wd_mult", "2"), ("data_ctx_group", "dev1"), ("fc_weight_lr_mult", "0")])
+def test_annotations_of_inputs_are_refused_with_what_to_do(way, name, value):
+    target, _, hidden = name.rpartition("_")[0].rpartition("_")
+    target, hidden = (target, f"{hidden}_{name.rpartition('_')[2]}")
+    message = (f"^setting variable attributes with {name} is deprecated. Please instead use\n"
+               rf"w = mx.sym.Variable\(..., {hidden}={value}\)\nFullyConnected\(..., {target}=w\)$")
+    with pytest.raises(mx.MXNetError, match=message):
+        WAYS[way](**{name: value})
+
+
+def test_annotations_of_inputs_are_refused_in_scopes_and_of_variables():
+    with pytest.raises(mx.MXNetError, match="setting variable attributes with weight_lr_mult is deprecated"):
+        with mx.AttrScope(weight_lr_mult="0"):
+            mx.sym.FullyConnected(mx.sym.Variable("data", attr={}), num_hidden=3)
+    with pytest.raises(mx.MXNetError, match="setting variable attributes with weight_lr_mult is deprecated"):
+        mx.sym.var("w", attr={"weight_lr_mult": "0"})
+    with pytest.raises(mx.MXNetError, match="setting variable attributes with weight_lr_mult is deprecated"):
+        mx.sym.var("w")._set_attr(weight_lr_mult="0")
+    with pytest.raises(mx.MXNetError, match="setting variable attributes with bias_lr_mult is deprecated"):
+        mx.sym.broadcast_add(mx.sym.var("a"), mx.sym.var("b"), attr={"bias_lr_mult": "0"})
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("name", ["mood", "weight", "weight_mood", "_mood", "__mood", "mood__", "____", "shape"])
+def test_annotations_that_no_operator_has_are_refused(way, name):
+    with pytest.raises(mx.MXNetError, match=f"FullyConnected: cannot find argument '{name}'"):
+        WAYS[way](**{name: "0"})
+
+
+def test_scopes_with_names_that_an_operator_does_not_have():
+    x = mx.sym.var("x")
+    with mx.AttrScope(mood="good"):
+        assert mx.sym.var("v").attr("mood") == "good"
+        assert mx.sym.broadcast_add(x, x).attr("mood") == "good"  # it has no attributes, and looks at none
+        with pytest.raises(mx.MXNetError, match="cannot find argument 'mood'"):
+            x * 2
+
+
+def test_attributes_of_the_operator_in_attr_count():
+    assert WAYS["attr"](num_hidden="20").attr("num_hidden") == "20"
+    assert WAYS["attr"](no_bias="True").list_arguments() == ["data", "fc_weight"]
+    assert scoped(no_bias="True", __mood__="good").attr_dict()["fc"] == {"num_hidden": "3", "no_bias": "True", "__mood__": "good"}
+    net = mx.sym.FullyConnected(mx.sym.var("data"), num_hidden=3, name="fc")
+    net._set_attr(num_hidden="4")
+    assert net.infer_shape(data=(2, 5))[1] == [(2, 4)]
+    with pytest.raises(mx.MXNetError, match="FullyConnected: `num_hidden` must be"):
+        net._set_attr(num_hidden="many")
+    net._set_attr(name="dense")
+    assert net.attr("name") == net.name == "dense"
+    assert mx.sym.var("w", attr={"name": "v"}).name == "v"

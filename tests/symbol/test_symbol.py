@@ -63,5 +63,5 @@ def test_copies_are_independent():
     net = convnet()
     for other in (copy.copy(net), copy.deepcopy(net), pickle.loads(pickle.dumps(net))):
         assert other.tojson() == net.tojson()
-        other._set_attr(mood="changed")
-        assert net.attr("mood") is None
+        other._set_attr(__mood__="changed")
+        assert net.attr("__mood__") is None

@@ -26,7 +26,7 @@ class SymbolBlock(HybridBlock):
     ----------
     outputs : Symbol or list of Symbol
     inputs : Symbol or list of Symbol
-        The variables of `outputs` that the block gets when it is called. All others become parameters.
+        The variables of `outputs` that the block gets when it is called. All others become parameters, with their `lr_mult`, `wd_mult` and `init`.
     params : ParameterDict, optional
         Parameters to share, such as ``net.collect_params()``.
 
@@ -92,18 +92,19 @@ class SymbolBlock(HybridBlock):
             if len(variable.get_internals().list_outputs()) != 1:
                 raise UsageError(f"SymbolBlock: inputs must be variables, received {variable}, the output of an operator")
         out = symbol.Group(parts) if len(parts) > 1 else parts[0]
-        for name, attributes in out.attr_dict().items():
-            if attributes.get("__storage_type__") == "1":
+        attributes = out.attr_dict()
+        for name, own in attributes.items():
+            if own.get("__storage_type__") == "1":
                 raise UsageError(f"SymbolBlock: all Parameters must be dense, '{name}' is row_sparse")
         arguments, aux = out.list_arguments(), out.list_auxiliary_states()
         argument_types, aux_types = _infer_param_types(variables, out, arguments, aux)
         input_names = {variable.name for variable in variables}
-        for name, dtype in zip(arguments, argument_types):
+        for name, dtype in zip(arguments + aux, argument_types + aux_types):
             if name not in input_names:
-                self.params.get(name, allow_deferred_init=True, dtype=dtype)
-        for name, dtype in zip(aux, aux_types):
-            if name not in input_names:
-                self.params.get(name, grad_req="null", allow_deferred_init=True, dtype=dtype)
+                options = {"grad_req": "null"} if name in aux else {}
+                if params is None or name not in params.keys():  # a shared one has settings of its own
+                    options.update(_settings(name, attributes.get(name, {})))
+                self.params.get(name, allow_deferred_init=True, dtype=dtype, **options)
         self._cached_graph = variables, out
         cut = len(_common_prefix(list(self._params.keys())))
         self._reg_params = {name[cut:]: parameter for name, parameter in self._params.items()}
@@ -167,6 +168,20 @@ class SymbolBlock(HybridBlock):
             if not is_arg and parameter.name not in parameters:
                 parameter.reset_ctx(ctx)
         parameters.reset_ctx(ctx)
+
+
+def _settings(name: str, attributes: dict[str, str]) -> dict[str, Any]:
+    """Return what the annotations of a variable say of its parameter: factors of the learning rate and weight decay, and an initializer."""
+    settings: dict[str, Any] = {}
+    for setting in ("lr_mult", "wd_mult"):
+        if f"__{setting}__" in attributes:
+            try:
+                settings[setting] = float(attributes[f"__{setting}__"])
+            except ValueError as error:
+                raise MXNetError(f"SymbolBlock: {setting} of the variable '{name}' must be a number: {error}") from None
+    if attributes.get("__init__"):
+        settings["init"] = attributes["__init__"]
+    return settings
 
 
 def _common_prefix(names: Any):

@@ -18,6 +18,12 @@ __all__ = ["Augmenter", "BrightnessJitterAug", "CastAug", "CenterCropAug", "Colo
 _LUMA = torch.tensor(LUMA)
 
 
+def _times(image, matrix):
+    """Return the product of pixels and a matrix, computed in float32 at least."""
+    wide = image.float() if image.dtype in (torch.float16, torch.bfloat16) else image
+    return (wide @ matrix.to(wide)).to(image.dtype)
+
+
 def _plain(value):
     """What JSON can hold of a parameter."""
     if isinstance(value, NDArray):
@@ -185,7 +191,20 @@ class BrightnessJitterAug(Augmenter):
         return src
 
 
-class ContrastJitterAug(Augmenter):
+class _ColourAug(Augmenter):
+    """The base of augmenters that compute colours, for which integers have too few values."""
+
+    def _require(self, src, channels=(1, 3)):
+        """Raise an MXNetError unless `src` is an image (H, W, C) of floats with so many channels."""
+        name = type(self).__name__
+        if not src._data.is_floating_point():
+            raise MXNetError(f"{name} changes images of floats, received one of type {np.dtype(src.dtype)}: convert it with astype('float32'), or put "
+                             "CastAug() before")
+        if not src.ndim or src.shape[-1] not in channels:
+            raise MXNetError(f"{name}: an image (H, W, C) of {' or '.join(map(str, channels))} channels expected, received shape {src.shape}")
+
+
+class ContrastJitterAug(_ColourAug):
     """Blend the image with its mean gray; the image's weight is between ``1 - contrast`` and ``1 + contrast``."""
 
     def __init__(self, contrast):
@@ -193,15 +212,16 @@ class ContrastJitterAug(Augmenter):
         self.contrast = contrast
 
     def __call__(self, src):
+        self._require(src)
         alpha = 1.0 + random.uniform(-self.contrast, self.contrast)
-        image = src._data
-        gray = (image * _LUMA.to(image.device)).sum() * (3.0 * (1.0 - alpha) / image.numel())
+        shares = src._data * _LUMA.to(src._data.device)  # of one channel, too, three
+        gray = shares.sum() * (3.0 * (1.0 - alpha) / shares.numel())
         src *= alpha
         src += like(src, gray.reshape(1, 1, 1))
         return src
 
 
-class SaturationJitterAug(Augmenter):
+class SaturationJitterAug(_ColourAug):
     """Blend the image with its gray version; the image's weight is between ``1 - saturation`` and ``1 + saturation``."""
 
     def __init__(self, saturation):
@@ -209,6 +229,7 @@ class SaturationJitterAug(Augmenter):
         self.saturation = saturation
 
     def __call__(self, src):
+        self._require(src)
         alpha = 1.0 + random.uniform(-self.saturation, self.saturation)
         image = src._data
         gray = (image * _LUMA.to(image.device)).sum(2, keepdim=True) * (1.0 - alpha)
@@ -217,7 +238,7 @@ class SaturationJitterAug(Augmenter):
         return src
 
 
-class HueJitterAug(Augmenter):
+class HueJitterAug(_ColourAug):
     """Rotate the hue by a random angle of up to `hue` half turns, approximately: in the YIQ colour space."""
 
     def __init__(self, hue):
@@ -225,10 +246,11 @@ class HueJitterAug(Augmenter):
         self.hue = hue
 
     def __call__(self, src):
+        self._require(src, (3,))
         angle = random.uniform(-self.hue, self.hue) * np.pi
         turn = np.array([[1.0, 0.0, 0.0], [0.0, np.cos(angle), -np.sin(angle)], [0.0, np.sin(angle), np.cos(angle)]])
         matrix = (np.array(FROM_YIQ) @ turn @ np.array(TO_YIQ)).T
-        return like(src, src._data @ torch.from_numpy(np.ascontiguousarray(matrix)).to(src._data))
+        return like(src, _times(src._data, torch.from_numpy(np.ascontiguousarray(matrix))))
 
 
 class ColorJitterAug(RandomOrderAug):
@@ -239,7 +261,7 @@ class ColorJitterAug(RandomOrderAug):
                                                             (SaturationJitterAug, saturation)) if amount > 0])
 
 
-class LightingAug(Augmenter):
+class LightingAug(_ColourAug):
     """Add noise along the principal components of colour.
 
     Parameters
@@ -256,6 +278,7 @@ class LightingAug(Augmenter):
         self.alphastd, self.eigval, self.eigvec = alphastd, eigval, eigvec
 
     def __call__(self, src):
+        self._require(src, (3,))
         alpha = np.random.normal(0, self.alphastd, size=(3,))
         src += array(np.dot(self.eigvec * alpha, self.eigval), ctx=src.context, dtype=src.dtype)
         return src
@@ -272,7 +295,7 @@ class ColorNormalizeAug(Augmenter):
         return color_normalize(src, self.mean, self.std)
 
 
-class RandomGrayAug(Augmenter):
+class RandomGrayAug(_ColourAug):
     """Make the image gray with probability `p`; it keeps three channels."""
 
     _WEIGHTS = torch.tensor([0.21, 0.72, 0.07])
@@ -284,8 +307,8 @@ class RandomGrayAug(Augmenter):
     def __call__(self, src):
         if random.random() >= self.p:
             return src
-        image = src._data
-        return like(src, (image @ self._WEIGHTS.to(image)).unsqueeze(-1).expand_as(image).contiguous())
+        self._require(src, (3,))
+        return like(src, _times(src._data, self._WEIGHTS).unsqueeze(-1).expand_as(src._data).contiguous())
 
 
 def colour_augmenters(brightness, contrast, saturation, hue, pca_noise, rand_gray, mean, std):

@@ -10,7 +10,7 @@ from ..ops.registry import Operator
 from ..ops.schema import to_string
 from ..suggestions import shortened
 from .node import Entry, Node
-from .serialization import HIDDEN_KEYS, load
+from .serialization import annotation, is_annotation, load
 from .symbol import Symbol
 
 
@@ -28,27 +28,31 @@ def create(op: Operator, inputs: Sequence[Symbol | None] | Mapping[str, Symbol],
     given_name, hint : str
         The node's name, or what a generated one starts with.
     user_attrs : dict, optional
-        Annotations.
+        Annotations, and attributes of the operator that go before `attrs`; those of the scope are under them.
+
+    Raises
+    ------
+    MXNetError
+        If an attribute is unknown, missing or not of its type, or an input is no Symbol of one output.
     """
     strings = {}
     for k, v in attrs.items():
         known = op.attributes.get(k)
         if v is not None or known is not None and known.optional:
             strings[k] = dtypes.name_of(dtypes.to_torch(v)) if k == "dtype" and hasattr(v, "dtype") else to_string(v)  # an array stands for its type
-    annotations = {k: v for k, v in strings.items() if k in HIDDEN_KEYS or (k.startswith("__") and k.endswith("__"))}
-    own = {k: v for k, v in strings.items() if k not in annotations}
+    for k, v in (attribute.current().get(user_attrs) or {}).items():
+        strings[k] = _text(v)
+    annotations, own = {}, {}
+    for k, v in strings.items():
+        key = k if k in op.attributes else annotation(k, v, op.name)
+        # An operator without attributes never looks at what the attributes of a scope are called.
+        (annotations if is_annotation(key) or not op.attributes and k not in attrs else own)[key] = v
     if op.variadic and op.key_var_num_args and op.key_var_num_args not in own:
         own[op.key_var_num_args] = str(len(inputs))
-    deprecated = next((k for k in own for h in HIDDEN_KEYS if k.endswith("_" + h) and k not in op.attributes), None)
-    if deprecated:
-        raise MXNetError(f"{op.name}: setting the attribute of an input with `{deprecated}` is not supported; create the variable yourself, "
-                         "w = mx.sym.Variable(..., lr_mult=...), and pass it")
     graphs = [load(own.pop(op.graph_argument))] if op.graph_argument in own else []
     parsed = op.parse(own)
-    current = {k: _text(v) for k, v in (attribute.current().get(user_attrs) or {}).items()}
     node_name = name.current().get(given_name, hint or op.name.lower())
-    all_attrs = {**{(f"__{k}__" if k in HIDDEN_KEYS else k): v for k, v in {**current, **annotations}.items()}, **own}
-    node = Node(op, node_name, all_attrs, (), graphs)
+    node = Node(op, node_name, {**annotations, **own}, (), graphs)
     if graphs:
         parsed = node.parsed()
     names = op.input_names(parsed, len(inputs))
@@ -128,7 +132,8 @@ def var(name: str, attr: Mapping[str, str] | None = None, shape: int | Sequence[
     for key, value in attrs.items():
         if not isinstance(value, str):
             raise ValueError(f"var: annotations must be strings, received {key}={value!r}; an initializer is given as `init`")
-    attrs = {(f"__{k}__" if k in HIDDEN_KEYS else k): v for k, v in attrs.items()}
+    name = attrs.pop("name", name)
+    attrs = {annotation(k, v): v for k, v in attrs.items()}
     if shape is not None:
         attrs["__shape__"] = str(tuple(int(s) if s is not None else 0 for s in (shape if not isinstance(shape, int) else (shape,))))
     for key, value in (("__lr_mult__", lr_mult), ("__wd_mult__", wd_mult)):

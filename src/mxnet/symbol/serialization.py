@@ -11,7 +11,7 @@ from .node import Entry, Node, auxiliary, topological
 
 VERSION = 10901
 # Annotations that old files hold without the underscores.
-HIDDEN_KEYS = ("ctx_group", "lr_mult", "wd_mult", "force_mirroring", "mirror_stage", "profiler_scope")
+HIDDEN_KEYS = ("ctx_group", "lr_mult", "wd_mult", "force_mirroring", "mirror_stage")
 # Names of operators in files of early versions.
 RENAMED = {"_Plus": "elemwise_add", "_Minus": "elemwise_sub", "_Mul": "elemwise_mul", "_Div": "elemwise_div"}
 
@@ -223,6 +223,29 @@ def _checked(source: str, name: str, check: Callable[[], object]) -> None:
         check()
     except MXNetError as error:
         raise MXNetError(f"{source}: node '{name}': {error}") from None
+
+
+def annotation(key: str, value: str, operator: str | None = None) -> str:
+    """Return the key under which a node keeps an annotation: ``__lr_mult__`` for ``lr_mult``.
+
+    Raises
+    ------
+    MXNetError
+        For the annotation of an input, such as ``weight_lr_mult``, which nothing would read.
+    """
+    for hidden in HIDDEN_KEYS:
+        if key == hidden:
+            return f"__{hidden}__"
+        if key.endswith(hidden):
+            target = key[:-len(hidden)].rstrip("_")
+            raise MXNetError(f"setting variable attributes with {key} is deprecated. Please instead use\n"
+                             f"w = mx.sym.Variable(..., {hidden}={value})\n" + (f"{operator}(..., {target}=w)" if operator else ""))
+    return key
+
+
+def is_annotation(key: str) -> bool:
+    """Return whether a key stands for an annotation of a node, as no attribute of an operator does."""
+    return len(key) > 4 and key.startswith("__") and key.endswith("__")
 
 
 def _hide(attrs: dict[str, str]) -> dict[str, str]:

@@ -11,7 +11,7 @@ from ..ops.shapes import known
 from ..suggestions import did_you_mean, shortened
 from . import inference, serialization
 from .node import Entry, Node, auxiliary, copy_graph, topological
-from .serialization import HIDDEN_KEYS
+from .serialization import HIDDEN_KEYS, annotation, is_annotation
 
 if TYPE_CHECKING:
     from ._attached import Methods as _Methods  # what the class is given later: methods that are operators, Python's arithmetic
@@ -154,7 +154,8 @@ class Symbol(_Methods):
 
     def attr(self, key: str) -> str | None:
         """The value of an attribute or annotation, a string; None if there is none."""
-        return _visible(self._single_node().attrs).get(key)
+        node = self._single_node()
+        return node.name if key == "name" else _visible(node.attrs).get(key)
 
     def list_attr(self, recursive: bool = False) -> dict[str, str]:
         """Attributes and annotations of this node.
@@ -173,12 +174,24 @@ class Symbol(_Methods):
         return {n.name: _visible(n.attrs) for n in self._nodes() if n.attrs}
 
     def _set_attr(self, **kwargs: str) -> None:
-        """Set annotations of this node."""
+        """Set annotations of this node, attributes of its operator, or its ``name``.
+
+        Raises
+        ------
+        MXNetError
+            If the operator has no such attribute, or it takes no such value.
+        """
         for key, value in kwargs.items():
             if not isinstance(value, str):
                 raise ValueError(f"attributes are strings, received {key}={value!r}")
             node = self._single_node()
-            node.attrs[f"__{key}__" if key in HIDDEN_KEYS else key] = value
+            if key == "name":
+                node.name = value
+                continue
+            stored = annotation(key, value, node.op and node.op.name)
+            if node.op is not None and not is_annotation(stored) and node.op.attributes:
+                node.op.parse({k: v for k, v in {**node.attrs, stored: value}.items() if k == stored or k in node.op.attributes})
+            node.attrs[stored] = value
             node._parsed = None
 
     # -- composition ---------------------------------------------------------------------------------------------------

@@ -79,3 +79,18 @@ def test_an_empty_image_has_no_pixels_to_repeat():
         with pytest.raises(mx.MXNetError, match=r"an image of shape \(4, 0, 3\) has no pixels that a border of type 4 could repeat"):
             mx.nd._internal._cvcopyMakeBorder(empty, top=1, bot=2, left=0, right=1, type=4)
         assert mx.nd._internal._cvcopyMakeBorder(empty, top=0, bot=0, left=0, right=2, value=7).asnumpy().tolist() == [[[7] * 3] * 2] * 4
+
+
+def test_integers_of_32_bits_are_resized_to_their_nearest_pixels():
+    image = mx.nd.array(np.arange(24).reshape(4, 6, 1) * 1000000, dtype="int32")
+    expected = [0, 2000000, 4000000, 12000000, 14000000, 16000000]
+    assert mx.image.imresize(image, 3, 2, 0).asnumpy().ravel().tolist() == expected
+    assert mx.nd.image.resize(image, size=(3, 2), interp=0).asnumpy().ravel().tolist() == expected
+    with pytest.raises(MXNetError, match=r"uint8, int16, float32 or float64 \(with interp=0 int32, too\), received int32; convert with astype"):
+        mx.image.imresize(image, 3, 2, 1)
+
+
+@pytest.mark.parametrize("dtype", ["int64", "bool"])
+def test_borders_keep_the_type(dtype):
+    with pytest.raises(MXNetError, match=f"copyMakeBorder: OpenCV has no images of type {dtype}"):
+        mx.image.copyMakeBorder(mx.nd.ones((2, 2, 1)).astype(dtype), 1, 1, 1, 1)

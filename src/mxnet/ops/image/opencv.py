@@ -15,9 +15,9 @@ _CV2_TYPES = (torch.uint8, torch.int16, torch.float32, torch.float64)
 def cv2_resize(image, height, width, interp, operator):
     """One (H, W, C) image on the CPU, resized by OpenCV as MXNet does."""
     import cv2
-    if image.dtype not in _CV2_TYPES:
-        raise MXNetError(f"{operator}: expected an image of type uint8, int16, float32 or float64, received {name_of(image.dtype)}; "
-                         "convert with astype")
+    if image.dtype not in _CV2_TYPES and (image.dtype != torch.int32 or interp != cv2.INTER_NEAREST):
+        raise MXNetError(f"{operator}: expected an image of type uint8, int16, float32 or float64 (with interp=0 int32, too), received "
+                         f"{name_of(image.dtype)}; convert with astype")
     if not 0 <= interp <= 5:
         raise MXNetError(f"{operator}: `interp` must be one of OpenCV's methods 0 to 5, received {interp}")
     resized = cv2.resize(image.detach().numpy(), (width, height), interpolation=interp)
@@ -139,7 +139,7 @@ def cv_copy_make_border(src, *, top: int, bot: int, left: int, right: int, type:
     Raises
     ------
     MXNetError
-        If `src` is not 3-D, or is empty where the border is to repeat its pixels.
+        If `src` is not 3-D, is of type int64 or bool, or is empty where the border is to repeat its pixels.
 
     Example
     -------
@@ -151,6 +151,8 @@ def cv_copy_make_border(src, *, top: int, bot: int, left: int, right: int, type:
     require_image("copyMakeBorder", src)
     if type & ~cv2.BORDER_ISOLATED != cv2.BORDER_CONSTANT and not src.numel():  # OpenCV would look for a pixel for ever
         raise MXNetError(f"copyMakeBorder: an image of shape {tuple(src.shape)} has no pixels that a border of type {type} could repeat")
+    if src.dtype in (torch.int64, torch.bool):  # cv2 would return another type
+        raise MXNetError(f"copyMakeBorder: OpenCV has no images of type {name_of(src.dtype)}; convert with astype")
     fill = tuple(values) or (value, value, value, 0)
     bordered = cv2.copyMakeBorder(src.cpu().numpy(), top, bot, left, right, type, value=fill)
     return torch.from_numpy(bordered).reshape(bordered.shape[0], bordered.shape[1], src.shape[2])
