@@ -1,6 +1,7 @@
 """The dense array of ``mx.nd``."""
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -10,7 +11,7 @@ import torch
 from .. import util
 from ..base import MXNetError, integer_types, numeric_types
 from ..context import Context, cpu, current_context, gpu, intern_context
-from ..ops import dtypes
+from ..ops import dtypes, host_arrays
 from ..ops.elemwise._common import wrap_integer
 from ..ops.registry import get as get_operator
 from . import dispatch, index_helpers, indexing, memory_format, writes
@@ -324,6 +325,8 @@ class NDArray(_Methods):
         if type(value) in (int, float, bool):
             try:
                 target.fill_(value)
+            except OverflowError:  # an integer beyond 64 bits
+                target.fill_(wrap_integer(value, target.dtype) if not target.dtype.is_floating_point else float(value))
             except RuntimeError:  # torch refuses what C's conversion takes, which goes by way of 32 or 64 bits, or their smallest integer
                 wide = torch.iinfo(torch.int64 if target.dtype is torch.int64 else torch.int32)
                 target.fill_(wrap_integer(value if wide.min <= value <= wide.max else wide.min, target.dtype))
@@ -359,11 +362,10 @@ class NDArray(_Methods):
         if isinstance(value, torch.Tensor):
             return value.detach().to(t.device)
         try:
-            values = dtypes.numbers(np.asarray(value), t.dtype)
-            # Torch warns of read-only memory, although what follows only reads it.
-            return torch.as_tensor(values if values.flags.writeable else values.copy(), device=t.device).to(t.dtype)
-        except (TypeError, ValueError):
-            raise TypeError(f"numbers and arrays can be assigned to an NDArray, received {value!r} of type {type(value)}") from None
+            return host_arrays.as_tensor(value, t.dtype).to(t.device)
+        except (TypeError, ValueError) as error:
+            kind = ValueError if isinstance(error, ValueError) and isinstance(value, np.ndarray) else TypeError
+            raise kind(f"numbers and arrays can be assigned to an NDArray, received {host_arrays.described(value)}: {error}") from None
 
     def __getitem__(self, key: Any) -> NDArray:
         if type(key) is int:
@@ -554,12 +556,11 @@ def _index_tensor(k: Any) -> torch.Tensor:
     if isinstance(k, NDArray):
         return k._raw()
     if isinstance(k, (list, np.ndarray, tuple, range)):
-        array = np.asarray(k)
-        if array.dtype != object and array.dtype.kind in "biuf":
-            return torch.as_tensor(array, dtype=torch.int64 if array.dtype.kind == "b" else None)  # masks of NumPy are indices 0 and 1, as in MXNet
+        with contextlib.suppress(TypeError, ValueError):
+            return host_arrays.as_tensor(k, torch.int64)  # masks of NumPy are indices 0 and 1, as in MXNet
     if isinstance(k, torch.Tensor):
         return k.detach()
-    raise ValueError(f"an NDArray is indexed by integers, slices, arrays, None and ..., received {k!r} of type {type(k)}")
+    raise ValueError(f"an NDArray is indexed by integers, slices, arrays, None and ..., received {host_arrays.described(k)}")
 
 
 def _drop_leading(values: torch.Tensor, ndim: int) -> torch.Tensor:

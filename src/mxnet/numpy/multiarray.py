@@ -1,4 +1,5 @@
 """The array of ``mx.np``."""
+import contextlib
 import warnings
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
@@ -12,7 +13,7 @@ from ..ndarray import NDArray, dispatch, indexing
 from ..ndarray.dispatch import in_graph, invoke, mode, refuse_inplace, wrap
 from ..ndarray.fast_calls import eligibility
 from ..ndarray.ndarray import _drop_leading, _share
-from ..ops import dtypes
+from ..ops import dtypes, host_arrays
 from ..ops.registry import get
 
 if TYPE_CHECKING:
@@ -317,10 +318,10 @@ def _normalized(key: Any) -> Any:
         except ValueError as error:
             raise TypeError(str(error)) from None
         if values.dtype == onp.bool_ and values.size:
-            return ndarray._new(torch.from_numpy(values), _cpu())
+            return ndarray._new(host_arrays.as_tensor(values), _cpu())
         return key
     if isinstance(key, onp.ndarray) and key.dtype == onp.bool_:
-        return ndarray._new(torch.from_numpy(key), _cpu())
+        return ndarray._new(host_arrays.as_tensor(key), _cpu())
     if isinstance(key, tuple) and any(isinstance(k, (bool, onp.bool_, list, onp.ndarray)) for k in key):
         return tuple(_normalized(k) for k in key)
     return key
@@ -374,12 +375,10 @@ def _index_tensor(k: Any) -> Any:
     if isinstance(k, torch.Tensor):
         return k.detach()
     if isinstance(k, (list, onp.ndarray, tuple, range)):
-        values = onp.asarray(k)
-        if not values.size:
-            values = values.astype(onp.int64)
-        if values.dtype != object and values.dtype.kind in "biuf":
-            return torch.as_tensor(values)
-    raise IndexError(f"arrays cannot be indexed with {k!r} of type {type(k)}; use integers, slices, None, ... or arrays of integers or booleans")
+        with contextlib.suppress(TypeError, ValueError):
+            values = onp.asarray(k)
+            return host_arrays.as_tensor(values, torch.bool if values.dtype == onp.bool_ and values.size else torch.int64)
+    raise IndexError(f"arrays cannot be indexed with {host_arrays.described(k)}; use integers, slices, None, ... or arrays of integers or booleans")
 
 
 def _unsupported(name: str) -> Any:
