@@ -14,7 +14,7 @@ from ..context import Context, cpu, current_context, gpu, intern_context
 from ..ops import dtypes, host_arrays
 from ..ops.elemwise._common import wrap_integer
 from ..ops.registry import get as get_operator
-from . import dispatch, index_helpers, indexing, memory_format, writes
+from . import dispatch, index_helpers, indexing, memory_format, object_arrays, writes
 from .dispatch import Marked, in_graph, invoke, mode, pseudo_operator, refuse_inplace, wrap
 from .fast_calls import eligibility
 
@@ -189,6 +189,9 @@ class NDArray(_Methods):
         return self._data if mode.recording else self._raw()
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        reduced = object_arrays.element(self, dtype)
+        if reduced is not None:
+            return reduced
         values = self.asnumpy()
         return values if dtype is None else values.astype(dtype)
 
@@ -384,7 +387,7 @@ class NDArray(_Methods):
         if isinstance(key, list) and len(key) == 0:
             return type(self)._new(self._raw()[0:0], self._ctx)
         if indexing.is_basic(key):
-            if isinstance(key, tuple) and not key:
+            if isinstance(key, tuple) and not key or type(key) is slice and key == slice(None) and not self._data.dim():
                 return self
             return self._select(lambda t: indexing.basic_view(t, key), key)
         if mode.tracing is not None:
@@ -448,6 +451,10 @@ class NDArray(_Methods):
         """
         if len(shape) == 1 and isinstance(shape[0], (tuple, list)):
             shape = shape[0]  # type: ignore[assignment]  # a list will do for the rest
+            if not shape and not kwargs:
+                if self.size != 1:
+                    raise ValueError(f"reshape: {self.size} entries expected, shape () has 1")
+                return self._recorded_call(lambda t: t.reshape(()), "_basic_indexing", self._ctx)
         if not self._is_sparse and not self._data.is_contiguous():
             memory_format.standard(self)
         if not kwargs and shape and (min(shape) > 0 or shape == (-1,)) and self._eligible(self):

@@ -80,17 +80,6 @@ class ndarray(_Base):  # noqa: N801
             raise ValueError(f"an array of {self.size} elements has no truth value; use x.any() or x.all()")
         return bool(self._raw().item())
 
-    def _only_element(self) -> Any:
-        if self.size != 1:
-            raise TypeError(f"a number needs an array of one element, received shape {self.shape}")
-        return self._raw().item()
-
-    def __float__(self) -> float:
-        return float(self._only_element())
-
-    def __int__(self) -> int:
-        return int(self._only_element())
-
     def __repr__(self) -> str:
         text = repr(self.asnumpy())
         dtype = self.dtype
