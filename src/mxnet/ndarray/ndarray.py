@@ -298,7 +298,8 @@ class NDArray(_Methods):
 
     def _set_values(self, tensor: torch.Tensor) -> None:
         """Overwrite the values, whatever has recorded them: a later backward sees the new ones, as in MXNet."""
-        self._writable().copy_(tensor)
+        target = self._writable()
+        target.copy_(writes.apart(tensor, target))
 
     def __setitem__(self, key: Any, value: Any) -> None:
         if mode.recording and (in_graph(self) or isinstance(value, NDArray) and in_graph(value)):
@@ -318,7 +319,7 @@ class NDArray(_Methods):
             target = indexing.basic_view(target, key)
         else:
             where = indexing.advanced_key(_plain_key(key), target.shape, target.device, _index_tensor)
-            values = self._as_values(value).to(target.dtype)
+            values = writes.apart(self._as_values(value).to(target.dtype), target)
             try:
                 target[where] = values
             except (RuntimeError, IndexError):
@@ -336,7 +337,7 @@ class NDArray(_Methods):
             return None
         values = self._as_values(value)
         try:
-            target.copy_(_drop_leading(values, target.dim()))
+            target.copy_(writes.apart(_drop_leading(values, target.dim()), target))
         except RuntimeError:
             raise ValueError(f"cannot assign values of shape {tuple(values.shape)} to a selection of shape {tuple(target.shape)}") from None
 

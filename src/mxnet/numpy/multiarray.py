@@ -9,7 +9,7 @@ import torch
 
 from ..base import MXNetError, integer_types, numeric_types
 from ..context import Context, cpu
-from ..ndarray import NDArray, dispatch, indexing
+from ..ndarray import NDArray, dispatch, indexing, writes
 from ..ndarray.dispatch import in_graph, invoke, mode, refuse_inplace, wrap
 from ..ndarray.fast_calls import eligibility
 from ..ndarray.ndarray import _drop_leading, _share
@@ -38,7 +38,7 @@ class ndarray(_Base):  # noqa: N801
     array([2.5, 3.5, 4.5])
     """
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)  # programs keep notes on arrays, as in MXNet
 
     # -- what it is --------------------------------------------------------------------------------------------------
 
@@ -244,7 +244,7 @@ class ndarray(_Base):  # noqa: N801
         where, flips = _torch_key(key, self)
         base = self._writable()
         target = base.flip(flips) if flips else base  # torch has no negative steps: a flipped copy is written to, and copied back
-        values = self._as_values(value).to(target.dtype)
+        values = writes.apart(self._as_values(value).to(target.dtype), base)
         if _is_mask(key) and values.numel() == 1:
             mask = where[0]
             target.masked_fill_(mask.reshape((*mask.shape, *[1] * (target.dim() - mask.dim()))), values.reshape(()))
