@@ -21,6 +21,7 @@ from . import interrupts, symbol
 from .base import MXNetError, integer_types
 from .ndarray import NDArray, indexing
 from .ndarray.dispatch import Unrecorded, in_graph, invoke, mode
+from .ops import host_arrays
 from .ops.registry import get
 
 __all__ = ["Trace", "TraceError", "context", "current", "get_symbol", "is_deferred_compute", "set_variable"]
@@ -201,7 +202,7 @@ def _is_mask(k: Any) -> bool:
 
 
 def _indices(k: Any, array: NDArray) -> NDArray:
-    return k if isinstance(k, NDArray) else type(array)._new(torch.as_tensor(np.asarray(k, dtype="int64")), array._ctx)
+    return k if isinstance(k, NDArray) else type(array)._new(host_arrays.as_tensor(k, torch.int64, copy=True), array._ctx)
 
 
 def _basic(array: NDArray, keys: tuple) -> NDArray:

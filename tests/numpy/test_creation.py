@@ -16,7 +16,7 @@ def numpy_semantics():
 
 
 @pytest.mark.parametrize("source, dtype, expected", [
-    ([1, 2], "float32", [1, 2]), (3, "float32", 3), (onp.array([1, 2]), "int64", [1, 2]), (onp.float64(1.5), "float32", 1.5),
+    ([1, 2], "float32", [1, 2]), (3, "float32", 3), (onp.array([1, 2]), "int64", [1, 2]), (onp.float64(1.5), "float64", 1.5),
     (torch.tensor([1, 2], dtype=torch.int8), "int8", [1, 2]), ([[True, False]], "float32", [[1, 0]]), ((), "float32", [])])
 def test_types_follow_the_source(source, dtype, expected):
     found = np.array(source)

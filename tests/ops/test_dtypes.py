@@ -42,20 +42,6 @@ def test_arrays_stand_for_their_type_as_for_numpy():
         dtypes.to_torch(np.ones(2))
 
 
-@pytest.mark.parametrize("values, dtype, expected", [
-    (["1.5", "nan"], torch.float32, [1.5, "nan"]), ([b"1", b"2"], torch.int64, [1, 2]), ([1, None], torch.float16, [1, "nan"]),
-    (["1", "2"], torch.bfloat16, [1, 2]), ([True, None], torch.float64, [1, "nan"])])
-def test_what_can_be_read_as_numbers(values, dtype, expected):
-    found = dtypes.numbers(np.array(values), dtype)
-    assert found.dtype.kind in "fi" and str(found.tolist()) == str([float(e) if found.dtype.kind == "f" else e for e in expected]).replace("'", "")
-
-
-def test_what_cannot():
-    for values, dtype in ((["a"], torch.float32), (["1.5"], torch.int32), ([None], torch.int32)):
-        with pytest.raises((TypeError, ValueError)):
-            dtypes.numbers(np.array(values), dtype)
-
-
 @pytest.mark.parametrize("dtype", ["(", "(1,", "2f4,", ("i4", -1), (False,)])
 def test_texts_that_numpy_reads_as_descriptions_of_fields(dtype):
     with pytest.raises(TypeError, match="not understood"):

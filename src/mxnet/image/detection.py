@@ -15,6 +15,7 @@ from ..base import MXNetError, numeric_types
 from ..io.base import DataDesc
 from ..io.boxes import areas, areas_within, have_extent, split_label
 from ..ndarray import NDArray
+from ..ops import host_arrays
 from ..ops.image.constants import MEAN, STD
 from ..suggestions import shortened
 from .augment import Augmenter, CastAug, Described, ForceResizeAug, ResizeAug, colour_augmenters
@@ -425,7 +426,7 @@ class ImageDetIter(ImageIter):
             return False
         data[i] = self.postprocess_data(image)._data
         label[i] = -1
-        label[i, :len(objects)] = torch.from_numpy(np.ascontiguousarray(objects))
+        label[i, :len(objects)] = host_arrays.as_tensor(objects)
         return True
 
     def augmentation_transform(self, data, label):

@@ -13,6 +13,7 @@ import torch
 from ..base import MXNetError, numeric_types
 from ..ndarray import BilinearSampler as _bilinear_sampler
 from ..ndarray import NDArray, _internal, array, from_torch
+from ..ops import host_arrays
 from ..ops.image.geometry import interpolation, shorter_side
 from ..suggestions import shortened
 from ..util import is_np_array
@@ -83,8 +84,8 @@ def imdecode(buf, *args, **kwargs):
         if not isinstance(buf, (bytes, bytearray, memoryview, np.ndarray)):
             raise ValueError(f"imdecode: the bytes of an image file expected (bytes, bytearray, numpy.ndarray), received {type(buf).__name__}; "
                              "for a path call imread")
-        # The copy makes it writable, which torch asks of memory that it shares.
-        buf = from_torch(torch.from_numpy(np.frombuffer(buf, np.uint8).copy()))
+        content = np.ascontiguousarray(buf) if isinstance(buf, np.ndarray) else buf
+        buf = from_torch(host_arrays.as_tensor(np.frombuffer(content, np.uint8), copy=True))
     return _returned(_internal._cvimdecode(buf, *args, **kwargs))
 
 

@@ -12,6 +12,7 @@ from ..files import open_stream, reported
 from ..io.base import DataBatch, DataDesc, DataIter
 from ..io.image_list import read_image_list
 from ..ndarray import NDArray, array
+from ..ops import host_arrays
 from ..recordio import MXIndexedRecordIO, MXRecordIO, unpack
 from ..suggestions import shortened
 from ..util import is_np_array
@@ -226,7 +227,7 @@ class ImageIter(DataIter):
             logging.debug("Invalid image, skipping:  %s", error)
             return False
         image = self.postprocess_data(self.augmentation_transform(image))._data
-        values = values._data if isinstance(values, NDArray) else torch.as_tensor(values)
+        values = values._data if isinstance(values, NDArray) else host_arrays.as_tensor(values)
         if tuple(image.shape) != self.data_shape:
             raise MXNetError(f"image {self._sample}: the augmenters give shape {tuple(image.shape)}, data_shape is {self.data_shape}")
         if values.numel() != label[i].numel():

@@ -1,9 +1,10 @@
 """The base of metrics, metrics made of others, and metrics made of a function."""
-import torch
+import contextlib
 
 from .. import registry
 from ..base import numeric_types
 from ..ndarray import NDArray
+from ..ops import host_arrays
 
 
 def check_label_shapes(labels, preds, wrap=False, shape=False):
@@ -36,7 +37,7 @@ def tensor(array, like=None):
     if isinstance(array, NDArray):
         array = array._raw()
     else:
-        array = torch.as_tensor(array)
+        array = host_arrays.as_tensor(array)
     return array if like is None else array.to(like.device)
 
 
@@ -279,8 +280,10 @@ class CustomMetric(EvalMetric):
         for pred, label in zip(preds, labels):
             value = self._feval(label.asnumpy(), pred.asnumpy())
             total, count = value if isinstance(value, tuple) else (value, 1)
-            # Python's numbers: a float32 sum would lose what small values add.
-            self._add(total.item() if hasattr(total, "item") else total, count)
+            if hasattr(total, "item"):
+                with contextlib.suppress(ValueError, RuntimeError):  # an array of several values stays one
+                    total = total.item()  # Python's number: a float32 sum would lose what small values add
+            self._add(total, count)
 
     def get_config(self):
         """Not possible: a function can't be written down."""

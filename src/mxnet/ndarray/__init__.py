@@ -9,6 +9,7 @@ from . import arithmetic as _arithmetic
 from . import creation as _creation
 from . import functions as _functions
 from . import methods as _methods
+from . import private_methods as _private_methods
 from .creation import (arange, array, concatenate, empty, eye, from_dlpack, from_numpy, full, get_indexing_dispatch_code,
                        get_oshape_of_gather_nd_op, histogram, imdecode, indexing_key_expand_implicit_axes, linspace, moveaxis,
                        onehot_encode, ones, split_v2, to_dlpack_for_read, to_dlpack_for_write, waitall, zeros)

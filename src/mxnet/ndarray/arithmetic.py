@@ -107,5 +107,13 @@ for _name in ("add", "subtract", "multiply", "divide", "modulo", "power"):
     setattr(NDArray, f"__r{_suffix}__", _reflected_method(_name))
     if _name != "power":
         setattr(NDArray, f"__i{_suffix}__", _inplace_method(_name))
+def _only_element(array: NDArray) -> Any:
+    if array.size != 1:
+        raise TypeError(f"a number needs an array of one element, received shape {array.shape}")
+    return array._raw().item()
+
+
+NDArray.__float__ = lambda self: float(_only_element(self))
+NDArray.__int__ = lambda self: int(_only_element(self))
 FUNCTIONS = {_name: _function(_name) for _name in BINARY}
 FUNCTIONS["true_divide"] = FUNCTIONS["divide"]

@@ -9,8 +9,9 @@ import torch
 
 from ..base import MXNetError
 from ..context import current_context, intern_context
-from ..ops import dtypes
+from ..ops import dtypes, host_arrays
 from ..ops.registry import get
+from ..suggestions import shortened
 from . import indexing, sparse
 from .dense import dense_array, filled, not_made, place, sizes
 from .dispatch import invoke
@@ -69,14 +70,19 @@ def full(shape: Sizes, val: float, ctx: Context | None = None, dtype: DType | No
     Parameters
     ----------
     shape : int or tuple of int
-    val : scalar
+    val : scalar or array-like
+        An array is broadcast to the shape.
     ctx : Context, optional
     dtype : str or type, optional
         float32 by default.
     out : NDArray, optional
         Receives the values.
     """
-    return filled(shape, val, ctx, dtype, {"out": out})
+    if isinstance(val, float) or isinstance(val, int) and abs(val) < 1 << 63:
+        return filled(shape, val, ctx, dtype, {"out": out})
+    array = empty(shape, ctx, dtype) if out is None else out
+    array[:] = val  # what assignment takes: arrays that are broadcast, texts, integers that wrap around
+    return array
 
 
 def empty(shape: Sizes, ctx: Context | None = None, dtype: DType | None = None, stype: str | None = None) -> NDArray:
@@ -126,14 +132,20 @@ def from_numpy(ndarray: np.ndarray, zero_copy: bool = True, array_cls: type[Any]
     Raises
     ------
     ValueError
-        If memory is to be shared and the numpy array is not contiguous.
+        If memory is to be shared, and the numpy array is not contiguous or of a type that arrays do not hold.
     """
     if not zero_copy:
-        return array(ndarray, dtype=ndarray.dtype)
+        t = host_arrays.as_tensor(ndarray, copy=True)
+        return array_cls._new(t, context_of(t))
     if not ndarray.flags["C_CONTIGUOUS"]:
         raise ValueError(f"zero_copy needs a C-contiguous array, received one with strides {ndarray.strides}; pass numpy.ascontiguousarray(x)")
     # As in MXNet the caller's array becomes read-only: two writers of one memory surprise everyone.
-    t = torch.from_numpy(ndarray)
+    try:
+        t = torch.from_numpy(ndarray)
+        dtypes.name_of(t.dtype)
+    except (TypeError, ValueError, MXNetError):
+        raise ValueError(f"zero_copy needs numbers of a native type that MXNet knows, received {shortened(ndarray)}; "
+                         "pass zero_copy=False to convert") from None
     ndarray.flags["WRITEABLE"] = False
     return array_cls._new(t, context_of(t))
 
@@ -172,10 +184,14 @@ def concatenate(arrays: Sequence[NDArray], axis: int = 0, always_copy: bool = Tr
         raise MXNetError("concatenate: at least one array is needed")
     if len(arrays) == 1 and not always_copy:
         return arrays[0]
+    first = next((a for a in arrays if isinstance(a, NDArray)), None)
+    if first is None:
+        raise MXNetError("concatenate: at least one NDArray among the arrays expected; call mx.nd.array on one")
     sizes = {a.shape[:axis] + a.shape[axis + 1:] for a in arrays}
     if len(sizes) > 1:
         raise MXNetError(f"concatenate: shapes must agree outside axis {axis}, received {[a.shape for a in arrays]}")
-    return NDArray._new(torch.cat([a._raw().to(arrays[0]._data.device) for a in arrays], axis), arrays[0]._ctx)
+    tensors = [a._raw() if isinstance(a, NDArray) else host_arrays.as_tensor(a) for a in arrays]
+    return NDArray._new(torch.cat([t.to(first._data.device) for t in tensors], axis), first._ctx)
 
 
 def moveaxis(tensor: NDArray, source: Sizes, destination: Sizes) -> NDArray:

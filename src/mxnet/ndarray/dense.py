@@ -12,7 +12,7 @@ from .. import util
 from ..base import MXNetError
 from ..context import current_context, intern_context
 from ..ops import creation as ops
-from ..ops import dtypes, failures
+from ..ops import dtypes, failures, host_arrays
 from . import dispatch
 from .dispatch import invoke
 from .ndarray import NDArray
@@ -48,30 +48,25 @@ def dense_array(source_array: Any, ctx: Context | None = None, dtype: DType | No
     if isinstance(source_array, NDArray):
         target = dtypes.to_torch(dtype) if dtype is not None else source_array._data.dtype
         return NDArray._new(source_array._raw().to(device, target, copy=True).contiguous(), context)
+    from_numpy = isinstance(source_array, np.ndarray)
     try:
         target = dtypes.to_torch("float32" if dtype is None else dtype)
         if isinstance(source_array, torch.Tensor):
             return NDArray._new(source_array.detach().to(device, target, copy=True).contiguous(), context)
-        if not isinstance(source_array, np.ndarray):
-            source_array = _from_sequence(source_array)
-        source_array = dtypes.numbers(source_array, target)
-        if source_array.dtype == dtypes.BFLOAT16_BITS:
-            t = torch.from_numpy(np.ascontiguousarray(source_array).view(np.uint16)).view(torch.bfloat16)
-        else:
-            source_array = np.ascontiguousarray(source_array) if source_array.ndim else source_array.reshape(())
-            # Torch warns of read-only memory, although all that follows is a copy.
-            t = torch.from_numpy(source_array if source_array.flags.writeable else source_array.copy())
-    except (TypeError, ValueError) as error:
-        raise TypeError(f"array: numbers, and a type that arrays hold, expected: {error}") from None
-    return NDArray._new(t.to(device, target, copy=True).contiguous(), context)
+        if not from_numpy:
+            source_array = _plain_sequence(source_array)
+        t = host_arrays.as_tensor(source_array, target, copy=True)
+    except (TypeError, ValueError, OverflowError) as error:
+        kind = ValueError if from_numpy and isinstance(error, ValueError) else TypeError
+        raise kind(f"array: numbers, and a type that arrays hold, expected: {error}") from None
+    return NDArray._new(t.to(device), context)
 
 
-def _from_sequence(source: Any) -> np.ndarray:
-    """A numpy array out of nested sequences, which may hold NDArrays."""
+def _plain_sequence(source: Any) -> Any:
+    """Return a sequence with NumPy arrays in place of the NDArrays in it."""
     if isinstance(source, (list, tuple)) and source and isinstance(source[0], NDArray):
-        source = [s.asnumpy() if isinstance(s, NDArray) else s for s in source]
-    values = np.asarray(source)
-    return values if values.dtype != np.longdouble else values.astype(np.float64)
+        return [s.asnumpy() if isinstance(s, NDArray) else s for s in source]
+    return source
 
 
 def not_made(shape: Sizes, dtype: DType | None, error: Exception) -> MXNetError:

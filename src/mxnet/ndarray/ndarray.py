@@ -1,6 +1,7 @@
 """The dense array of ``mx.nd``."""
 from __future__ import annotations
 
+import contextlib
 import ctypes
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -11,11 +12,11 @@ import torch
 from .. import util
 from ..base import MXNetError, integer_types, numeric_types
 from ..context import Context, cpu, current_context, gpu, intern_context
-from ..ops import dtypes
+from ..ops import dtypes, host_arrays
 from ..ops.elemwise._common import wrap_integer
 from ..ops.registry import get as get_operator
 from ..suggestions import shortened
-from . import dispatch, handles, index_helpers, indexing, memory_format, writes
+from . import dispatch, handles, index_helpers, indexing, memory_format, object_arrays, writes
 from .dispatch import Marked, in_graph, invoke, mode, pseudo_operator, refuse_inplace, wrap
 from .fast_calls import eligibility
 
@@ -209,6 +210,9 @@ class NDArray(_Methods):
         return self._data if mode.recording else self._raw()
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        reduced = object_arrays.element(self, dtype)
+        if reduced is not None:
+            return reduced
         values = self.asnumpy()
         return values if dtype is None else values.astype(dtype)
 
@@ -322,7 +326,8 @@ class NDArray(_Methods):
 
     def _set_values(self, tensor: torch.Tensor) -> None:
         """Overwrite the values, whatever has recorded them: a later backward sees the new ones, as in MXNet."""
-        self._writable().copy_(tensor)
+        target = self._writable()
+        target.copy_(writes.apart(tensor, target))
 
     def __setitem__(self, key: Any, value: Any) -> None:
         if mode.recording and (in_graph(self) or isinstance(value, NDArray) and in_graph(value)):
@@ -342,7 +347,7 @@ class NDArray(_Methods):
             target = indexing.basic_view(target, key)
         else:
             where = indexing.advanced_key(_plain_key(key), target.shape, target.device, _index_tensor)
-            values = self._as_values(value).to(target.dtype)
+            values = writes.apart(self._as_values(value).to(target.dtype), target)
             try:
                 target[where] = values
             except (RuntimeError, IndexError):
@@ -352,13 +357,15 @@ class NDArray(_Methods):
         if type(value) in (int, float, bool):
             try:
                 target.fill_(value)
+            except OverflowError:  # an integer beyond 64 bits
+                target.fill_(wrap_integer(value, target.dtype) if not target.dtype.is_floating_point else float(value))
             except RuntimeError:  # torch refuses what C's conversion takes, which goes by way of 32 or 64 bits, or their smallest integer
                 wide = torch.iinfo(torch.int64 if target.dtype is torch.int64 else torch.int32)
                 target.fill_(wrap_integer(value if wide.min <= value <= wide.max else wide.min, target.dtype))
             return None
         values = self._as_values(value)
         try:
-            target.copy_(_drop_leading(values, target.dim()))
+            target.copy_(writes.apart(_drop_leading(values, target.dim()), target))
         except RuntimeError:
             raise ValueError(f"cannot assign values of shape {tuple(values.shape)} to a selection of shape {tuple(target.shape)}") from None
 
@@ -387,11 +394,10 @@ class NDArray(_Methods):
         if isinstance(value, torch.Tensor):
             return value.detach().to(t.device)
         try:
-            values = dtypes.numbers(np.asarray(value), t.dtype)
-            # Torch warns of read-only memory, although what follows only reads it.
-            return torch.as_tensor(values if values.flags.writeable else values.copy(), device=t.device).to(t.dtype)
-        except (TypeError, ValueError):
-            raise TypeError(f"numbers and arrays can be assigned to an NDArray, received {shortened(value)} of type {type(value)}") from None
+            return host_arrays.as_tensor(value, t.dtype).to(t.device)
+        except (TypeError, ValueError) as error:
+            kind = ValueError if isinstance(error, ValueError) and isinstance(value, np.ndarray) else TypeError
+            raise kind(f"numbers and arrays can be assigned to an NDArray, received {shortened(value)} of type {type(value)}: {error}") from None
 
     def __getitem__(self, key: Any) -> NDArray:
         if type(key) is int:
@@ -410,7 +416,7 @@ class NDArray(_Methods):
         if isinstance(key, list) and len(key) == 0:
             return type(self)._new(self._raw()[0:0], self._ctx)
         if indexing.is_basic(key):
-            if isinstance(key, tuple) and not key:
+            if isinstance(key, tuple) and not key or type(key) is slice and key == slice(None) and not self._data.dim():
                 return self
             return self._select(lambda t: indexing.basic_view(t, key), key)
         if mode.tracing is not None:
@@ -477,6 +483,10 @@ class NDArray(_Methods):
         """
         if len(shape) == 1 and isinstance(shape[0], (tuple, list)):
             shape = shape[0]  # type: ignore[assignment]  # a list will do for the rest
+            if not shape and not kwargs:
+                if self.size != 1:
+                    raise ValueError(f"reshape: {self.size} entries expected, shape () has 1")
+                return self._recorded_call(lambda t: t.reshape(()), "_basic_indexing", self._ctx)
         if not self._is_sparse and not self._data.is_contiguous():
             memory_format.standard(self)
         if not kwargs and shape and (min(shape) > 0 or shape == (-1,)) and self._eligible(self):
@@ -589,9 +599,8 @@ def _index_tensor(k: Any) -> torch.Tensor:
     if isinstance(k, NDArray):
         return k._raw()
     if isinstance(k, (list, np.ndarray, tuple, range)):
-        array = np.asarray(k)
-        if array.dtype != object and array.dtype.kind in "biuf":
-            return torch.as_tensor(array, dtype=torch.int64 if array.dtype.kind == "b" else None)  # masks of NumPy are indices 0 and 1, as in MXNet
+        with contextlib.suppress(TypeError, ValueError):
+            return host_arrays.as_tensor(k, torch.int64)  # masks of NumPy are indices 0 and 1, as in MXNet
     if isinstance(k, torch.Tensor):
         return k.detach()
     raise ValueError(f"an NDArray is indexed by integers, slices, arrays, None and ..., received {shortened(k)} of type {type(k)}")

@@ -2,7 +2,7 @@
 
 A file is a header, a list of arrays and a list of names. Numbers are little-endian. An array is::
 
-    uint32  magic: 0xf993fac9 (since 1.0), 0xf993faca (saved under np_shape), 0xf993fac8 (0.11), else the number of axes (before)
+    uint32  magic: 0xf993fac9 (since 1.0), 0xf993faca (saved under np_shape; no axes), 0xf993fac8 (0.11), else the number of axes (before)
     int32   storage type, and for sparse arrays the shape of the values       (not before 1.0)
     shape   number of axes and their sizes
     int32 2 device type and number
@@ -103,10 +103,9 @@ def _read_array(r: _Reader, name: int | str) -> Any:
     aux_count = _NUM_AUX[stype]
     storage_shape = r.shape(f"the values of {what}") if aux_count else None
     shape = r.shape(what)
-    if stype == _DEFAULT and shape is not None and (0 in shape or not shape and magic == _V3) and (magic == _V3) is not util.is_np_shape():
-        # The same numbers mean an unknown shape in one mode, an empty array or a scalar in the other.
-        r.fail(f"{what} of shape {tuple(shape)} was saved {'with' if magic == _V3 else 'without'} NumPy's shape semantics; "
-               f"load it inside mx.np_shape({magic == _V3})")
+    if stype == _DEFAULT and shape and 0 in shape and magic != _V3 and util.is_np_shape():
+        # A size of 0 may stand for an unknown one there.
+        r.fail(f"{what} of shape {tuple(shape)} was saved without NumPy's shape semantics; load it inside mx.np_shape(False)")
     if shape is None or (not shape and magic == _V2):
         return None
     _skip_context(r, what)
@@ -163,11 +162,10 @@ def _array_chunks(array: Any) -> Iterator[bytes | memoryview]:
         yield struct.pack("<Ii", _V2, stype) + _shape_bytes(array._values.shape)
         values = array._values
     else:
-        yield struct.pack("<Ii", _V3 if util.is_np_shape() else _V2, _DEFAULT)
+        # No axes mean an unknown shape, without values, before _V3.
+        yield struct.pack("<Ii", _V3 if util.is_np_shape() or not array.shape else _V2, _DEFAULT)
         values = array._raw()
     yield _shape_bytes(array.shape)
-    if not array.shape and not util.is_np_shape():
-        return
     yield struct.pack("<iii", 1, array._ctx.device_id if array._ctx.device_typeid == 1 else 0,
                       dtypes.NAME_TO_FLAG[dtypes.name_of(values.dtype)])
     for a in aux:
@@ -188,7 +186,7 @@ def restore_array(array: NDArray, raw: bytes | bytearray | None) -> None:
         raise MXNetError("the pickle holds an NDArray without values")
     loaded = _read_array(_in_memory(raw, "pickled NDArray"), "0")
     if loaded is None:
-        loaded = NDArray._new(torch.empty(()), cpu())
+        raise MXNetError("the pickle holds an NDArray of unknown shape, without values")
     if loaded._is_sparse != array._is_sparse or loaded._is_sparse and not isinstance(array, type(loaded)):
         raise MXNetError(f"the pickle holds the values of a {type(loaded).__name__} for a {type(array).__name__}")
     for slot in ("_data", "_ctx", "_autograd") if not loaded._is_sparse else loaded._slots():

@@ -99,3 +99,20 @@ def written(tensor: torch.Tensor) -> None:
     if watched:
         for watcher in _watchers(watched.pop(tensor.untyped_storage().data_ptr(), ())):
             watcher.stale = True
+
+
+def apart(source: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
+    """Return `source`, or a copy of it if a write to `target` could change it: torch refuses some overlaps, and is silently wrong with others."""
+    first, second = source.data_ptr(), target.data_ptr()
+    if first < second + _extent(target) and second < first + _extent(source):
+        return source.clone()
+    return source
+
+
+def _extent(tensor: torch.Tensor) -> int:
+    """Return the number of bytes from the first element of a tensor to behind the last."""
+    if tensor.is_contiguous():
+        return tensor.nbytes
+    if not tensor.numel():
+        return 0
+    return (sum((size - 1) * stride for size, stride in zip(tensor.shape, tensor.stride())) + 1) * tensor.element_size()

@@ -9,7 +9,7 @@ import torch
 from ..context import current_context, intern_context
 from ..ndarray import NDArray
 from ..ndarray.creation import array as _nd_array
-from ..ops import dtypes
+from ..ops import dtypes, host_arrays
 from ..suggestions import shortened
 from .frontend import TABLE, arrays
 from .multiarray import ndarray
@@ -43,17 +43,18 @@ def array(object: Any, dtype: Any = None, ctx: Context | None = None) -> ndarray
         made = _nd_array(values, context, values.dtype if dtype is None else dtype)
         return ndarray._new(made._data, context)
     if isinstance(object, (onp.ndarray, onp.generic)):
-        values = onp.asarray(object)
         if dtype is None:
-            dtype = values.dtype if isinstance(object, onp.ndarray) else "float32"
-    else:
-        try:
-            dtype = dtypes.to_torch(dtype)
-            values = onp.array(_plain(object))
-            if dtype is not torch.bfloat16:  # numbers that do not fit wrap around
-                values = values.astype(dtypes.to_numpy(dtype))
-        except (TypeError, ValueError) as error:
-            raise TypeError(f"{shortened(object)} is not made of numbers of one depth: {error}") from None
+            return ndarray._new(host_arrays.as_tensor(onp.asarray(object), copy=True).to(context.torch_device), context)
+        return ndarray._new(_nd_array(onp.asarray(object), context, dtype)._data, context)
+    try:
+        dtype = dtypes.to_torch(dtype)
+        values = onp.array(_plain(object))
+        if values.dtype.kind == "c":
+            raise TypeError("some are complex")
+        if dtype is not torch.bfloat16:  # numbers that do not fit wrap around
+            values = values.astype(dtypes.to_numpy(dtype))
+    except (TypeError, ValueError) as error:
+        raise TypeError(f"{shortened(object)} is not made of numbers of one depth: {error}") from None
     return ndarray._new(_nd_array(values, context, dtype)._data, context)
 
 

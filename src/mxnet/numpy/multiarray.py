@@ -1,4 +1,5 @@
 """The array of ``mx.np``."""
+import contextlib
 import warnings
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
@@ -8,11 +9,11 @@ import torch
 
 from ..base import MXNetError, integer_types, numeric_types
 from ..context import Context, cpu
-from ..ndarray import NDArray, dispatch, indexing
+from ..ndarray import NDArray, dispatch, indexing, writes
 from ..ndarray.dispatch import in_graph, invoke, mode, refuse_inplace, wrap
 from ..ndarray.fast_calls import eligibility
 from ..ndarray.ndarray import _drop_leading, _share
-from ..ops import dtypes
+from ..ops import dtypes, host_arrays
 from ..ops.registry import get
 from ..suggestions import shortened
 
@@ -38,7 +39,7 @@ class ndarray(_Base):  # noqa: N801
     array([2.5, 3.5, 4.5])
     """
 
-    __slots__ = ()
+    __slots__ = ("__dict__",)  # programs keep notes on arrays, as in MXNet
 
     # -- what it is --------------------------------------------------------------------------------------------------
 
@@ -81,17 +82,6 @@ class ndarray(_Base):  # noqa: N801
         if self.size > 1:
             raise ValueError(f"an array of {self.size} elements has no truth value; use x.any() or x.all()")
         return bool(self._raw().item())
-
-    def _only_element(self) -> Any:
-        if self.size != 1:
-            raise TypeError(f"a number needs an array of one element, received shape {self.shape}")
-        return self._raw().item()
-
-    def __float__(self) -> float:
-        return float(self._only_element())
-
-    def __int__(self) -> int:
-        return int(self._only_element())
 
     def __repr__(self) -> str:
         text = repr(self.asnumpy())
@@ -261,7 +251,7 @@ class ndarray(_Base):  # noqa: N801
         where, flips = _torch_key(key, self)
         base = self._writable()
         target = base.flip(flips) if flips else base  # torch has no negative steps: a flipped copy is written to, and copied back
-        values = self._as_values(value).to(target.dtype)
+        values = writes.apart(self._as_values(value).to(target.dtype), base)
         if _is_mask(key) and values.numel() == 1:
             mask = where[0]
             target.masked_fill_(mask.reshape((*mask.shape, *[1] * (target.dim() - mask.dim()))), values.reshape(()))
@@ -324,10 +314,10 @@ def _normalized(key: Any) -> Any:
         except ValueError as error:
             raise TypeError(str(error)) from None
         if values.dtype == onp.bool_ and values.size:
-            return ndarray._new(torch.from_numpy(values), _cpu())
+            return ndarray._new(host_arrays.as_tensor(values), _cpu())
         return key
     if isinstance(key, onp.ndarray) and key.dtype == onp.bool_:
-        return ndarray._new(torch.from_numpy(key), _cpu())
+        return ndarray._new(host_arrays.as_tensor(key), _cpu())
     if isinstance(key, tuple) and any(isinstance(k, (bool, onp.bool_, list, onp.ndarray)) for k in key):
         return tuple(_normalized(k) for k in key)
     return key
@@ -381,12 +371,10 @@ def _index_tensor(k: Any) -> Any:
     if isinstance(k, torch.Tensor):
         return k.detach()
     if isinstance(k, (list, onp.ndarray, tuple, range)):
-        values = onp.asarray(k)
-        if not values.size:
-            values = values.astype(onp.int64)
-        if values.dtype != object and values.dtype.kind in "biuf":
-            return torch.as_tensor(values)
-    raise IndexError(f"arrays cannot be indexed with {k!r} of type {type(k)}; use integers, slices, None, ... or arrays of integers or booleans")
+        with contextlib.suppress(TypeError, ValueError):
+            values = onp.asarray(k)
+            return host_arrays.as_tensor(values, torch.bool if values.dtype == onp.bool_ and values.size else torch.int64)
+    raise IndexError(f"arrays cannot be indexed with {shortened(k)}; use integers, slices, None, ... or arrays of integers or booleans")
 
 
 def _unsupported(name: str) -> Any:

@@ -66,17 +66,6 @@ def to_numpy(dtype):
     return _TORCH_TO_NUMPY[dtype]
 
 
-def numbers(array, dtype):
-    """A numpy array as one of numbers, which a tensor of a torch type can be made of: texts, None (not a number) and dates are read as such.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If something in it is no number of that type.
-    """
-    if array.dtype.kind in "OSUMm":
-        return array.astype("float32" if dtype is torch.bfloat16 else to_numpy(dtype))
-    return array
 
 
 def name_of(dtype):

@@ -58,7 +58,7 @@ def take(a, indices, *, axis: int = 0, mode: Literal["clip", "raise", "wrap"] = 
     if axis == 0 and mode == "clip":
         if indices.dim() == 1:
             return rows.nearest(a, indices)
-        return rows.nearest(a, indices.reshape(-1)).reshape(*indices.shape, *a.shape[1:])
+        return rows.nearest(a, indices.reshape(-1)).reshape((*indices.shape, *a.shape[1:]))
     index = _bounded(indices, a.shape[axis], mode, "take")
     if axis == 0:
         found = rows.select(a, index.reshape(-1))

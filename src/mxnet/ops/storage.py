@@ -3,7 +3,16 @@ from typing import Literal
 
 import torch
 
+from ..base import MXNetError
 from .registry import op
+
+
+def check_rows(rows: torch.Tensor, count: int) -> None:
+    """Raise an MXNetError unless all numbers of rows to retain are from 0 to `count` - 1."""
+    if rows.numel() and not rows.is_meta and not torch.compiler.is_compiling():
+        low, high = int(rows.min()), int(rows.max())
+        if low < 0 or high >= count:
+            raise MXNetError(f"retain: row numbers from 0 to {count - 1} expected, received {low if low < 0 else high}")
 
 
 @op("cast_storage", aliases=("_sparse_cast_storage",), same_shape=True, changes_storage=True)
@@ -31,5 +40,7 @@ def sparse_retain(data, indices):
            [0., 0.],
            [5., 6.]], dtype=float32)
     """
-    keep = torch.zeros(data.shape[0], dtype=torch.bool, device=data.device).index_fill_(0, indices.long(), True)
+    rows = indices.long()
+    check_rows(rows, data.shape[0])
+    keep = torch.zeros(data.shape[0], dtype=torch.bool, device=data.device).index_fill_(0, rows, True)
     return data * keep.reshape(-1, *[1] * (data.dim() - 1)).to(data.dtype)

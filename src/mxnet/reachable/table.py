@@ -12,8 +12,10 @@ COMMON = {
     "AttrScope": "mxnet.attribute:AttrScope", "C": "mxnet.contrib.text._constants", "CSRNDArray": "mxnet.ndarray:CSRNDArray",
     "CachedOp": "mxnet.gluon.cached_op:CachedOp", "Context": "mxnet.context:Context", "Features": "mxnet.runtime:Features",
     "HybridBlock": "mxnet.gluon:HybridBlock", "HybridConcurrent": "mxnet.gluon.contrib.nn:HybridConcurrent", "Lock": "threading:Lock",
-    "NDArray": "mxnet.ndarray:NDArray", "Number": "numbers:Number", "OrderedDict": "collections:OrderedDict", "POINTER": "ctypes:POINTER",
-    "Symbol": "mxnet.symbol:Symbol", "_DTYPE_MX_TO_NP": "mxnet.ops.dtypes:FLAG_TO_NUMPY", "_DTYPE_NP_TO_MX": "mxnet.ops.dtypes:NUMPY_TO_FLAG",
+    "NDArray": "mxnet.ndarray:NDArray", "NDArrayBase": "mxnet.ndarray:NDArray", "Number": "numbers:Number",
+    "OrderedDict": "collections:OrderedDict", "POINTER": "ctypes:POINTER",
+    "Symbol": "mxnet.symbol:Symbol", "SymbolBase": "mxnet.symbol:Symbol",
+    "_DTYPE_MX_TO_NP": "mxnet.ops.dtypes:FLAG_TO_NUMPY", "_DTYPE_NP_TO_MX": "mxnet.ops.dtypes:NUMPY_TO_FLAG",
     "_GRAD_REQ_MAP": "mxnet.ndarray.ndarray:GRAD_REQS", "_MXClassPropertyMetaClass": "mxnet.base:ClassPropertyType",
     "_NDARRAY_ADVANCED_INDEXING": "mxnet.ndarray.indexing:ADVANCED", "_NDARRAY_BASIC_INDEXING": "mxnet.ndarray.indexing:BASIC",
     "_NDARRAY_EMPTY_TUPLE_INDEXING": "mxnet.ndarray.index_helpers:EMPTY_TUPLE",
@@ -62,6 +64,11 @@ SUGGESTING = ("mxnet.callback", "mxnet.contrib.text.utils", "mxnet.error", "mxne
 # stands for all that it has. A module without a file of its own is made from its line.
 NAMES = {
     "mxnet": "_numpy_op_doc",
+    "mxnet._ctypes": "",
+    "mxnet._ctypes.ndarray": "CachedOp NDArrayBase _global_var=mxnet._global_var c_handle_array c_str_array check_call ctypes=ctypes",
+    "mxnet._ctypes.symbol":
+        "SymbolBase c_handle_array c_str_array check_call ctypes=ctypes mxnet.base: c_str mxnet.symbol: _symbol_cls=Symbol "
+        "mxnet.symbol.numpy: _np_symbol_cls=_Symbol",
     "mxnet._global_var": "_ndarray_cls _np_ndarray_cls",
     "mxnet.api": "",
     "mxnet.attribute": "_MXClassPropertyMetaClass defaultdict string_types with_metaclass",
@@ -200,10 +207,11 @@ NAMES = {
         "_update_params_on_kvstore=update_params_on_kvstore",
     "mxnet.name": "_MXClassPropertyMetaClass with_metaclass",
     "mxnet.ndarray": "CachedOp _DTYPE_MX_TO_NP _DTYPE_NP_TO_MX _GRAD_REQ_MAP _ndarray_cls",
-    "mxnet.ndarray._internal": "CachedOp _Null _os _sys",
+    "mxnet.ndarray._internal": "CachedOp NDArrayBase _Null _os _sys",
     "mxnet.ndarray.contrib": "_flatten_list mx ndarray np mxnet.legacy.helpers: _get_rescale_grad=rescale_array",
     "mxnet.ndarray.ndarray":
-        "Features _DTYPE_MX_TO_NP _DTYPE_NP_TO_MX _GRAD_REQ_MAP _NDARRAY_ADVANCED_INDEXING _NDARRAY_BASIC_INDEXING _NDARRAY_EMPTY_TUPLE_INDEXING "
+        "Features NDArrayBase _DTYPE_MX_TO_NP _DTYPE_NP_TO_MX _GRAD_REQ_MAP "
+        "_NDARRAY_ADVANCED_INDEXING _NDARRAY_BASIC_INDEXING _NDARRAY_EMPTY_TUPLE_INDEXING "
         "_NDARRAY_NO_ZERO_DIM_BOOL_ARRAY _NDARRAY_UNSUPPORTED_INDEXING _NDARRAY_ZERO_DIM_BOOL_ARRAY_FALSE _NDARRAY_ZERO_DIM_BOOL_ARRAY_TRUE "
         "_SIGNED_INT32_UPPER_LIMIT _get_broadcast_shape _int64_enabled is_np_array mx_real_t native_array operator py_slice warnings "
         "mxnet.ndarray.index_helpers: _broadcast_shapes=broadcast_shapes _get_dim_size=slice_size _get_index_range=index_range "
@@ -290,7 +298,7 @@ NAMES = {
         "_cells_unpack_weights=cells_unpack_weights mxnet.rnn: * mxnet.rnn.rnn_cell: _normalize_sequence=as_steps",
     "mxnet.rtc": "_DTYPE_MX_TO_NP _DTYPE_NP_TO_MX array c_array c_array_buf c_str_array check_call string_types",
     "mxnet.runtime": "check_call",
-    "mxnet.symbol._internal": "AttrScope _Null _os _sys mxnet.name: NameManager",
+    "mxnet.symbol._internal": "AttrScope SymbolBase _Null _os _sys mxnet.name: NameManager",
     "mxnet.symbol.contrib":
         "check_call symbol mxnet.legacy.helpers: _get_graph_inputs=graph_inputs _get_sym_uniq_name=unique_name mxnet.legacy.helpers: "
         "_check_data=check_data",
@@ -305,7 +313,7 @@ NAMES = {
     "mxnet.symbol.numpy_extension.random": "_npi=mxnet.symbol.numpy._internal",
     "mxnet.symbol.random": "_internal=mxnet.symbol._internal numeric_types mxnet.legacy.helpers: _random_helper=draw_symbol",
     "mxnet.symbol.symbol":
-        "AttrScope Context NDArray Number _DTYPE_MX_TO_NP _DTYPE_NP_TO_MX _GRAD_REQ_MAP _SIGNED_INT32_UPPER_LIMIT _STORAGE_TYPE_STR_TO_ID "
+        "AttrScope Context NDArray Number SymbolBase _DTYPE_MX_TO_NP _DTYPE_NP_TO_MX _GRAD_REQ_MAP _SIGNED_INT32_UPPER_LIMIT _STORAGE_TYPE_STR_TO_ID "
         "_int64_enabled _ndarray_cls _numpy=numpy array current_context integer_types numeric_types py_slice string_types warnings mxnet.executor: "
         "Executor mxnet.symbol: * mxnet.util: is_np_shape",
     "mxnet.symbol_doc": "_re",

@@ -11,6 +11,7 @@ from ... import ndarray
 from ...base import MXNetError
 from ...context import cpu
 from ...ndarray import NDArray
+from ...ops import host_arrays
 
 if TYPE_CHECKING:
     import logging
@@ -22,7 +23,7 @@ NUM_BINS = 8001
 
 def _numbers(values: Any) -> torch.Tensor:
     """The values of a layer, on the CPU."""
-    return (values.as_torch() if isinstance(values, NDArray) else torch.as_tensor(np.asarray(values))).detach().cpu()
+    return (values.as_torch() if isinstance(values, NDArray) else host_arrays.as_tensor(values)).detach().cpu()
 
 
 class _LayerOutputMinMaxCollector:
@@ -86,7 +87,7 @@ class _LayerHistogramCollector:
 
 
 def _histogram(values: Any, bins: int, width: float) -> tuple[np.ndarray, np.ndarray]:
-    numbers = torch.as_tensor(np.asarray(values)) if not isinstance(values, torch.Tensor) else values
+    numbers = host_arrays.as_tensor(values) if not isinstance(values, torch.Tensor) else values
     numbers = numbers if numbers.is_floating_point() else numbers.float()
     width = width or 0.5  # all zeros
     return torch.histc(numbers, bins, -width, width).to(torch.int64).numpy(), np.linspace(-width, width, bins + 1)

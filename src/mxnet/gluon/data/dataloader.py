@@ -17,7 +17,7 @@ import torch
 from ... import context
 from ...base import MXNetError
 from ...ndarray import NDArray
-from ...ops import dtypes
+from ...ops import dtypes, host_arrays
 from ...suggestions import shortened
 from ...util import is_np_array, is_np_shape, set_np
 from ..utils import UsageError
@@ -70,7 +70,7 @@ def _batchify(data: Any, recurse: Any, allocate: Any, ctx: Any) -> Any:
     values = np.asarray(data)
     if values.dtype.kind not in "biuf":
         raise KeyError(f"samples of type {type(first).__name__} (numpy {values.dtype}) make no array; pass a `batchify_fn` for them")
-    tensor = torch.from_numpy(values if values.dtype.isnative else values.astype(values.dtype.newbyteorder("=")))
+    tensor = host_arrays.as_tensor(values)
     out = allocate(tuple(tensor.shape), tensor.dtype)
     return _array_class()._new(tensor if out is None else out.copy_(tensor), ctx or context.current_context())
 

@@ -9,7 +9,7 @@ import torch
 
 from ...base import MXNetError, NotSupportedForSparseNDArray, integer_types, numeric_types
 from ...context import Context, current_context, intern_context
-from ...ops import dtypes
+from ...ops import dtypes, host_arrays
 from ...ops.grad_mode import enable_grad
 from ...suggestions import shortened
 from .. import dispatch, untouched
@@ -88,13 +88,13 @@ class BaseSparseNDArray(NDArray):
 
     @property
     def data(self) -> NDArray:
-        """The stored values, an NDArray."""
-        return NDArray._new(self._values, self._ctx)
+        """A copy of the stored values, an NDArray."""
+        return NDArray._new(self._values.clone(), self._ctx)
 
     @property
     def indices(self) -> NDArray:
-        """Where the stored values are: columns (csr) or rows (row_sparse), int64."""
-        return NDArray._new(self._aux[-1], self._ctx)
+        """A copy of the places of the stored values: columns (csr) or rows (row_sparse), int64."""
+        return NDArray._new(self._aux[-1].clone(), self._ctx)
 
     @property
     def _num_aux(self) -> int:
@@ -119,7 +119,7 @@ class BaseSparseNDArray(NDArray):
 
     def wait_to_read(self) -> None:
         """Return when the values are computed."""
-        self.data.wait_to_read()
+        NDArray._new(self._values, self._ctx).wait_to_read()
 
     def as_torch(self) -> torch.Tensor:
         """A dense torch tensor with the values; a copy."""
@@ -231,11 +231,16 @@ class BaseSparseNDArray(NDArray):
         if isinstance(value, NDArray):
             if value is not self:
                 value.copyto(self)
-        elif isinstance(value, numeric_types):
-            self._take(self._nothing_stored(self.shape, self._values.dtype, self._ctx) if value == 0 else
-                       cast_storage(NDArray._new(torch.full(self.shape, value, dtype=self._values.dtype), self._ctx), self.stype))  # type: ignore[arg-type]  # numpy numbers too
-        elif isinstance(value, (np.ndarray, np.generic)):
-            self._take_dense(torch.as_tensor(np.asarray(value)).expand(self.shape).to(self._values.dtype))
+        elif isinstance(value, numeric_types) and value == 0:
+            self._take(self._nothing_stored(self.shape, self._values.dtype, self._ctx))
+        elif isinstance(value, (np.ndarray, *numeric_types)):
+            values = host_arrays.as_tensor(value, self._values.dtype)
+            try:
+                values = values.expand(self.shape)
+            except RuntimeError:
+                raise MXNetError(f"{type(self).__name__}: values that broadcast to shape {self.shape} expected, "
+                                 f"received shape {tuple(values.shape)}") from None
+            self._take_dense(values)
         else:
             raise TypeError(f"type {type(value)} not supported")
 
@@ -287,8 +292,8 @@ class CSRNDArray(BaseSparseNDArray):
 
     @property
     def indptr(self) -> NDArray:
-        """Where each row starts in `data`, int64, one entry more than rows."""
-        return NDArray._new(self._aux[0], self._ctx)
+        """A copy of the places where rows start in `data`, int64, one entry more than rows."""
+        return NDArray._new(self._aux[0].clone(), self._ctx)
 
     def _dense(self) -> torch.Tensor:
         rows, columns = self.shape
@@ -347,7 +352,7 @@ class CSRNDArray(BaseSparseNDArray):
     def asscipy(self) -> Any:
         """The same matrix as a `scipy.sparse.csr_matrix`."""
         from scipy.sparse import csr_matrix as scipy_csr
-        return scipy_csr((self._values.cpu().numpy(), self._aux[1].cpu().numpy(), self._aux[0].cpu().numpy()), shape=self.shape)
+        return scipy_csr(tuple(t.cpu().numpy().copy() for t in (self._values, self._aux[1], self._aux[0])), shape=self.shape)
 
 
 class RowSparseNDArray(BaseSparseNDArray):
@@ -364,7 +369,7 @@ class RowSparseNDArray(BaseSparseNDArray):
     """
 
     __slots__ = ("_complete",)
-    _complete: Any  # (row numbers, whether they are all, in order; None: ask each time, for somebody else may write to them)
+    _complete: Any  # (row numbers, whether they are all, in order)
 
     def __init__(self, handle: Any, writable: bool = True) -> None:
         super().__init__(handle, writable)
@@ -403,12 +408,6 @@ class RowSparseNDArray(BaseSparseNDArray):
         self._token = token(self._values, self.shape).requires_grad_()
         return self._token
 
-    @property
-    def indices(self) -> NDArray:
-        """The rows that are stored, int64."""
-        self._complete = self._aux[0], None  # from now on others may write to them
-        return super().indices
-
     def detach(self) -> Any:
         """The same values, detached from the recorded computation."""
         found = super().detach()
@@ -423,7 +422,7 @@ class RowSparseNDArray(BaseSparseNDArray):
         if of is not numbers:
             known = _counts(numbers)
             self._complete = numbers, known
-        return _counts(numbers) if known is None else known
+        return known
 
     def _readable(self) -> torch.Tensor:
         return self._values if self._has_all_rows() else self._dense()

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 
 from ...base import MXNetError, integer_types
-from ...ops import dtypes
+from ...ops import dtypes, host_arrays
 from ..dense import dense_array, filled, place
 from ..ndarray import NDArray
 from .arrays import BaseSparseNDArray, CSRNDArray, RowSparseNDArray, cast_storage
@@ -21,15 +21,18 @@ _INDEX = torch.int64
 _KINDS = {"csr": CSRNDArray, "row_sparse": RowSparseNDArray}
 
 
+# Types that torch stores and hardly computes with.
+_NO_KERNELS = (torch.uint16, torch.uint32, torch.uint64)
+
+
 def _tensor(source: Any, device: torch.device, dtype: torch.dtype | None = None) -> torch.Tensor:
     """A new tensor out of anything array-like."""
     if isinstance(source, NDArray):
         t = source._raw()
     else:
-        values = np.asarray(source)
-        t = torch.as_tensor(values if values.dtype != object else values.astype(np.float32))
         if dtype is None and not isinstance(source, np.ndarray):
             dtype = torch.float32
+        return host_arrays.as_tensor(source, dtype, copy=True).to(device)
     return t.to(device, dtype or t.dtype, copy=True)
 
 
@@ -55,7 +58,9 @@ def csr_matrix(arg1: Any, shape: Sequence[int] | None = None, ctx: Context | Non
     want = dtypes.to_torch(dtype) if dtype is not None else None
     if isinstance(arg1, tuple):
         if len(arg1) == 2 and isinstance(arg1[1], tuple) and len(arg1[1]) == 2:
-            data, row, col = _tensor(arg1[0], device, want), *(_tensor(x, device, _INDEX) for x in arg1[1])
+            data, row, col = _coordinates(*arg1, shape, device)
+            if want is not None:
+                data = data.to(want)
             shape = shape or (int(row.max()) + 1, int(col.max()) + 1)
             order = torch.argsort(row * shape[1] + col, stable=True)
             key = (row * shape[1] + col)[order]
@@ -77,6 +82,23 @@ def csr_matrix(arg1: Any, shape: Sequence[int] | None = None, ctx: Context | Non
             return _checked(CSRNDArray._make(data, [indptr, indices], shape, ctx))
         raise ValueError(f"Unexpected length of input tuple: {len(arg1)}; expected (data, indices, indptr), (data, (row, col)) or (M, N)")
     return _converted(arg1, "csr", shape, ctx, dtype)
+
+
+def _coordinates(data: Any, places: tuple[Any, Any], shape: Sequence[int] | None, device: torch.device) -> list[torch.Tensor]:
+    """Return values, row and column numbers as tensors, of the types that SciPy gives them: as they are, float32 for float16."""
+    tensors = [_tensor(data if isinstance(data, NDArray) else np.asarray(data), device), *(_tensor(x, device, _INDEX) for x in places)]
+    if any(t.dim() != 1 for t in tensors) or len({len(t) for t in tensors}) > 1:
+        raise ValueError("values, rows and columns of one axis and one length expected, received shapes "
+                         + ", ".join(str(tuple(t.shape)) for t in tensors))
+    if shape is None and not len(tensors[0]):
+        raise ValueError("invalid shape: it cannot be found from empty lists of rows and columns")
+    for name, numbers, size in zip(("row", "column"), tensors[1:], shape or (None, None)):
+        if len(numbers) and (numbers.min() < 0 or size is not None and numbers.max() >= size):
+            raise ValueError(f"{name} numbers must be at least 0{'' if size is None else f' and below {size}'}, "
+                             f"received {int(numbers.min())} to {int(numbers.max())}")
+    if tensors[0].dtype is torch.float16:
+        tensors[0] = tensors[0].float()
+    return tensors
 
 
 def row_sparse_array(arg1: Any, shape: Sequence[int] | None = None, ctx: Context | None = None, dtype: DType | None = None) -> RowSparseNDArray:
@@ -106,11 +128,17 @@ def row_sparse_array(arg1: Any, shape: Sequence[int] | None = None, ctx: Context
 
 
 def _checked(array: Any) -> Any:
+    _check_type(array._values.dtype)
     try:
         array.check_format(full_check=False)
     except MXNetError as error:
         raise ValueError(str(error)) from None
     return array
+
+
+def _check_type(dtype: torch.dtype) -> None:
+    if dtype in _NO_KERNELS:
+        raise TypeError(f"sparse arrays hold no {dtypes.name_of(dtype)}; name a dtype such as int32, int64 or float32")
 
 
 def _converted(source: Any, stype: str, shape: Sequence[int] | None, ctx: Context, dtype: DType | None) -> Any:
@@ -124,7 +152,9 @@ def _converted(source: Any, stype: str, shape: Sequence[int] | None, ctx: Contex
         result = csr_matrix((m.data, m.indices, m.indptr), shape=m.shape, ctx=ctx, dtype=dtype)
     else:
         dtype = dtype if dtype is not None or isinstance(source, NDArray) or not hasattr(source, "dtype") else source.dtype
-        result = cast_storage(dense_array(source, ctx=ctx, dtype=dtype), stype)
+        dense = dense_array(source, ctx=ctx, dtype=dtype)
+        _check_type(dense._data.dtype)
+        result = cast_storage(dense, stype)
     if shape is not None and tuple(shape) != result.shape:
         raise ValueError(f"Shape mismatch detected. {tuple(shape)} v.s. {result.shape}")
     return result.astype(dtype, copy=False) if dtype is not None else result

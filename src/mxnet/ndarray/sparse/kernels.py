@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from ...base import MXNetError
+from ...ops.storage import check_rows
 from .. import dispatch
 from ..ndarray import NDArray
 from .arrays import CSRNDArray, RowSparseNDArray, cast_storage, summed_rows
@@ -318,8 +319,9 @@ def retain(op: Operator, arrays: Sequence[Any], attributes: dict[str, Any]) -> A
     data, indices = arrays
     if not isinstance(data, RowSparseNDArray):
         raise MXNetError(f"retain needs a row_sparse array, received {data.stype}; convert it with tostype('row_sparse')")
-    rows = indices._raw().to(torch.int64)
-    return RowSparseNDArray._make(data._rows(rows), [rows.clone()], data.shape, data._ctx)
+    rows = indices._raw().to(torch.int64, copy=True)
+    check_rows(rows, data.shape[0])
+    return RowSparseNDArray._make(data._rows(rows), [rows], data.shape, data._ctx)
 
 
 @kernel("Embedding", "_contrib_SparseEmbedding", differentiable=True)

@@ -128,7 +128,7 @@ class Taken(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, token: torch.Tensor, array: Any, numbers: torch.Tensor) -> torch.Tensor:
         ctx.numbers, ctx.shape = numbers.reshape(-1), array.shape
-        return array._rows(ctx.numbers).reshape(*numbers.shape, *array.shape[1:])
+        return array._rows(ctx.numbers).reshape((*numbers.shape, *array.shape[1:]))
 
     @staticmethod
     def backward(ctx: Any, gradient: torch.Tensor) -> tuple[torch.Tensor | None, ...]:

@@ -39,6 +39,7 @@ def where(F, condition, x=None, y=None) -> Array | Any:
         return nonzero(F, condition)
     if isinstance(condition, NUMBERS):
         return x if condition != 0 else y
+    x, y = (v.item() if isinstance(v, onp.ndarray) and v.size == 1 else v for v in (x, y))
     x_number, y_number = isinstance(x, NUMBERS), isinstance(y, NUMBERS)
     if x_number and y_number:
         return F.call("_npi_where_scalar2", condition, x=float(x), y=float(y))

@@ -164,7 +164,7 @@ def ifft(data, *, compute_size: int = 128):
     >>> (mx.nd.contrib.ifft(mx.nd.contrib.fft(x)) / 4).asnumpy()
     array([[1., 2., 3., 4.]], dtype=float32)
     """
-    numbers = torch.view_as_complex(data.reshape(*data.shape[:-1], -1, 2).contiguous())
+    numbers = torch.complex(*data.reshape(*data.shape[:-1], -1, 2).unbind(-1))
     return torch.fft.ifft(numbers, dim=-1, norm="forward").real.contiguous()
 
 

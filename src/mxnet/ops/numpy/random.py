@@ -383,7 +383,12 @@ def choice(input1=None, input2=None, *, a: Optional[int] = None, size: Optional[
     [0, 1, 2]
     """
     arrays = [t for t in (input1, input2) if t is not None]
-    population = a if a is not None else arrays.pop(0).shape[0]
+    population = a
+    if a is None:
+        array = arrays.pop(0)
+        if not array.dim() or not array.shape[0]:
+            raise MXNetError(f"choice: an array with entries along its first axis expected, received shape {tuple(array.shape)}")
+        population = array.shape[0]
     weights = arrays.pop(0) if weighted else None
     device = input1.device if input1 is not None else device
     sizes = size or ()

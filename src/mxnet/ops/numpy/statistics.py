@@ -32,7 +32,7 @@ def percentile(a, q=None, *, axis: Axes = None, interpolation: Literal["linear",
                                                       for i in ((axis,) if isinstance(axis, int) else axis)})
     kept = [i for i in range(a.dim()) if i not in axes]
     shape = [1 if i in axes else n for i, n in enumerate(a.shape)] if keepdims else [a.shape[i] for i in kept]
-    ordered = values.permute(*kept, *axes).reshape(*[a.shape[i] for i in kept], -1).sort(-1).values
+    ordered = values.permute((*kept, *axes)).reshape(*[a.shape[i] for i in kept], -1).sort(-1).values
     if not ordered.shape[-1]:
         raise MXNetError("_npi_percentile: the array holds no elements")
     wanted = torch.tensor(q_scalar, dtype=torch.float64, device=a.device) if q is None else q.double()

@@ -15,7 +15,7 @@ def _columns(name, sample, parameters):
     if any(p.shape != shape for p in parameters) or sample.shape[:len(shape)] != shape:
         raise MXNetError(f"{name}: the parameters must have one shape, with which that of `sample` begins; received sample "
                          f"{tuple(sample.shape)}, parameters {', '.join(str(tuple(p.shape)) for p in parameters)}")
-    return [p.reshape(*shape, *[1] * (sample.dim() - len(shape))) for p in parameters]
+    return [p.reshape((*shape, *[1] * (sample.dim() - len(shape)))) for p in parameters]
 
 
 def _rule(in_shapes, out_shapes, **_):

@@ -11,6 +11,7 @@ import numpy as np
 from .... import image
 from ....base import numeric_types
 from ....image.image import center_window, random_size_window, random_window
+from ....ops import host_arrays
 from ....ops.image.transforms import keeps, resized_size
 from ....util import is_np_array
 from ...block import Block
@@ -281,13 +282,8 @@ class RandomCrop(Block):
         """The part."""
         if self._pad:
             padded = np.pad(x.asnumpy(), self._pad, mode="constant", constant_values=self._pad_value)
-            x = type(x)._new(_torch(padded), x.ctx)
+            x = type(x)._new(host_arrays.as_tensor(padded), x.ctx)
         return image.random_crop(x, *self._args)[0]
-
-
-def _torch(values):
-    import torch
-    return torch.from_numpy(values)
 
 
 class CropResize(HybridBlock):

@@ -1,0 +1,65 @@
+"""NumPy arrays as tensors: the one place that reads what programs pass in, whatever its layout, byte order or type."""
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+
+from ..suggestions import shortened
+from . import dtypes
+
+# Native NumPy types that torch reads in place.
+_READABLE = {np.dtype(name): tensor for name, tensor in dtypes.NAME_TO_TORCH.items() if name != "bfloat16"}
+
+
+def as_tensor(values: Any, dtype: torch.dtype | None = None, copy: bool = False) -> torch.Tensor:
+    """Return a CPU tensor with the values of a NumPy array, number or nested sequence.
+
+    Strides may be negative, zero or no multiple of the element's size. Bytes may be swapped, and memory may be read-only.
+
+    Parameters
+    ----------
+    values : array-like
+        Subclasses of ``numpy.ndarray`` count as plain arrays.
+    dtype : torch.dtype, optional
+        By default the array's own type; float64 for wider floats. Texts, dates, objects and complex numbers need one: NumPy converts them.
+    copy : bool
+        Return memory that nobody else holds. Otherwise the tensor may share the array's.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If something in the array is no number, or no number of that type.
+    """
+    array = np.asarray(values)
+    own = _READABLE.get(array.dtype)
+    if own is not None and array.flags.behaved:  # aligned and writeable: torch warns of read-only memory
+        try:
+            tensor = torch.from_numpy(array)
+        except ValueError:  # a stride that is negative, or no multiple of the element's size
+            pass
+        else:
+            if copy:
+                return tensor.to(dtype or own, copy=True, memory_format=torch.contiguous_format)
+            return tensor if dtype is None else tensor.to(dtype)
+    if array.dtype.kind == "c" and not isinstance(values, np.ndarray):
+        raise TypeError(f"real numbers expected, received {shortened(values)}")
+    if array.dtype == dtypes.BFLOAT16_BITS:
+        tensor = as_tensor(array["bfloat16"], copy=True).view(torch.bfloat16)
+    else:
+        kind = own or _nearest(array.dtype, dtype)
+        tensor = torch.empty(array.shape, dtype=torch.float32 if kind is torch.bfloat16 else kind)
+        np.copyto(tensor.numpy(), array, casting="unsafe")
+    return tensor if dtype is None else tensor.to(dtype)
+
+
+def _nearest(dtype: np.dtype[Any], wanted: torch.dtype | None) -> torch.dtype:
+    """Return the type in which torch holds the elements of an array that it cannot read in place."""
+    if dtype.kind in "biufc" and (native := _READABLE.get(dtype.newbyteorder("="))) is not None:
+        return native
+    if dtype.kind == "f":
+        return torch.float64
+    if wanted is None:
+        raise TypeError(f"an array of numbers expected, received one of {dtype}; convert it with astype, or name a dtype")
+    return wanted
