@@ -1,8 +1,9 @@
 """Training graphs whose results depend on the last bit of what their batch norms are given.
 
-The statistics of a few values follow each of them: the normalized ones are of the size of 1 however small the differences are, and rounding grows by up
-to ``1 / sqrt(eps)`` in each layer. Two orders of the same sums, each right to 1e-7, then differ by 1e-3 behind ResNet-18 on 1 x 1 pixels and two
-images. Where such layers follow one another, the graph runs operator by operator as it would without one, so that both results are equal.
+The statistics of a few values follow each of them: the normalized ones are of the size of 1 however small the differences are, and rounding
+grows by up to ``1 / sqrt(eps)`` in each layer. Two orders of the same sums, each right to 1e-7, then differ by 1e-3 behind ResNet-18 on 1 x 1
+pixels and two images. Where such layers follow one another, the graph runs operator by operator as it would without one, so that both results are
+equal.
 """
 import math
 from collections.abc import Mapping, Sequence

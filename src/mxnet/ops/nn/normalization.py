@@ -347,8 +347,8 @@ def group_norm(data, gamma, beta, *, num_groups: int = 1, eps: float = 1e-5, out
 def _group_norm(data, groups, gamma, beta, eps):
     """Normalize groups of channels; `gamma` and `beta` have one value for each channel."""
     n, channels = data.shape[:2]
-    if data.dtype is not torch.float32 or not data.numel():
-        return torch.group_norm(data, groups, gamma, beta, eps)
+    if data.dtype is not torch.float32 or not data.numel() or not gamma.shape == beta.shape == data.shape[1:2] or groups < 1 or channels % groups:
+        return torch.group_norm(data, groups, gamma, beta, eps)  # which says what is wrong
     out, _, deviation = torch.native_group_norm(data.contiguous(), gamma, beta, n, channels, data.numel() // (n * channels), groups, eps)
     if _overflowed(data, deviation):
         return _in_double(lambda *double: torch.group_norm(double[0], groups, *double[1:], eps), data, gamma, beta)
@@ -394,8 +394,8 @@ def instance_norm(data, gamma, beta, *, eps: float = 1e-3):
 
 def _instance_norm(data, gamma, beta, eps):
     """Normalize channels of (N, C, ...) as the batch normalization of one instance with N * C channels, as torch does."""
-    if data.dtype is not torch.float32 or not data.numel():
-        return torch.instance_norm(data, gamma, beta, None, None, True, 0.0, eps, True)
+    if data.dtype is not torch.float32 or not data.numel() or data.dim() < 3 or not gamma.shape == beta.shape == data.shape[1:2]:
+        return torch.instance_norm(data, gamma, beta, None, None, True, 0.0, eps, True)  # which says what is wrong
     n = data.shape[0]
     flat = data.contiguous().view(1, -1, *data.shape[2:])
     out, _, deviation = torch.native_batch_norm(flat, gamma.repeat(n), beta.repeat(n), None, None, True, 0.0, eps)
