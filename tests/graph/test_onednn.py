@@ -200,3 +200,23 @@ def test_blocks_are_optimized_for_it(trained):
     expected = net(data).asnumpy()
     net.optimize_for(data, backend="MKLDNN")
     assert np.allclose(net(data).asnumpy(), expected, atol=1e-6)
+
+
+@pytest.mark.parametrize("backend", ["native", "openvino"])
+@pytest.mark.parametrize("main, shortcut", [(1, 1), (1, -.5), (.2, 1)])
+def test_a_sum_with_signed_integers_uses_all_of_its_range(main, shortcut, backend):
+    """MXNet stores it as int8 where the sum is unsigned: it cuts off at half of the calibrated range (0.994 for 2)."""
+    data = sym.var("data")
+    layers = [sym.Convolution(data, kernel=(1, 1), num_filter=4, no_bias=True, name=name) for name in ("main", "shortcut")]
+    net = sym.Activation(sym.elemwise_add(*layers), act_type="relu").get_backend_symbol("MKLDNN")
+    args = {f"{name}_weight": nd.array(np.eye(4).reshape(4, 4, 1, 1) * factor) for name, factor in (("main", main), ("shortcut", shortcut))}
+    x = np.linspace(-1, 1, 256).reshape(1, 4, 8, 8)
+    quantized, args, _ = quantization.quantize_model(net, args, {}, calib_mode="naive", calib_data=mx.io.NDArrayIter(nd.array(x), batch_size=1),
+                                                     quantized_dtype="auto", label_names=None)
+    block = mx.gluon.SymbolBlock(quantized, data)
+    for name, parameter in block.collect_params().items():
+        parameter._load_init(args[name], mx.cpu())
+    block.hybridize(backend=backend)
+    expected = np.maximum(x * (main + shortcut), 0)
+    out = [block(nd.array(x)).asnumpy() for _ in range(2)][1]
+    assert abs(out - expected).max() < 0.015 * max(expected.max(), 1)

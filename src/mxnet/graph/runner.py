@@ -22,7 +22,7 @@ from ..ops.grad_mode import no_grad
 from ..symbol import Symbol, inference
 from ..symbol.fused import CachedGraph, Fused
 from ..symbol.node import Node, auxiliary
-from . import backends, cuda_graph, fusion, layout, light, promotion, recomputation, recurrence, recurrent_layers
+from . import backends, conditioning, cuda_graph, fusion, layout, light, promotion, recomputation, recurrence, recurrent_layers
 from .lower import lower
 from .monitoring import MOMENTS, Watcher, hides_outputs
 from .observed import call_of, observed
@@ -112,6 +112,8 @@ class GraphRunner:
         self._fit_shapes: list[torch.Size] = []
         self._fit_weights: list[weakref.ref] = []  # weak: whoever holds a tensor keeps its memory from being put into another order
         self._light: dict[tuple, bool] = {}  # by shapes of data
+        self._norms = conditioning.batch_norms(nodes)
+        self._ill_conditioned: dict[tuple, bool] = {}  # by shapes of data
         self._lock = threading.RLock()
 
     def __call__(self, inputs: Sequence[torch.Tensor], is_train: bool = False, ctx: Context | None = None,
@@ -180,6 +182,16 @@ class GraphRunner:
             if len(self._light) < _MOST_SHAPES:
                 self._light[key] = found
         return found
+
+    def _is_ill_conditioned(self, inputs: Sequence[torch.Tensor]) -> bool:
+        """Whether training on inputs of these shapes has to round as eager execution does; see `conditioning`."""
+        key = tuple([inputs[i].shape for i in self._data])
+        known = self._ill_conditioned.get(key)
+        if known is None:
+            known = conditioning.is_ill_conditioned(self._nodes, self._norms, {n: tuple(t.shape) for n, t in zip(self.input_names, inputs)})
+            if len(self._ill_conditioned) < _MOST_SHAPES:
+                self._ill_conditioned[key] = known
+        return known
 
     def lowered(self, is_train: bool, device: torch.device, inputs: Sequence[torch.Tensor], inlines: bool = True) -> fx.GraphModule:
         """The graph as a `torch.fx.GraphModule`; with `inlines`, as for `lower`, the nodes need not be the Symbol's."""
@@ -321,13 +333,16 @@ class GraphRunner:
 
     def _native(self, inputs: Sequence[torch.Tensor], is_train: bool, device: torch.device) -> Function:
         """The graph on torch, after the passes that help there."""
-        key = (is_train, device, self._open_key(inputs))
+        as_eager = is_train and bool(self._norms) and self._is_ill_conditioned(inputs)
+        key = (is_train, device, self._open_key(inputs), as_eager)
         found = self._on_native.get(key)
         if found is None:
             module = copied(self.lowered(is_train, device, inputs))
-            bulk = "MXNET_EXEC_BULK_EXEC_TRAIN" if is_train else "MXNET_EXEC_BULK_EXEC_INFERENCE"
-            self.reports[is_train, device] = backends.prepare(module, device, exact=self._exact) if environment.get_bool(bulk) else []
-            if is_train and self.reports[is_train, device]:
+            bulk = environment.get_bool("MXNET_EXEC_BULK_EXEC_TRAIN" if is_train else "MXNET_EXEC_BULK_EXEC_INFERENCE") and not as_eager
+            self.reports[is_train, device] = backends.prepare(module, device, exact=self._exact) if bulk else []
+            if as_eager:
+                self.reports[is_train, device] = ["exact: as eager execution, for batch norms of few values"]
+            elif is_train and self.reports[is_train, device]:
                 self.channels_last = tuple(i for i in layout.weights(module) if backends.wants_channels_last(inputs[i]))
             mirrored = environment.get_bool("MXNET_BACKWARD_DO_MIRROR")
             if is_train and not self.node_devices and (mirrored or recomputation.marked(module)):

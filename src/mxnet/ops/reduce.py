@@ -7,6 +7,7 @@ from .axes import normalize_axis
 from .docstrings import with_sample
 from .integers import convert
 from .kernels import rows
+from .norms import vector_norm
 from .registry import op
 from .schema import Axes, DType, Optional
 from .shapes import product, unify
@@ -111,9 +112,12 @@ def _mean(data, axes, keepdims):
 def _prod(data, axes, keepdims):
     if axes is None:
         return torch.prod(data, dtype=data.dtype)
+    # Products over one of several axes may leave the range of a type that holds the product over all.
+    dtype = torch.float64 if data.dtype is torch.float32 and len(axes) > 1 else data.dtype
+    out = data
     for axis in axes:
-        data = torch.prod(data, axis, keepdim=True, dtype=data.dtype)
-    return data if keepdims else data.squeeze(axes)
+        out = torch.prod(out, axis, keepdim=True, dtype=dtype)
+    return (out if keepdims else out.squeeze(axes)).to(data.dtype)
 
 
 def _nanprod(data, axes, keepdims):
@@ -173,8 +177,7 @@ def norm(data, *, ord: int = 2, axis: Axes = None, out_dtype: Optional[DType] = 
         data = data.double()
     elif dtype.itemsize > data.dtype.itemsize:
         data = data.to(dtype)
-    # torch sums the squares of float16 in float32.
-    out = torch.linalg.vector_norm(data, ord, axes, keepdim=keepdims and axes is not None).to(dtype)
+    out = vector_norm(data, ord, axes, keepdims and axes is not None).to(dtype)
     return _finish(out, data, axes, keepdims)
 
 

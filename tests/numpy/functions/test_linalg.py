@@ -1,7 +1,9 @@
 """Linear algebra: the values and gradients of MXNet 1.9.1."""
+import numpy as onp
 import pytest
 
 from mxnet import np
+from mxnet.base import MXNetError
 from numpy_checks import check_gradients, check_value
 
 A = np.array([[1.0, -2.0, 3.0], [0.5, 4.0, -1.5]])
@@ -60,3 +62,40 @@ def test_values(compute, dtype, expected):
 @pytest.mark.parametrize("compute, x, y, x_grad, y_grad", GRADIENTS, ids=range(len(GRADIENTS)))
 def test_gradients(compute, x, y, x_grad, y_grad):
     check_gradients(compute, x, y, x_grad, y_grad)
+
+
+@pytest.mark.parametrize("ord, expected", [
+    (1, lambda m: abs(m).sum(0).max()), (-1, lambda m: abs(m).sum(0).min()), (float("inf"), lambda m: abs(m).sum(1).max()),
+    (float("-inf"), lambda m: abs(m).sum(1).min()), ("fro", lambda m: (m ** 2).sum() ** 0.5), (None, lambda m: (m ** 2).sum() ** 0.5),
+    (2, lambda m: onp.linalg.svd(m)[1].max()), (-2, lambda m: onp.linalg.svd(m)[1].min()), ("nuc", lambda m: onp.linalg.svd(m)[1].sum())])
+@pytest.mark.parametrize("rows, columns", [(r, c) for r in range(-3, 3) for c in range(-3, 3) if r % 3 != c % 3])
+@pytest.mark.parametrize("keepdims", [False, True])
+def test_norms_of_matrices_over_any_axes(ord, expected, rows, columns, keepdims):
+    data = onp.sin(onp.arange(24.0)).reshape(2, 3, 4)
+    matrices = onp.moveaxis(data, (rows, columns), (-2, -1))
+    wanted = onp.array([expected(m) for m in matrices])
+    if keepdims:
+        wanted = onp.expand_dims(wanted, tuple(sorted((rows % 3, columns % 3))))
+    out = np.linalg.norm(np.array(data), ord=ord, axis=(rows, columns), keepdims=keepdims)
+    onp.testing.assert_allclose(out.asnumpy(), wanted, rtol=1e-5, atol=1e-6)
+    assert out.shape == wanted.shape
+
+
+def test_norms_without_axes_take_the_last_two_as_matrices():
+    data = onp.sin(onp.arange(24.0)).reshape(2, 3, 4)
+    for ord in (1, 2, "fro", "nuc", float("inf")):
+        expected = np.linalg.norm(np.array(data), ord=ord, axis=(1, 2))
+        onp.testing.assert_allclose(np.linalg.norm(np.array(data), ord=ord).asnumpy(), expected.asnumpy(), rtol=1e-6)
+    assert np.linalg.norm(np.array([[3, 4], [0, 1]], dtype="int32")).asnumpy() == pytest.approx(26 ** 0.5)  # MXNet: 5, of integers
+
+
+@pytest.mark.parametrize("ord, axis, message", [
+    (3, (0, 1), "_npi_norm: the norm of a matrix (two axes) has `ord` 1, -1, 2, -2, inf, -inf, 'fro' or 'nuc', received 3"),
+    (2, (0, 0), "_npi_norm: two different axes expected, received (0, 0) for data of 2 axes"),
+    (1, (1, -1), "`axis` must not name an axis twice, received (1, -1)"), (None, (0, 1, 2), "_npi_norm: "),
+    ("nuc", 0, "_npi_norm: two different axes expected, received 0"), (1, (), "linalg.norm: one or two axes expected, received ()"),
+    ("bad", None, "linalg.norm: `ord` must be a number, 'inf', '-inf', 'fro' or 'nuc', received 'bad'")])
+def test_norms_that_do_not_exist(ord, axis, message):
+    with pytest.raises(MXNetError) as error:
+        np.linalg.norm(np.ones((2, 3)), ord=ord, axis=axis)
+    assert message in str(error.value)

@@ -12,11 +12,15 @@ from .distribution import (
     HALF_LOG_TWO_PI,
     Distribution,
     ExponentialFamily,
+    in_double,
+    log,
     log_beta,
+    log_rest,
     normal,
     open_uniform,
     parameter,
     parameters,
+    times,
     uniform,
     where_in,
 )
@@ -98,7 +102,7 @@ class Normal(_LocScale, ExponentialFamily):
         return 0.5 * (1 + npx.erf(z / math.sqrt(2)))
 
     def _icdf(self, p):
-        return math.sqrt(2) * npx.erfinv(2 * p - 1)
+        return math.sqrt(2) * in_double(lambda p: npx.erfinv(2 * p - 1), p)
 
     def _standard(self, shape):
         return normal(shape, self._dtype)
@@ -129,7 +133,7 @@ class Laplace(_LocScale):
         return 0.5 - 0.5 * np.sign(z) * np.expm1(-np.abs(z))
 
     def _icdf(self, p):
-        return -np.sign(p - 0.5) * np.log1p(-2 * np.abs(p - 0.5))
+        return np.sign(0.5 - p) * np.log(2 * np.minimum(p, 1 - p))
 
     @property
     def variance(self) -> Any:
@@ -157,7 +161,7 @@ class Cauchy(_LocScale):
         return np.arctan(z) / math.pi + 0.5
 
     def _icdf(self, p):
-        return np.tan(math.pi * (p - 0.5))
+        return np.sign(p - 0.5) / np.tan(math.pi * np.minimum(p, 1 - p))
 
     @property
     def mean(self) -> Any:
@@ -231,11 +235,17 @@ class _Half(Distribution):
 
     def cdf(self, value: Any) -> Any:
         """The probability of at most `value`."""
-        return np.maximum(2 * self._both.cdf(self._checked(value)) - 1, 0)
+        return self._cdf(np.maximum(self._checked(value), 0) / self.scale)
 
     def icdf(self, value: Any) -> Any:
         """Where `cdf` is `value`."""
-        return self._both.icdf((parameter(value, self._dtype) + 1) / 2)
+        return self.scale * self._icdf(parameter(value, self._dtype))
+
+    def _cdf(self, z: Any) -> Any:
+        raise NotImplementedError
+
+    def _icdf(self, p: Any) -> Any:
+        raise NotImplementedError
 
     def entropy(self) -> Any:
         """The entropy, in nats."""
@@ -252,6 +262,12 @@ class HalfNormal(_Half):
     """
 
     _whole = Normal
+
+    def _cdf(self, z):
+        return npx.erf(z / math.sqrt(2))
+
+    def _icdf(self, p):
+        return math.sqrt(2) * npx.erfinv(p)
 
     @property
     def mean(self) -> Any:
@@ -274,6 +290,13 @@ class HalfCauchy(_Half):
     """
 
     _whole = Cauchy
+
+    def _cdf(self, z):
+        return np.arctan(z) * (2 / math.pi)
+
+    def _icdf(self, p):
+        tangent = np.tan(math.pi / 2 * np.minimum(p, 1 - p))
+        return np.where(p <= 0.5, tangent, 1 / tangent)
 
     @property
     def mean(self) -> Any:
@@ -360,7 +383,7 @@ class Gamma(ExponentialFamily):
     def log_prob(self, value: Any) -> Any:
         """The logarithm of the density at `value`."""
         value = self._checked(value)
-        return (self.shape - 1) * np.log(value) - value / self.scale - npx.gammaln(self.shape) - self.shape * np.log(self.scale)
+        return in_double(lambda x, a, b: times(a - 1, log(x / b)) - x / b - npx.gammaln(a) - np.log(b), value, self.shape, self.scale)
 
     @property
     def mean(self) -> Any:
@@ -374,7 +397,7 @@ class Gamma(ExponentialFamily):
 
     def entropy(self) -> Any:
         """The entropy, in nats."""
-        return self.shape + np.log(self.scale) + npx.gammaln(self.shape) + (1 - self.shape) * npx.digamma(self.shape)
+        return in_double(lambda a, b: a + np.log(b) + npx.gammaln(a) + (1 - a) * npx.digamma(a), self.shape, self.scale)
 
 
 class Exponential(Gamma):
@@ -454,7 +477,7 @@ class Beta(ExponentialFamily):
     def log_prob(self, value: Any) -> Any:
         """The logarithm of the density at `value`."""
         value = self._checked(value)
-        return (self.alpha - 1) * np.log(value) + (self.beta - 1) * np.log1p(-value) - log_beta(self.alpha, self.beta)
+        return in_double(lambda x, a, b: times(a - 1, log(x)) + times(b - 1, log_rest(x)) - log_beta(a, b), value, self.alpha, self.beta)
 
     @property
     def mean(self) -> Any:
@@ -469,5 +492,5 @@ class Beta(ExponentialFamily):
 
     def entropy(self) -> Any:
         """The entropy, in nats."""
-        a, b = self.alpha, self.beta
-        return log_beta(a, b) - (a - 1) * npx.digamma(a) - (b - 1) * npx.digamma(b) + (a + b - 2) * npx.digamma(a + b)
+        return in_double(lambda a, b: log_beta(a, b) - (a - 1) * npx.digamma(a) - (b - 1) * npx.digamma(b) + (a + b - 2) * npx.digamma(a + b),
+                         self.alpha, self.beta)

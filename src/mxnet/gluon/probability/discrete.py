@@ -9,7 +9,19 @@ from ... import numpy as np
 from ... import numpy_extension as npx
 from . import constraint
 from .continuous import Gamma
-from .distribution import ByProbability, ExponentialFamily, logsumexp, open_uniform, parameter, parameters, softplus, uniform
+from .distribution import (
+    ByProbability,
+    ExponentialFamily,
+    in_double,
+    log,
+    logsumexp,
+    open_uniform,
+    parameter,
+    parameters,
+    softplus,
+    times,
+    uniform,
+)
 
 __all__ = ["Bernoulli", "Binomial", "Geometric", "NegativeBinomial", "Poisson", "Categorical", "OneHotCategorical", "Multinomial",
            "RelaxedBernoulli", "RelaxedOneHotCategorical"]
@@ -41,7 +53,8 @@ class Bernoulli(ByProbability, ExponentialFamily):
 
     def log_prob(self, value: Any) -> Any:
         """The logarithm of the probability of `value`."""
-        return self._checked(value) * self.logit - softplus(self.logit)
+        value = self._checked(value)
+        return self._log_likelihood(value, 1 - value)
 
     @property
     def mean(self) -> Any:
@@ -55,7 +68,7 @@ class Bernoulli(ByProbability, ExponentialFamily):
 
     def entropy(self) -> Any:
         """The entropy, in nats."""
-        return softplus(self.logit) - self.prob * self.logit
+        return -self._log_likelihood(self.prob, 1 - self.prob)
 
     def enumerate_support(self) -> Any:
         """0 and 1, along a new first axis."""
@@ -83,7 +96,8 @@ class Geometric(ByProbability):
 
     def log_prob(self, value: Any) -> Any:
         """The logarithm of the probability of `value`."""
-        return -self._checked(value) * softplus(self.logit) - softplus(-self.logit)
+        value = self._checked(value)
+        return self._log_likelihood(np.ones_like(value), value)
 
     @property
     def mean(self) -> Any:
@@ -97,7 +111,7 @@ class Geometric(ByProbability):
 
     def entropy(self) -> Any:
         """The entropy, in nats."""
-        return (softplus(self.logit) - self.prob * self.logit) / self.prob
+        return -self._log_likelihood(self.prob, 1 - self.prob) / self.prob
 
 
 class Binomial(ByProbability):
@@ -133,7 +147,9 @@ class Binomial(ByProbability):
     def log_prob(self, value: Any) -> Any:
         """The logarithm of the probability of `value`."""
         value = self._checked(value)
-        return _log_choose(self.n, value) + value * self.logit - self.n * softplus(self.logit)
+        within = np.minimum(value, self.n)
+        found = in_double(lambda k: _log_choose(self.n, k), within) + self._log_likelihood(within, self.n - within)
+        return np.where(value > self.n, -math.inf, found)
 
     @property
     def mean(self) -> Any:
@@ -176,7 +192,7 @@ class Poisson(ExponentialFamily):
     def log_prob(self, value: Any) -> Any:
         """The logarithm of the probability of `value`."""
         value = self._checked(value)
-        return value * np.log(self.rate) - self.rate - npx.gammaln(value + 1)
+        return in_double(lambda k, rate: times(k, log(rate)) - rate - npx.gammaln(k + 1), value, self.rate)
 
     @property
     def mean(self) -> Any:
@@ -191,6 +207,9 @@ class Poisson(ExponentialFamily):
 
 class NegativeBinomial(ByProbability):
     """How many successes come before failure number `n`.
+
+    `log_prob`, `mean`, `variance` and samples are those of ``scipy.stats.nbinom(n, 1 - prob)``. (In MXNet 2 `log_prob` alone takes `prob` for the
+    probability of failure, and contradicts the others.)
 
     Parameters
     ----------
@@ -214,18 +233,22 @@ class NegativeBinomial(ByProbability):
     def log_prob(self, value: Any) -> Any:
         """The logarithm of the probability of `value`."""
         value = self._checked(value)
-        return (-self.n * softplus(self.logit) - value * softplus(-self.logit) + npx.gammaln(self.n + value) - npx.gammaln(value + 1)
-                - npx.gammaln(self.n))
+        ways = in_double(lambda k, n: npx.gammaln(n + k) - npx.gammaln(k + 1) - npx.gammaln(n), value, self.n)
+        return ways + self._log_likelihood(value, self.n)
 
     @property
     def mean(self) -> Any:
         """The mean."""
-        return self.n * np.exp(self.logit)
+        return self.n * self._odds
 
     @property
     def variance(self) -> Any:
         """The variance."""
-        return self.mean * (1 + np.exp(self.logit))
+        return self.mean * (1 + self._odds)
+
+    @property
+    def _odds(self) -> Any:
+        return np.exp(self._logit) if self._given == "logit" else self._prob / (1 - self._prob)
 
 
 class _Classes(ByProbability):
@@ -278,11 +301,11 @@ class Categorical(_Classes):
     def log_prob(self, value: Any) -> Any:
         """The logarithm of the probability of `value`."""
         value = self._checked(value)
-        return (npx.one_hot(value, self.num_events).astype(self._dtype) * self.logit).sum(axis=-1)
+        return times(npx.one_hot(value, self.num_events).astype(self._dtype), self._log_classes()).sum(axis=-1)
 
     def entropy(self) -> Any:
         """The entropy, in nats."""
-        return -(self.prob * self.logit).sum(axis=-1)
+        return -times(self.prob, self._log_classes()).sum(axis=-1)
 
     def enumerate_support(self) -> Any:
         """The numbers of all classes, along a new first axis."""
@@ -313,7 +336,7 @@ class OneHotCategorical(_Classes):
 
     def log_prob(self, value: Any) -> Any:
         """The logarithm of the probability of `value`."""
-        return (self._checked(value) * self.logit).sum(axis=-1)
+        return times(self._checked(value), self._log_classes()).sum(axis=-1)
 
     @property
     def mean(self) -> Any:
@@ -327,7 +350,7 @@ class OneHotCategorical(_Classes):
 
     def entropy(self) -> Any:
         """The entropy, in nats."""
-        return -(self.prob * self.logit).sum(axis=-1)
+        return -times(self.prob, self._log_classes()).sum(axis=-1)
 
     def enumerate_support(self) -> Any:
         """All classes, along a new first axis."""
@@ -364,7 +387,8 @@ class Multinomial(_Classes):
     def log_prob(self, value: Any) -> Any:
         """The logarithm of the probability of `value`."""
         value = self._checked(value)
-        return npx.gammaln(value.sum(axis=-1) + 1) - npx.gammaln(value + 1).sum(axis=-1) + (value * self.logit).sum(axis=-1)
+        ways = in_double(lambda k: npx.gammaln(k.sum(axis=-1) + 1) - npx.gammaln(k + 1).sum(axis=-1), value)
+        return ways + times(value, self._log_classes()).sum(axis=-1)
 
     @property
     def mean(self) -> Any:

@@ -43,6 +43,28 @@ def logsumexp(x: Any) -> Any:
     return (x - npx.log_softmax(x, axis=-1))[..., 0]
 
 
+def in_double(function: Any, *arrays: Any) -> Any:
+    """``function(*arrays)`` in double precision, in the type of the first array: for differences of large numbers that are almost equal."""
+    return function(*(array.astype("float64") for array in arrays)).astype(arrays[0].dtype)
+
+
+def log(x: Any) -> Any:
+    """The logarithm, -infinite at 0, where its gradient is 0."""
+    zero = x == 0
+    return np.where(zero, -math.inf, np.log(np.where(zero, 1.0, x)))
+
+
+def log_rest(x: Any) -> Any:
+    """log(1 - x), -infinite at 1, where its gradient is 0."""
+    one = x == 1
+    return np.where(one, -math.inf, np.log1p(np.where(one, 0.0, -x)))
+
+
+def times(factor: Any, logarithm: Any) -> Any:
+    """``factor * logarithm``, 0 where `factor` is: with an infinite logarithm, too."""
+    return factor * np.where(factor == 0, 0.0, logarithm)
+
+
 def log_beta(a: Any, b: Any) -> Any:
     """The logarithm of the beta function."""
     return npx.gammaln(a) + npx.gammaln(b) - npx.gammaln(a + b)
@@ -257,5 +279,16 @@ class ByProbability(Distribution):
             return npx.log_softmax(self._logit, axis=-1) if self._several else self._logit
         if self._several:
             return np.log(np.maximum(self.prob, 1e-30))
-        safe = np.clip(self._prob, 1e-7, 1 - 1e-7)
+        limits = onp.finfo(self._prob.dtype)
+        safe = np.clip(self._prob, float(limits.tiny), 1 - float(limits.eps))
         return np.log(safe) - np.log1p(-safe)
+
+    def _log_likelihood(self, successes: Any, failures: Any) -> Any:
+        """``successes * log(prob) + failures * log(1 - prob)``, without rounding a probability to one that has a finite logit."""
+        if self._given == "logit":
+            return -successes * softplus(-self._logit) - failures * softplus(self._logit)
+        return times(successes, log(self._prob)) + times(failures, log_rest(self._prob))
+
+    def _log_classes(self) -> Any:
+        """The logarithms of the classes' probabilities."""
+        return self.logit if self._given == "logit" else log(self.prob)

@@ -9,7 +9,7 @@ from ... import numpy as np
 from ... import numpy_extension as npx
 from .continuous import Beta, Cauchy, Exponential, Gamma, Gumbel, HalfNormal, Laplace, Normal, Uniform
 from .discrete import Bernoulli, Binomial, Categorical, Geometric, OneHotCategorical, Poisson
-from .distribution import EULER, HALF_LOG_TWO_PI, Distribution, log_beta, softplus, sum_right, where_in
+from .distribution import EULER, HALF_LOG_TWO_PI, Distribution, in_double, log, log_beta, sum_right, times, where_in
 from .heavy_tails import Pareto
 from .multivariate import Dirichlet, Independent, MultivariateNormal
 
@@ -109,15 +109,17 @@ def _(p, q):
 
 @register_kl(Gamma, Gamma)
 def _(p, q):
-    return (q.shape * np.log(q.scale / p.scale) + npx.gammaln(q.shape) - npx.gammaln(p.shape) + (p.shape - q.shape) * npx.digamma(p.shape)
-            + p.shape * (p.scale / q.scale - 1))
+    return in_double(lambda a, b, c, d: c * np.log(d / b) + npx.gammaln(c) - npx.gammaln(a) + (a - c) * npx.digamma(a) + a * (b / d - 1),
+                     p.shape, p.scale, q.shape, q.scale)
 
 
 @register_kl(Beta, Beta)
 def _(p, q):
-    more_a, more_b = p.alpha - q.alpha, p.beta - q.beta
-    return (log_beta(q.alpha, q.beta) - log_beta(p.alpha, p.beta) + more_a * npx.digamma(p.alpha) + more_b * npx.digamma(p.beta)
-            - (more_a + more_b) * npx.digamma(p.alpha + p.beta))
+    def compute(a, b, c, d):
+        return (log_beta(c, d) - log_beta(a, b) + (a - c) * npx.digamma(a) + (b - d) * npx.digamma(b)
+                - (a - c + b - d) * npx.digamma(a + b))
+
+    return in_double(compute, p.alpha, p.beta, q.alpha, q.beta)
 
 
 @register_kl(Pareto, Pareto)
@@ -128,7 +130,13 @@ def _(p, q):
 
 @register_kl(Bernoulli, Bernoulli)
 def _(p, q):
-    return p.prob * (p.logit - q.logit) - softplus(p.logit) + softplus(q.logit)
+    return _kl_of_trials(p, q)
+
+
+def _kl_of_trials(p, q):
+    """The divergence of one trial."""
+    rest = 1 - p.prob
+    return p._log_likelihood(p.prob, rest) - q._log_likelihood(p.prob, rest)
 
 
 @register_kl(Binomial, Binomial)
@@ -137,30 +145,33 @@ def _(p, q):
         return np.full_like(p.prob * q.prob, math.inf)
     if p.n < q.n:
         raise NotImplementedError(f"the divergence between Binomials of one number of trials is known, received {p.n} and {q.n}")
-    return p.n * (p.prob * (p.logit - q.logit) - softplus(p.logit) + softplus(q.logit))
+    return p.n * _kl_of_trials(p, q)
 
 
 @register_kl(Geometric, Geometric)
 def _(p, q):
-    return -p.entropy() + softplus(-q.logit) + softplus(q.logit) * p.mean
+    return -p.entropy() - q._log_likelihood(np.ones_like(p.mean), p.mean)
 
 
 @register_kl(Poisson, Poisson)
 def _(p, q):
-    return p.rate * np.log(p.rate / q.rate) - p.rate + q.rate
+    return in_double(lambda a, b: times(a, log(a / b)) - a + b, p.rate, q.rate)
 
 
 @register_kl(Categorical, Categorical)
 @register_kl(OneHotCategorical, OneHotCategorical)
 def _(p, q):
-    return (p.prob * (p.logit - q.logit)).sum(axis=-1)
+    return times(p.prob, p._log_classes() - q._log_classes()).sum(axis=-1)
 
 
 @register_kl(Dirichlet, Dirichlet)
 def _(p, q):
-    total = p.alpha.sum(axis=-1)
-    each = npx.gammaln(q.alpha) - npx.gammaln(p.alpha) + (p.alpha - q.alpha) * (npx.digamma(p.alpha) - np.expand_dims(npx.digamma(total), -1))
-    return npx.gammaln(total) - npx.gammaln(q.alpha.sum(axis=-1)) + each.sum(axis=-1)
+    def compute(a, b):
+        total = a.sum(axis=-1)
+        each = npx.gammaln(b) - npx.gammaln(a) + (a - b) * (npx.digamma(a) - np.expand_dims(npx.digamma(total), -1))
+        return npx.gammaln(total) - npx.gammaln(b.sum(axis=-1)) + each.sum(axis=-1)
+
+    return in_double(compute, p.alpha, q.alpha)
 
 
 @register_kl(MultivariateNormal, MultivariateNormal)

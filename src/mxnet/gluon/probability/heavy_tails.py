@@ -8,7 +8,7 @@ from ... import numpy as np
 from ... import numpy_extension as npx
 from . import constraint
 from .continuous import Chi2
-from .distribution import EULER, Distribution, log_beta, normal, open_uniform, parameter, parameters, where_in
+from .distribution import EULER, Distribution, in_double, log, log_beta, normal, open_uniform, parameter, parameters, times, where_in
 
 __all__ = ["StudentT", "FisherSnedecor", "Weibull", "Pareto"]
 
@@ -37,9 +37,12 @@ class StudentT(Distribution):
 
     def log_prob(self, value: Any) -> Any:
         """The logarithm of the density at `value`."""
-        z = (self._checked(value) - self.loc) / self.scale
-        return (npx.gammaln((self.df + 1) / 2) - npx.gammaln(self.df / 2) - 0.5 * np.log(self.df * math.pi) - np.log(self.scale)
-                - (self.df + 1) / 2 * np.log1p(z ** 2 / self.df))
+        def compute(x, df, loc, scale):
+            half = (df + 1) / 2
+            return (npx.gammaln(half) - npx.gammaln(df / 2) - 0.5 * np.log(df * math.pi) - np.log(scale)
+                    - half * np.log1p(((x - loc) / scale) ** 2 / df))
+
+        return in_double(compute, self._checked(value), self.df, self.loc, self.scale)
 
     @property
     def mean(self) -> Any:
@@ -54,9 +57,12 @@ class StudentT(Distribution):
 
     def entropy(self) -> Any:
         """The entropy, in nats."""
-        half = (self.df + 1) / 2
-        spread = npx.digamma(half) - npx.digamma(self.df / 2)
-        return np.log(self.scale) + half * spread + 0.5 * np.log(self.df) + log_beta(self.df / 2, np.full_like(self.df, 0.5)) + 0 * self.loc
+        def compute(df, loc, scale):
+            half = (df + 1) / 2
+            spread = npx.digamma(half) - npx.digamma(df / 2)
+            return np.log(scale) + half * spread + 0.5 * np.log(df) + log_beta(df / 2, np.full_like(df, 0.5)) + 0 * loc
+
+        return in_double(compute, self.df, self.loc, self.scale)
 
 
 class FisherSnedecor(Distribution):
@@ -83,10 +89,11 @@ class FisherSnedecor(Distribution):
 
     def log_prob(self, value: Any) -> Any:
         """The logarithm of the density at `value`."""
-        value = self._checked(value)
-        ratio, half = self.df1 / self.df2, self.df1 / 2
-        return (half * np.log(ratio) + (half - 1) * np.log(value) - (self.df1 + self.df2) / 2 * np.log1p(ratio * value)
-                - log_beta(half, self.df2 / 2))
+        def compute(x, df1, df2):
+            ratio, half = df1 / df2, df1 / 2
+            return half * np.log(ratio) + times(half - 1, log(x)) - (df1 + df2) / 2 * np.log1p(ratio * x) - log_beta(half, df2 / 2)
+
+        return in_double(compute, self._checked(value), self.df1, self.df2)
 
     @property
     def mean(self) -> Any:
@@ -129,7 +136,7 @@ class Weibull(_Powers):
     def log_prob(self, value: Any) -> Any:
         """The logarithm of the density at `value`."""
         z = self._checked(value) / self.scale
-        return np.log(self.concentration) - np.log(self.scale) + (self.concentration - 1) * np.log(z) - z ** self.concentration
+        return np.log(self.concentration) - np.log(self.scale) + times(self.concentration - 1, log(z)) - z ** self.concentration
 
     def cdf(self, value: Any) -> Any:
         """The probability of at most `value`."""
@@ -178,11 +185,11 @@ class Pareto(_Powers):
     def cdf(self, value: Any) -> Any:
         """The probability of at most `value`."""
         value = np.maximum(self._checked(value), self.scale)
-        return 1 - (self.scale / value) ** self.alpha
+        return -np.expm1(self.alpha * np.log(self.scale / value))
 
     def icdf(self, value: Any) -> Any:
         """Where `cdf` is `value`."""
-        return self.scale * (1 - parameter(value)) ** (-1 / self.alpha)
+        return self.scale * np.exp(-np.log1p(-parameter(value)) / self.alpha)
 
     @property
     def mean(self) -> Any:

@@ -9,7 +9,7 @@ from ... import numpy_extension as npx
 from ..utils import UsageError
 from . import constraint
 from .continuous import Gamma
-from .distribution import HALF_LOG_TWO_PI, Distribution, ExponentialFamily, normal, parameter, parameters, sum_right
+from .distribution import HALF_LOG_TWO_PI, Distribution, ExponentialFamily, in_double, log, normal, parameter, parameters, sum_right, times
 from .transformation import ComposeTransform
 
 __all__ = ["Dirichlet", "MultivariateNormal", "Independent", "TransformedDistribution"]
@@ -41,8 +41,8 @@ class Dirichlet(ExponentialFamily):
 
     def log_prob(self, value: Any) -> Any:
         """The logarithm of the density at `value`."""
-        a = self.alpha
-        return ((a - 1) * np.log(self._checked(value)) - npx.gammaln(a)).sum(axis=-1) + npx.gammaln(a.sum(axis=-1))
+        return in_double(lambda x, a: (times(a - 1, log(x)) - npx.gammaln(a)).sum(axis=-1) + npx.gammaln(a.sum(axis=-1)),
+                         self._checked(value), self.alpha)
 
     @property
     def mean(self) -> Any:
@@ -56,8 +56,11 @@ class Dirichlet(ExponentialFamily):
 
     def entropy(self) -> Any:
         """The entropy, in nats."""
-        a, total = self.alpha, self.alpha.sum(axis=-1)
-        return ((npx.gammaln(a) - (a - 1) * npx.digamma(a)).sum(axis=-1) - npx.gammaln(total) + (total - a.shape[-1]) * npx.digamma(total))
+        def compute(a):
+            total = a.sum(axis=-1)
+            return (npx.gammaln(a) - (a - 1) * npx.digamma(a)).sum(axis=-1) - npx.gammaln(total) + (total - a.shape[-1]) * npx.digamma(total)
+
+        return in_double(compute, self.alpha)
 
 
 class MultivariateNormal(Distribution):

@@ -10,6 +10,7 @@ It stands at the path of the file that defines the operator: for ``ops/nn/poolin
 without a converter stays on `native`. A converter gets the `Call` and the inputs as outputs of OpenVINO nodes, and returns one output or a
 list of them. All shapes are known and fixed. What it can't express it refuses with `call.refuse(reason)`: that node stays on `native` too.
 """
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NoReturn, TypeAlias
 
@@ -173,6 +174,12 @@ def _reader(node: fx.Node) -> Operator | None:
     first = [part for part in parts if part.args[1] == 0] if parts else [node]
     readers = [reader for part in first for reader in part.users]
     return operator_of(readers[0]) if len(readers) == 1 else None
+
+
+def magnitude(largest: Value, dtype: torch.dtype) -> Value:
+    """The divisor of numbers that are to be squared, so that nothing overflows: their `largest` magnitude, or 1 where that is tiny or infinite."""
+    least, infinity, one = (constant(number, dtype) for number in (torch.finfo(dtype).tiny, math.inf, 1.0))
+    return ops.select(ops.logical_and(ops.greater(largest, least), ops.less(largest, infinity)), largest, one).output(0)
 
 
 def plain(value: Value) -> Value:

@@ -4,7 +4,7 @@ from collections.abc import Callable
 import torch
 from openvino import opset15 as ops
 
-from .conversion import Call, Converter, Value, constant, converts, ints
+from .conversion import Call, Converter, Value, constant, converts, ints, magnitude
 
 REDUCTIONS = {"sum": ops.reduce_sum, "mean": ops.reduce_mean, "max": ops.reduce_max, "min": ops.reduce_min, "prod": ops.reduce_prod}
 
@@ -36,8 +36,11 @@ def norm(call: Call, data: Value) -> Value:
     call.floats()
     if call.out_dtype is not None:
         call.refuse("another type")
-    function = ops.reduce_l1 if call.ord == 1 else ops.reduce_l2
-    return call.reshape(function(data, ints(_axes(call)), True).output(0), call.out_shape)
+    axes = ints(_axes(call))
+    if call.ord == 1:
+        return call.reshape(ops.reduce_l1(data, axes, True).output(0), call.out_shape)
+    scale = magnitude(ops.reduce_max(ops.abs(data), axes, True).output(0), call.in_types[0])
+    return call.reshape(ops.multiply(ops.reduce_l2(ops.divide(data, scale), axes, True), scale).output(0), call.out_shape)
 
 
 @converts("argmax", "argmin")

@@ -1,8 +1,11 @@
 """Products and ``mx.np.linalg``."""
 from typing import Any
 
+from ...base import MXNetError
 from ...ops.docstrings import with_example
 from ..frontend import NUMBERS, Array, function
+
+_ORDERS = {float("inf"): "inf", float("-inf"): "-inf", "inf": "inf", "-inf": "-inf", "fro": "fro", "f": "fro", "nuc": "nuc"}
 
 
 @function()
@@ -94,37 +97,40 @@ def norm(F, x, ord=None, axis=None, keepdims=False):
     Parameters
     ----------
     ord : number or str, optional
-        ``'inf'``, ``'-inf'``, ``'fro'``, ``'nuc'``, or a number.
+        ``'inf'``, ``'-inf'``, ``'fro'``, ``'nuc'``, or a number; of matrices 1, -1, 2 or -2. Without `axis`, arrays of more than two axes hold
+        matrices in the last two.
+
+    Raises
+    ------
+    MXNetError
+        If there is no such norm, or no such axis.
     """
     if axis is not None and not isinstance(axis, (int, tuple)):
         raise TypeError("'axis' must be None, an integer or a tuple of integers.")
-    if ord in (float("inf"), float("-inf")):
-        ord = "inf" if ord > 0 else "-inf"
+    ord = _ORDERS.get(ord, ord)
+    if isinstance(ord, str) and ord not in _ORDERS.values():
+        raise MXNetError(f"linalg.norm: `ord` must be a number, 'inf', '-inf', 'fro' or 'nuc', received {ord!r}")
 
     def call(number, flag):
         return F.call("_npi_norm", x, ord=number, axis=axis, keepdims=keepdims, flag=flag)
 
-    if axis is None and ord is None:
-        return call(2, -2)
-    if axis is None and ord not in ("fro", "f", "nuc"):
+    if ord is None:
+        return call(2, -2 if axis is None else 1)
+    if ord in ("fro", "nuc"):
+        return call(2, 1 if ord == "fro" else 2)
+    if axis is None:
         return call(float(ord), -1)
     axis = (axis,) if isinstance(axis, int) else axis
-    if ord in ("inf", "-inf", 1, -1) and axis is not None and len(axis) == 2:
+    if not 0 < len(axis) <= 2:
+        raise MXNetError(f"linalg.norm: one or two axes expected, received {axis}")
+    if len(axis) == 2 and ord in ("inf", "-inf", 1, -1):
         rows, columns = axis
-        summed, left = (columns, rows) if ord in ("inf", "-inf") else (rows, columns)
-        if not keepdims and left > summed >= 0:
-            left -= 1
-        sums = F.call("_np_sum", F.call("_npi_abs", x), axis=summed, keepdims=keepdims)
-        return F.call("_np_max" if ord in ("inf", 1) else "_np_min", sums, axis=left, keepdims=keepdims)
+        # The axis that is summed over stays, with size 1: whatever the signs of both are, the other one is not renumbered.
+        sums = F.call("_np_sum", F.call("_npi_abs", x), axis=columns if ord in ("inf", "-inf") else rows, keepdims=True)
+        return F.call("_np_max" if ord in ("inf", 1) else "_np_min", sums, axis=axis, keepdims=keepdims)
     if ord in ("inf", "-inf"):
         return F.call("_np_max" if ord == "inf" else "_np_min", F.call("_npi_abs", x), axis=axis, keepdims=keepdims)
-    if ord in (2, -2) and axis is not None and len(axis) == 2:
-        return call(ord, 0)
-    if ord is None or ord in ("fro", "f"):
-        return call(2, 1)
-    if ord == "nuc":
-        return call(2, 2)
-    return call(ord, -1)
+    return call(ord, 0 if len(axis) == 2 and ord in (2, -2) else -1)
 
 
 @function("linalg")

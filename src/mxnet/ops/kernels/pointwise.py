@@ -45,6 +45,8 @@ _choose = _kernel("choose_{T}", {"condition": "T (n)", **_PAIR})
 _choose_back = _kernel("choose_back_{T}", {"condition": "T (n)", **_DOUT}, _BOTH)
 _adapted_rates = _kernel("adapted_rates", {n: "float32 (n)" for n in ("rates", "weights", "gradients", "wds")}, numbers="fff")
 
+_FAR = 1e8  # numbers whose squares a 1 does not change, while they fit into their type
+
 
 def gamma(data):
     """The gamma function; None without a kernel. It records nothing, as the others here that may give None."""
@@ -196,9 +198,11 @@ class _Way(NamedTuple):
     function: Callable[..., torch.Tensor]
     kernel: Kernel
     gradient: Callable[..., torch.Tensor]  # of the array, the result's gradient, and the numbers; where there is no kernel
+    always: bool = False  # for small arrays, too: torch's own gradient overflows
 
     def __call__(self, data, *numbers):
-        return _Recorded.apply(self, data, *numbers) if _gains(data) else self.function(data, *numbers)
+        records = _gains(data) or self.always and data.requires_grad and torch.is_grad_enabled() and not torch.compiler.is_compiling()
+        return _Recorded.apply(self, data, *numbers) if records else self.function(data, *numbers)
 
 
 class _Recorded(torch.autograd.Function):
@@ -229,8 +233,9 @@ not_below = _Way(torch.clamp_min, _not_below_back, lambda data, dout, border: do
 not_above = _Way(torch.clamp_max, _not_above_back, lambda data, dout, border: dout.masked_fill(~(data <= border), 0))
 inverse = _Way(lambda data, number: torch.div(data.new_full((), number), data), _inverse_back,
                lambda data, dout, number: dout * (-number / (data * data)))
-arcsinh = _Way(_either(_arcsinh, torch.asinh), _arcsinh_back, lambda data, dout: dout * (data * data + 1).rsqrt())
-arccosh = _Way(_either(_arccosh, torch.acosh), _arccosh_back, lambda data, dout: dout * (data * data - 1).rsqrt())
+arcsinh = _Way(_either(_arcsinh, torch.asinh), _arcsinh_back, lambda data, dout: dout / torch.hypot(data, data.new_ones(())), True)
+arccosh = _Way(_either(_arccosh, torch.acosh), _arccosh_back,
+               lambda data, dout: dout / torch.where(data.abs() < _FAR, (data * data - 1).sqrt(), data.abs()), True)
 
 
 def divide(lhs, rhs):

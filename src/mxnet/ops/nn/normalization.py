@@ -1,4 +1,5 @@
 """Normalization layers."""
+import math
 import warnings
 from typing import Literal, Optional
 
@@ -254,7 +255,35 @@ def _moments(data, axes, eps):
     """Mean and standard deviation as the layers return them: as in MXNet no gradient comes back from these."""
     data = data.detach()
     var, mean = torch.var_mean(data.float() if data.dtype == torch.float16 else data, axes, correction=0, keepdim=True)
+    if data.dtype is torch.float32 and _overflowed(data, var.neg()):
+        var, mean = torch.var_mean(data.double(), axes, correction=0, keepdim=True)
     return mean.to(data.dtype), (var + eps).sqrt_().to(data.dtype)
+
+
+def _overflowed(data, least):
+    """Whether a variance of `data` in single precision is not finite, although the result might be: then double precision is needed.
+
+    `least` are the variances' reciprocal roots, or the negative variances: infinite ones are 0, or -infinite. GPUs are not waited for.
+    """
+    if not data.is_cpu or type(data) is not torch.Tensor or torch.compiler.is_compiling() or not least.numel():
+        return False
+    lowest = least.detach().amin().item() if least.numel() > 1 else least.item()
+    return not (lowest > 0 or -math.inf < lowest < 0)  # NaN, too
+
+
+def _in_double(function, data, gamma, beta):
+    """A layer of single precision computed in double."""
+    return function(data.double(), *(None if t is None else t.double() for t in (gamma, beta))).to(data.dtype)
+
+
+def _layer_norm(data, gamma, beta, eps):
+    """Normalize along the last axis."""
+    if data.dtype is not torch.float32:
+        return torch.layer_norm(data, gamma.shape, gamma, beta, eps)
+    out, _, deviation = torch.native_layer_norm(data, gamma.shape, gamma, beta, eps)
+    if _overflowed(data, deviation):
+        return _in_double(lambda *double: torch.layer_norm(double[0], gamma.shape, *double[1:], eps), data, gamma, beta)
+    return out
 
 
 @op("LayerNorm", aliases=("_npx_layer_norm",), num_outputs=_moment_outputs, output_names=("output", "mean", "std"), heavy=True, names_output=True,
@@ -275,9 +304,9 @@ def layer_norm(data, gamma, beta, *, axis: int = -1, eps: float = 1e-5, output_m
     array([[-1.,  1.]], dtype=float32)
     """
     if axis == -1 or axis == data.dim() - 1:
-        out = torch.layer_norm(data, gamma.shape, gamma, beta, eps)
+        out = _layer_norm(data, gamma, beta, eps)
     else:
-        out = torch.layer_norm(data.movedim(axis, -1), gamma.shape, gamma, beta, eps).movedim(-1, axis)
+        out = _layer_norm(data.movedim(axis, -1), gamma, beta, eps).movedim(-1, axis)
     return (out, *_moments(data, axis, eps)) if output_mean_var else out
 
 
@@ -311,11 +340,22 @@ def group_norm(data, gamma, beta, *, num_groups: int = 1, eps: float = 1e-5, out
     array([-1.,  1.,  4.,  6.], dtype=float32)
     """
     repeats = data.shape[1] // num_groups
-    out = torch.group_norm(data, num_groups, gamma.repeat_interleave(repeats), beta.repeat_interleave(repeats), eps)
+    out = _group_norm(data, num_groups, gamma.repeat_interleave(repeats), beta.repeat_interleave(repeats), eps)
     if not output_mean_var:
         return out
     mean, deviation = _moments(data.reshape(data.shape[0], num_groups, -1), 2, eps)
     return out, mean.squeeze(2), deviation.squeeze(2)
+
+
+def _group_norm(data, groups, gamma, beta, eps):
+    """Normalize groups of channels; `gamma` and `beta` have one value for each channel."""
+    n, channels = data.shape[:2]
+    if data.dtype is not torch.float32 or not data.numel() or not gamma.shape == beta.shape == data.shape[1:2] or groups < 1 or channels % groups:
+        return torch.group_norm(data, groups, gamma, beta, eps)  # which says what is wrong
+    out, _, deviation = torch.native_group_norm(data.contiguous(), gamma, beta, n, channels, data.numel() // (n * channels), groups, eps)
+    if _overflowed(data, deviation):
+        return _in_double(lambda *double: torch.group_norm(double[0], groups, *double[1:], eps), data, gamma, beta)
+    return out
 
 
 @group_norm.shape_rule
@@ -352,7 +392,19 @@ def instance_norm(data, gamma, beta, *, eps: float = 1e-3):
             [ 4.,  6.]]], dtype=float32)
     """
     flat = data.reshape(*data.shape[:2], -1) if data.dim() < 3 else data
-    return torch.instance_norm(flat, gamma, beta, None, None, True, 0.0, eps, True).view(data.shape)
+    return _instance_norm(flat, gamma, beta, eps).view(data.shape)
+
+
+def _instance_norm(data, gamma, beta, eps):
+    """Normalize channels of (N, C, ...) as the batch normalization of one instance with N * C channels, as torch does."""
+    if data.dtype is not torch.float32 or not data.numel() or data.dim() < 3 or not gamma.shape == beta.shape == data.shape[1:2]:
+        return torch.instance_norm(data, gamma, beta, None, None, True, 0.0, eps, True)  # which says what is wrong
+    n = data.shape[0]
+    flat = data.contiguous().view(1, -1, *data.shape[2:])
+    out, _, deviation = torch.native_batch_norm(flat, gamma.repeat(n), beta.repeat(n), None, None, True, 0.0, eps)
+    if _overflowed(data, deviation):
+        return _in_double(lambda *double: torch.instance_norm(*double, None, None, True, 0.0, eps, True), data, gamma, beta)
+    return out.view(data.shape)
 
 
 @instance_norm.shape_rule
@@ -391,8 +443,12 @@ def l2_normalization(data, *, eps: float = 1e-10, mode: Literal["channel", "inst
     if mode != "instance" and data.dim() < 3:
         raise MXNetError(f"L2Normalization: mode {mode!r} needs data with at least 3 axes, received shape {tuple(data.shape)}")
     axes = 1 if mode == "channel" else tuple(range(1 if mode == "instance" else 2, data.dim()))
+    if data.dtype is torch.float16:  # whose squares overflow from 256 on
+        return l2_normalization.raw(data.float(), eps=eps, mode=mode).half()
     # A vector's instances are its elements.
     total = data.square() if axes == () else data.square().sum(axes, keepdim=True)
+    if data.dtype is torch.float32 and _overflowed(data, -1 - total):
+        return l2_normalization.raw(data.double(), eps=eps, mode=mode).float()
     return data / (total + eps).sqrt()
 
 

@@ -190,6 +190,30 @@ def _binary(name, function, doc, sample, integers_mix=False, types_mix=True, inp
     return operator
 
 
+class _Angle(torch.autograd.Function):
+    """The angle of points, whose gradient does not square their coordinates."""
+
+    @staticmethod
+    def forward(ctx, y, x):
+        ctx.save_for_backward(y, x)
+        return torch.atan2(y, x)
+
+    @staticmethod
+    def backward(ctx, dout):
+        y, x = ctx.saved_tensors
+        distance = torch.hypot(y, x)
+        distance = distance.masked_fill(distance == 0, 1)  # no gradient in the origin
+        dout = dout / distance
+        return dout * (x / distance), dout * (-y / distance)
+
+
+def angle(y, x):
+    """``arctan2(y, x)``."""
+    if torch.is_grad_enabled() and (y.requires_grad or x.requires_grad) and not torch.compiler.is_compiling():
+        return _Angle.apply(*torch.broadcast_tensors(y, x))
+    return torch.atan2(y, x)
+
+
 def _common_type(operator, a, b, integers_mix, types_mix):
     both_integer = not (a.is_floating_point() or b.is_floating_point())
     # int8 and uint8 have no common type that MXNet knows.
@@ -231,7 +255,7 @@ _binary("copysign", lambda a, b: torch.copysign(a, b).to(a.dtype), "The size of 
         "[1, -2] and [-5, 5] -> [-1., 2.]", types_mix=False)
 _binary("ldexp", lambda a, b: (a * torch.exp2(b)).to(a.dtype), "The first array times 2 to the power of the second.",
         "[3, 5] and [1, 2] -> [ 6., 20.]", types_mix=False)
-_binary("arctan2", torch.atan2, "The angle of the point (x2, x1) with the first axis, in radians.",
+_binary("arctan2", angle, "The angle of the point (x2, x1) with the first axis, in radians.",
         "[1, -1] and [0, -1] -> [ 1.570..., -2.356...]", types_mix=False, inputs=("x1", "x2"))
 _binary("hypot", get("broadcast_hypot").fn, "sqrt(x1**2 + x2**2).", "[3, 5] and [4, 12] -> [ 5., 13.]", types_mix=False, inputs=("x1", "x2"))
 

@@ -8,6 +8,7 @@ from ..axes import normalize_axis
 from ..dtypes import name_of
 from ..kernels import products
 from ..linalg import square_rule
+from ..norms import vector_norm
 from ..registry import op
 from ..schema import Axes, Shape
 from ..shapes import unify
@@ -162,34 +163,43 @@ def einsum(*data, subscripts: str = "", optimize: int = 0):
 
 # -- norms -------------------------------------------------------------------------------------------------------------
 
+_MATRIX_ORDERS = (1, -1, 2, -2, math.inf, -math.inf)
+
+
 @op("_npi_norm")
 def norm(data, *, ord: float = 2.0, axis: Axes = None, flag: int = -1, keepdims: bool = False):
-    """A norm over axes.
+    """A norm over axes. Integers are converted to float32.
 
     `flag` tells which: -2 of all elements, -1 the `ord`-norm of vectors, 0 the largest (`ord` 2) or smallest (-2) singular value, 1 the
-    root of the sum of squares, 2 the sum of the singular values.
+    root of the sum of squares, 2 the sum of the singular values. Without `axis`, arrays of more than two axes hold matrices in the last two.
+
+    Raises
+    ------
+    MXNetError
+        If `data` has no such axis, one is named twice, there are more than two, or `ord` is no norm of matrices although two axes are named.
 
     Example
     -------
     >>> mx.np.linalg.norm(mx.np.array([[3, 4], [6, 8]]), axis=1)
     array([ 5., 10.])
     """
-    require_float("_npi_norm", data)
-    values = _single(data)
+    values = _single(data) if data.is_floating_point() else data.float()
     axes = None if axis is None else [normalize_axis("_npi_norm", i, data.dim()) for i in ((axis,) if isinstance(axis, int) else axis)]
+    if axes is None and flag != -2 and data.dim() > 1:
+        axes = [data.dim() - 2, data.dim() - 1]
+    if axes is not None and (not 0 < len(axes) <= 2 or len(set(axes)) < len(axes)) or flag in (0, 2) and (axes is None or len(axes) != 2):
+        expected = "two different axes" if flag in (0, 2) else "one axis, or two different ones,"
+        raise MXNetError(f"_npi_norm: {expected} expected, received {axis} for data of {data.dim()} axes")
     if flag in (0, 2):
-        if axes is None:
-            axes = list(range(data.dim()))
-        if len(axes) != 2 or axes[0] == axes[1]:
-            raise MXNetError(f"_npi_norm: this norm needs two different axes, received {axis}")
         out = torch.linalg.matrix_norm(values, "nuc" if flag == 2 else ord, axes, keepdims)
-    elif flag == -1 and axes is None and data.dim() > 1:
-        out = torch.linalg.matrix_norm(values, ord, keepdim=keepdims)
+    elif flag == -1 and axes is not None and len(axes) == 2:
+        if ord not in _MATRIX_ORDERS:
+            raise MXNetError("_npi_norm: the norm of a matrix (two axes) has `ord` 1, -1, 2, -2, inf, -inf, 'fro' or 'nuc', received "
+                             f"{ord}; for norms of vectors name one axis")
+        out = torch.linalg.matrix_norm(values, ord, axes, keepdims)
     else:
-        if axes is not None and len(axes) > 2:
-            raise MXNetError(f"_npi_norm: improper number of dimensions to norm: {len(axes)}")
-        out = torch.linalg.vector_norm(values, 2 if flag in (-2, 1) else ord, axes, keepdims)
-    return out.to(data.dtype)
+        out = vector_norm(values, 2 if flag in (-2, 1) else ord, axes, keepdims)
+    return out.to(data.dtype) if data.is_floating_point() else out
 
 
 # -- decompositions and systems of equations ---------------------------------------------------------------------------

@@ -6,7 +6,7 @@ from ..dtypes import name_of
 from ..elemwise._common import wrap_integer
 from ..registry import get, op
 from ._common import result_is
-from .elemwise import lcm
+from .elemwise import angle, lcm
 
 _legacy = {name: get(name).fn for name in ("_plus_scalar", "_minus_scalar", "_rminus_scalar", "_mul_scalar", "_mod_scalar", "_rmod_scalar",
                                            "_power_scalar", "_rpower_scalar")}
@@ -75,8 +75,8 @@ def _pair(name, function, doc):
     _register(name, fn, doc)
 
 
-_pair("arctan2", torch.atan2, "The angle whose tangent is x / scalar, in the right quadrant.")
-_pair("rarctan2", lambda x, s: torch.atan2(s, x), "The angle whose tangent is scalar / x, in the right quadrant.")
+_pair("arctan2", angle, "The angle whose tangent is x / scalar, in the right quadrant.")
+_pair("rarctan2", lambda x, s: angle(s, x), "The angle whose tangent is scalar / x, in the right quadrant.")
 _pair("copysign", torch.copysign, "The size of x with the sign of the scalar.")
 _pair("rcopysign", lambda x, s: torch.copysign(s.expand_as(x), x), "The size of the scalar with the sign of x.")
 _pair("ldexp", lambda x, s: x * torch.exp2(s), "x times 2 to the power of the scalar.")

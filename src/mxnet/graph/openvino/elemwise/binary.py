@@ -4,11 +4,11 @@ from collections.abc import Callable
 import torch
 from openvino import opset15 as ops
 
-from ..conversion import Call, Converter, Value, converts
+from ..conversion import Call, Converter, Value, converts, magnitude
 from ..integers import Ranged, arrays, calibrated, results
 
 BINARY = {"add": ops.add, "sub": ops.subtract, "mul": ops.multiply, "div": ops.divide, "maximum": ops.maximum, "minimum": ops.minimum,
-          "power": ops.power, "hypot": lambda a, b: ops.sqrt(ops.add(ops.multiply(a, a), ops.multiply(b, b)))}
+          "power": ops.power}
 COMPARISONS = {"equal": ops.equal, "not_equal": ops.not_equal, "greater": ops.greater, "greater_equal": ops.greater_equal,
                "lesser": ops.less, "lesser_equal": ops.less_equal}
 
@@ -25,6 +25,14 @@ def _comparison(function: Callable) -> Converter:
     def convert(call: Call, lhs: Value, rhs: Value) -> Value:
         return call.cast(function(lhs, rhs).output(0), call.out_types[0])
     return convert
+
+
+@converts("_hypot", "broadcast_hypot")
+def hypot(call: Call, lhs: Value, rhs: Value) -> Value:
+    call.floats()
+    scale = magnitude(ops.maximum(ops.abs(lhs), ops.abs(rhs)).output(0), call.in_types[0])
+    a, b = ops.divide(lhs, scale), ops.divide(rhs, scale)
+    return ops.multiply(ops.sqrt(ops.add(ops.multiply(a, a), ops.multiply(b, b))), scale)
 
 
 for _name, _function in BINARY.items():
