@@ -1,7 +1,7 @@
-"""Monitors: who is told of the values in a graph, forward and backward, under the names that MXNet gives them.
+"""Monitoring: the values in a graph are reported, forward and backward, under the names that MXNet gives them.
 
-A graph that is monitored runs node by node. Each use of a value gets a view of its own, so that the gradient that flows through this use is
-told before it is added to the others, as MXNet's graph of gradients has it.
+A graph that is monitored runs node by node. Each use of a value gets a view of its own, so that the gradient of this use is reported before
+it is added to the others, as in MXNet's graph of gradients.
 """
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ _table: dict[str, str] = {}
 
 
 class Watcher:
-    """Tells of the values of one run, and of the gradients of the backward pass after it.
+    """Reports the values of one run, and the gradients of the backward pass after it.
 
     Parameters
     ----------
     tell : callable
         Called as ``tell(name, operator, tensor)``, with the operator's name.
     inputs : bool
-        Whether to tell of the operators' inputs, too.
+        Whether to report the operators' inputs, too.
     """
 
     tells_variables = False  # of a variable under its own name, wherever it is read
@@ -62,7 +62,7 @@ class Watcher:
         return read
 
     def __call__(self, node: Node, results: Sequence[torch.Tensor], hidden: Sequence[torch.Tensor] = ()) -> None:
-        """Tell of the results of a node; `hidden` are those that a Symbol does not list."""
+        """Report the results of a node; `hidden` are those that a Symbol does not list."""
         for i, result in enumerate(results):
             if result.requires_grad and not result.is_leaf:
                 result.retain_grad()
@@ -84,7 +84,7 @@ class Watcher:
     # -- backward ----------------------------------------------------------------------------------------------------------
 
     def await_backward(self, results: Sequence[torch.Tensor]) -> None:
-        """Tell of the gradients at the end of each backward pass that reaches one of the results."""
+        """Report the gradients at the end of each backward pass that reaches one of the results."""
         waiting: list[Callable[[], None]] = []
 
         def end() -> None:
@@ -101,7 +101,7 @@ class Watcher:
                 result.register_hook(begin)
 
     def tell_gradients(self, heads: Sequence[Entry] = (), seeds: Sequence[torch.Tensor | None] = ()) -> None:
-        """Tell of the gradients after a backward pass, in the order of MXNet's: those that the variables need, each after what it is made of."""
+        """Report the gradients after a backward pass, in MXNet's order: depth first from the variables, each after what it is made of."""
         seeded = {(id(n), i): (k, s) for k, ((n, i), s) in enumerate(zip(heads, seeds)) if s is not None}
         for kind, item in self._in_order(seeded):
             if kind == "node":
@@ -199,7 +199,7 @@ class Watcher:
 
 
 class ExecutorWatcher(Watcher):
-    """Tells a monitor of an executor, which hears of variables, too, and has other names for gradients."""
+    """Reports to a monitor of an executor, which gets variables, too, and has other names for gradients."""
 
     tells_variables = True
 

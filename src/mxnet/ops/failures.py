@@ -1,8 +1,7 @@
-"""Why a call of an operator failed, in MXNet's terms: only failures come here, so that calls which work pay nothing.
+"""Explanations of failed operator calls in MXNet's terms. Nothing here runs for a call that succeeds.
 
-Torch names its own functions and arguments, which a user of an operator has never seen. The reason is looked for where MXNet's terms are: in
-the operator's inputs, then in its shape rule. What these accept is told from the kind of error that torch raised. Torch's own error stays
-the cause, which a traceback shows.
+Torch's messages name its own functions and arguments, which users of an operator don't know. The explanation comes from the operator's list
+of inputs, else from its shape rule, else from the kind of error that torch raised. Torch's error stays the cause, which a traceback shows.
 """
 import dis
 import os
