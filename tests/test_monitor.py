@@ -1,11 +1,17 @@
 """Monitor."""
+import ctypes
+import gc
+import json
 import logging
 
 import numpy as np
 import pytest
 
 import mxnet as mx
+import record_monitored
 from mxnet import MXNetError
+from mxnet.base import NDArrayHandle
+from mxnet.ndarray import NDArray
 
 
 def executor():
@@ -109,3 +115,89 @@ def test_fit_reports_every_batch(caplog):
     data = mx.io.NDArrayIter(np.ones((4, 3), "float32"), np.zeros(4, "float32"), 2)
     mx.mod.Module(net).fit(data, num_epoch=1, monitor=mx.mon.Monitor(1, pattern="fc_output"))
     assert [r.getMessage().split()[1:3] for r in caplog.records if "Batch:" in r.getMessage()] == [["1", "fc_output"], ["2", "fc_output"]]
+
+
+@pytest.mark.parametrize("everything", [False, True])
+@pytest.mark.parametrize("network", record_monitored.NETWORKS)
+def test_names_order_and_values_are_those_of_mxnet(network, everything):
+    """Of both passes: of a use's gradient before it is added to others, of these sums, and with `monitor_all` of what gradients are made of."""
+    expected = json.loads(record_monitored.DATA.read_text())[f"{network.__name__} {everything}"]
+    told = record_monitored.monitored(network, everything)
+    assert [entry[:2] for entry in told] == [entry[:2] for entry in expected]
+    np.testing.assert_allclose([entry[2] for entry in told if entry], [entry[2] for entry in expected if entry], rtol=1e-3, atol=2e-5)
+
+
+def test_a_module_with_a_monitor_of_everything_reports_as_mxnet_does():
+    net = mx.sym.SoftmaxOutput(mx.sym.FullyConnected(mx.sym.var("data"), num_hidden=2, name="fc"), name="softmax")
+    module = mx.mod.Module(net)
+    monitor = mx.mon.Monitor(1, pattern="fc|softmax", stat_func=lambda x: x.sum(), monitor_all=True)
+    module.bind([("data", (2, 3))], [("softmax_label", (2,))])
+    module.init_params(mx.init.One())
+    module.install_monitor(monitor)
+    monitor.tic()
+    module.forward(mx.io.DataBatch([mx.nd.ones((2, 3))], [mx.nd.zeros((2,))]), is_train=True)
+    module.backward()
+    assert [(name, float(text)) for _, name, text in monitor.toc()] == [
+        ("fc_data", 6), ("fc_weight", 6), ("fc_weight", 6), ("fc_bias", 0), ("fc_bias", 0), ("fc_output", 12), ("softmax_data", 12),
+        ("softmax_label", 0), ("softmax_label", 0), ("softmax_output", 2), ("softmax_backward_input0", 2), ("softmax_label", 0),
+        ("softmax_backward_input1", 0), ("softmax_backward_output0", 0), ("softmax_backward_output1", 0), ("fc_backward_input0", 0),
+        ("fc_backward_input1", 6), ("fc_weight", 6), ("fc_backward_input2", 6), ("fc_backward_output0", 0), ("fc_backward_output1", 0),
+        ("fc_backward_output2", 0), ("fc_weight", 6), ("fc_bias", 0), ("softmax_label", 0)]
+
+
+def as_mxnet_documents_it(array):
+    return NDArray(ctypes.cast(array, NDArrayHandle), writable=False)
+
+
+@pytest.mark.parametrize("read", [as_mxnet_documents_it, lambda array: array, NDArray])
+def test_callbacks_may_cast_the_array_or_use_it(read):
+    exe, seen = executor(), {}
+    exe.set_monitor_callback(lambda name, array: seen.update({name.decode("utf-8"): read(array).asnumpy().tolist()}))
+    exe.forward()
+    assert seen == {"fc_output": [[4, 4]], "act_output": [[4, 4]]}
+
+
+def test_handles_lead_to_arrays_that_exist():
+    array = mx.nd.arange(3)
+    handle = ctypes.cast(array, NDArrayHandle)
+    same = NDArray(handle)
+    same[:] = 7
+    assert array.asnumpy().tolist() == [7, 7, 7] and same.context == mx.cpu()
+    del array, same
+    gc.collect()
+    for wrong in (handle, NDArrayHandle(0)):
+        with pytest.raises(MXNetError, match="no array has the handle"):
+            NDArray(wrong)
+
+
+@pytest.mark.parametrize("read", [as_mxnet_documents_it, lambda array: array, NDArray])
+@pytest.mark.parametrize("everything", [False, True])
+def test_hooks_of_blocks_hear_of_both_passes(read, everything):
+    net = mx.gluon.nn.HybridSequential(prefix="n_")
+    with net.name_scope():
+        net.add(mx.gluon.nn.Dense(3, activation="relu", in_units=4), mx.gluon.nn.Dense(2, in_units=3))
+    net.initialize(mx.init.One())
+    seen = []
+    net.register_op_hook(lambda name, operator, array: seen.append((name.decode(), mx.base.py_str(operator), float(read(array).sum().asscalar()))),
+                         everything)
+    net.hybridize(static_alloc=True)
+    with mx.autograd.record():
+        out = net(mx.nd.ones((2, 4)))
+    forward, seen[:] = list(seen), []
+    out.backward()
+    outputs = [("n_dense0_fwd_output", "FullyConnected", 24), ("n_dense0_relu_fwd_output", "Activation", 24),
+               ("n_dense1_fwd_output", "FullyConnected", 48)]
+    gradients = [("n_dense1_fwd_backward_0", "_backward_FullyConnected", 12), ("n_dense1_fwd_backward_1", "_backward_FullyConnected", 48),
+                 ("n_dense1_fwd_backward_2", "_backward_FullyConnected", 4), ("n_dense0_relu_fwd_backward_0", "_backward_Activation", 12),
+                 ("n_dense0_fwd_backward_0", "_backward_FullyConnected", 0), ("n_dense0_fwd_backward_1", "_backward_FullyConnected", 48),
+                 ("n_dense0_fwd_backward_2", "_backward_FullyConnected", 12)]
+    if not everything:
+        assert (forward, seen) == (outputs, gradients)
+        return
+    assert [entry for entry in forward if entry[0].endswith("_output")] == outputs and ("n_dense0_relu_fwd_input0", "Activation", 24) in forward
+    assert [entry for entry in seen if "_input" not in entry[0]] == gradients
+    assert [entry for entry in seen if "_input" in entry[0]] == [
+        ("n_dense1_fwd_backward_input0", "_backward_FullyConnected", 4), ("n_dense1_fwd_backward_input1", "_backward_FullyConnected", 24),
+        ("n_dense1_fwd_backward_input2", "_backward_FullyConnected", 6), ("n_dense0_relu_fwd_backward_input0", "_backward_Activation", 12),
+        ("n_dense0_relu_fwd_backward_input1", "_backward_Activation", 24), ("n_dense0_fwd_backward_input0", "_backward_FullyConnected", 12),
+        ("n_dense0_fwd_backward_input1", "_backward_FullyConnected", 8), ("n_dense0_fwd_backward_input2", "_backward_FullyConnected", 12)]

@@ -273,7 +273,7 @@ class Executor:
             except Exception as error:
                 raise MXNetError(f"backward: {failures.in_words(error)}") from error
         if self._watcher is not None:
-            self._watcher.tell_gradients(self._symbol._outputs, [g and g._data for g in out_grads])
+            self._watcher.tell_gradients(self._symbol._outputs, [None if g is None else g._data for g in out_grads])
         differentiable = {i for i, _ in leaves}
         for i, r in enumerate(self._reqs):
             if r == "write" and i not in differentiable:  # an integer input: its gradient is zero

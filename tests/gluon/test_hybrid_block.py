@@ -309,10 +309,11 @@ def test_op_hook():
     net.register_op_hook(lambda name, operator, handle: seen.append((name, operator, mx.nd.NDArray(handle).shape)))
     net(X)
     assert seen == [("h_dense0_fwd_output", "FullyConnected", (4, 4)), ("h_dense0_tanh_fwd_output", "Activation", (4, 4)),
-                    ("h_batchnorm0_fwd_output", "BatchNorm", (4, 4)), ("h_dense1_fwd_output", "FullyConnected", (4, 2))]
+                    ("h_batchnorm0_fwd_output", "BatchNorm", (4, 4)), ("h_batchnorm0_fwd_mean", "BatchNorm", (4,)),
+                    ("h_batchnorm0_fwd_var", "BatchNorm", (4,)), ("h_dense1_fwd_output", "FullyConnected", (4, 2))]
     net.register_op_hook(None)
     net(X)
-    assert len(seen) == 4
+    assert len(seen) == 6
 
 
 def test_a_block_with_its_own_forward_runs_eagerly():

@@ -179,3 +179,76 @@ def test_outputs_and_numbers_that_no_graph_has():
         mx.sym.load_json('{"nodes": ' + "[" * 100_000)
     with pytest.raises(mx.MXNetError, match="variable 'x': a shape is a tuple of sizes, received '.0, 1.5.'"):
         mx.sym.load_json(mx.sym.relu(mx.sym.var("x", shape=(0, 3))).tojson().replace("(0, 3)", "(0, 1.5)")).infer_shape_partial()
+
+
+VALUES = (None, True, 3, -1, 10 ** 30, 1.5, "x", [], [0], [[0, 0, 0]], {}, {"a": 1})
+
+
+def _places(value, place=()):
+    """All places in a JSON value, as tuples of keys and positions."""
+    yield place
+    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, inner in items:
+        yield from _places(inner, (*place, key))
+
+
+def _replaced(value, place, new):
+    if not place:
+        return new
+    copy = dict(value) if isinstance(value, dict) else list(value)
+    copy[place[0]] = _replaced(value[place[0]], place[1:], new)
+    return copy
+
+
+OLD = {"nodes": [{"op": "null", "param": {}, "name": "x", "inputs": [], "backward_source_id": -1},
+                 {"op": "Activation", "param": {"act_type": "relu"}, "attr": {"lr_mult": "3"}, "name": "act", "inputs": [[0, 0]],
+                  "backward_source_id": -1}], "arg_nodes": [0], "heads": [[1, 0]]}
+
+
+@pytest.mark.parametrize("np_shape", [False, True])
+@pytest.mark.parametrize("text", [graph(node_row_ptr=[0, 1, 2]), json.dumps(OLD), _loop()])
+def test_each_value_of_another_json_type_is_an_error_that_names_its_place(text, np_shape):
+    """Every value of a file, replaced by every JSON type: a file is read, or refused with an MXNetError; another type is always refused."""
+    valid = json.loads(text)
+    kinds = {"nodes": list, "arg_nodes": list, "heads": list, "node_row_ptr": list, "attrs": dict, "attr": dict, "param": dict, "op": str,
+             "name": str, "inputs": list, "subgraphs": list, "backward_source_id": int}
+    with mx.util.np_shape(np_shape):
+        for place in _places(valid):
+            kind = kinds.get(place[-1]) if place else dict
+            if len(place) > 1 and place[-2] in ("attrs", "attr", "param"):
+                kind = list if place[-1] == "mxnet_version" else str
+            elif place and isinstance(place[-1], int) and kind is None:
+                kind = type(_at(valid, place))
+            for value in VALUES:
+                try:
+                    mx.sym.load_json(json.dumps(_replaced(valid, place, value)))
+                except mx.MXNetError as error:
+                    assert str(error).startswith("JSON: "), (place, value)
+                else:
+                    assert kind is None or type(value) is kind, (place, value)
+
+
+def _at(value, place):
+    for key in place:
+        value = value[key]
+    return value
+
+
+@pytest.mark.parametrize("change, message", [
+    ({"attrs": 3}, "'attrs' must be an object, received 3"),
+    ({"attrs": {"mxnet_version": 3}}, "'attrs': 'mxnet_version' must be .type, value., received 3"),
+    ({"attrs": {"mxnet_version": ["int", "x"]}}, "'attrs': the number of 'mxnet_version' must be an integer of at least 0, received \"x\""),
+    ({"heads": 3}, "'heads' must be a list, received 3"),
+    ({"heads": [3]}, r"'heads'\[0\] must be a list, received 3"),
+    ({"heads": [[1]]}, r"'heads'\[0\] must be \[node, output\] or \[node, output, version\], received \[1\]"),
+    ({"arg_nodes": ["x"]}, "each entry of 'arg_nodes' must be an integer of at least 0, received \"x\""),
+    ({"arg_nodes": [7]}, "'arg_nodes' refers to node 7, of 2 nodes"),
+    ({"nodes": {}}, "'nodes' must be a list, received {}"),
+    ({"nodes": [{**X, "attrs": [1]}]}, r"node 0 \('x'\): 'attrs' must be an object, received \[1\]"),
+    ({"nodes": [{**X, "attrs": {"__lr_mult__": 2}}]}, r"node 0 \('x'\): the attribute '__lr_mult__' must be a string, received 2"),
+    ({"nodes": [{**X, "name": None}]}, "node 0: 'name' must be a string, received null"),
+    ({"nodes": [{**X, "inputs": 5}]}, r"node 0 \('x'\): 'inputs' must be a list, received 5"),
+])
+def test_fields_of_another_type(change, message):
+    with pytest.raises(mx.MXNetError, match=f"^JSON: not a valid Symbol: {message}$"):
+        mx.sym.load_json(graph(**change))

@@ -147,7 +147,8 @@ class CachedOp:
 
     def _watcher(self, ctx: Context) -> Watcher:
         """Return what tells the hook of one call, and of its gradients at the end of a backward pass that reaches it."""
-        hook, kind = self._hook, _numpy_array() if is_np_array() else NDArray
+        hook: Any = self._hook
+        kind = _numpy_array() if is_np_array() else NDArray
 
         def tell(name: str, operator_name: str, tensor: Any) -> None:
             hook(handles.MonitorName(name), handles.MonitorName(operator_name), kind._new(tensor, ctx))

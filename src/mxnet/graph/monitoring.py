@@ -1,7 +1,7 @@
-"""Monitors: who is told of the values in a graph, forward and backward, under the names that MXNet gives them.
+"""Monitoring: the values in a graph are reported, forward and backward, under the names that MXNet gives them.
 
-A graph that is monitored runs node by node. Each use of a value gets a view of its own, so that the gradient that flows through this use is
-told before it is added to the others, as MXNet's graph of gradients has it.
+A graph that is monitored runs node by node. Each use of a value gets a view of its own, so that the gradient of this use is reported before
+it is added to the others, as in MXNet's graph of gradients.
 """
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ import torch
 from ..symbol.node import Entry, Node, monitored_inputs
 
 _Tell = Callable[[str, str, torch.Tensor], object]
-_table: dict[str, tuple[str, str]] = {}
+_table: dict[str, str] = {}
 
 
 class Watcher:
-    """Tells of the values of one run, and of the gradients of the backward pass after it.
+    """Reports the values of one run, and the gradients of the backward pass after it.
 
     Parameters
     ----------
     tell : callable
         Called as ``tell(name, operator, tensor)``, with the operator's name.
     inputs : bool
-        Whether to tell of the operators' inputs, too.
+        Whether to report the operators' inputs, too.
     """
 
     tells_variables = False  # of a variable under its own name, wherever it is read
@@ -62,7 +62,7 @@ class Watcher:
         return read
 
     def __call__(self, node: Node, results: Sequence[torch.Tensor], hidden: Sequence[torch.Tensor] = ()) -> None:
-        """Tell of the results of a node; `hidden` are those that a Symbol does not list."""
+        """Report the results of a node; `hidden` are those that a Symbol does not list."""
         for i, result in enumerate(results):
             if result.requires_grad and not result.is_leaf:
                 result.retain_grad()
@@ -84,8 +84,8 @@ class Watcher:
     # -- backward ----------------------------------------------------------------------------------------------------------
 
     def await_backward(self, results: Sequence[torch.Tensor]) -> None:
-        """Tell of the gradients at the end of each backward pass that reaches one of the results."""
-        waiting = []
+        """Report the gradients at the end of each backward pass that reaches one of the results."""
+        waiting: list[Callable[[], None]] = []
 
         def end() -> None:
             waiting.clear()
@@ -101,11 +101,13 @@ class Watcher:
                 result.register_hook(begin)
 
     def tell_gradients(self, heads: Sequence[Entry] = (), seeds: Sequence[torch.Tensor | None] = ()) -> None:
-        """Tell of the gradients after a backward pass, in the order of MXNet's: those that the variables need, each after what it is made of."""
+        """Report the gradients after a backward pass, in MXNet's order: depth first from the variables, each after what it is made of."""
         seeded = {(id(n), i): (k, s) for k, ((n, i), s) in enumerate(zip(heads, seeds)) if s is not None}
         for kind, item in self._in_order(seeded):
             if kind == "node":
                 self._tell_node(item)
+            elif kind == "head":
+                self._tell_head(item, *seeded[item])
             else:
                 self._tell_sum(item, seeded)
         for tensor in (*self._uses.values(), *self._values.values()):
@@ -113,12 +115,12 @@ class Watcher:
                 tensor.grad = None
 
     def _in_order(self, seeded: Any) -> Iterator[tuple[str, Any]]:
-        """Yield the nodes whose gradients were computed, and the values whose gradients were added up."""
+        """Yield the heads' gradients, the nodes whose gradients were computed, and the values whose gradients were added up."""
         stack: list[tuple[str, Any]] = [("value", (id(v), 0)) for v in reversed(self._variables)]
         seen = set()
         while stack:
             kind, item = stack.pop()
-            if kind in ("node", "sum"):
+            if kind in ("node", "sum", "head"):
                 yield kind, item
                 continue
             if kind == "value":
@@ -127,6 +129,8 @@ class Watcher:
                 seen.add(item)
                 stack.append(("sum", item))
                 stack += [("reader", node) for node, _ in self._readers.get(item, ())]  # the last of them is visited first
+                if item in seeded and self.tells_variables:
+                    stack.append(("head", item))
             else:
                 if id(item) in seen:
                     continue
@@ -150,8 +154,6 @@ class Watcher:
                         if self._uses[id(node), k].grad is not None]  # type: ignore[misc]
 
     def _tell_sum(self, item: tuple[int, int], seeded: Any) -> None:
-        if item in seeded and self.tells_variables:
-            self._tell_head(item, *seeded[item])
         parts = self._contributions(item, seeded)
         if len(parts) < 2:
             return
@@ -169,7 +171,7 @@ class Watcher:
 
     def _tell_node(self, node: Node) -> None:
         sources, outputs = entries(node)
-        if sources is None:
+        if sources is None or all(use is None or use.grad is None for use in (self._uses.get((id(node), k)) for k in outputs)):
             return
         operator = f"_backward_{node.op.name}"
         if self.inputs:
@@ -179,6 +181,8 @@ class Watcher:
             self.tell(self._output_name(f"{node.name}_backward", position, len(outputs), "_backward"), operator, self._gradient(node, k))
 
     def _tell_source(self, node: Node, suffix: str, source: str, operator: str) -> None:
+        if source == "?":  # something of MXNet's kernels, which is not here
+            return
         kind, i = source[0], int(source[1:])
         if kind == "i":
             self._tell_input(node, f"backward_{suffix}", node.inputs[i][0], self._inputs[id(node)][i], operator)
@@ -195,7 +199,7 @@ class Watcher:
 
 
 class ExecutorWatcher(Watcher):
-    """Tells a monitor of an executor, which hears of variables, too, and has other names for gradients."""
+    """Reports to a monitor of an executor, which gets variables, too, and has other names for gradients."""
 
     tells_variables = True
 
@@ -212,7 +216,11 @@ def hides_outputs(node: Node) -> bool:
 
 
 def entries(node: Node) -> tuple[list[tuple[str, str]] | None, list[int]]:
-    """Return what MXNet's gradient of a node reads and gives.
+    """Return what MXNet's gradient of a node reads and gives, as `monitored.json` describes it.
+
+    A description such as ``"lhs=g0 rhs=i1 i2 -> 0"`` has a word for each array that is read, with the suffix of its name unless that is
+    ``input<i>``; ``i*`` stands for all inputs, ``?`` for what only MXNet has. After the arrow are the inputs that get a gradient, where it is
+    not all. ``"-"`` hands the gradient on. Without a description all gradients of outputs, inputs and outputs are read.
 
     Returns
     -------
@@ -224,25 +232,25 @@ def entries(node: Node) -> tuple[list[tuple[str, str]] | None, list[int]]:
     """
     if not _table:
         text = resources.files(__package__).joinpath("monitored.json").read_text()
-        for pattern, names in json.loads(text).items():
-            reads, _, gives = pattern.partition("->")
-            _table.update(dict.fromkeys(names.split(), (reads.strip(), gives.strip())))
+        for words, names in json.loads(text).items():
+            _table.update(dict.fromkeys(names.split(), words))
     count, outputs = len(node.inputs), node.num_outputs()
     mutated = node.op.mutated_indices
     every = [k for k in range(count) if k not in mutated]
-    row = _table.get(node.op.name)
+    name = node.op.name
+    row = next((_table[key] for key in (*(f"{name}[{k}={v}]" for k, v in node.parsed().items()), name) if key in _table), None)
     if row is None:
         words = [*(f"g{i}" for i in range(outputs)), *(f"i{k}" for k in range(count)), *(f"o{i}" for i in range(outputs))]
         return [(f"input{n}", word) for n, word in enumerate(words)], every
-    if row[0] == "-":
+    if row == "-":
         return None, []
+    reads, _, gives = row.partition("->")
     words = []
-    for word in row[0].split():
-        name, _, source = word.rpartition("=")
+    for word in reads.split():
+        suffix, _, source = word.rpartition("=")
         if source.endswith("*"):
-            words += [(name, f"{source[0]}{i}") for i in range(outputs if source[0] in "go" else count)]
+            words += [(suffix, f"{source[0]}{i}") for i in range(outputs if source[0] in "go" else count)]
         else:
-            words.append((name, source))
-    words = [(name, s) for name, s in words if s[0] != "i" or int(s[1:]) < count]
-    return ([(name or f"input{n}", s) for n, (name, s) in enumerate(words)],
-            [int(k) for k in row[1].split() if int(k) < count] if row[1] else every)
+            words.append((suffix, source))
+    words = [(suffix, s) for suffix, s in words if s[0] != "i" or int(s[1:]) < count]
+    return [(suffix or f"input{n}", s) for n, (suffix, s) in enumerate(words)], [int(k) for k in gives.split()] or every

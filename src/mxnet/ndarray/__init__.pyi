@@ -12,6 +12,7 @@ from . import dispatch as dispatch
 from . import failed as failed
 from . import fast_calls as fast_calls
 from . import functions as functions
+from . import handles as handles
 from . import image as image
 from . import index_helpers as index_helpers
 from . import indexing as indexing

@@ -1,9 +1,9 @@
-"""Why a call of an operator failed, in MXNet's terms: only failures come here, so that calls which work pay nothing.
+"""Explanations of failed operator calls in MXNet's terms. Nothing here runs for a call that succeeds.
 
-Torch names its own functions and arguments, which a user of an operator has never seen. The reason is looked for where MXNet's terms are: in
-the operator's inputs, then in its shape rule. What these accept is told from the kind of error that torch raised. Torch's own error stays
-the cause, which a traceback shows.
+Torch's messages name its own functions and arguments, which users of an operator don't know. The explanation comes from the operator's list
+of inputs, else from its shape rule, else from the kind of error that torch raised. Torch's error stays the cause, which a traceback shows.
 """
+import dis
 import os
 import re
 from collections.abc import Mapping, Sequence
@@ -22,6 +22,7 @@ _PACKAGES = os.path.dirname(os.path.dirname(np.__file__))
 _INTERNAL = (os.path.dirname(os.path.dirname(__file__)) + os.sep, os.path.dirname(torch.__file__) + os.sep, os.path.dirname(np.__file__) + os.sep,
              os.path.join(_PACKAGES, "cv2"), "<eval_with_key>")
 
+_RAISE = dis.opmap["RAISE_VARARGS"]
 _TYPES = {"Float": "float32", "Double": "float64", "Half": "float16", "BFloat16": "bfloat16", "Int": "int32", "Long": "int64", "Byte": "uint8",
           "Char": "int8", "Short": "int16", "Bool": "bool"}
 
@@ -116,13 +117,18 @@ def in_words(error: BaseException, given: Sequence[tuple[str, Partial, torch.dty
 
 
 def _is_internal(error: BaseException) -> bool:
-    """Return whether an error came about without code that a program has defined, whose words are to reach the program."""
+    """Return whether an error has words that are not for users: it came from below, and not by way of code that a program has defined."""
     trace = error.__traceback__
-    while trace is not None:
-        if not trace.tb_frame.f_code.co_filename.startswith(_INTERNAL):
+    if trace is None:
+        return True
+    while True:
+        code = trace.tb_frame.f_code
+        if not code.co_filename.startswith(_INTERNAL):
             return False
+        if trace.tb_next is None:
+            break
         trace = trace.tb_next
-    return True
+    return not (code.co_filename.startswith(_INTERNAL[0]) and code.co_code[trace.tb_lasti] == _RAISE)  # raised here, in words chosen here
 
 
 def _shapes(given: Any) -> str:

@@ -100,9 +100,9 @@ def _load(text: str, source: str, fail: Callable[[str], NoReturn]) -> list[Entry
 _JSON_TYPES = {dict: "an object", list: "a list", str: "a string", int: "an integer of at least 0"}
 
 
-def _field(value: Any, kind: type, place: str, fail: Callable[[str], NoReturn]) -> Any:
+def _field(value: Any, kind: type[Any], place: str, fail: Callable[[str], NoReturn]) -> Any:
     """Return `value` if it is of that JSON type; an integer must not be negative."""
-    if type(value) is not kind or kind is int and not 0 <= value < 1 << 32:
+    if type(value) is not kind or kind is int and not 0 <= int(value) < 1 << 32:
         text = json.dumps(value)
         fail(f"{place} must be {_JSON_TYPES[kind]}, received {text if len(text) <= 40 else text[:37] + '...'}")
     return value

@@ -99,7 +99,7 @@ def test_names_that_name_nothing(net, block):
     with pytest.warns(UserWarning, match="'fc1' is to be excluded, but nothing in the network is called so"):
         made, _, _ = quantized(net, excluded_sym_names=["fc1", "fc"])
     assert "quantized_fc" not in made.tojson() and "quantized_conv" in made.tojson()
-    with pytest.warns(UserWarning, match="'Convolutions' is to be excluded: .*not registered; did you mean Convolution"):
+    with pytest.warns(UserWarning, match="'Convolutions' is to be excluded: .*not registered; did you mean 'Convolution'"):
         made, _, _ = quantized(net, excluded_op_names=["Convolutions", "FullyConnected"])
     assert "quantized_fc" not in made.tojson() and "quantized_conv" in made.tojson()
     with pytest.warns(UserWarning, match="layers with 'batchnorms' in their names are to be excluded, but the network has none"):

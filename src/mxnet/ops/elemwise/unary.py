@@ -201,7 +201,8 @@ def block_grad(data):
     return data.detach().clone()
 
 
-@op("make_loss", complete_rule="shape", aliases=("_sparse_make_loss",), same_shape=True, loss=True, names_output=True, amp="float32")
+@op("make_loss", complete_rule="shape", aliases=("_sparse_make_loss",), same_shape=True, loss=True, output_names=("loss",), names_output=True,
+    amp="float32")
 def make_loss(data):
     """Declare `data` a loss: its gradient is 1 whatever gradient comes in.
 

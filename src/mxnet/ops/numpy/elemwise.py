@@ -273,7 +273,7 @@ def true_divide(lhs, rhs):
     a, b = lhs.dtype, rhs.dtype
     if a is not b:
         if lhs.is_floating_point() == rhs.is_floating_point():
-            raise MXNetError(f"_npi_true_divide: the data types {a} and {b} do not mix; convert one with astype")
+            raise MXNetError(f"_npi_true_divide: the data types {name_of(a)} and {name_of(b)} do not mix; convert one with astype")
         common = a if lhs.is_floating_point() else b
         return torch.div(lhs.to(common), rhs.to(common))
     if not lhs.is_floating_point():

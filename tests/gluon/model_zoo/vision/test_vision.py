@@ -12,7 +12,7 @@ NAMES = [
 
 
 def test_get_model_lists_what_there_is():
-    with pytest.raises(ValueError, match=r"no model 'lenet'; the names are\n\talexnet\n\tdensenet121\n") as caught:
+    with pytest.raises(ValueError, match=r"no model 'lenet'; did you mean 'alexnet'\? The names are\n\talexnet\n\tdensenet121\n") as caught:
         vision.get_model("LeNet")
     assert str(caught.value).split("\n\t")[1:] == NAMES
     assert isinstance(vision.get_model("ResNet18_V1", thumbnail=True), vision.ResNetV1)

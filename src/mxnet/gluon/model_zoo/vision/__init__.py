@@ -53,5 +53,6 @@ def get_model(name, **kwargs):
     """
     if name.lower() not in _models:
         options = "\n\t".join(sorted(_models))
-        raise ValueError(f"There is no model {name.lower()!r}; the names are\n\t{options}{did_you_mean(name, _models)}")
+        hint = did_you_mean(name, _models)
+        raise ValueError(f"There is no model {name.lower()!r}{f'{hint} The' if hint else '; the'} names are\n\t{options}")
     return _models[name.lower()](**kwargs)
