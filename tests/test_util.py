@@ -154,3 +154,14 @@ def test_compute_capability_is_of_gpus():
         util.get_cuda_compute_capability(mx.cpu())
     import torch
     assert util.get_gpu_count() == torch.cuda.device_count()
+
+
+def test_a_scope_that_a_program_puts_in_place(monkeypatch):
+    scopes, seen = util._NumpyArrayScope, []
+    monkeypatch.setattr(scopes, "_current", scopes(True))
+    assert not util.is_np_array()  # as in MXNet: what counts is its `value`
+    with util.np_array(True):
+        seen.append(util.is_np_array())
+    with util.np_shape(True):
+        seen.append(mx.np.ones(()).shape)
+    assert seen == [True, ()] and not util.is_np_array()

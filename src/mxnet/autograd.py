@@ -316,6 +316,7 @@ class _NamedCall:
 
 _GRADIENT = _NamedCall("gradient")
 _FUNCTION = _NamedCall("Function")
+_COPY = dispatch.pseudo_operator("_copyto")
 
 
 def get_symbol(x: NDArray) -> symbol.Symbol:
@@ -350,7 +351,7 @@ def get_symbol(x: NDArray) -> symbol.Symbol:
             return node.op.as_symbol(inputs)
         if hasattr(node.op, "fn"):
             return symbol.create(node.op, inputs, node.attrs)
-        if node.op.name == "_copyto":
+        if node.op is _COPY:
             return symbol.create(get_operator("_copy"), inputs, {})
         raise MXNetError(f"get_symbol: the recorded step {node.op.name} has no counterpart in a Symbol")
 

@@ -151,6 +151,11 @@ def test_sizes_that_do_not_depend_on_unknown_ones_are_inferred():
     assert weight == (5, 48)  # what follows an operator without a shape rule learns the size of its parameters
 
 
+def test_a_rule_that_wants_to_know_all_is_not_guessed_for():
+    where = mx.sym.where(mx.sym.var("cond"), mx.sym.var("x"), mx.sym.var("y"))
+    assert where.infer_shape_partial(cond=(0,), x=(2, 2), y=(2, 2))[1] == [()]
+
+
 def test_a_size_is_not_inferred_from_one_trial():
     like = mx.sym.broadcast_like(mx.sym.var("a"), mx.sym.var("b"))
     assert like.infer_shape_partial(a=(1, 3), b=(0, 3))[1] == [(0, 3)]

@@ -13,6 +13,7 @@ from . import creation as creation
 from . import functions as functions
 from . import fused as fused
 from . import image as image
+from . import indexing as indexing
 from . import inference as inference
 from . import linalg as linalg
 from . import node as node

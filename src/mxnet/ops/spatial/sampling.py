@@ -320,7 +320,7 @@ def bilinear_resize(data, like=None, *, height: AtLeast1 = 1, width: AtLeast1 = 
 def _(in_shapes, out_shapes, *, align_corners, **attributes):
     data, out = in_shapes[0], out_shapes[0]
     like = in_shapes[1] if len(in_shapes) > 1 else None
-    if data is not None and known(data) and (like is not None and known(like) or attributes["mode"] != "like"):
+    if data is not None and known(data[2:]) and (like is not None and known(like[2:]) or attributes["mode"] != "like"):
         out = unify(out, (*data[:2], *_resized(data, like, **attributes)))
     return in_shapes, [out]
 
