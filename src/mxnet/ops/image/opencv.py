@@ -151,7 +151,7 @@ def cv_copy_make_border(src, *, top: int, bot: int, left: int, right: int, type:
     if type & ~cv2.BORDER_ISOLATED != cv2.BORDER_CONSTANT and not src.numel():  # OpenCV would look for a pixel for ever
         raise MXNetError(f"copyMakeBorder: an image of shape {tuple(src.shape)} has no pixels that a border of type {type} could repeat")
     fill = tuple(values) or (value, value, value, 0)
-    bordered = cv2.copyMakeBorder(src.cpu().numpy(), top, bot, left, right, type, value=fill)
+    bordered = cv2.copyMakeBorder(src.detach().cpu().numpy(), top, bot, left, right, type, value=fill)
     return torch.from_numpy(bordered).reshape(bordered.shape[0], bordered.shape[1], src.shape[2])
 
 
