@@ -59,9 +59,9 @@ class ArrayMethods(_Array):
         self._mark(grad, grad_req)
 
     def tostype(self, stype: str) -> NDArray:
-        """The values stored as ``'default'``, ``'csr'`` or ``'row_sparse'``."""
+        """Return the values stored as ``'default'``, ``'csr'`` or ``'row_sparse'``, in memory of their own."""
         if stype == "default":
-            return self
+            return self.copy()
         if stype == "csr" and self.ndim != 2:
             raise ValueError(f"only an array of 2 axes can be stored as csr, received shape {self.shape}")
         from .ndarray.sparse import cast_storage

@@ -10,6 +10,7 @@ from ..ndarray import dispatch
 from ..symbol import control_flow, inference
 from ..symbol.node import Entry, Node, topological
 from .observed import observed
+from .ownership import distinct
 
 
 class Subgraph:
@@ -126,8 +127,8 @@ def _padded(rows: tuple[torch.Tensor, ...], count: int) -> torch.Tensor:
 
 
 def _fresh(results: Iterable[torch.Tensor], inputs: Sequence[torch.Tensor]) -> Any:
-    """The results, none of which is an input; one alone comes bare, as from any operator."""
-    results = tuple(r.clone() if any(r is t for t in inputs) else r for r in results)
+    """Return the results with memory of their own; one alone comes bare, as from any operator."""
+    results = distinct(results, inputs)
     return results if len(results) != 1 else results[0]
 
 

@@ -70,6 +70,6 @@ def _like(graph: fx.Graph, node: FxNode, args: tuple, changed: dict) -> FxNode:
 
 
 def _call(graph: fx.Graph, op: Operator, args: tuple, kwargs: dict) -> FxNode:
-    new = graph.call_function(op.fn, args, kwargs)
+    new = graph.call_function(op.in_graph, args, kwargs)
     new.meta["node"] = Node(op, op.name, {})
     return new

@@ -12,13 +12,14 @@ from ..symbol.fused import Recipe, elemwise_add
 from ..symbol.node import Node
 from . import eight_bits
 from .control_flow import Subgraph
+from .ownership import distinct
 
 
 def function(node: Node, lower: Callable, is_train: bool, device: torch.device) -> Callable:
     """The function over tensors that a fused node computes; its attribute ``integers`` is the `Integers` of a quantized one."""
     if not node.parsed().get("quantized"):
         part = Subgraph(node.subgraphs[0], lower, is_train, device)
-        return lambda *inputs: part(inputs) if len(part.outputs) > 1 else part(inputs)[0]
+        return lambda *inputs: distinct(part(inputs), inputs) if len(part.outputs) > 1 else distinct(part(inputs), inputs)[0]
     integers = Integers(node)
 
     def fused(*inputs: torch.Tensor) -> Any:

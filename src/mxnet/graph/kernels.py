@@ -23,7 +23,7 @@ from ..ops.nn.dense import fully_connected
 from ..ops.nn.dropout import dropout
 from ..ops.nn.pooling import pooling
 from ..suggestions import shortened
-from . import attention, by_images, casts, dense_chains, fusion, joining, layout, recurrent_layers
+from . import attention, by_images, casts, dense_chains, fusion, joining, layout, ownership, recurrent_layers
 from .backends import Unavailable, asks_for_exact
 from .layout import convolves
 from .observed import joined
@@ -88,6 +88,7 @@ class Kernels:
         program.report += fusion.fuse_batch_norms(module) + fusion.rectify_in_place(module)
         program.report += recurrent_layers.apply(module) + attention.apply(module)
         program.report += by_images.apply(program)
+        ownership.apply(module)  # again: dropout that is taken out was a copy
         program.finish()
         planned = any(isinstance(target, IntoPart) for target in by_images.targets(program.graph))  # else there is nothing to plan
         return Planned(program) if planned else module.forward

@@ -66,7 +66,7 @@ def lower(outputs: Sequence[Entry], is_train: bool, device: torch.device, node_d
             attributes = call_attributes(node, is_train, place)
             if source_shapes and id(node) in source_shapes:
                 attributes.update(_sized(node, source_shapes[id(node)]))
-            value = graph.call_function(node.op.fn, tuple(arguments), attributes)
+            value = graph.call_function(node.op.in_graph, tuple(arguments), attributes)
         _keep(graph, values, node, value)
     graph.output(tuple(values[id(n), i] for n, i in outputs))
     # An output that nobody uses need not be taken apart.
@@ -94,7 +94,7 @@ def _inlined(graph: fx.Graph, outputs: Sequence[Entry], arguments: Sequence[fx.N
         if node.op is None:
             values[id(node), 0] = next(given)
         else:
-            found = graph.call_function(node.op.fn, tuple(values[id(n), i] for n, i in node.inputs), call_attributes(node, is_train, device))
+            found = graph.call_function(node.op.in_graph, tuple(values[id(n), i] for n, i in node.inputs), call_attributes(node, is_train, device))
             _keep(graph, values, node, found)
     return [values[id(n), i] for n, i in outputs]
 

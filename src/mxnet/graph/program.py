@@ -155,7 +155,7 @@ class Program:
     def _has_rules(self, node: FxNode) -> bool:
         """Whether the operator's own rules say all about its results: where no pass replaced it, and its inputs are of one floating type."""
         op = operator_of(node)
-        if op is None or op.complete_rule not in (True, "mixed") or node.target is not op.fn:
+        if op is None or op.complete_rule not in (True, "mixed") or node.target is not op.in_graph:
             return False
         if op.complete_rule == "mixed" and op.outputs(dict(node.kwargs)) != 1:
             return False

@@ -187,7 +187,7 @@ class _Layer:
 
     def _call(self, op: Operator, inputs: Sequence[FxNode], **attributes: Any) -> FxNode:
         node = Node(op, self.chain[-1].hidden.meta["node"].name, {k: str(v) for k, v in attributes.items()})
-        value = self.graph.call_function(op.fn, tuple(inputs), call_attributes(node, *self._mode))
+        value = self.graph.call_function(op.in_graph, tuple(inputs), call_attributes(node, *self._mode))
         value.meta["node"] = node
         return value
 

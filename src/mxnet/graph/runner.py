@@ -22,7 +22,7 @@ from ..ops.grad_mode import no_grad
 from ..symbol import Symbol, inference
 from ..symbol.fused import CachedGraph, Fused
 from ..symbol.node import Node, auxiliary
-from . import backends, conditioning, cuda_graph, fusion, layout, light, promotion, recomputation, recurrence, recurrent_layers
+from . import backends, conditioning, cuda_graph, fusion, layout, light, ownership, promotion, recomputation, recurrence, recurrent_layers
 from .lower import lower
 from .monitoring import MOMENTS, Watcher, hides_outputs
 from .observed import call_of, observed
@@ -204,6 +204,7 @@ class GraphRunner:
                     found = lower(self.outputs, is_train, device, self.node_devices, self._source_shapes(inputs), inlines or not self._fused)
                     if inlines and not self.node_devices:
                         self._recurrences = recurrence.apply(found, is_train, device)
+                    ownership.apply(found)
                     self._lowered[key] = found
                     if device.type == "cpu" and any(holds(n, "heavy") for n in found.graph.nodes):
                         warn_if_slow(t.dtype for t in inputs)

@@ -172,7 +172,7 @@ def _called(node: FxNode) -> str:
     op = operator_of(node)
     if node.op != "call_function" or draws(node) or changes(node):
         raise _Unknown
-    if op is not None and node.target is op.fn:
+    if op is not None and node.target is op.in_graph:
         name: str = op.name
         if not _ours(op.raw) or registry.OPERATORS.get(name) is not op:
             raise _Unknown

@@ -286,7 +286,7 @@ class KVStore(KVStoreBase):
                         _log.warning("pull of key %r into a %s array was ignored; use row_sparse_pull(), or module.prepare() with "
                                         "sparse_row_id_fn", key, array.stype)
                     continue
-                kept.tostype(array.stype).copyto(array)
+                (kept if kept.stype == array.stype else kept.tostype(array.stype)).copyto(array)
             else:
                 (kept if kept.stype == "default" else kept.tostype("default")).copyto(array)
 

@@ -255,7 +255,8 @@ def wrap(cls: type[Any], tensor: torch.Tensor, ctx: Context) -> Any:
     return array
 
 
-def invoke(op: Operator, arrays: Sequence[Any], attrs: dict[str, Any], out: Any = None, cls: type[Any] | None = None) -> Any:
+def invoke(op: Operator, arrays: Sequence[Any], attrs: dict[str, Any], out: Any = None, cls: type[Any] | None = None,
+           fn: Callable | None = None) -> Any:
     """Call an operator on arrays.
 
     Parameters
@@ -268,6 +269,8 @@ def invoke(op: Operator, arrays: Sequence[Any], attrs: dict[str, Any], out: Any 
         Receive the results.
     cls : type
         The class of the results.
+    fn : callable, optional
+        The function to call in place of the operator's own: its `view`, where the result is to share memory.
 
     Returns
     -------
@@ -307,7 +310,7 @@ def invoke(op: Operator, arrays: Sequence[Any], attrs: dict[str, Any], out: Any 
                     writes.written(tensors[i])
                 tensors[i] = tensors[i].data
     try:
-        result, recorded = run(op, None, tensors, kwargs, ctx)
+        result, recorded = run(op, fn, tensors, kwargs, ctx)
     except DelayedError as error:
         return failed[1](op, error, arrays, attrs, out, cls)
     if mode.recording and not recorded:  # a constant may still be part of the graph: its variables then have zero gradients

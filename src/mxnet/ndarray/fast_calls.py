@@ -62,7 +62,7 @@ def watched(op: Operator, cls: type[Any], arrays: Sequence[Any], attrs: dict[str
 
 def fast(op: Operator, cls: type[Any], general: Callable) -> Callable:
     """`general`, behind the fast call that suits the operator, if there is one."""
-    if op.shares_memory or op.variadic or op.wants_training or op.wants_device or op.mutates or not op.inputs:
+    if op.variadic or op.wants_training or op.wants_device or op.mutates or not op.inputs:
         return general
     make = unary if op.num_inputs == 1 else binary if op.num_inputs == 2 and op.simple else nary
     return make(op, cls, general)

@@ -5,8 +5,6 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-import torch
-
 from ..base import MXNetError, _Null
 from ..ops.registry import OPERATORS, Operator, get
 from ..suggestions import MissingAttributeError, shortened
@@ -101,15 +99,17 @@ def _make(op: Operator, name: str, cls: type | None) -> Callable:
     NDArray = dispatch.NDArray
     cls = cls or NDArray
     required = 0 if op.variadic else sum(1 for i in op.inputs if i not in op.optional_inputs)
+    most = None if op.variadic else len(op.inputs) + len(_attribute_names(op))
 
     def general(*args: Any, out: Any = None, name: str | None = None, **kwargs: Any) -> Any:
+        if most is not None and most < len(args) <= most + 2 and out is None:  # `out` and `name` may come by position
+            out, args = args[most], args[:most]
         inputs, attrs = split_arguments(op, args, kwargs, NDArray)
         if len(inputs) < required:
             needed = op.inputs if op.inputs_rule is None else op.input_names(op.parse(attrs))
             if len(inputs) < len(needed):
                 raise MXNetError(f"{op.name} expects {len(needed)} inputs ({', '.join(needed)}), received {len(inputs)}")
-        result = invoke(op, inputs, attrs, out, cls if cls is not NDArray else dispatch.kind_of(inputs))
-        return _unshared(result, op) if op.shares_memory and out is None else result
+        return invoke(op, inputs, attrs, out, cls if cls is not NDArray else dispatch.kind_of(inputs))
 
     function = fast(op, cls, general)
     function.__name__ = function.__qualname__ = name
@@ -123,28 +123,23 @@ def call_shared(name: str, array: Any, *args: Any, **kwargs: Any) -> Any:
     """Call an operator of one input so that the result shares the input's memory."""
     op = get(name)
     inputs, attrs = split_arguments(op, (array, *args), kwargs, dispatch.NDArray)
-    return invoke(op, inputs, attrs, None, type(array))
+    return invoke(op, inputs, attrs, None, type(array), op.view)
 
 
-def _unshared(array: Any, op: Operator) -> Any:
-    """The array with memory of its own, recorded as the same call."""
-    info = array._autograd
-    tensor, _ = dispatch.run(op, torch.clone, (array._data,), {}, array._ctx)
-    copy = type(array)._new(tensor, array._ctx)
-    dispatch.share_history(copy, info)
-    return copy
+def _attribute_names(op: Operator) -> list[str]:
+    """The names of the attributes in the order of the function's parameters."""
+    return list(dict.fromkeys([*op.attributes, *(["ctx"] if op.wants_device else []), *([op.key_var_num_args] if op.key_var_num_args else [])]))
 
 
 def signature(op: Operator) -> inspect.Signature:
-    """What `inspect` and editors show: inputs, then attributes, then ``out`` and ``name``."""
+    """Return what `inspect` and editors show: inputs, then attributes, then ``out`` and ``name``."""
     P = inspect.Parameter
     kind = P.KEYWORD_ONLY if op.variadic else P.POSITIONAL_OR_KEYWORD
     if op.variadic:
         head = [P(n, P.POSITIONAL_OR_KEYWORD) for n in op.inputs[:-1]] + [P(op.inputs[-1], P.VAR_POSITIONAL)]
     else:
         head = [P(n, P.POSITIONAL_OR_KEYWORD, default=None) for n in op.inputs]
-    names = dict.fromkeys([*op.attributes, *(["ctx"] if op.wants_device else []), *([op.key_var_num_args] if op.key_var_num_args else [])])
-    attributes = [P(n, kind, default=_Null) for n in names]
+    attributes = [P(n, kind, default=_Null) for n in _attribute_names(op)]
     tail = [P("out", kind, default=None), P("name", kind, default=None), P("kwargs", P.VAR_KEYWORD)]
     return inspect.Signature(head + attributes + tail)
 

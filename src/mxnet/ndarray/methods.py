@@ -64,7 +64,7 @@ def _method(name: str, function_of: Callable[[str], Callable], share: Callable |
             axes = tuple(axes[0])
         return method(self, axes=axes, **kwargs) if axes else method(self, **kwargs)
 
-    reshapes = OPERATORS[name].shares_memory and OPERATORS[name].num_inputs == 1
+    reshapes = OPERATORS[name].view is not None and OPERATORS[name].num_inputs == 1
     made = reshaping if reshapes else transpose if name == "transpose" else method
     made.__name__ = made.__qualname__ = name
     made.__doc__ = f"`{name}` of this array; see the function of that name for its arguments."

@@ -293,6 +293,8 @@ class NDArray(_Methods):
 
     def detach(self) -> NDArray:
         """The same values in the same memory, detached from the recorded computation."""
+        if not self._data.is_contiguous():  # while nobody shares it
+            memory_format.standard(self)
         array = type(self)._new(self._data.detach(), self._ctx)
         if mode.tracing is not None:
             array._autograd = invoke(get_operator("BlockGrad"), (self,), {}, cls=type(self))._autograd
@@ -406,6 +408,7 @@ class NDArray(_Methods):
                     row = self._data[key]
                     if row.dim() and row.is_contiguous():
                         return wrap(type(self), row, self._ctx)
+                    del row  # `_select` moves memory that nobody else looks at
                 except IndexError:  # said below in MXNet's words
                     pass
             size = self._data.shape[0] if self._data.dim() else 0
@@ -427,6 +430,8 @@ class NDArray(_Methods):
         return self._recorded_call(lambda t: t[where], "_advanced_indexing", self._ctx, [key])
 
     def _select(self, view: Callable[[torch.Tensor], torch.Tensor], key: Any) -> NDArray:
+        if not self._data.is_contiguous():  # weights with their channels last, which share their rows all the same
+            memory_format.standard(self)
         zero_dim = util.is_np_shape()
 
         def select(t: torch.Tensor) -> torch.Tensor:
@@ -503,7 +508,7 @@ class NDArray(_Methods):
         unknown = set(kwargs) - {"shape", "reverse"}
         if unknown:
             raise TypeError(f"reshape got unexpected arguments {sorted(unknown)}; it takes `shape` and `reverse`")
-        return invoke(_RESHAPE, (self,), {"shape": tuple(shape), "reverse": kwargs.get("reverse", False)}, cls=type(self))
+        return invoke(_RESHAPE, (self,), {"shape": tuple(shape), "reverse": kwargs.get("reverse", False)}, cls=type(self), fn=_RESHAPE.view)
 
     # -- autograd ----------------------------------------------------------------------------------------------------------
 
@@ -553,6 +558,8 @@ def _share(array: Any, cls: type[Any]) -> Any:
     """The same array as another class: values, gradient and history."""
     if type(array) is cls:
         return array
+    if not array._data.is_contiguous():  # as for `detach`
+        memory_format.standard(array)
     out = cls._new(array._data, array._ctx)
     dispatch.share_history(out, array._autograd)
     return out

@@ -9,7 +9,7 @@ import torch
 
 from ..base import MXNetError, integer_types, numeric_types
 from ..context import Context, cpu
-from ..ndarray import NDArray, dispatch, indexing, writes
+from ..ndarray import NDArray, dispatch, indexing, memory_format, writes
 from ..ndarray.dispatch import in_graph, invoke, mode, refuse_inplace, wrap
 from ..ndarray.fast_calls import eligibility
 from ..ndarray.ndarray import _drop_leading, _share
@@ -209,6 +209,9 @@ class ndarray(_Base):  # noqa: N801
         return self._recorded_call(lambda t: (t.flip(flips) if flips else t)[where], "_advanced_indexing", self._ctx, [key])
 
     def _select(self, view: Any, key: Any) -> "ndarray":
+        if not self._data.is_contiguous():
+            memory_format.standard(self)
+
         def select(t):
             v = view(t)
             # MXNet shares memory only where the selection is one run of it; anything else is a copy.

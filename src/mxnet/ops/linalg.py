@@ -247,7 +247,7 @@ def potrf(A, *, lower: bool = True):
            [1., 2.]], dtype=float32)
     """
     _require_square("linalg_potrf", A)
-    return torch.linalg.cholesky(A, upper=not lower)
+    return torch.linalg.cholesky(A, upper=not lower).contiguous()  # LAPACK writes columns
 
 
 def square_rule(in_shapes, out_shapes, **_):
@@ -291,7 +291,7 @@ def potri(A, *, lower: bool = True):
            [-0.5,  1. ]], dtype=float32)
     """
     _require_square("linalg_potri", A)
-    return torch.cholesky_inverse(A, upper=not lower)
+    return torch.cholesky_inverse(A, upper=not lower).contiguous()
 
 
 potri.shape_rule(square_rule)
@@ -357,7 +357,7 @@ def trsm(A, B, *, transpose: bool = False, rightside: bool = False, lower: bool 
            [3.]], dtype=float32)
     """
     _require_triangular_system("linalg_trsm", A, B, rightside)
-    out = solve_triangular(A.mT if transpose else A, B, upper=lower == transpose, left=not rightside)
+    out = solve_triangular(A.mT if transpose else A, B, upper=lower == transpose, left=not rightside).contiguous()
     return out if alpha == 1 else alpha * out
 
 
@@ -589,7 +589,7 @@ def inverse(A):
            [0.  , 0.25]], dtype=float32)
     """
     _require_square("linalg_inverse", A)
-    return compiled_inverse(A)
+    return compiled_inverse(A).contiguous()
 
 
 @op("_linalg_det", aliases=("linalg_det", "_npi_det"), output_names=("output0",), amp="float32")

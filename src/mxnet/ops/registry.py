@@ -9,6 +9,7 @@ The function takes and returns torch tensors. Its positional parameters are the 
 
 What only some operators need is registered below the function: ``@clip.gradient``, ``@clip.shape_rule``, ...
 """
+import functools
 import importlib
 import inspect
 import types
@@ -65,6 +66,7 @@ class Operator(Traits):
     calibrates: "tuple[Literal['input', 'output'], int] | None" = None  # of which input or output it takes the range, where that was calibrated
     raw: Callable
     fn: Callable
+    view: Callable | None = None  # the function whose result shares the memory of the first input, where there is one
     inputs: tuple[str, ...]
     optional_inputs: frozenset[str]
     attributes: dict[str, Attribute]
@@ -77,13 +79,16 @@ class Operator(Traits):
     def __init__(self, name, fn, *, aliases=(), num_outputs=1, output_names=None, inputs_rule=None, mutates=(), mutates_rule=None, loss=False,
                  no_gradient=False, same_shape=False, key_var_num_args=None, frontend=True, initial=None, shares_memory=False, **traits):
         self.name, self.fn, self.raw, self.aliases = name, fn, fn, tuple(aliases)
+        if shares_memory:
+            self.view, self.fn = fn, _copying(fn)
+            self.raw = self.fn
         self.__doc__, self.__name__ = fn.__doc__, fn.__name__
         self.num_outputs, self.output_names, self.inputs_rule = num_outputs, output_names, inputs_rule
         self.mutates, self.mutates_rule, self.loss, self.no_gradient = tuple(mutates), mutates_rule, loss, no_gradient
         self.same_shape = same_shape
         self.shape_inference: Callable | None = _same_shape if same_shape else None
         self.dtype_inference = self.sized = self.gradient_storage = None
-        self.initial, self.shares_memory = initial or {}, shares_memory
+        self.initial = initial or {}
         self.key_var_num_args = key_var_num_args
         self.frontend = frontend
         self.wants_training = self.wants_device = None
@@ -130,6 +135,11 @@ class Operator(Traits):
 
     def __call__(self, *tensors: Any, **attributes: Any) -> Any:
         return self.fn(*tensors, **attributes)
+
+    @property
+    def in_graph(self) -> Callable:
+        """The function that a lowered graph calls: the view where there is one, since only outputs of graphs need memory of their own."""
+        return self.view or self.fn
 
     def parse(self, given: dict[str, Any], partial: bool = False) -> Attributes:
         """Checked attributes, by name, out of raw ones (values or strings).
@@ -347,6 +357,16 @@ def _same_shape(in_shapes, out_shapes, **_):
     return [shape] * len(in_shapes), [shape] * len(out_shapes)
 
 
+def _copying(view: Callable) -> Callable:
+    """The function with a result that never shares the memory of its first input."""
+    @functools.wraps(view)
+    def copying(data: torch.Tensor, *others: torch.Tensor, **attributes: Any) -> torch.Tensor:
+        result = view(data, *others, **attributes)
+        return result.clone(memory_format=torch.contiguous_format) if result.data_ptr() == data.data_ptr() else result
+
+    return copying
+
+
 def _with_gradient(operator: Operator, backward: Callable) -> Callable:
     raw = operator.raw
     mutated = {operator.inputs.index(m) for m in operator.mutates}
@@ -419,7 +439,7 @@ def op(name: str, **options: Any) -> Callable[[Callable], Operator]:
     ``initial``
         How variables made for missing inputs start: input -> [initializer, its arguments].
     ``shares_memory``
-        True if the function returns a view of its input. Graphs use it as it is; the functions of ``mx.nd`` return a copy, as MXNet's do.
+        True if the function may return a view of its first input. Graphs call it as it is (`Operator.in_graph`); all others get a copy, as in MXNet.
     ``no_gradient``
         True where MXNet registers no gradient: binding or recording for one raises.
     ``same_shape``

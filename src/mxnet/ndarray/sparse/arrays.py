@@ -534,10 +534,12 @@ def cast_storage(data: NDArray | None = None, stype: str | None = None, out: NDA
 
 
 def _stored(array: Any, stype: str | None) -> Any:
-    if stype == array.stype:
-        return array
     recording = dispatch.mode.recording and dispatch.in_graph(array)
-    if stype == "default":
+    if stype == array.stype:  # a copy all the same
+        result = array.copy()
+        if not array._is_sparse:
+            return result
+    elif stype == "default":
         t = array._data
         result = NDArray._new(t.detach().clone() if t.requires_grad and not recording else t, array._ctx)
     elif stype == "csr":

@@ -35,7 +35,7 @@ def _round(data):
     # torch.round takes halves to even numbers, C's round away from zero. Adding the largest number below 0.5 rather than
     # 0.5 keeps 0.49999997 from becoming 1.
     if not data.is_floating_point():
-        return data
+        return data.clone()
     found = pointwise.round_away(data)
     if found is not None:
         return found

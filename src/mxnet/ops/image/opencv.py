@@ -154,7 +154,7 @@ def cv_copy_make_border(src, *, top: int, bot: int, left: int, right: int, type:
     if src.dtype in (torch.int64, torch.bool):  # cv2 would return another type
         raise MXNetError(f"copyMakeBorder: OpenCV has no images of type {name_of(src.dtype)}; convert with astype")
     fill = tuple(values) or (value, value, value, 0)
-    bordered = cv2.copyMakeBorder(src.cpu().numpy(), top, bot, left, right, type, value=fill)
+    bordered = cv2.copyMakeBorder(src.detach().cpu().numpy(), top, bot, left, right, type, value=fill)
     return torch.from_numpy(bordered).reshape(bordered.shape[0], bordered.shape[1], src.shape[2])
 
 

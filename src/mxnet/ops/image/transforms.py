@@ -34,7 +34,7 @@ def to_tensor(data):
            [[0.2]]], dtype=float32)
     """
     require_ndim("image.to_tensor", data, 3, 4)
-    return data.movedim(-1, -3).to(torch.float32, memory_format=torch.contiguous_format).div(255)
+    return data.movedim(-1, -3).to(torch.float32, memory_format=torch.contiguous_format).contiguous().div(255)
 
 
 @to_tensor.shape_rule

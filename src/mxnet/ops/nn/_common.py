@@ -36,8 +36,8 @@ def to_channels_first(tensor):
 
 
 def to_channels_last(tensor):
-    """A view with the channel axis last."""
-    return tensor.movedim(1, -1)
+    """Return the array with the channel axis last, contiguous; most convolutions have written it so, which costs nothing."""
+    return tensor.movedim(1, -1).contiguous()
 
 
 def shape_to_channels_first(shape):

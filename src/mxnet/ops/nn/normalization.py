@@ -59,7 +59,8 @@ def _batch_norm(data, gamma, beta, moving_mean, moving_var, eps, momentum, fix_g
                              training and not use_global_stats, inverse_deviation)
     if not moved:
         return found
-    return (found[0].movedim(1, axis), *found[1:]) if output_mean_var else found.movedim(1, axis)
+    out = (found[0] if output_mean_var else found).movedim(1, axis).contiguous()
+    return (out, *found[1:]) if output_mean_var else out
 
 
 def _batch_norm_shape_rule(in_shapes, out_shapes, *, axis=1, **_):
@@ -306,7 +307,7 @@ def layer_norm(data, gamma, beta, *, axis: int = -1, eps: float = 1e-5, output_m
     if axis == -1 or axis == data.dim() - 1:
         out = _layer_norm(data, gamma, beta, eps)
     else:
-        out = _layer_norm(data.movedim(axis, -1), gamma, beta, eps).movedim(-1, axis)
+        out = _layer_norm(data.movedim(axis, -1), gamma, beta, eps).movedim(-1, axis).contiguous()
     return (out, *_moments(data, axis, eps)) if output_mean_var else out
 
 

@@ -28,7 +28,7 @@ def nonzero(x):
            [1, 1]], dtype=int64)
     """
     _refuse_meta(x)
-    return torch.nonzero(x if x.dim() else x.reshape(1))
+    return torch.nonzero(x if x.dim() else x.reshape(1)).contiguous()
 
 
 nonzero.dtype_rule(result_is(torch.int64))

@@ -154,11 +154,12 @@ def einsum(*data, subscripts: str = "", optimize: int = 0):
         kept = "".join(sorted(c for c in set(letters) if letters.count(c) == 1))
         subscripts = f"{subscripts}->{'...' if '...' in subscripts else ''}{kept}"
     if data[0].dtype is torch.bool:  # torch multiplies no booleans
-        return torch.einsum(subscripts, *(t.float() for t in data)) != 0
+        return torch.einsum(subscripts, *(t.float() for t in data)).contiguous() != 0
     if not data[0].is_floating_point() and data[0].device.type != "cpu":  # CUDA multiplies matrices of floating-point numbers only
         return torch.einsum(subscripts, *(t.double() for t in data)).to(data[0].dtype)
     out = torch.einsum(subscripts, *data).to(data[0].dtype)
-    return out.clone() if any(out.data_ptr() == t.data_ptr() for t in data) and out.device.type != "meta" else out.contiguous()
+    shared = any(out.data_ptr() == t.data_ptr() for t in data)
+    return out.clone(memory_format=torch.contiguous_format) if shared else out.contiguous()
 
 
 # -- norms -------------------------------------------------------------------------------------------------------------
@@ -222,7 +223,7 @@ def cholesky(A, *, lower: bool = True):
     _require_square("_npi_cholesky", A)
     require_float("_npi_cholesky", A)
     try:
-        return torch.linalg.cholesky(A, upper=not lower)
+        return torch.linalg.cholesky(A, upper=not lower).contiguous()  # LAPACK writes columns
     except torch.linalg.LinAlgError:
         raise MXNetError("_npi_cholesky: the matrix is not positive definite") from None
 
@@ -297,7 +298,7 @@ def solve(A, B):
     A, B = _real_system("_npi_solve", A, B)
     if B.dim() == A.dim() - 1:
         return torch.linalg.solve(A, B.unsqueeze(-1)).squeeze(-1)
-    return torch.linalg.solve(A, B)
+    return torch.linalg.solve(A, B).contiguous()
 
 
 @op("_npi_tensorinv")
@@ -319,7 +320,7 @@ def tensorinv(a, *, ind: int = 2):
     require_float("_npi_tensorinv", a)
     if math.prod(a.shape[:ind]) != math.prod(a.shape[ind:]):
         raise MXNetError(f"_npi_tensorinv: the first {ind} axes and the others must hold as many elements, received {tuple(a.shape)}")
-    return torch.linalg.tensorinv(a, ind)
+    return torch.linalg.tensorinv(a, ind).contiguous()
 
 
 @op("_npi_tensorsolve")
@@ -364,7 +365,7 @@ def pinv(A, rcond, *, hermitian: bool = False):
     >>> mx.np.linalg.pinv(mx.np.array([[1], [1]])).round(3)
     array([[0.5, 0.5]])
     """
-    return _pinv(A, rcond.to(A.dtype))
+    return _pinv(A, rcond.detach().to(A.dtype))
 
 
 @op("_npi_pinv_scalar_rcond")
@@ -441,7 +442,7 @@ def eigh(A, *, UPLO: str = "L"):
            [ 0.894,  0.447]]))
     """
     values, vectors = torch.linalg.eigh(_real_eigen("_npi_eigh", A), UPLO)
-    return values, vectors * _signs(vectors.mT).unsqueeze(-2)
+    return values, (vectors * _signs(vectors.mT).unsqueeze(-2)).contiguous()
 
 
 @op("_npi_eigvalsh")

@@ -16,7 +16,7 @@ from ..shapes import known, product, unify
 from ._common import require_one_type
 
 
-@op("_np_reshape", complete_rule="shape")
+@op("_np_reshape", complete_rule="shape", shares_memory=True)
 def reshape(a, *, newshape: Shape, order: str = "C"):
     """Another shape for the same elements; one size may be -1.
 
@@ -54,7 +54,7 @@ def _(in_shapes, out_shapes, *, newshape, order):
     return [source], [out]
 
 
-@op("_npx_reshape", aliases=("_npi_reshape",))
+@op("_npx_reshape", aliases=("_npi_reshape",), shares_memory=True)
 def reshape_with_codes(a, *, newshape: Shape, reverse: bool = False, order: str = "C"):
     """Another shape for the same elements, with codes for what the old one says.
 
@@ -136,7 +136,7 @@ def decoded_shape(source, target, reverse=False):
     return tuple(out)
 
 
-@op("_np_squeeze")
+@op("_np_squeeze", shares_memory=True)
 def squeeze(a, *, axis: Axes = None):
     """Without axes of size 1: all, or the ones named.
 
@@ -172,7 +172,7 @@ def transpose(a, *, axes: Optional[Shape] = None):
     """
     if not axes:
         axes = tuple(range(a.dim()))[::-1]
-    return a.permute(axes).contiguous()
+    return a.permute(axes).clone(memory_format=torch.contiguous_format)
 
 
 @op("_np_moveaxis")
@@ -184,7 +184,7 @@ def moveaxis(a, *, source: Shape, destination: Shape):
     >>> mx.np.moveaxis(mx.np.zeros((2, 3, 4)), 0, -1).shape
     (3, 4, 2)
     """
-    return torch.movedim(a, source, destination).contiguous()
+    return torch.movedim(a, source, destination).clone(memory_format=torch.contiguous_format)
 
 
 @op("_np_roll")

@@ -397,7 +397,8 @@ def depth_to_space(data, *, block_size: int):
                  "the number of channels (axis 1) must be a multiple of block_size²")
     n, c, h, w = data.shape
     b = block_size
-    return data.reshape(n, b, b, c // b**2, h, w).permute(0, 3, 4, 1, 5, 2).reshape(n, c // b**2, h * b, w * b)
+    blocks = data.reshape(n, b, b, c // b**2, h, w).permute(0, 3, 4, 1, 5, 2)
+    return blocks.clone(memory_format=torch.contiguous_format).view(n, c // b**2, h * b, w * b)
 
 
 @op("space_to_depth", method=True)
@@ -418,7 +419,8 @@ def space_to_depth(data, *, block_size: int):
     _check_block("space_to_depth", data, b, data.dim() == 4 and b > 0 and data.shape[2] % b == 0 and data.shape[3] % b == 0,
                  "height and width (axes 2 and 3) must be multiples of block_size")
     n, c, h, w = data.shape
-    return data.reshape(n, c, h // b, b, w // b, b).permute(0, 3, 5, 1, 2, 4).reshape(n, c * b**2, h // b, w // b)
+    blocks = data.reshape(n, c, h // b, b, w // b, b).permute(0, 3, 5, 1, 2, 4)
+    return blocks.clone(memory_format=torch.contiguous_format).view(n, c * b**2, h // b, w // b)
 
 
 @op("shape_array", aliases=("_npx_shape_array",), complete_rule="shape", method=True)
