@@ -9,10 +9,10 @@ from typing import Any
 from .. import interrupts
 from .._deferred_compute import Leaf, Trace, TraceError
 from ..ndarray import NDArray, writes
-from ..ndarray.dispatch import Recorded, TapeNode, in_graph, is_differentiable, mode, wrap
+from ..ndarray.dispatch import Recorded, TapeNode, in_graph, is_differentiable, mode, traces, wrap
 from ..ops.registry import get
 from ..symbol import Symbol
-from .parameter import Parameter, traces
+from .parameter import Parameter
 
 
 class Reads:
