@@ -204,7 +204,7 @@ class ForwardTrace(Trace):
         """``array[key]``, which shares memory where it does without a trace, noted as operators."""
         mode.tracing, mode.recording = None, self.recording
         try:
-            result = array[key]
+            result = (array if self.recording else wrap(type(array), array._data, array._ctx))[key]
         finally:
             mode.tracing, mode.recording = self, True
         try:
