@@ -9,10 +9,10 @@ from typing import Any
 from .. import interrupts
 from .._deferred_compute import Leaf, Trace, TraceError
 from ..ndarray import NDArray, writes
-from ..ndarray.dispatch import Recorded, in_graph, is_differentiable, mode, record, share_history, wrap
+from ..ndarray.dispatch import Recorded, in_graph, is_differentiable, mode, record, share_history, traces, wrap
 from ..ops.registry import get
 from ..symbol import Symbol
-from .parameter import Parameter, traces
+from .parameter import Parameter
 
 
 class Reads:
@@ -204,7 +204,7 @@ class ForwardTrace(Trace):
         """``array[key]``, which shares memory where it does without a trace, noted as operators."""
         mode.tracing, mode.recording = None, self.recording
         try:
-            result = array[key]
+            result = (array if self.recording else wrap(type(array), array._data, array._ctx))[key]
         finally:
             mode.tracing, mode.recording = self, True
         try:

@@ -11,7 +11,7 @@ import torch
 from .. import autograd, initializer, ndarray, symbol
 from ..base import MXNetError, mx_real_t
 from ..context import Context, cpu, current_context
-from ..ndarray.dispatch import mode
+from ..ndarray.dispatch import mode, traces
 from ..ndarray.ndarray import GRAD_REQS
 from ..ops.dtypes import name_of, to_torch
 from ..suggestions import shortened
@@ -41,7 +41,6 @@ class DeferredInitializationError(MXNetError):
 
 
 _moves = 0
-traces: list[Any] = []  # the traces of blocks that are being made: only then an array may have to be replaced
 
 
 def moves() -> int:

@@ -264,7 +264,7 @@ class TraceCache:
         try:
             structure = describe(args, arrays)
         except TraceError as error:
-            self._give_up(str(error))
+            self._give_up(str(error), 6)
             return self._step_by_step(args)
         ctx = arrays[0]._ctx if arrays else current_context()
         if any(a._ctx is not ctx for a in arrays):
@@ -335,7 +335,7 @@ class TraceCache:
             if shortcut is not None:
                 self._fast = shortcut, tuple(map(type, args)) if nested else None, None if single else trace.results
         if single:
-            return out if trace.results is not None else None
+            return out
         return rebuild(trace.results, iter([out] if isinstance(out, NDArray) else out))
 
     def _step_by_step(self, args: tuple) -> Any:
@@ -407,6 +407,8 @@ class TraceCache:
         results: list[NDArray] = []
         structure = describe(out, results)
         require_np(results)
+        if not results:
+            raise TraceError("it returns no array, and a graph without results can't be run")
         trace.adopt(self.block.collect_params().values())
         outputs = trace.get_symbol(results, f"{self.block.prefix}constant")
         return CachedTrace(call, shapes, marks, variables, outputs, structure, trace)
@@ -478,7 +480,7 @@ class TraceCache:
             if self._doubts > _MOST_DOUBTS and self.block._traces is self:
                 self._give_up(_CHANGES.format(f"{_MOST_DOUBTS} times in a row, an attribute or a global value was set between two calls"))
 
-    def _give_up(self, reason: str) -> None:
+    def _give_up(self, reason: str, level: int = 7) -> None:
         """Run the block step by step from now on, and say why."""
         block = self.block
         if block._traces is self:
@@ -487,4 +489,4 @@ class TraceCache:
         block._runs_traced, block._untraceable = False, reason
         if not block._is_plain():
             block._active = False
-        warnings.warn(f"{type(block).__name__} is hybridized and runs step by step all the same: {reason}", stacklevel=6)
+        warnings.warn(f"{type(block).__name__} is hybridized and runs step by step all the same: {reason}", stacklevel=level)

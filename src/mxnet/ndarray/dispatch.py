@@ -34,6 +34,7 @@ class Mode(threading.local):
 
 
 mode = Mode()
+traces: list[Any] = []  # the runs of blocks that are being noted, in any thread: only then it matters what Python reads of an array
 
 
 class Scope(interrupts.Scope):

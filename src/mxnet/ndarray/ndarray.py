@@ -17,7 +17,7 @@ from ..ops.elemwise._common import wrap_integer
 from ..ops.registry import get as get_operator
 from ..suggestions import shortened
 from . import dispatch, handles, index_helpers, indexing, memory_format, object_arrays, writes
-from .dispatch import Marked, in_graph, invoke, mode, pseudo_operator, refuse_inplace, wrap
+from .dispatch import Marked, in_graph, invoke, mode, pseudo_operator, refuse_inplace, traces, wrap
 from .fast_calls import eligibility
 
 GRAD_REQS = {"write": 1, "add": 3, "null": 0}  # with the numbers that MXNet knows them by
@@ -75,28 +75,28 @@ class NDArray(_Methods):
     @property
     def shape(self) -> tuple[int, ...]:
         """The sizes of the axes, a tuple of int."""
-        if self._autograd is not None and mode.tracing is not None:
+        if traces and self._autograd is not None and mode.tracing is not None:
             return mode.tracing.shape(self)
         return tuple(self._data.shape)
 
     @property
     def size(self) -> int:
         """The number of elements."""
-        if self._autograd is not None and mode.tracing is not None:
+        if traces and self._autograd is not None and mode.tracing is not None:
             tuple(mode.tracing.shape(self))
         return self._data.numel()
 
     @property
     def ndim(self) -> int:
         """The number of axes."""
-        if self._autograd is not None and mode.tracing is not None:
+        if traces and self._autograd is not None and mode.tracing is not None:
             return len(mode.tracing.shape(self))
         return self._data.dim()
 
     @property
     def dtype(self) -> Any:
         """The numpy type of the elements."""
-        if self._autograd is not None and mode.tracing is not None:
+        if traces and self._autograd is not None and mode.tracing is not None:
             mode.tracing.read_type(self)
         return dtypes.to_numpy(self._data.dtype)
 

@@ -10,7 +10,7 @@ import torch
 from ..base import MXNetError, integer_types, numeric_types
 from ..context import Context, cpu
 from ..ndarray import NDArray, dispatch, indexing, memory_format, writes
-from ..ndarray.dispatch import in_graph, invoke, mode, refuse_inplace, wrap
+from ..ndarray.dispatch import in_graph, invoke, mode, refuse_inplace, traces, wrap
 from ..ndarray.fast_calls import eligibility
 from ..ndarray.ndarray import _drop_leading, _share
 from ..ops import dtypes, host_arrays
@@ -46,7 +46,7 @@ class ndarray(_Base):  # noqa: N801
     @property
     def dtype(self) -> onp.dtype[Any]:
         """The type of the elements, a ``numpy.dtype``."""
-        if self._autograd is not None and mode.tracing is not None:
+        if traces and self._autograd is not None and mode.tracing is not None:
             mode.tracing.read_type(self)
         return onp.dtype(dtypes.to_numpy(self._data.dtype))
 
@@ -69,7 +69,7 @@ class ndarray(_Base):  # noqa: N801
     def __len__(self) -> int:
         if not self._data.dim():
             raise TypeError("len() of unsized object")
-        return self._data.shape[0] if self._autograd is None or mode.tracing is None else mode.tracing.shape(self)[0]
+        return self.shape[0] if traces else self._data.shape[0]
 
     def __hash__(self) -> int:
         raise NotImplementedError("arrays whose == compares elements cannot be keys; use id(x)")
