@@ -1,4 +1,7 @@
 """mx.np.random: shapes, types, moments, gradients, errors."""
+import collections
+import itertools
+
 import pytest
 
 import mxnet as mx
@@ -36,6 +39,20 @@ def test_shapes_and_types():
     assert np.random.rand(2, 3).shape == np.random.randn(2, 3).shape == (2, 3)
     assert np.random.randint(3).shape == () and np.random.randint(2, 5, size=(2,)).dtype == "int64"
     assert np.random.multivariate_normal(np.zeros(2), np.eye(2), size=(3,)).shape == (3, 2)
+
+
+@pytest.mark.parametrize("population, count", [(4, 4), (5, 2), (5, 3), (4, 3), (7, 2), (6, 1)])
+@pytest.mark.parametrize("of", ["number", "array", "weights"])
+def test_every_order_of_choice_without_replacement_is_as_likely(population, count, of):
+    mx.random.seed(3)
+    what = np.arange(population) if of == "array" else population
+    weights = np.ones(population) / population if of == "weights" else None
+    orders = list(itertools.permutations(range(population), count))
+    counts = collections.Counter(tuple(int(i) for i in np.random.choice(what, count, replace=False, p=weights).asnumpy()) for _ in range(40 * len(orders)))
+    assert len(counts) == len(orders)
+    chi_square = sum((counts[order] - 40) ** 2 / 40 for order in orders)
+    freedom = len(orders) - 1
+    assert abs(chi_square - freedom) < 4 * (2 * freedom) ** .5
 
 
 def test_choice_multinomial_shuffle_bernoulli():

@@ -422,8 +422,10 @@ def _torch_choice(population, count, replace, weights, device):
 def _plain_choice(bank, population, count, replace):
     if replace:
         return torch.from_numpy((bank.words(count) % np.uint64(population)).astype(np.int64))
-    found = bank.reservoir(population, min(count, population - count))
-    return found[population - count:] if 2 * count < population else found[:count]
+    reservoir = bank.reservoir(population, min(count, population - count))
+    chosen = reservoir[population - count:] if 2 * count < population else reservoir[:count]
+    # MXNet stops here: all of a population would come sorted, and 2 of 5 never begin with 4.
+    return chosen[bank.order(count, backwards=False)]
 
 
 def _weighted_choice(bank, weights, count, replace):
