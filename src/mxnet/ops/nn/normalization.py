@@ -283,7 +283,7 @@ def _layer_norm(data, gamma, beta, eps):
         return torch.layer_norm(data, gamma.shape, gamma, beta, eps)
     out, _, deviation = torch.native_layer_norm(data, gamma.shape, gamma, beta, eps)
     if _overflowed(data, deviation):
-        return _in_double(lambda *double: torch.layer_norm(double[0], gamma.shape, *double[1:], eps), data, gamma, beta)
+        return _in_double(lambda x, scale, shift: torch.layer_norm(x, gamma.shape, scale, shift, eps), data, gamma, beta)
     return out
 
 
@@ -355,7 +355,7 @@ def _group_norm(data, groups, gamma, beta, eps):
         return torch.group_norm(data, groups, gamma, beta, eps)  # which says what is wrong
     out, _, deviation = torch.native_group_norm(data.contiguous(), gamma, beta, n, channels, data.numel() // (n * channels), groups, eps)
     if _overflowed(data, deviation):
-        return _in_double(lambda *double: torch.group_norm(double[0], groups, *double[1:], eps), data, gamma, beta)
+        return _in_double(lambda x, scale, shift: torch.group_norm(x, groups, scale, shift, eps), data, gamma, beta)
     return out
 
 
@@ -404,7 +404,7 @@ def _instance_norm(data, gamma, beta, eps):
     flat = data.contiguous().view(1, -1, *data.shape[2:])
     out, _, deviation = torch.native_batch_norm(flat, gamma.repeat(n), beta.repeat(n), None, None, True, 0.0, eps)
     if _overflowed(data, deviation):
-        return _in_double(lambda *double: torch.instance_norm(*double, None, None, True, 0.0, eps, True), data, gamma, beta)
+        return _in_double(lambda x, scale, shift: torch.instance_norm(x, scale, shift, None, None, True, 0.0, eps, True), data, gamma, beta)
     return out.view(data.shape)
 
 
