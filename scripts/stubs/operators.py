@@ -84,7 +84,7 @@ def method(name, op, array):
     """The lines of the method of that name: the function without its first input."""
     given = parameters(op, array)
     rest = given if op.variadic else given[1:]  # x.stack(y): the array itself is the first of any number
-    if op.shares_memory and op.num_inputs == 1:
+    if op.view is not None and op.num_inputs == 1:
         behind = len(rest) - rest[-1].startswith("**")
         rest = [*rest[:behind], "inplace: bool = ...", *rest[behind:]]
     lines = [f"    def {name}({', '.join(_ordered(['self', *rest]))}) -> {result(op, array)}: ..."]

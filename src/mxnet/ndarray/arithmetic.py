@@ -107,13 +107,18 @@ for _name in ("add", "subtract", "multiply", "divide", "modulo", "power"):
     setattr(NDArray, f"__r{_suffix}__", _reflected_method(_name))
     if _name != "power":
         setattr(NDArray, f"__i{_suffix}__", _inplace_method(_name))
-def _only_element(array: NDArray) -> Any:
-    if array.size != 1:
-        raise TypeError(f"a number needs an array of one element, received shape {array.shape}")
-    return array._raw().item()
 
 
-NDArray.__float__ = lambda self: float(_only_element(self))
-NDArray.__int__ = lambda self: int(_only_element(self))
+def _conversion(kind: Callable[[Any], Any]) -> Callable[[NDArray], Any]:
+    def convert(self: NDArray) -> Any:
+        if self.size != 1:
+            raise TypeError(f"a number needs an array of one element, received shape {self.shape}")
+        return kind(self._raw().item())
+
+    return convert
+
+
+for _name, _kind in (("__float__", float), ("__int__", int)):
+    setattr(NDArray, _name, _conversion(_kind))
 FUNCTIONS = {_name: _function(_name) for _name in BINARY}
 FUNCTIONS["true_divide"] = FUNCTIONS["divide"]
