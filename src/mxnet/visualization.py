@@ -1,5 +1,6 @@
 """Tables and drawings of networks: ``mx.viz``."""
 import json
+import math
 import re
 import warnings
 
@@ -44,38 +45,47 @@ def _output_name(node):
     return f"{node['name']}_output" + (str(int(count) - 1) if count else "")
 
 
-def _product(values):
-    result = 1
-    for value in values:
-        result *= int(value)
-    return result
-
-
-def _count_parameters(node, channels, shapes):
-    """How many parameters a layer has, given the channels of its inputs; 0 for layers that bring none."""
-    attrs = node.get("attrs", {})
-    biased = attrs.get("no_bias") != "True"
-    if node["op"] == "Convolution":
-        filters = int(attrs["num_filter"])
-        weights = channels * filters // int(attrs.get("num_group", "1")) * _product(_integers(attrs["kernel"]))
-        return weights + biased * filters
-    if node["op"] == "FullyConnected":
-        return (channels + biased) * int(attrs["num_hidden"])
-    if node["op"] == "BatchNorm" and shapes:
-        return 2 * int(shapes[f"{node['name']}_output"][1])
-    if node["op"] == "Embedding":
-        return int(attrs["input_dim"]) * int(attrs["output_dim"])
+def _count(node, name, shape):
+    """Return how many numbers an input of a node holds: from its shape, or as far as the operator's attributes say."""
+    if shape and all(size > 0 for size in shape):
+        return math.prod(shape)
+    attributes = {} if node.op is None else node.op.with_defaults(node.parsed())
+    if name == "bias":
+        return attributes.get("num_filter") or attributes.get("num_hidden") or 0
+    if name == "weight" and attributes.get("output_dim"):
+        return attributes["input_dim"] * attributes["output_dim"]
     return 0
+
+
+# What operators call the inputs that are no parameters, besides their data.
+_NO_PARAMETERS = {"label", "length", "state", "state_cell", "sequence_length", "data_lengths", "label_lengths"}
+
+
+def _inputs(symbol, given):
+    """Return the variables that are no parameters of a network: those of `given`, the first one if it is data, labels, and states."""
+    uses = {}
+    for node in symbol._nodes():
+        if node.op is not None:
+            for (source, _), name in zip(node.inputs, node.input_names()):
+                uses.setdefault(id(source), set()).add(name)
+    variables = [node for node in symbol._nodes() if node.op is None]
+    auxiliary = set(symbol.list_auxiliary_states())
+    found = {id(node) for node in variables if node.name in given or node.name in auxiliary or uses.get(id(node), set()) <= _NO_PARAMETERS}
+    if variables and (not uses.get(id(variables[0])) or "data" in uses[id(variables[0])] or "arg0" in uses[id(variables[0])]):
+        found.add(id(variables[0]))
+    return found
 
 
 def print_summary(symbol, shape=None, line_length=120, positions=(.44, .64, .74, 1.)):
     """Print a table of a network's layers: output shape, number of parameters, what comes before.
 
+    Parameters are counted from their shapes, in the first layer that uses them; auxiliary states are none.
+
     Parameters
     ----------
     symbol : Symbol
     shape : dict of str to tuple, optional
-        Shapes of the inputs; without them shapes stay empty and the numbers of parameters are too low.
+        Shapes of the inputs; without them the column of shapes stays empty, and parameters count whose shapes are known anyway.
     line_length : int
         Characters in a line.
     positions : list of float or int
@@ -83,12 +93,21 @@ def print_summary(symbol, shape=None, line_length=120, positions=(.44, .64, .74,
 
     Raises
     ------
+    TypeError
+        If `symbol` is no Symbol.
     ValueError
         If `shape` does not determine all shapes.
     """
-    nodes = _graph(symbol, "print_summary")["nodes"]
-    heads = set(json.loads(symbol.tojson())["heads"][0])
-    shapes = _inferred(symbol, shape, "shape") if shape is not None else {}
+    if not isinstance(symbol, Symbol):
+        raise TypeError(f"print_summary: symbol must be a Symbol, received {type(symbol).__name__}")
+    internals = symbol.get_internals()
+    inferred = (internals.infer_shape_partial() if shape is None else internals.infer_shape(**shape))[1]
+    if inferred is None:
+        raise ValueError(f"Input shape is incomplete: {shape} does not determine the shapes of the whole network")
+    shapes = {(id(node), i): found for (node, i), found in zip(internals._outputs, inferred)}
+    nodes, heads = symbol._nodes(), {id(node) for node, _ in symbol._outputs}
+    shown = heads | {id(nodes[0])}  # of the variables
+    counted = _inputs(symbol, shape or {})
     ends = [int(line_length * p) for p in positions] if positions[-1] <= 1 else positions
 
     def print_row(*fields):
@@ -102,22 +121,18 @@ def print_summary(symbol, shape=None, line_length=120, positions=(.44, .64, .74,
     print("=" * line_length)
     total = 0
     for i, node in enumerate(nodes):
-        is_input = node["op"] == "null"
-        if is_input and i > 0:
+        if node.op is None and i > 0:
             continue
-        before, channels = [], 0
-        for source, *_ in node["inputs"]:
-            other = nodes[source]
-            if other["op"] != "null" or source in heads:
-                before.append(other["name"])
-                known = shapes.get(other["name"] if other["op"] == "null" else f"{other['name']}_output")
-                if known is not None:
-                    channels += int(known[1])
-        out_shape = ()
-        if not is_input or i in heads:
-            out_shape = shapes.get(node["name"] if is_input else f"{node['name']}_output", ())[1:]
-        count = _count_parameters(node, channels, shapes)
-        print_row(f"{node['name']}({node['op']})", "x".join(map(str, out_shape)), count, before[0] if before else "")
+        before, count = [], 0
+        names = [*node.input_names(), *[""] * len(node.inputs)] if node.op is not None else ()
+        for name, (source, _) in zip(names, node.inputs):
+            if source.op is not None or id(source) in shown:
+                before.append(source.name)
+            if source.op is None and id(source) not in counted:
+                counted.add(id(source))
+                count += _count(node, name, shapes[id(source), 0])
+        out_shape = shapes.get((id(node), 0), ())[1:] if shape is not None else ()
+        print_row(f"{node.name}({'null' if node.op is None else node.op.name})", "x".join(map(str, out_shape)), count, before[0] if before else "")
         for name in before[1:]:
             print_row("", "", "", name)
         total += count
