@@ -92,7 +92,7 @@ def simple_bind(symbol: Symbol, ctx: Any, grad_req: str | Sequence[str] | Mappin
     except MXNetError as error:
         raise MXNetError(f"simple_bind error. Arguments: {given}. {error}") from error
     if inferred is None:
-        arg_shapes, _, aux_shapes = symbol.infer_shape_partial(**given)
+        arg_shapes, _, aux_shapes = symbol._infer_shape(True, (), given)
         missing = [f"{n}: {s}" for n, s in zip(arg_names + aux_names, arg_shapes + aux_shapes) if not s or 0 in s]
         raise MXNetError(f"simple_bind error. Arguments: {given}. Shapes cannot be decided for: {', '.join(missing)}; provide them")
     reqs = _requests(symbol, grad_req, arg_names)

@@ -156,6 +156,12 @@ def test_a_rule_that_wants_to_know_all_is_not_guessed_for():
     assert where.infer_shape_partial(cond=(0,), x=(2, 2), y=(2, 2))[1] == [()]
 
 
+def test_a_source_whose_size_is_open_is_not_probed():
+    total = mx.sym.var("x") + mx.sym.zeros((0, 3))
+    assert total.infer_shape_partial(x=(2, 3))[1] == [(2, 3)]
+    assert total.bind(mx.cpu(), {"x": mx.nd.ones((2, 3))}).forward()[0].shape == (2, 3)
+
+
 def test_a_size_is_not_inferred_from_one_trial():
     like = mx.sym.broadcast_like(mx.sym.var("a"), mx.sym.var("b"))
     assert like.infer_shape_partial(a=(1, 3), b=(0, 3))[1] == [(0, 3)]

@@ -34,7 +34,7 @@ def to_user(shape: Partial) -> Partial:
 
 
 def infer_shapes(outputs: Sequence[Entry], given: Mapping[str, Partial], results: Sequence[Partial] | None = None,
-                 partial: bool = False) -> tuple[dict[tuple[int, int], Partial], list[Node]]:
+                 probe_operators: bool = False) -> tuple[dict[tuple[int, int], Partial], list[Node]]:
     """The shapes of all entries of the graph.
 
     Parameters
@@ -44,7 +44,7 @@ def infer_shapes(outputs: Sequence[Entry], given: Mapping[str, Partial], results
         Partial shapes of variables, by name.
     results : list of shape, optional
         What is known of the outputs.
-    partial : bool
+    probe_operators : bool
         Infer as many sizes as possible where some are unknown: `probe` operators whose shape rules do not say.
 
     Returns
@@ -69,7 +69,7 @@ def infer_shapes(outputs: Sequence[Entry], given: Mapping[str, Partial], results
         shapes[id(node), i] = unify(shapes[id(node), i], shape)
     operators = [n for n in nodes if n.op is not None]
     finished: set[int] = set()
-    probed: dict[int, list[Partial]] | None = {} if partial else None
+    probed: dict[int, list[Partial]] | None = {} if probe_operators else None
     for attempt in range(2 * len(operators) + 2):
         changed = False
         for node in operators if attempt % 2 == 0 else reversed(operators):
@@ -119,7 +119,7 @@ def infer_node(node: Node, shapes: dict[tuple[int, int], Partial], finished: set
                 outs = [unify(a, b) for a, b in zip(outs, results)]
             if all(known(s) for s in outs):
                 finished.add(id(node))
-        elif probed is not None and None not in ins and probed.get(id(node)) != ins and not (op.complete_rule and _passes_unknown(ins, outs)):
+        elif probed is not None and ins and None not in ins and probed.get(id(node)) != ins and not (op.complete_rule and _passes_unknown(ins, outs)):
             probed[id(node)] = ins
             outs = [unify(a, b) for a, b in zip(outs, probe(op, ins, node.parsed(), outs))]
     except Exception as error:

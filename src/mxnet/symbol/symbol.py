@@ -273,14 +273,14 @@ class Symbol(_Methods):
 
     def infer_shape_partial(self, *args: Any, **kwargs: Any) -> tuple[Any, Any, Any]:
         """As `infer_shape`, with what could be found: unknown sizes are 0, unknown shapes ``()``."""
-        return self._infer_shape(True, args, kwargs)
+        return self._infer_shape(True, args, kwargs, probe=True)
 
-    def _infer_shape(self, partial: bool, args: tuple, kwargs: dict[str, Any]) -> Any:
+    def _infer_shape(self, partial: bool, args: tuple, kwargs: dict[str, Any], probe: bool = False) -> Any:
         given = self._by_name(args, kwargs, "shapes")
         for name, shape in given.items():
             if not isinstance(shape, (tuple, list)):
                 raise TypeError(f"infer_shape: a tuple expected as the shape of {name}, received {type(shape).__name__}")
-        shapes, nodes = inference.infer_shapes(self._outputs, {k: inference.from_user(v) for k, v in given.items()}, partial=partial)
+        shapes, nodes = inference.infer_shapes(self._outputs, {k: inference.from_user(v) for k, v in given.items()}, probe_operators=probe)
         aux = auxiliary(nodes)
         variables = [n for n in nodes if n.op is None]
         groups = [[shapes[id(n), 0] for n in variables if id(n) not in aux], [shapes[id(n), i] for n, i in self._outputs],
