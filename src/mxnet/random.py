@@ -1,6 +1,7 @@
 """``mx.random``: seeds, and the functions of `mx.nd.random`."""
 from .base import integer_types  # noqa: I001
 from .context import intern_context
+from .ndarray.dispatch import mode
 from .ndarray.random import (exponential, gamma, generalized_negative_binomial, multinomial, negative_binomial, normal, poisson,
                              randint, randn, shuffle, uniform)
 from .ops import random_state
@@ -37,6 +38,8 @@ def seed(seed_state, ctx="all"):
     """
     if not isinstance(seed_state, integer_types):
         raise ValueError(f"seed_state must be int, received {seed_state!r}")
+    if mode.tracing is not None:
+        mode.tracing.fail("it calls mx.random.seed, for which a graph has no place")
     value = int(seed_state)
     if isinstance(ctx, str) and ctx == "all":
         random_state.seed(value)
