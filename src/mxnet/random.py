@@ -1,6 +1,7 @@
 """``mx.random``: seeds, and the functions of `mx.nd.random`."""
 from .base import integer_types  # noqa: I001
 from .context import intern_context
+from .ndarray.dispatch import mode
 from .ndarray.random import (
     exponential,
     gamma,
@@ -49,6 +50,8 @@ def seed(seed_state, ctx="all"):
     """
     if not isinstance(seed_state, integer_types):
         raise ValueError(f"seed_state must be int, received {shortened(seed_state)}")
+    if mode.tracing is not None:
+        mode.tracing.fail("it calls mx.random.seed, for which a graph has no place")
     value = int(seed_state)
     if isinstance(ctx, str) and ctx == "all":
         random_state.seed(value)

@@ -477,6 +477,26 @@ def test_results_are_not_marked_and_arguments_stay_as_they_were():
     assert block(x)[1].tolist() == [1, 1]
 
 
+@pytest.mark.parametrize("forward, reason", [
+    (lambda b, x: x * np.nonzero(x)[0].shape[0], "it reads a shape that depends on values, those of the inputs of _npx_nonzero"),
+    (lambda b, x: x.sum() / np.unique(x).size, "it reads a shape that depends on values, those of the inputs of _npi_unique"),
+    (lambda b, x: (mx.random.seed(1), x + np.random.uniform(size=(3,)))[1], "it calls mx.random.seed")])
+def test_shapes_that_depend_on_values_and_seeds_have_no_place_in_a_graph(forward, reason):
+    block = hybridized(forward)
+    with pytest.warns(UserWarning, match=reason):
+        for values in ([1., 0, 2], [1, 0, 2], [1, 0, 0], [1, 2, 3], [0, 0, 1]):
+            assert block(np.array(values)).tolist() == forward(block, np.array(values)).tolist()
+
+
+def test_an_argument_that_is_returned_is_the_argument():
+    block, x = hybridized(lambda b, x, y: (y, x + 1, [x])), np.ones(1)
+    for _ in range(5):
+        first, second, (third,) = block(x, x * 2)
+        assert third is x and first is not x and (first.item(), second.item()) == (2, 2)
+    single = hybridized(lambda b, x: x)
+    assert all(single(x) is x for _ in range(5))
+
+
 def test_the_same_array_twice_may_be_two_another_time():
     block, x = hybridized(lambda b, x, y: x * 2 + y * x), np.array([3.])
     for _ in range(3):

@@ -184,6 +184,22 @@ def test_converts_and_changes_storage():
     assert [o.name for o in saying("changes_storage")] == ["cast_storage"]
 
 
+def test_sized_by_values():
+    """No other operator of the records gives results of two shapes for inputs of the same shapes and attributes."""
+    assert sorted(o.name for o in saying("sized_by_values")) == [
+        "_contrib_boolean_mask", "_cvimdecode", "_npi_bincount", "_npi_delete", "_npi_unique", "_npx_nonzero"]
+    for operator in EVERY:
+        if operator.sized_by_values or operator.by_values:
+            continue
+        for tensors, attributes, _ in uses(operator):
+            try:
+                results = [operator.raw(*ts, **attributes) for ts in (tensors, [None if t is None else torch.ones_like(t) for t in tensors])]
+            except Exception:  # ones are no input for it
+                continue
+            shapes = [[tuple(r.shape) for r in ([result] if isinstance(result, torch.Tensor) else result)] for result in results]
+            assert shapes[0] == shapes[1], operator.name
+
+
 def test_weights():
     assert OPERATORS["Convolution"].weights == ("weight", "bias")
     assert OPERATORS["BatchNorm"].weights == ("gamma", "beta", "moving_mean", "moving_var")

@@ -121,17 +121,20 @@ class CachedTrace:
         An attribute of a block, or another Python value, has changed since the trace was made.
     results
         The structure of what `forward` returns.
+    handed_on : list of (int, int)
+        Results that are arguments: the numbers of both.
     op, inputs, gathered
         What runs the graph, and on what; see `HybridBlock`.
     """
 
     def __init__(self, call: Any, shapes: list[Any], marks: list[Any], variables: list[Any], outputs: list[Any], results: Any,
-                 trace: ForwardTrace) -> None:
+                 handed_on: list[tuple[int, int]], trace: ForwardTrace) -> None:
         self.verified = self.doubted = False
         self.call, self.results, self.variables = call, results, variables
         self.graph = symbol.Group([o.as_np_ndarray() for o in outputs])
         self.constants = dict(trace.constants)
         self.parameters = trace.parameters
+        self.handed_on = handed_on
         self.op: Any = None
         self.inputs: list[tuple[bool, Any]] = []
         self.gathered: Any = None
@@ -150,6 +153,10 @@ class CachedTrace:
                 self._read = symbol.Group(trace.group(list(between)))
             except TraceError:  # then only calls of the very same shapes and types are sure to agree
                 pass
+            sized = any(reads.axes for reads in self._between) and self._read is not None and \
+                next((node.op.name for node in topological(self._read._outputs) if node.op is not None and node.op.sized_by_values), None)
+            if sized:
+                raise TraceError(f"it reads a shape that depends on values, those of the inputs of {sized}")
         self._known = {name: tuple(array.shape) for name, array in trace.constants.items()}
         self._known.update((name, tuple(p.shape)) for name, p in trace.parameters.items() if p.shape is not None)
 
@@ -234,7 +241,9 @@ class TraceCache:
         self.block = block
         self._traces: list[CachedTrace] = []
         self._by_call: dict[Any, CachedTrace] = {}
-        self._fast: tuple[Shortcut, Any, Any] | None = None  # with the types of nested arguments, and the structure of nested results
+        # With the types of nested arguments, the structure of nested results, and `_epoch` when its trace was chosen.
+        self._fast: tuple[Shortcut, Any, Any, int] | None = None
+        self._epoch = 0  # how often all traces were doubted
         self._state: PythonState | None = None
         self._version = block.__dict__.setdefault("_version", Version())
         self._seen = self._version.number
@@ -251,8 +260,8 @@ class TraceCache:
 
     def __call__(self, args: tuple) -> Any:
         fast = self._fast
-        if fast is not None and self._version.number == self._seen and self.block._callback is None:
-            shortcut, kinds, results = fast
+        if fast is not None and self._version.number == self._seen and self.block._callback is None and fast[3] == self._epoch:
+            shortcut, kinds, results, _ = fast
             if (kinds is None or kinds == tuple(map(type, args))) and is_np_shape() and (self._state is None or not self._state.changed()):
                 out = shortcut(args)
                 if out is not None:
@@ -271,6 +280,7 @@ class TraceCache:
             return self._step_by_step(args)
         if self._version.number != self._seen or self._state is not None and self._state.changed():
             self._doubt()
+        epoch = self._epoch
         call = structure, ctx, is_np_shape()
         shapes = [(a._data.shape, a._data.dtype) for a in arrays]
         modes = {"recording": mode.recording, "training": mode.training}
@@ -281,7 +291,9 @@ class TraceCache:
                 with tracing_lock:
                     if self.block._traces is not self:  # another thread has given it up
                         return self._step_by_step(args)
-                    trace = self._by_call.get(key) or next((t for t in self._traces if t.holds(call, shapes, modes)), None)
+                    trace = self._by_call.get(key)
+                    if trace not in self._traces:
+                        trace = next((t for t in self._traces if t.holds(call, shapes, modes)), None)
                     if trace is None and len(self._traces) >= _MOST_TRACES:
                         return self._beyond(args)
                     if trace is None or not trace.verified:
@@ -290,7 +302,7 @@ class TraceCache:
                             self._remember(key, trace)
                         return out
                     self._remember(key, trace)
-            return self._replay(trace, args, arrays)
+            return self._replay(trace, args, arrays, epoch)
 
     def _remember(self, key: Any, trace: CachedTrace) -> None:
         if len(self._by_call) >= _MOST_CALLS:
@@ -315,7 +327,7 @@ class TraceCache:
 
     # -- running ---------------------------------------------------------------------------------------------------------
 
-    def _replay(self, trace: CachedTrace, args: tuple, arrays: list[NDArray]) -> Any:
+    def _replay(self, trace: CachedTrace, args: tuple, arrays: list[NDArray], epoch: int) -> Any:
         """Run the graph."""
         block, op, gathered = self.block, trace.op, trace.gathered
         if trace is not self._current:
@@ -333,10 +345,13 @@ class TraceCache:
             deep = nested and any(isinstance(b, (list, tuple)) for a in args if isinstance(a, (list, tuple)) for b in a)
             shortcut = None if deep else Shortcut.after(op, inputs, gathered.places, trace.in_format, trace.out_format, moved)
             if shortcut is not None:
-                self._fast = shortcut, tuple(map(type, args)) if nested else None, None if single else trace.results
-        if single:
+                self._fast = shortcut, tuple(map(type, args)) if nested else None, None if single else trace.results, epoch
+        if single and not trace.handed_on:
             return out
-        return rebuild(trace.results, iter([out] if isinstance(out, NDArray) else out))
+        outs = [out] if isinstance(out, NDArray) else list(out)
+        for place, number in trace.handed_on:
+            outs[place] = arrays[number]
+        return rebuild(trace.results, iter(outs))
 
     def _step_by_step(self, args: tuple) -> Any:
         """Run `forward` as if the block were not hybridized."""
@@ -400,7 +415,7 @@ class TraceCache:
         else:
             new = self._verify(known, new, random_before, args, out)
         if new is not None and block._callback is not None and not mode.training:
-            self._replay(new, args, arrays)  # for those who watch the graph
+            self._replay(new, args, arrays, self._epoch)  # for those who watch the graph
         return new, out
 
     def _graph(self, trace: ForwardTrace, call: Any, shapes: list[Any], marks: list[Any], variables: list[Any], out: Any) -> CachedTrace:
@@ -411,7 +426,8 @@ class TraceCache:
             raise TraceError("it returns no array, and a graph without results can't be run")
         trace.adopt(self.block.collect_params().values())
         outputs = trace.get_symbol(results, f"{self.block.prefix}constant")
-        return CachedTrace(call, shapes, marks, variables, outputs, structure, trace)
+        handed_on = [(i, marks.index(array._autograd)) for i, array in enumerate(results) if array._autograd in marks]
+        return CachedTrace(call, shapes, marks, variables, outputs, structure, handed_on, trace)
 
     def _verify(self, known: CachedTrace, new: CachedTrace, random_before: Any, args: tuple, out: Any) -> CachedTrace | None:
         """The trace that serves from now on, after a run of `forward` that `known` should hold for; None if none does."""
@@ -422,6 +438,8 @@ class TraceCache:
             self._watch()
             return known
         if known.doubted:
+            for trace in self._traces:
+                trace.verified = False
             self._traces.clear()
             self._by_call.clear()
             self._add(new, args, out)
@@ -474,6 +492,7 @@ class TraceCache:
         """Verify all traces anew, since an attribute or another Python value has changed."""
         with tracing_lock:
             self._seen, self._fast, self._state = self._version.number, None, None
+            self._epoch += 1
             self._doubts += 1
             for trace in self._traces:
                 trace.verified, trace.doubted = False, True

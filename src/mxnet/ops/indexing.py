@@ -428,7 +428,7 @@ def _(in_shapes, out_shapes, *, shape):
     return [data], [out]
 
 
-@op("_contrib_boolean_mask", aliases=("_npi_boolean_mask",))
+@op("_contrib_boolean_mask", aliases=("_npi_boolean_mask",), sized_by_values=True)
 def boolean_mask(data, index, *, axis: int = 0):
     """The rows of `data` where the 1-D `index` is not 0; how many depends on its values.
 

@@ -29,6 +29,8 @@ class Traits:
         reach a generator and does not say so.
     by_values : bool
         What it computes may depend on more than shapes and types: a loop, a branch, an operator of the user's.
+    sized_by_values : bool
+        The shapes of its results depend on values of its inputs.
     meets : bool or function of the attributes
         In training a device's call waits for those of other devices (`meetings`).
     keeps_layout : bool or function of the attributes
@@ -70,6 +72,7 @@ class Traits:
 
     draws: ByUse = False
     by_values: bool = False
+    sized_by_values: bool = False
     meets: ByUse = False
     keeps_layout: ByUse = False
     result_type: Optional[Literal["data", "inputs"]] = None

@@ -34,7 +34,7 @@ def _decode(encoded, flag, to_rgb, what):
     return torch.from_numpy(image).reshape(*image.shape[:2], -1)
 
 
-@op("_cvimdecode", aliases=("_npi_cvimdecode",))
+@op("_cvimdecode", aliases=("_npi_cvimdecode",), sized_by_values=True)
 def cvimdecode(buf, *, flag: AtLeast0 = 1, to_rgb: bool = True):
     """The image in the bytes `buf` of a file, as uint8 (H, W, C): in colour (RGB, or BGR without `to_rgb`), or gray with flag=0.
 
