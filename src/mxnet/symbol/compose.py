@@ -41,7 +41,8 @@ def create(op: Operator, inputs: Sequence[Symbol | None] | Mapping[str, Symbol],
             strings[k] = dtypes.name_of(dtypes.to_torch(v)) if k == "dtype" and hasattr(v, "dtype") else to_string(v)  # an array stands for its type
     for k, v in (attribute.current().get(user_attrs) or {}).items():
         strings[k] = _text(v)
-    annotations, own = {}, {}
+    annotations: dict[str, str] = {}
+    own: dict[str, str] = {}
     for k, v in strings.items():
         key = k if k in op.attributes else annotation(k, v, op.name)
         # An operator without attributes never looks at what the attributes of a scope are called.

@@ -162,7 +162,7 @@ class HybridRecurrentCell(RecurrentCell, HybridBlock):
 
     def _cells_with_memory(self) -> list[HybridRecurrentCell]:
         """Return this cell and those inside of it that keep something between steps."""
-        inner = [found for cell in self._children.values() if isinstance(cell, HybridRecurrentCell) for found in cell._cells_with_memory()]
+        inner = [owner for cell in self._children.values() if isinstance(cell, HybridRecurrentCell) for owner in cell._cells_with_memory()]
         return [self, *inner] if self._between_steps else inner
 
     def forward(self, inputs: Any, states: Any) -> Any:
@@ -174,13 +174,13 @@ class HybridRecurrentCell(RecurrentCell, HybridBlock):
             self._counter += 1
             with inputs.context:
                 return self._call_eagerly(inputs.context, inputs, states)
-        kept = [(cell, name, getattr(cell, name)) for cell in cells for name in cell._between_steps]
-        for cell, name, _ in kept:
+        saved = [(cell, name, getattr(cell, name)) for cell in cells for name in cell._between_steps]
+        for cell, name, _ in saved:
             setattr(cell, name, None)
         try:
             return super().forward(inputs, states)
         finally:  # what a trace leaves there are Symbols
-            for cell, name, value in kept:
+            for cell, name, value in saved:
                 setattr(cell, name, value)
 
     def hybrid_forward(self, F: Any, x: Any, *args: Any, **kwargs: Any) -> Any:

@@ -97,7 +97,8 @@ STEPPED = {
     "zoneout": (lambda: rnn.ZoneoutCell(plain(), zoneout_outputs=.5), [[0, 1.818, 4.836, 4.876], [1.611, 4.338, 5.228, 5.314]]),
     "dropout": (lambda: rnn.DropoutCell(.5), [[0, 8, 24, 24], [6, 12, 12, 8]]),
     "stack": (two, [[0, 0, 0, 0], [2.148, 1.818, 3.927, 5.97]]),
-    "residual": (lambda: rnn.ResidualCell(contrib.VariationalDropoutCell(plain(), drop_outputs=.5)), [[6, 12, 18, 24], [8.148, 15.636, 21.927, 27.98]]),
+    "residual": (lambda: rnn.ResidualCell(contrib.VariationalDropoutCell(plain(), drop_outputs=.5)),
+                 [[6, 12, 18, 24], [8.148, 15.636, 21.927, 27.98]]),
     "conv": (lambda: contrib.VariationalDropoutCell(contrib.Conv1DRNNCell((2, 6), 3, 3, 3, i2h_pad=1), drop_inputs=.5),
              [[.987, 2.575, 3.957, 4.681], [2.979, 5.218, 5.777, 5.897]])}
 
@@ -121,7 +122,8 @@ def test_cells_that_are_called_step_by_step_keep_what_they_drop(kind, hybridize)
             assert output.asnumpy().ravel()[:6].sum() == pytest.approx(total, abs=2e-3)
 
 
-@pytest.mark.parametrize("make", [lambda: contrib.VariationalDropoutCell(plain(), drop_states=.5), lambda: rnn.ZoneoutCell(plain(), zoneout_outputs=.5)])
+@pytest.mark.parametrize("make", [lambda: contrib.VariationalDropoutCell(plain(), drop_states=.5),
+                                  lambda: rnn.ZoneoutCell(plain(), zoneout_outputs=.5)])
 def test_hybridized_cells_unroll_over_arrays_as_others_do(make):
     results = []
     for hybridized in (False, True):
