@@ -70,10 +70,10 @@ def _inputs(symbol, given):
                 uses.setdefault(id(source), set()).add(name)
     variables = [node for node in symbol._nodes() if node.op is None]
     auxiliary = set(symbol.list_auxiliary_states())
-    found = {id(node) for node in variables if node.name in given or node.name in auxiliary or uses.get(id(node), set()) <= _NO_PARAMETERS}
+    inputs = {id(node) for node in variables if node.name in given or node.name in auxiliary or uses.get(id(node), set()) <= _NO_PARAMETERS}
     if variables and (not uses.get(id(variables[0])) or "data" in uses[id(variables[0])] or "arg0" in uses[id(variables[0])]):
-        found.add(id(variables[0]))
-    return found
+        inputs.add(id(variables[0]))
+    return inputs
 
 
 def print_summary(symbol, shape=None, line_length=120, positions=(.44, .64, .74, 1.)):
@@ -104,7 +104,7 @@ def print_summary(symbol, shape=None, line_length=120, positions=(.44, .64, .74,
     inferred = (internals.infer_shape_partial() if shape is None else internals.infer_shape(**shape))[1]
     if inferred is None:
         raise ValueError(f"Input shape is incomplete: {shape} does not determine the shapes of the whole network")
-    shapes = {(id(node), i): found for (node, i), found in zip(internals._outputs, inferred)}
+    shapes = {(id(node), i): size for (node, i), size in zip(internals._outputs, inferred)}
     nodes, heads = symbol._nodes(), {id(node) for node, _ in symbol._outputs}
     shown = heads | {id(nodes[0])}  # of the variables
     counted = _inputs(symbol, shape or {})

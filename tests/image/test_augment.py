@@ -100,7 +100,7 @@ def test_errors(image):
 def test_colours_of_integers_are_refused(augmenter, dtype, image):
     whole = image.astype(dtype)
     before = whole.asnumpy()
-    with pytest.raises(MXNetError, match=rf"{type(augmenter).__name__} changes images of floats, received one of type {dtype}: convert it with "
+    with pytest.raises(MXNetError, match=rf"{type(augmenter).__name__} changes images of floats, received type {dtype}: convert it with "
                                          r"astype\('float32'\), or put CastAug\(\) before"):
         augmenter(whole)
     with pytest.raises(MXNetError, match="changes images of floats"):

@@ -198,8 +198,8 @@ class _ColourAug(Augmenter):
         """Raise an MXNetError unless `src` is an image (H, W, C) of floats with so many channels."""
         name = type(self).__name__
         if not src._data.is_floating_point():
-            raise MXNetError(f"{name} changes images of floats, received one of type {np.dtype(src.dtype)}: convert it with astype('float32'), "
-                             "or put CastAug() before")
+            raise MXNetError(f"{name} changes images of floats, received type {np.dtype(src.dtype)}: convert it with astype('float32'), or put "
+                             "CastAug() before")
         if not src.ndim or src.shape[-1] not in channels:
             raise MXNetError(f"{name}: an image (H, W, C) of {' or '.join(map(str, channels))} channels expected, received shape {src.shape}")
 

@@ -109,11 +109,10 @@ def renumber_states(updater: Updater, names: Sequence[str], num_device: int, by_
         return
     first: dict[str, object] = {}  # states are the same on all devices
     for key, state in states.items():
-        name = key if isinstance(key, str) else None
-        if isinstance(key, int) and 0 <= key < saved_devices * len(names):
-            name = names[key // saved_devices]
-        if name is not None:
-            first.setdefault(name, state)
+        if isinstance(key, str):
+            first.setdefault(key, state)
+        elif isinstance(key, int) and 0 <= key < saved_devices * len(names):
+            first.setdefault(names[key // saved_devices], state)
     if by_name:
         updater.states = first
     else:

@@ -48,8 +48,8 @@ def test_every_order_of_choice_without_replacement_is_as_likely(population, coun
     what = np.arange(population) if of == "array" else population
     weights = np.ones(population) / population if of == "weights" else None
     orders = list(itertools.permutations(range(population), count))
-    draws = (np.random.choice(what, count, replace=False, p=weights).asnumpy() for _ in range(40 * len(orders)))
-    counts = collections.Counter(tuple(int(i) for i in draw) for draw in draws)
+    drawn = [np.random.choice(what, count, replace=False, p=weights).asnumpy() for _ in range(40 * len(orders))]
+    counts = collections.Counter(tuple(map(int, order)) for order in drawn)
     assert len(counts) == len(orders)
     chi_square = sum((counts[order] - 40) ** 2 / 40 for order in orders)
     freedom = len(orders) - 1

@@ -137,6 +137,8 @@ class ZoneoutCell(ModifierCell):
         self.zoneout_outputs, self.zoneout_states = zoneout_outputs, zoneout_states
         self._prev_output = None
 
+    _between_steps = ("_prev_output",)
+
     def _alias(self) -> str:
         return "zoneout"
 

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from ... import ndarray
 from ...base import string_types
+from ...ndarray import NDArray
+from ...ndarray.dispatch import mode
 from ...ops.nn.rnn_layout import GATES
 from ..block import Block
 from ..hybrid_block import HybridBlock
@@ -15,7 +17,6 @@ from .sequences import _format_sequence, _get_begin_state, _mask_sequence_variab
 
 if TYPE_CHECKING:
     from ...initializer import Initializer
-    from ...ndarray import NDArray
     from ...symbol import Symbol
     from ..parameter import Parameter
     from ..parameter_dict import ParameterDict
@@ -155,6 +156,32 @@ class HybridRecurrentCell(RecurrentCell, HybridBlock):
 
     def __init__(self, prefix: str | None = None, params: ParameterDict | None = None) -> None:
         super().__init__(prefix=prefix, params=params)
+
+    # The attributes in which a cell keeps something from one training step for the next, such as what it drops.
+    _between_steps: tuple[str, ...] = ()
+
+    def _cells_with_memory(self) -> list[HybridRecurrentCell]:
+        """Return this cell and those inside of it that keep something between steps."""
+        inner = [owner for cell in self._children.values() if isinstance(cell, HybridRecurrentCell) for owner in cell._cells_with_memory()]
+        return [self, *inner] if self._between_steps else inner
+
+    def forward(self, inputs: Any, states: Any) -> Any:
+        """The output and the new states of one step."""
+        cells = self._cells_with_memory() if self._active and mode.tracing is None and isinstance(inputs, NDArray) else None
+        if not cells:
+            return super().forward(inputs, states)
+        if mode.training:  # the trace of a step would not see what is kept; cells inside that keep nothing are traced
+            self._counter += 1
+            with inputs.context:
+                return self._call_eagerly(inputs.context, inputs, states)
+        saved = [(cell, name, getattr(cell, name)) for cell in cells for name in cell._between_steps]
+        for cell, name, _ in saved:
+            setattr(cell, name, None)
+        try:
+            return super().forward(inputs, states)
+        finally:  # what a trace leaves there are Symbols
+            for cell, name, value in saved:
+                setattr(cell, name, value)
 
     def hybrid_forward(self, F: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
         """The output and the new states of one step; a subclass must define this."""

@@ -91,6 +91,8 @@ class VariationalDropoutCell(ModifierCell):
         self.drop_inputs, self.drop_states, self.drop_outputs = drop_inputs, drop_states, drop_outputs
         self.drop_inputs_mask = self.drop_states_mask = self.drop_outputs_mask = None
 
+    _between_steps = ("drop_inputs_mask", "drop_states_mask", "drop_outputs_mask")
+
     def _alias(self):
         return "vardrop"
 
