@@ -43,6 +43,11 @@ def test_norms_of_what_is_not_finite():
     assert nd.norm(nd.array([3e38, 3e38])).asscalar() == np.inf  # it is larger than the largest number
 
 
+def test_norms_of_nothing():
+    with mx.util.np_shape(True):
+        assert nd.norm(nd.zeros((0, 3)), axis=1).shape == (0,) and nd.norm(nd.zeros((2, 0)), axis=1).asnumpy().tolist() == [0, 0]
+
+
 @pytest.mark.parametrize("order, of_1_and_2", [(3, 2.080084), (0.5, 5.828427), (-2, 0.8944272)])
 @pytest.mark.parametrize("scale", [1, 1e20, 1e-25])
 def test_other_orders(order, of_1_and_2, scale):

@@ -1,29 +1,32 @@
 """Vector norms that neither overflow nor underflow on the way."""
+import math
+
 import torch
 
+_vector_norm = torch.linalg.vector_norm
+_INFINITE = math.inf
+_ADDED = (0, 1, math.inf, -math.inf)  # orders that multiply nothing
 _EXACT = 2.0 ** -40  # a norm in single precision above this has lost nothing to squares that are too small
-_EXACT_DOUBLE = 2.0 ** -450
+_LEAST = {torch.float16: 0.0, torch.float64: 2.0 ** -450}  # half precision is summed in single, which holds its squares
 
 
 def vector_norm(data: torch.Tensor, ord: float = 2.0, axes: list[int] | None = None, keepdim: bool = False) -> torch.Tensor:
     """The norm over `axes` of floating-point data, None for all of them.
 
     A result that is infinite, zero or tiny may come of powers that the type cannot hold: it is computed again, in double precision and with the
-    largest magnitude divided out. Half precision is summed in single by torch, which holds its squares.
+    largest magnitude divided out.
     """
-    out = torch.linalg.vector_norm(data, ord, axes, keepdim=keepdim)
-    if ord in (0, 1, torch.inf, -torch.inf) or type(data) is not torch.Tensor or not data.is_cpu or torch.compiler.is_compiling():
+    out = _vector_norm(data, ord, axes, keepdim)
+    count = out.numel()
+    if type(data) is not torch.Tensor or not data.is_cpu or not count or ord in _ADDED or torch.compiler.is_compiling():
         return out
-    if data.dtype is torch.float16 and ord == 2 or not data.numel():
+    least = _LEAST.get(data.dtype, _EXACT) if ord == 2 else _LEAST.get(data.dtype, _EXACT) ** (2 / abs(ord))
+    if count == 1:
+        if least <= out.item() < _INFINITE:
+            return out
+    elif least <= out.min().item() and out.max().item() < _INFINITE:  # false for NaN
         return out
-    least = _EXACT_DOUBLE if data.dtype is torch.float64 else _EXACT
-    if ord != 2:
-        least = least ** (2 / abs(ord))
-    plain = out.detach()
-    low, high = [plain.item()] * 2 if plain.numel() == 1 else [end.item() for end in torch.aminmax(plain)]
-    if least <= low and high < torch.inf:  # false for NaN
-        return out
-    return _again(data, ord, axes, keepdim, out, least)
+    return _again(data, ord, axes, keepdim, out, least) if data.numel() else out
 
 
 def _again(data: torch.Tensor, ord: float, axes: list[int] | None, keepdim: bool, out: torch.Tensor, least: float) -> torch.Tensor:

@@ -1,5 +1,4 @@
 """Normalization layers."""
-import math
 import warnings
 from typing import Literal, Optional
 
@@ -256,34 +255,28 @@ def _moments(data, axes, eps):
     """Mean and standard deviation as the layers return them: as in MXNet no gradient comes back from these."""
     data = data.detach()
     var, mean = torch.var_mean(data.float() if data.dtype == torch.float16 else data, axes, correction=0, keepdim=True)
-    if data.dtype is torch.float32 and _overflowed(data, var.neg()):
+    if _examines(data) and not var.isfinite().all():
         var, mean = torch.var_mean(data.double(), axes, correction=0, keepdim=True)
     return mean.to(data.dtype), (var + eps).sqrt_().to(data.dtype)
 
 
-def _overflowed(data, least):
-    """Whether a variance of `data` in single precision is not finite, although the result might be: then double precision is needed.
-
-    `least` are the variances' reciprocal roots, or the negative variances: infinite ones are 0, or -infinite. GPUs are not waited for.
-    """
-    if not data.is_cpu or type(data) is not torch.Tensor or torch.compiler.is_compiling() or not least.numel():
-        return False
-    lowest = least.detach().amin().item() if least.numel() > 1 else least.item()
-    return not (lowest > 0 or -math.inf < lowest < 0)  # NaN, too
+def _examines(data):
+    """Whether results for `data` are looked at: GPUs are not waited for, and a tracer has no numbers."""
+    return data.dtype is torch.float32 and data.is_cpu and type(data) is torch.Tensor and data.numel() and not torch.compiler.is_compiling()
 
 
-def _in_double(function, data, gamma, beta):
-    """A layer of single precision computed in double."""
-    return function(data.double(), *(None if t is None else t.double() for t in (gamma, beta))).to(data.dtype)
+def _overflowed(deviations):
+    """Whether a variance in single precision was not finite, although the result might be: its reciprocal root is 0 then, or NaN."""
+    return not (deviations if deviations.numel() == 1 else deviations.min()).item() > 0
 
 
 def _layer_norm(data, gamma, beta, eps):
-    """Normalize along the last axis."""
-    if data.dtype is not torch.float32:
+    """Normalize along the last axis; in double precision where single overflows."""
+    if not _examines(data):
         return torch.layer_norm(data, gamma.shape, gamma, beta, eps)
-    out, _, deviation = torch.native_layer_norm(data, gamma.shape, gamma, beta, eps)
-    if _overflowed(data, deviation):
-        return _in_double(lambda x, scale, shift: torch.layer_norm(x, gamma.shape, scale, shift, eps), data, gamma, beta)
+    out, _, deviations = torch.native_layer_norm(data, gamma.shape, gamma, beta, eps)
+    if _overflowed(deviations):
+        return torch.layer_norm(data.double(), gamma.shape, gamma.double(), beta.double(), eps).to(data.dtype)
     return out
 
 
@@ -349,13 +342,13 @@ def group_norm(data, gamma, beta, *, num_groups: int = 1, eps: float = 1e-5, out
 
 
 def _group_norm(data, groups, gamma, beta, eps):
-    """Normalize groups of channels; `gamma` and `beta` have one value for each channel."""
+    """Normalize groups of channels, in double precision where single overflows; `gamma` and `beta` have one value for each channel."""
     n, channels = data.shape[:2]
-    if data.dtype is not torch.float32 or not data.numel() or not gamma.shape == beta.shape == data.shape[1:2] or groups < 1 or channels % groups:
+    if not _examines(data) or not gamma.shape == beta.shape == data.shape[1:2] or groups < 1 or channels % groups:
         return torch.group_norm(data, groups, gamma, beta, eps)  # which says what is wrong
-    out, _, deviation = torch.native_group_norm(data.contiguous(), gamma, beta, n, channels, data.numel() // (n * channels), groups, eps)
-    if _overflowed(data, deviation):
-        return _in_double(lambda x, scale, shift: torch.group_norm(x, groups, scale, shift, eps), data, gamma, beta)
+    out, _, deviations = torch.native_group_norm(data.contiguous(), gamma, beta, n, channels, data.numel() // (n * channels), groups, eps)
+    if _overflowed(deviations):
+        return torch.group_norm(data.double(), groups, gamma.double(), beta.double(), eps).to(data.dtype)
     return out
 
 
@@ -397,14 +390,14 @@ def instance_norm(data, gamma, beta, *, eps: float = 1e-3):
 
 
 def _instance_norm(data, gamma, beta, eps):
-    """Normalize channels of (N, C, ...) as the batch normalization of one instance with N * C channels, as torch does."""
-    if data.dtype is not torch.float32 or not data.numel() or data.dim() < 3 or not gamma.shape == beta.shape == data.shape[1:2]:
+    """Normalize channels of (N, C, ...) as one instance with N * C channels, as torch does; in double precision where single overflows."""
+    if not _examines(data) or data.dim() < 3 or not gamma.shape == beta.shape == data.shape[1:2]:
         return torch.instance_norm(data, gamma, beta, None, None, True, 0.0, eps, True)  # which says what is wrong
     n = data.shape[0]
     flat = data.contiguous().view(1, -1, *data.shape[2:])
-    out, _, deviation = torch.native_batch_norm(flat, gamma.repeat(n), beta.repeat(n), None, None, True, 0.0, eps)
-    if _overflowed(data, deviation):
-        return _in_double(lambda x, scale, shift: torch.instance_norm(x, scale, shift, None, None, True, 0.0, eps, True), data, gamma, beta)
+    out, _, deviations = torch.native_batch_norm(flat, gamma.repeat(n), beta.repeat(n), None, None, True, 0.0, eps)
+    if _overflowed(deviations):
+        return torch.instance_norm(data.double(), gamma.double(), beta.double(), None, None, True, 0.0, eps, True).to(data.dtype)
     return out.view(data.shape)
 
 
@@ -448,7 +441,7 @@ def l2_normalization(data, *, eps: float = 1e-10, mode: Literal["channel", "inst
         return l2_normalization.raw(data.float(), eps=eps, mode=mode).half()
     # A vector's instances are its elements.
     total = data.square() if axes == () else data.square().sum(axes, keepdim=True)
-    if data.dtype is torch.float32 and _overflowed(data, -1 - total):
+    if _examines(data) and not total.max().item() < torch.inf:
         return l2_normalization.raw(data.double(), eps=eps, mode=mode).float()
     return data / (total + eps).sqrt()
 
