@@ -57,11 +57,12 @@ void store(T* p, vec v, int64_t count) {
   std::copy_n(part, count, p);
 }
 
-// Whether results may be written past the caches: whole vectors, on a boundary of what is written at a time.
+// Whether results may be written past the caches: whole vectors, on a boundary of what is written at a time. With AVX2 a vector of bfloat16 has half
+// of that many bytes.
 template <typename T>
 bool streams(const T* p, int64_t channels) {
 #if defined(__SSE2__)
-  return channels % kLanes == 0 && reinterpret_cast<uintptr_t>(p) % 64 == 0;
+  return channels % kLanes == 0 && kLanes * sizeof(T) % sizeof(Piece) == 0 && reinterpret_cast<uintptr_t>(p) % 64 == 0;
 #else
   return false;
 #endif
