@@ -69,12 +69,9 @@ def _logical_not(data):
     return truth(torch.eq, data, 0)
 
 
-_plain_softsign = half_in_single(torch.nn.functional.softsign)
-
-
 def _softsign(data):
     found = pointwise.softsign(data)
-    return _plain_softsign(data) if found is None else found
+    return torch.nn.functional.softsign(data) if found is None else found
 
 
 def _cbrt(data):
@@ -152,7 +149,10 @@ def _(out_grads, inputs, outputs):
 @_softsign_op.gradient
 def _(out_grads, inputs, outputs):
     found = pointwise.softsign_back(inputs[0], out_grads[0])
-    return out_grads[0] / torch.square(inputs[0].abs() + 1) if found is None else found
+    if found is not None:
+        return found
+    size = inputs[0].abs() + 1  # half precision may not hold its square
+    return out_grads[0] / size / size
 
 
 def _digamma(x):
