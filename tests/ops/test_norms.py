@@ -107,6 +107,19 @@ def test_gradients_of_inverse_hyperbolic_functions(function, values, gradients):
     np.testing.assert_allclose(x.grad.asnumpy(), gradients, rtol=1e-5)
 
 
+@pytest.mark.parametrize("function, values, gradients", [
+    (nd.arctan, [300, 1], [1.11e-5, 0.5]), (nd.softsign, [300, 1], [1.104e-5, 0.25]), (nd.rsqrt, [1e-3, 4], [-15811, -0.0625]),
+    (nd.arccosh, [300, 1.5], [0.003334, 0.8945]), (nd.arcsinh, [300, 0], [0.003334, 1]), (nd.log10, [20000, 1], [2.17e-5, 0.4343]),
+    (lambda x: nd.broadcast_power(x, x), [4, 1e-6], [611, -12.82])])
+def test_gradients_of_half_precision(function, values, gradients):
+    x = nd.array(values, dtype="float16")
+    x.attach_grad()
+    with mx.autograd.record():
+        y = function(x)
+    y.backward()
+    np.testing.assert_allclose(x.grad.asnumpy(), gradients, rtol=1e-2)
+
+
 def test_gradients_of_angles():
     y, x = mx.np.array([1e-20, 1e19, 0, 1]), mx.np.array([1e-20, 1e20, 0, -2])
     y.attach_grad()
@@ -126,5 +139,8 @@ def test_gradients_of_angles():
 
 def test_products_over_several_axes():
     x = nd.array([[[1e20, 1e20], [1e-25, 1e-30]], [[1, 2], [3, 4]]])
+    np.testing.assert_allclose(mx.np.prod(x.as_np_ndarray(), axis=(1, 2)).asnumpy(), [1e-15, 24], rtol=1e-5)
+    half = nd.prod(nd.array([[[300, 400], [1e-3, 2]]], dtype="float16"), axis=(1, 2))
+    assert half.dtype == np.float16 and half.asscalar() == pytest.approx(240, rel=2e-3)
     np.testing.assert_allclose(nd.prod(x, axis=(1, 2)).asnumpy(), [1e-15, 24], rtol=1e-5)
     np.testing.assert_allclose(nd.nanprod(x, axis=(1, 2), keepdims=True).asnumpy(), [[[1e-15]], [[24]]], rtol=1e-5)

@@ -113,7 +113,7 @@ def _prod(data, axes, keepdims):
     if axes is None:
         return torch.prod(data, dtype=data.dtype)
     # Products over one of several axes may leave the range of a type that holds the product over all.
-    dtype = torch.float64 if data.dtype is torch.float32 and len(axes) > 1 else data.dtype
+    dtype = torch.float64 if data.is_floating_point() and len(axes) > 1 else data.dtype
     out = data
     for axis in axes:
         out = torch.prod(out, axis, keepdim=True, dtype=dtype)

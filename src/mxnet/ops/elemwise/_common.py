@@ -39,6 +39,15 @@ def truth(function, data, other):
     return function(data.detach(), other.detach() if isinstance(other, torch.Tensor) else other, out=data.new_empty(0))
 
 
+def half_in_single(function):
+    """`function` with a gradient that squares nothing in half precision, where 256 is the root of the largest number; GPUs do it as torch does."""
+    def run(*arrays):
+        if arrays[0].dtype is torch.float16 and arrays[0].is_cpu and torch.is_grad_enabled():
+            return function(*(array.float() for array in arrays)).half()
+        return function(*arrays)
+    return run
+
+
 def way_from_double(dtype):
     """The type through which float64 becomes the integers `dtype` as in MXNet: what int32 or int64 cannot hold is their smallest number."""
     return dtype if dtype is torch.int32 else torch.int64

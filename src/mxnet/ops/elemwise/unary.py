@@ -11,7 +11,7 @@ from ..kernels import pointwise
 from ..registry import op
 from ..schema import DType
 from ..shapes import unify
-from ._common import refuse_shapes, truth
+from ._common import half_in_single, refuse_shapes, truth
 
 
 def _math(name, function, doc, sample, aliases=None, **traits):
@@ -86,7 +86,7 @@ _math("negative", torch.neg, "The value with the other sign.", "[-1.5, 2] -> [ 1
 _math("sign", torch.sign, "-1, 0 or 1.", "[-1.5, 0, 2] -> [-1., 0., 1.]", method=True)
 _math("square", pointwise.square, "x squared.", "[-3, 0.5] -> [9. , 0.25]", method=True, amp=("float32", "inputs"))
 _math("sqrt", torch.sqrt, "The square root; nan below 0.", "[4, 9] -> [2., 3.]", method=True, amp=("inputs", "inputs"))
-_math("rsqrt", torch.rsqrt, "1 / sqrt(x).", "[4, 16] -> [0.5 , 0.25]", method=True, amp="float32")
+_math("rsqrt", half_in_single(torch.rsqrt), "1 / sqrt(x).", "[4, 16] -> [0.5 , 0.25]", method=True, amp="float32")
 _math("reciprocal", torch.reciprocal, "1 / x.", "[2, -4] -> [ 0.5 , -0.25]", (), method=True, amp="float32")
 _cbrt_op = _math("cbrt", _cbrt, "The cube root.", "[8, -27] -> [ 2., -3.]", method=True)
 _rcbrt_op = _math("rcbrt", lambda data: _cbrt(data).reciprocal(), "1 / cbrt(x).", "[8, -1] -> [ 0.5, -1. ]", (), method=True, amp="float32")
@@ -95,7 +95,7 @@ _math("exp", torch.exp, "e to the power of x.", "[0, 1] -> [1. , 2.718...]", met
 _math("expm1", torch.expm1, "exp(x) - 1, exact for small x.", "[0, 1e-10] -> [0.e+00, 1.e-10]", method=True, amp="float32")
 _math("log", torch.log, "The natural logarithm.", "[1, 10] -> [0. , 2.302...]", method=True, amp="float32")
 _math("log2", torch.log2, "The logarithm to base 2.", "[1, 8] -> [0., 3.]", method=True, amp="float32")
-_math("log10", torch.log10, "The logarithm to base 10.", "[1, 1000] -> [0., 3.]", method=True, amp="float32")
+_math("log10", half_in_single(torch.log10), "The logarithm to base 10.", "[1, 1000] -> [0., 3.]", method=True, amp="float32")
 _math("log1p", torch.log1p, "log(1 + x), exact for small x.", "[0, 1e-10] -> [0.e+00, 1.e-10]", method=True, amp="float32")
 
 _math("sin", torch.sin, "The sine of an angle in radians.", "[0, 0.5] -> [0. , 0.479...]", method=True)
@@ -103,12 +103,12 @@ _math("cos", torch.cos, "The cosine of an angle in radians.", "[0, 0.5] -> [1. ,
 _math("tan", torch.tan, "The tangent of an angle in radians.", "[0, 0.5] -> [0. , 0.546...]", method=True, amp="float32")
 _math("arcsin", torch.asin, "The angle in [-pi/2, pi/2] that has this sine.", "[0, 0.5] -> [0. , 0.523...]", method=True, amp="float32")
 _math("arccos", torch.acos, "The angle in [0, pi] that has this cosine.", "[1, 0.5] -> [0. , 1.047...]", method=True, amp="float32")
-_math("arctan", torch.atan, "The angle in (-pi/2, pi/2) that has this tangent.", "[0, 1] -> [0. , 0.785...]", method=True)
+_math("arctan", half_in_single(torch.atan), "The angle in (-pi/2, pi/2) that has this tangent.", "[0, 1] -> [0. , 0.785...]", method=True)
 _math("sinh", torch.sinh, "The hyperbolic sine.", "[0, 1] -> [0. , 1.175...]", method=True, amp="float32")
 _math("cosh", torch.cosh, "The hyperbolic cosine.", "[0, 1] -> [1. , 1.543...]", method=True, amp="float32")
 tanh = _math("tanh", torch.tanh, "The hyperbolic tangent.", "[0, 1] -> [0. , 0.761...]", method=True, amp=("inputs", "inputs"))
 _math("arcsinh", pointwise.arcsinh, "The inverse of sinh.", "[0, 1] -> [0. , 0.881...]", method=True)
-_math("arccosh", pointwise.arccosh, "The inverse of cosh; nan below 1.", "[1, 2] -> [0. , 1.316...]", method=True)
+_math("arccosh", half_in_single(pointwise.arccosh), "The inverse of cosh; nan below 1.", "[1, 2] -> [0. , 1.316...]", method=True)
 _math("arctanh", torch.atanh, "The inverse of tanh; nan outside of [-1, 1].", "[0, 0.5] -> [0. , 0.549...]", method=True, amp="float32")
 _math("degrees", torch.rad2deg, "Radians to degrees.", "[0, 1] -> [ 0. , 57.29...]", method=True)
 _math("radians", torch.deg2rad, "Degrees to radians.", "[0, 180] -> [0. , 3.141...]", method=True)
@@ -149,7 +149,10 @@ def _(out_grads, inputs, outputs):
 @_softsign_op.gradient
 def _(out_grads, inputs, outputs):
     found = pointwise.softsign_back(inputs[0], out_grads[0])
-    return out_grads[0] / torch.square(inputs[0].abs() + 1) if found is None else found
+    if found is not None:
+        return found
+    size = inputs[0].abs() + 1  # half precision may not hold its square
+    return out_grads[0] / size / size
 
 
 def _digamma(x):

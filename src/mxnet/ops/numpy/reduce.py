@@ -87,6 +87,8 @@ def prod(a, *, axis: Axes = None, dtype: Optional[DType] = None, keepdims: bool 
         out = torch.prod(out, dtype=work)
     else:
         axes = _all_axes(a, axes)
+        # Products over one of several axes may leave the range of a type that holds the product over all.
+        work = torch.float64 if work.is_floating_point and len(axes) > 1 else work
         for i in axes:
             out = torch.prod(out, i, keepdim=True, dtype=work)
         if not keepdims and axes:
