@@ -31,9 +31,11 @@ SOURCES = {
     "object": lambda: grid().astype(object), "structured": lambda: np.zeros((3, 4), [("a", "u1"), ("b", "f4")]),
     "no rows": lambda: np.zeros((0, 4), "f4"), "no rows, big": lambda: np.zeros((0, 4), ">f4")[::-1], "no columns": lambda: np.zeros((3, 0), "f4"),
     "one element": lambda: np.array([[3.5]], ">f8")[::-1, ::-1],
-    **{kind: lambda kind=kind: grid().astype(kind) for kind in (">f2", ">f4", ">f8", ">i2", ">u2", ">i4", ">u4", ">i8", ">u8", "f2", "f8", "?", "i1", "i8")},
+    **{kind: lambda kind=kind: grid().astype(kind) for kind in (">f2", ">f4", ">f8", ">i2", ">u2", ">i4", ">u4", ">i8", ">u8", "f2", "f8", "?", "i1",
+    "i8")},
     **{f"no axes {kind}": lambda kind=kind: np.array(3, kind) for kind in ("f4", ">f4", "f8", "i4", "longdouble", "?")},
-    **{f"number {np.dtype(kind).name}": lambda kind=kind: kind(3) for kind in (np.float16, np.float32, np.float64, np.int8, np.uint8, np.int32, np.int64, np.bool_)},
+    **{f"number {np.dtype(kind).name}": lambda kind=kind: kind(3) for kind in (np.float16, np.float32, np.float64, np.int8, np.uint8, np.int32,
+    np.int64, np.bool_)},
 }
 
 
@@ -110,8 +112,10 @@ CONSUMERS = {
     "np mask": lambda x: mx.np.arange(12).reshape((3, 4))[x], "full": lambda x: mx.nd.full((3, 4), x),
     "csr": mx.nd.sparse.csr_matrix, "csr parts": lambda x: mx.nd.sparse.csr_matrix((x[0][:3], [0, 1, 2], [0, 1, 2, 3]), shape=(3, 4)),
     "csr coordinates": lambda x: mx.nd.sparse.csr_matrix((x[0], (x[0], [0, 1, 2, 3])), shape=(12, 4)),
-    "row_sparse": lambda x: mx.nd.sparse.row_sparse_array((x, [0, 2, 4]), shape=(5, 4)), "csr all": by_sparse("csr"), "row_sparse all": by_sparse("row_sparse"),
-    "arg_dict": by_arg_dict, "forward": lambda x: executor().forward(x=x)[0], "NDArrayIter": lambda x: next(mx.io.NDArrayIter(x, batch_size=2)).data[0],
+    "row_sparse": lambda x: mx.nd.sparse.row_sparse_array((x, [0, 2, 4]), shape=(5, 4)), "csr all": by_sparse("csr"),
+    "row_sparse all": by_sparse("row_sparse"),
+    "arg_dict": by_arg_dict, "forward": lambda x: executor().forward(x=x)[0], "NDArrayIter": lambda x: next(mx.io.NDArrayIter(x,
+    batch_size=2)).data[0],
     "set_data": by_set_data, "initializer": by_initializer, "Load": by_load, "Constant": by_constant, "assign": by_assign,
     "DataLoader": first_batch, "DataLoader of threads": lambda x: first_batch(x, num_workers=1, thread_pool=True),
     "batchify": lambda x: mx.gluon.data.dataloader.default_mp_batchify_fn([x, x]),

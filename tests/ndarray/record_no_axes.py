@@ -52,6 +52,7 @@ while todo:
                 results.append(found[number][0])
             recorded[name] = results.index(found[number][0])
     todo = todo[done:]
-text = '{"results": [\n' + ",\n".join(map(json.dumps, results)) + '],\n"cases": {\n' + ",\n".join(f"{json.dumps(k)}: {v}" for k, v in recorded.items())
+text = '{"results": [\n' + ",\n".join(map(json.dumps, results)) + '],\n"cases": {\n' + ",\n".join(f"{json.dumps(k)}: {v}" for k,
+    v in recorded.items())
 (pathlib.Path(__file__).parent / "no_axes.json").write_text(text + "}}\n")
 print(len(results), len(recorded))

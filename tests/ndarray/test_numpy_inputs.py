@@ -79,7 +79,8 @@ def test_errors_name_types_and_shapes_instead_of_numbers():
         mx.nd.from_numpy(np.ones(3, ">f4"))
     with pytest.raises(TypeError, match="real numbers expected, received 3j"):
         mx.nd.array(3j)
-    with pytest.raises(MXNetError := mx.base.MXNetError, match=r"CSRNDArray: values that broadcast to shape \(2, 2\) expected, received shape \(3,\)"):
+    with pytest.raises(MXNetError := mx.base.MXNetError,
+    match=r"CSRNDArray: values that broadcast to shape \(2, 2\) expected, received shape \(3,\)"):
         mx.nd.sparse.zeros("csr", (2, 2))[:] = np.ones(3)
     with pytest.raises(MXNetError, match="concatenate: at least one NDArray among the arrays expected"):
         mx.nd.concatenate([np.ones(2), np.ones(2)])

@@ -124,7 +124,8 @@ def test_every_operator_writes_to_memory_that_it_reads():
                 continue
             for before, behind in ((0, 0), (0, 1)):
                 memory = mx.nd.zeros(max(before + values[0].size, behind + expected.size), dtype=expected.dtype)
-                first, out = (mx.nd.NDArray(memory._data[at:at + like.size].view(like.shape)) for at, like in ((before, values[0]), (behind, expected)))
+                first, out = (mx.nd.NDArray(memory._data[at:at + like.size].view(like.shape)) for at, like in ((before, values[0]), (behind,
+                expected)))
                 first[...] = mx.nd.array(values[0], dtype=values[0].dtype)
                 call(name, sample, [first, *(mx.nd.array(a, dtype=a.dtype) for a in values[1:])], out)
                 np.testing.assert_allclose(out.asnumpy().astype("f8"), expected.astype("f8"), 1e-4, 1e-5, err_msg=f"{name} {before} {behind}")

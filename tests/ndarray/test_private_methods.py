@@ -19,7 +19,8 @@ def test_sync_copyfrom():
         x._sync_copyfrom("a")
 
 
-@pytest.mark.parametrize("bounds, expected", [((1, 3), [[2, 3], [4, 5]]), ((-2, 3), [[2, 3], [4, 5]]), ((1, None), [[2, 3], [4, 5]]), ((1, 9), [[2, 3], [4, 5]]),
+@pytest.mark.parametrize("bounds, expected", [((1, 3), [[2, 3], [4, 5]]), ((-2, 3), [[2, 3], [4, 5]]), ((1, None), [[2, 3], [4, 5]]), ((1, 9), [[2,
+    3], [4, 5]]),
                                               ((2, 2), []), ((None, 2), [[0, 1], [2, 3]])])
 def test_slice(bounds, expected):
     assert rows()._slice(*bounds).asnumpy().tolist() == expected

@@ -88,7 +88,8 @@ def test_what_can_be_read_as_numbers(values, dtype, expected):
 
 
 @pytest.mark.parametrize("values, dtype", [
-    (["a"], torch.float32), (["1.5"], torch.int32), ([None], torch.int32), ([None], None), (["1"], None), ([1j], None), ([[1], [2, 3]], torch.float32)])
+    (["a"], torch.float32), (["1.5"], torch.int32), ([None], torch.int32), ([None], None), (["1"], None), ([1j], None), ([[1], [2, 3]],
+    torch.float32)])
 def test_what_cannot(values, dtype):
     with pytest.raises((TypeError, ValueError)):
         host_arrays.as_tensor(values, dtype)

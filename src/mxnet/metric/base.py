@@ -1,8 +1,6 @@
 """The base of metrics, metrics made of others, and metrics made of a function."""
 import contextlib
 
-import torch
-
 from .. import registry
 from ..base import numeric_types
 from ..ndarray import NDArray

@@ -19,6 +19,8 @@ from . import linalg as linalg
 from . import memory_format as memory_format
 from . import methods as methods
 from . import ndarray as ndarray
+from . import object_arrays as object_arrays
+from . import private_methods as private_methods
 from . import random as random
 from . import serialization as serialization
 from . import sparse as sparse

@@ -113,7 +113,7 @@ def _only_element(array: NDArray) -> Any:
     return array._raw().item()
 
 
-NDArray.__float__ = lambda self: float(_only_element(self))
-NDArray.__int__ = lambda self: int(_only_element(self))
+for _name, _kind in (("__float__", float), ("__int__", int)):
+    setattr(NDArray, _name, lambda self, kind=_kind: kind(_only_element(self)))
 FUNCTIONS = {_name: _function(_name) for _name in BINARY}
 FUNCTIONS["true_divide"] = FUNCTIONS["divide"]

@@ -383,8 +383,9 @@ def choice(input1=None, input2=None, *, a: Optional[int] = None, size: Optional[
     [0, 1, 2]
     """
     arrays = [t for t in (input1, input2) if t is not None]
-    population = a
-    if a is None:
+    if a is not None:
+        population = a
+    else:
         array = arrays.pop(0)
         if not array.dim() or not array.shape[0]:
             raise MXNetError(f"choice: an array with entries along its first axis expected, received shape {tuple(array.shape)}")
