@@ -105,7 +105,7 @@ def _wrapped(function, name):
 
 
 # Renamed or split off since the NumPy that MXNet 1.9.1 was made for.
-_RENAMED = {"alltrue": "all", "trapz": "trapezoid", "in1d": "isin"}
+_RENAMED = {"alltrue": "all", "trapz": "trapezoid"}
 
 
 def _polyint(p, m=1, k=None):
@@ -118,12 +118,18 @@ def _polyint(p, m=1, k=None):
 _MOST_ORDERS = 500
 
 
+def _in1d(ar1, ar2, assume_unique=False, invert=False):
+    return onp.isin(ar1, ar2, assume_unique=assume_unique, invert=invert).ravel()
+
+
 def _official(name):
     if name == "polyint":
         return functools.wraps(onp.polyint)(_polyint)
     if name in financial.__all__:  # NumPy 1.20 to 1.26 still had the names, of functions that only raise
         return getattr(financial, name)
     function = getattr(onp, name, None) if name not in _RENAMED else getattr(onp, name, None) or getattr(onp, _RENAMED[name], None)
+    if name == "in1d":
+        return _in1d
     if function is None and name == "msort":
         return lambda a: onp.sort(a, axis=0)
     return function

@@ -92,3 +92,21 @@ def test_sparse_bfloat16_as_numpy():
 def test_cast_storage_refuses(call, message):
     with pytest.raises(mx.MXNetError, match=message):
         call(mx.nd.ones((2, 2)))
+
+
+def test_parts_are_copies():
+    matrix, rows = sparse.csr_matrix(([1.0, 2.0], [0, 1], [0, 1, 2]), shape=(2, 2)), sparse.row_sparse_array(([[1.0, 2.0]], [1]), shape=(3, 2))
+    for part in (matrix.data, matrix.indices, matrix.indptr, rows.data, rows.indices):
+        part[:] = 5
+    matrix.asscipy().data[:] = 5
+    assert matrix.asnumpy().tolist() == [[1, 0], [0, 2]] and rows.asnumpy().tolist() == [[0, 0], [1, 2], [0, 0]]
+
+
+@pytest.mark.parametrize("numbers, wrong", [([-1], -1), ([0, 3], 3), ([1, -2], -2)])
+def test_only_rows_that_there_are_can_be_retained(numbers, wrong):
+    rows = sparse.row_sparse_array(([[1.0, 2.0]], [1]), shape=(3, 2))
+    with pytest.raises(mx.base.MXNetError, match=f"retain: row numbers from 0 to 2 expected, received {wrong}"):
+        sparse.retain(rows, mx.nd.array(numbers))
+    with pytest.raises(mx.base.MXNetError, match=f"retain: row numbers from 0 to 2 expected, received {wrong}"):
+        data, kept = mx.sym.Variable("data"), mx.sym.Variable("kept")
+        mx.sym.sparse.retain(data, kept).eval(ctx=mx.cpu(), data=mx.nd.ones((3, 2)), kept=mx.nd.array(numbers))

@@ -66,3 +66,28 @@ def test_array_keeps_the_kind_of_its_source():
         sparse.array(source)
     with pytest.raises(ValueError, match="dense sources belong to mx.nd.array"):
         sparse.array([[1]])
+
+
+@pytest.mark.parametrize("values, dtype", [([1, 2], "int64"), ([1.0, 2.0], "float64"), (np.array([1, 2], "float16"), "float32"),
+                                           (mx.nd.array([1, 2]), "float32")])
+def test_coordinates_have_the_types_that_scipy_gives(values, dtype):
+    a = sparse.csr_matrix((values, ([0, 1], [1, 0])), shape=(2, 2))
+    assert np.dtype(a.dtype).name == dtype and a.asnumpy().tolist() == [[0, 1], [2, 0]]
+
+
+@pytest.mark.parametrize("values, rows, columns, shape, words", [
+    ([1, 2], [0, 1, 1], [0, 1], (2, 2), r"of one axis and one length expected, received shapes \(2,\), \(3,\), \(2,\)"),
+    ([[1, 2]], [[0, 1]], [[0, 1]], (2, 2), "of one axis and one length expected"),
+    ([1, 2], [0, -1], [0, 1], None, "row numbers must be at least 0, received -1 to 0"),
+    ([1, 2], [0, 1], [0, 7], (2, 2), "column numbers must be at least 0 and below 2, received 0 to 7"),
+    ([], [], [], None, "invalid shape: it cannot be found from empty lists of rows and columns")])
+def test_coordinates_are_checked(values, rows, columns, shape, words):
+    with pytest.raises(ValueError, match=words):
+        sparse.csr_matrix((values, (rows, columns)), shape=shape)
+
+
+@pytest.mark.parametrize("dtype", ["uint16", "uint32", "uint64"])
+def test_types_that_sparse_arrays_do_not_hold(dtype):
+    for create in (sparse.csr_matrix, sparse.row_sparse_array):
+        with pytest.raises(TypeError, match=f"sparse arrays hold no {dtype}"):
+            create(np.ones((2, 2), dtype))

@@ -45,6 +45,8 @@ def axes_of(operator, axis, ndim):
     """
     if axis is None:
         return None
+    if not ndim and axis in (0, -1, (0,), (-1,)):
+        return []  # NumPy lets scalars have these two
     if type(axis) is int:
         return [normalize_axis(operator, axis, ndim)]
     axes = sorted(normalize_axis(operator, a, ndim) for a in axis)

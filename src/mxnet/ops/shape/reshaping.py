@@ -74,7 +74,10 @@ def infer_reshape(target, source, reverse=False):
     total = product(source)
     if inferred is not None:
         rest = product(out)
-        out[inferred] = -1 if total < 0 or rest <= 0 else total // rest
+        if total == rest == 0:  # sizes of 0 that stay tell nothing: the others are divided
+            out[inferred] = math.prod(s for s in source if s) // math.prod(s for s in out if s)
+        else:
+            out[inferred] = -1 if total < 0 or rest <= 0 else total // rest
     if total >= 0 and min(out, default=0) >= 0 and math.prod(out) != total:
         raise MXNetError(f"Reshape: cannot reshape an array of shape {source} ({total} elements) into "
                          f"{tuple(out[::-1] if reverse else out)} ({math.prod(out)} elements)")
