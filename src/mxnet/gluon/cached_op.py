@@ -8,6 +8,7 @@ from typing import Any
 from ..base import MXNetError
 from ..context import Context, current_context
 from ..graph import sparse_run
+from ..graph.ownership import owned
 from ..graph.runner import GraphRunner
 from ..graph.session import Session, Watcher
 from ..ndarray import NDArray
@@ -123,7 +124,7 @@ class CachedOp:
         results = session.run(tensors, ctx, training, recorded, observe, light)
         if self._handed_on:
             for i in self._handed_on:
-                results[i] = results[i].clone()
+                results[i] = owned(results[i])
         kind = _numpy_array() if is_np_array() else NDArray
         outputs = [kind._new(t, ctx) for t in results]
         if recorded and mode.recording:
@@ -137,8 +138,9 @@ class CachedOp:
     def _call_sparse(self, args: Sequence[NDArray], ctx: Context, out: NDArray | Sequence[NDArray] | None):
         observe = None if self._hook is None else Watcher(self._hook, self._hook_inputs)
         outputs = self._session.run_sparse(args, ctx, mode.training, mode.recording, observe)
-        for i in self._handed_on:
-            outputs[i] = outputs[i].copy()
+        for i, array in enumerate(outputs):
+            if i in self._handed_on or any(array is before for before in outputs[:i]):
+                outputs[i] = array.copy()
         if out is not None:
             return _write(out, outputs)
         return outputs[0] if len(outputs) == 1 else outputs
