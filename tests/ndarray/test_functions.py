@@ -158,3 +158,18 @@ def test_a_namespace_without_prefix_has_the_public_operators(module):
     lookup, listing = namespace_lookup(module.__name__, "", operator_function, underscored=True, may_hide_builtins=True)
     assert lookup("_plus_scalar") is operator_function("_plus_scalar") and "_plus_scalar" in listing()
     assert lookup("sum") is module.sum
+
+
+def test_out_and_name_may_follow_the_attributes():
+    out = nd.zeros((2,))
+    assert nd.relu(nd.array([-1, 2]), out) is out and out.asnumpy().tolist() == [0, 2]
+    assert nd.broadcast_add(X, Y, out, "node") is out and out.asnumpy().tolist() == [4, 6]
+    assert nd.clip(X, 0, 1, out) is out and out.asnumpy().tolist() == [1, 1]
+    assert X.abs(out) is out and out.asnumpy().tolist() == [1, 2]
+    assert nd.relu(X, None, "node").asnumpy().tolist() == [1, 2]
+    with pytest.raises(TypeError, match="`out` must be an NDArray, received int"):
+        nd.relu(X, 3)
+    with pytest.raises(TypeError, match="relu takes at most 1 arguments, received 4"):
+        nd.relu(X, out, "node", 4)
+    with pytest.raises(TypeError, match="clip takes at most 3 arguments, received 5"):
+        nd.clip(X, 0, 1, out, "node", out=out)

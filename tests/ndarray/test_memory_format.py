@@ -66,3 +66,30 @@ def test_handing_memory_out_puts_it_back_in_order():
     x = weight()
     order.channels_last(x)
     assert x.as_torch().is_contiguous() and mx.nd.from_dlpack(x.to_dlpack_for_read()).shape == (2, 3, 2, 2)
+
+
+def test_rows_of_arrays_in_another_order_share_memory():
+    for select in (lambda x: x[1], lambda x: x[1:2], lambda x: x[1][0:1], lambda x: x.detach()[1], lambda x: x.as_np_ndarray()[1]):
+        x = weight()
+        order.channels_last(x)
+        select(x)[:] = 70
+        assert (x.asnumpy() == 70).sum() == select(x).size
+    x = weight().as_np_ndarray()
+    order.channels_last(x)
+    x[0:1][:] = 70
+    assert (x.asnumpy() == 70).sum() == 12
+
+
+def test_rows_of_trained_weights_and_of_their_gradients_share_memory():
+    net = mx.gluon.nn.HybridSequential()
+    net.add(mx.gluon.nn.Conv2D(4, 3, in_channels=3), mx.gluon.nn.BatchNorm(in_channels=4))
+    net.initialize()
+    net.hybridize()
+    for _ in range(2):
+        with mx.autograd.record():
+            out = net(nd.ones((2, 3, 8, 8)))
+        out.backward()
+    assert not net[0].weight.data()._data.is_contiguous()
+    net[0].weight.data()[0][:] = 7
+    net[0].weight.grad()[1][:] = 8
+    assert (net[0].weight.data().asnumpy() == 7).sum() == 27 and (net[0].weight.grad().asnumpy() == 8).sum() == 27

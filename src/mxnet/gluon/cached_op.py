@@ -9,6 +9,7 @@ from ..base import MXNetError
 from ..context import Context, current_context
 from ..graph import sparse_run
 from ..graph.monitoring import Watcher
+from ..graph.ownership import owned
 from ..graph.runner import GraphRunner
 from ..graph.session import Session
 from ..ndarray import NDArray, handles
@@ -127,7 +128,7 @@ class CachedOp:
             observe.await_backward(results)
         if self._handed_on:
             for i in self._handed_on:
-                results[i] = results[i].clone()
+                results[i] = owned(results[i])
         kind = _numpy_array() if is_np_array() else NDArray
         outputs = [kind._new(t, ctx) for t in results]
         if recorded and mode.recording:
@@ -139,8 +140,9 @@ class CachedOp:
     def _call_sparse(self, args: Sequence[NDArray], ctx: Context, out: NDArray | Sequence[NDArray] | None):
         observe = None if self._hook is None else self._watcher(ctx)
         outputs = self._session.run_sparse(args, ctx, mode.training, mode.recording, observe)
-        for i in self._handed_on:
-            outputs[i] = outputs[i].copy()
+        for i, array in enumerate(outputs):
+            if i in self._handed_on or any(array is before for before in outputs[:i]):
+                outputs[i] = array.copy()
         if out is not None:
             return _write(out, outputs)
         return outputs[0] if len(outputs) == 1 else outputs

@@ -430,14 +430,16 @@ class NDArray(_Methods):
         return self._recorded_call(lambda t: t[where], "_advanced_indexing", self._ctx, [key])
 
     def _select(self, view: Callable[[torch.Tensor], torch.Tensor], key: Any) -> NDArray:
-        if not self._data.is_contiguous():  # weights with their channels last, which share their rows all the same
-            memory_format.standard(self)
         zero_dim = util.is_np_shape()
 
         def select(t: torch.Tensor) -> torch.Tensor:
             v = view(t)
             # MXNet shares memory only where the selection is one run of it; anything else is a copy.
             if not v.is_contiguous():
+                if not t.is_contiguous():  # weights with their channels last, whose rows are to be one run all the same
+                    del v
+                    memory_format.standard(self)
+                    v = view(t)
                 v = v.contiguous()
             return v if v.dim() or zero_dim else v.reshape(1)
 

@@ -209,13 +209,16 @@ class ndarray(_Base):  # noqa: N801
         return self._recorded_call(lambda t: (t.flip(flips) if flips else t)[where], "_advanced_indexing", self._ctx, [key])
 
     def _select(self, view: Any, key: Any) -> "ndarray":
-        if not self._data.is_contiguous():
-            memory_format.standard(self)
-
         def select(t):
             v = view(t)
             # MXNet shares memory only where the selection is one run of it; anything else is a copy.
-            return v if v.is_contiguous() else v.contiguous()
+            if not v.is_contiguous():
+                if not t.is_contiguous():
+                    del v
+                    memory_format.standard(self)
+                    v = view(t)
+                v = v.contiguous()
+            return v
 
         if self._eligible(self):
             return wrap(ndarray, select(self._data), self._ctx)
