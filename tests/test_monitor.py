@@ -3,6 +3,7 @@ import ctypes
 import gc
 import json
 import logging
+import re
 
 import numpy as np
 import pytest
@@ -123,7 +124,11 @@ def test_names_order_and_values_are_those_of_mxnet(network, everything):
     """Of both passes: of a use's gradient before it is added to others, of these sums, and with `monitor_all` of what gradients are made of."""
     expected = json.loads(record_monitored.DATA.read_text())[f"{network.__name__} {everything}"]
     told = record_monitored.monitored(network, everything)
-    assert [entry[:2] for entry in told] == [entry[:2] for entry in expected]
+
+    def named(entries):  # operators without a name have numbers that count on through the process
+        return [[re.sub(r"^(_[a-z]+)\d+", r"\1", entry[0]), entry[1]] if entry else entry for entry in entries]
+
+    assert named(told) == named(expected)
     np.testing.assert_allclose([entry[2] for entry in told if entry], [entry[2] for entry in expected if entry], rtol=1e-3, atol=2e-5)
 
 

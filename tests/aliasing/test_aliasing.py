@@ -1,4 +1,6 @@
-"""Arrays share memory where MXNet 1.9.1's do (`aliasing_oracle.json`), by operators, functions, methods and programs; differences on purpose are here.
+"""Arrays share memory where MXNet 1.9.1's do (`aliasing_oracle.json`), by operators, functions, methods and programs.
+
+Differences on purpose are here.
 
 A part of all calls is replayed, the same in each run; with ``ALIASING=complete`` in the environment all of them are, which takes about a minute.
 """
@@ -79,7 +81,8 @@ def test_results_of_operators_are_contiguous():
         for front in (aliasing_cases.eager, aliasing_cases.hybridized):
             with contextlib.suppress(Exception), aliasing_cases.semantics(name):
                 arrays = front(invoke, name, sample)
-                strided += [(front.__name__, name, number, n) for n, a in arrays.items() if a.stype == "default" and not a._data.is_contiguous() and a.size]
+                strided += [(front.__name__, name, number, n) for n, a in arrays.items()
+                            if a.stype == "default" and not a._data.is_contiguous() and a.size]
     assert strided == []
 
 
@@ -118,7 +121,8 @@ def expected_of(name, there):
     if front.startswith(OWNED):
         return [text for text in there if not set("yz") & {part[0] for part in text.split("=")}]
     if front in ("executor", "training_executor"):
-        return [text for text in there if not all(part[0] == "y" for part in text.split("=")) or {f"x={part}" for part in text.split("=")} <= set(there)]
+        return [text for text in there
+                if not all(part[0] == "y" for part in text.split("=")) or {f"x={part}" for part in text.split("=")} <= set(there)]
     return there
 
 

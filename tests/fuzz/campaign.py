@@ -144,13 +144,13 @@ def _limited(seconds, data=None):
 
 def _asked(error):
     """The KiB that the system refused to whatever raised `error`."""
-    seen = set()
-    while error is not None and id(error) not in seen:
+    seen, most = set(), 0
+    while error is not None and id(error) not in seen:  # the number stands in the cause
         seen.add(id(error))
         if found := _REFUSED.search(str(error)):
-            return int(found[1] or _DATA) >> 10
+            most = max(most, int(found[1] or _DATA) >> 10)
         error = error.__cause__ or error.__context__
-    return 0
+    return most
 
 
 def attempt(target, case):

@@ -1,10 +1,12 @@
 """The passes for torch on a module that will run on a GPU: here it runs on the CPU, and must give what the module as it was gives."""
+import platform
 import types
 
 import pytest
 import torch
 
 import mxnet as mx
+from mxnet import processor
 from mxnet.graph import GraphRunner, backends
 from mxnet.graph.program import copied, operator_of
 from mxnet.ops import get
@@ -48,6 +50,8 @@ def results(module, names, train):
 @pytest.mark.parametrize("train", [False, True])
 @pytest.mark.parametrize("dtype", [None, "bfloat16"])
 def test_a_module_prepared_for_a_gpu_computes_the_same(train, dtype):
+    if dtype and train and platform.machine() == "x86_64" and "avx512f" not in processor.flags():
+        pytest.skip("convolutions of bfloat16 in the two orders of memory round differently on this processor")
     runner = GraphRunner(residual(dtype))
     plain = runner.lowered(train, CPU, [])
     prepared = copied(plain)

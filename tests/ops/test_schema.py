@@ -65,7 +65,7 @@ def test_arrays_without_axes_are_numbers():
         assert Attribute("operator", "name", Shape, None, True).parse(kind(2)) == (2,)
         assert Attribute("operator", "name", float, None, True).parse(kind(0.5)) == 0.5
     with pytest.raises(MXNetError, match="clip: `a_min` must be a number, received"):
-        mx.nd.clip(mx.nd.ones((2,)), mx.nd.array([0]), 1)
+        mx.nd.clip(mx.nd.ones((2,)), mx.nd.array([0, 1]), 1)
 
 
 def test_a_type_may_be_that_of_an_array():

@@ -70,7 +70,7 @@ def test_bits():
     a, b = torch.tensor([6, 3]), torch.tensor([3, 3])
     assert [get(f"_npi_bitwise_{n}")(a, b).tolist() for n in ("and", "or", "xor")] == [[2, 3], [7, 3], [5, 0]]
     assert get("_npi_bitwise_not")(a).tolist() == [-7, -4] and get("_npi_bitwise_not")(torch.tensor([True])).tolist() == [False]
-    with pytest.raises(MXNetError, match="integer and boolean types, not torch.float32"):
+    with pytest.raises(MXNetError, match="integer and boolean types, not float32"):
         get("_npi_bitwise_not")(torch.ones(1))
     with pytest.raises(MXNetError, match="integers or booleans expected, received torch.float32"):
         get("_npi_bitwise_and")(torch.ones(1), torch.ones(1))
@@ -81,7 +81,7 @@ def test_constraints_are_checked():
     assert check(torch.tensor([True, True]), msg="never").item() is True
     with pytest.raises(ValueError, match="^scale must be above 0"):
         check(torch.tensor([True, False]), msg="scale must be above 0")
-    with pytest.raises(MXNetError, match="`input` must be boolean, received torch.float32"):
+    with pytest.raises(MXNetError, match="`input` must be boolean, received float32"):
         check(torch.ones(1), msg="x")
 
 

@@ -28,5 +28,5 @@ def test_shapes_of_integer_operators_are_inferred_without_types(name):
 
 
 def test_real_numbers_are_still_refused_when_it_runs():
-    with pytest.raises(mx.base.MXNetError, match="_npi_bitwise_and: integers or booleans expected, received torch.float32"):
+    with pytest.raises(mx.base.MXNetError, match="_npi_bitwise_and: integers or booleans expected, received float32"):
         mx.np.bitwise_and(mx.np.ones(2), mx.np.ones(2)).asnumpy()
