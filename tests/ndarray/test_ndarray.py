@@ -183,9 +183,13 @@ def test_reshape_to_less_is_refused():
         grid().reshape((2, 2))
 
 
-def test_files_of_empty_arrays_are_read_in_any_mode(tmp_path):
+def test_files_of_empty_arrays_saved_without_numpys_shapes_are_read_without_them(tmp_path):
     name = str(tmp_path / "a.params")
+    mx.nd.save(name, [mx.nd.array(np.zeros((0, 4)))])
+    assert mx.nd.load(name)[0].shape == (0, 4)
     with mx.np_shape(True):
+        with pytest.raises(mx.MXNetError, match=r"shape \(0, 4\) was saved without NumPy's shape semantics; load it inside mx.np_shape\(False\)"):
+            mx.nd.load(name)
         mx.nd.save(name, [mx.nd.zeros((0, 4))])
         assert mx.nd.load(name)[0].shape == (0, 4)
     assert mx.nd.load(name)[0].shape == (0, 4)
