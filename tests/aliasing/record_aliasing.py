@@ -8,10 +8,12 @@ import ctypes
 import json
 import os
 import pathlib
+import select
 import subprocess
 import sys
 
 HERE = pathlib.Path(__file__).parent
+SECONDS = 60  # for one question
 
 
 def questions():
@@ -82,12 +84,25 @@ def work(first):
             print(json.dumps({"answer": found}), file=out, flush=True)
 
 
+def lines(process):
+    """The lines of a process, until it ends or says nothing for a minute."""
+    content = b""
+    while select.select([process.stdout], [], [], SECONDS)[0]:
+        part = os.read(process.stdout.fileno(), 1 << 16)
+        if not part:
+            return
+        content += part
+        *complete, content = content.split(b"\n")
+        yield from complete
+    process.kill()
+
+
 def main():
     first, answers, last = 0, [], None
     while True:
-        process = subprocess.Popen([sys.executable, __file__, str(first)], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, cwd=HERE,
+        process = subprocess.Popen([sys.executable, __file__, str(first)], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, cwd=HERE,
                                    env={**os.environ, "OMP_NUM_THREADS": "1"})
-        for line in process.stdout:
+        for line in lines(process):
             message = json.loads(line)
             if "question" in message:
                 last = message
@@ -95,7 +110,7 @@ def main():
                 answers.append((last["question"], message["answer"]))
         if not process.wait():
             break
-        print(f"MXNet crashes: {last['question']}")
+        print(f"MXNet crashes or hangs: {last['question']}", flush=True)
         first = last["number"] + 1
     write(answers)
 

@@ -46,12 +46,10 @@ def networks():
     layer = S.FullyConnected(S.flatten(pool), weight=dense, num_hidden=3, name="f")
     joined = S.concat(S.Convolution(relu, kernel=(1, 1), num_filter=4, name="d"), S.Convolution(relu, kernel=(1, 1), num_filter=4, name="e"), dim=1)
     return {
-        "reshape": [S.reshape(x, shape=(0, -1))],
-        "flatten and the same": [S.flatten(pool), pool, S.reshape(pool, shape=(-1,))],
-        "relu and its input": [relu, conv],
-        "a weight": [layer, dense, S.reshape(dense, shape=(-1,))], "of a weight": [layer, S.relu(dense), S.transpose(dense)],
-        "the weights of a convolution": [conv, weight],
-        "dropout, which is taken out": [layer, S.Dropout(layer, p=0.5)],
+        "reshape": [S.reshape(x, shape=(0, -1))], "flatten and the same": [S.flatten(pool), pool, S.reshape(pool, shape=(-1,))],
+        "relu and its input": [relu, conv], "a weight": [layer, dense, S.reshape(dense, shape=(-1,))],
+        "of a weight": [layer, S.relu(dense), S.transpose(dense)],
+        "the weights of a convolution": [conv, weight], "dropout, which is taken out": [layer, S.Dropout(layer, p=0.5)],
         "dropout of a shape": [layer, S.reshape(S.Dropout(S.flatten(x), p=0.5), shape=(-1,))],
         "a concatenation and its parts": [joined, S.slice_axis(joined, axis=1, begin=0, end=4)], "a constant": [layer, S.ones((2, 3))],
         "batch norm": [S.relu(S.BatchNorm(conv, name="b")), conv]}
