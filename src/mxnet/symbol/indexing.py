@@ -18,13 +18,13 @@ def index(data: Symbol, arrays: Sequence[Symbol | None], variable: Callable[[], 
     Parameters
     ----------
     data : Symbol
-        What `x`, an array of `shape`, was computed by.
+        The Symbol that computes `x`, an array of `shape`.
     arrays : list of Symbol and None
-        The same of the NDArrays in `key`, in their order; None for one that is not part of the computation.
+        The Symbols of the NDArrays in `key`, in their order; None for one that is not part of the computation.
     variable : callable
-        Makes a Symbol that stands for indices which are not part of the computation.
+        Makes a variable for indices that are not part of the computation.
     key
-        What stood between the brackets.
+        The key between the brackets.
     result : tuple of int
         The shape of ``x[key]``.
 

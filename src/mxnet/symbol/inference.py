@@ -130,7 +130,7 @@ def infer_node(node: Node, shapes: dict[tuple[int, int], Partial], finished: set
 
 
 def _passes_unknown(ins: Sequence[Partial], outs: Sequence[Partial]) -> bool:
-    """True if no more sizes of the outputs are unknown than of the inputs, or nothing is known of an output: then the rule wants to know more."""
+    """True if a rule says all that it can: no more sizes of the outputs are unknown than of the inputs, or it leaves the shape of an output open."""
     return None in outs or sum(s < 0 for shape in outs for s in shape or ()) <= sum(s < 0 for shape in ins for s in shape or ())
 
 
