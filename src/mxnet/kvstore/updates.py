@@ -102,6 +102,7 @@ def renumber_states(updater: Updater, names: Sequence[str], num_device: int, by_
     A store updates parameters by their names, a module those on each of its devices by ``position * num_device + device``: a file may come from
     another number of devices.
     """
+    updater._states_matched = True
     states = updater.states
     numbers = [key for key in states if isinstance(key, int)]
     saved_devices = max(numbers, default=0) // max(len(names), 1) + 1

@@ -162,9 +162,6 @@ class Module(BaseModule):
             self._kvstore.load_optimizer_states(fname)
         else:
             load_optimizer_states(fname, self._updater)
-        updater = getattr(self._kvstore, "_updater", None) if self._update_on_kvstore else self._updater
-        if isinstance(updater, opt.Updater):
-            renumber_states(updater, self._updated_names, len(self._context), bool(self._update_on_kvstore))
 
     def _save_states(self, fname: str) -> None:
         self._require(bound=False, optimizer=True)
@@ -522,6 +519,9 @@ class Module(BaseModule):
         self._require(params=True, optimizer=True)
         self._params_dirty = True
         group = self._exec_group
+        updater = getattr(self._kvstore, "_updater", None) if self._update_on_kvstore else self._updater
+        if isinstance(updater, opt.Updater) and not updater._states_matched:
+            renumber_states(updater, self._updated_names, len(self._context), bool(self._update_on_kvstore))
         if self._update_on_kvstore:
             update_params_on_kvstore(group.param_arrays, group.grad_arrays, self._kvstore, group.param_names)
         else:

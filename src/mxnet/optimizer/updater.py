@@ -63,6 +63,7 @@ class Updater:
         self.states_synced = {}  # whether a state is known to be on its weight's device
         self.aggregate_updates = optimizer.aggregate_num > 0
         self._numbers = 0  # of all weights that states were made for
+        self._states_matched = True  # False after `set_states`, until a module has matched them with its weights
         self._loaded = False  # whether states, or even the optimizer, came from elsewhere
 
     def __call__(self, index, grad, weight):
@@ -155,7 +156,7 @@ class Updater:
                              f"{type(optimizer).__name__}")
         if not isinstance(getattr(optimizer, "aggregate_num", None), int):
             raise MXNetError(f"the optimizer states hold a damaged optimizer: {type(optimizer).__name__} without the number aggregate_num")
-        self._loaded = True
+        self._loaded, self._states_matched = True, False
         self.states, self.optimizer = found, optimizer
         self.aggregate_updates = optimizer.aggregate_num > 0
         self.states_synced = dict.fromkeys(found, False)
