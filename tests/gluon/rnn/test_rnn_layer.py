@@ -125,7 +125,7 @@ def test_in_a_traced_network():
     x = mx.nd.array(X)
     eager = net(x).asnumpy()
     net.hybridize()
-    np.testing.assert_allclose(net(x).asnumpy(), eager, rtol=1e-5)
+    np.testing.assert_allclose(net(x).asnumpy(), eager, rtol=1e-5, atol=1e-8)
 
 
 def test_cast():
