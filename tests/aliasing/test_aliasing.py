@@ -26,7 +26,10 @@ import aliasing_data  # noqa: E402, F401  registers its programs
 import aliasing_programs  # noqa: E402, F401
 from aliasing_cases import FRONTS, PROGRAMS, samples  # noqa: E402
 
-ORACLE = json.loads((pathlib.Path(__file__).parent / "aliasing_oracle.json").read_text())
+ANSWERS = pathlib.Path(__file__).parent / "aliasing_oracle.json"
+if not ANSWERS.exists():
+    pytest.skip("MXNet's answers are missing: run record_aliasing.py in an environment that has it", allow_module_level=True)
+ORACLE = json.loads(ANSWERS.read_text())
 COMPLETE = os.environ.get("ALIASING") == "complete"
 EVERY = 1 if COMPLETE else 7  # of the calls that share nothing
 SAMPLES = 99 if COMPLETE else 2  # of each operator
