@@ -36,6 +36,27 @@ def test_fusion_keeps_what_is_used_otherwise(use):
     assert report == ([] if use in ("global", "axis") else ["fusion: 1 x batch norm"])
 
 
+_LARGE = {  # of all that ReLU may overwrite, large enough for kernels of our own: the symbol, the result and the data's gradient
+    "Convolution": (lambda x: mx.sym.Convolution(x, kernel=(1, 1), num_filter=16, no_bias=True), 8, 8),
+    "Deconvolution": (lambda x: mx.sym.Deconvolution(x, kernel=(2, 2), stride=(2, 2), num_filter=16), 8, 32),
+    "Deconvolution, biased": (lambda x: mx.sym.Deconvolution(x, kernel=(2, 2), stride=(2, 2), num_filter=16, no_bias=False), 8.5, 32),
+    "FullyConnected": (lambda x: mx.sym.FullyConnected(x, num_hidden=16, flatten=False, no_bias=True), 32, 8),
+    "elemwise_add": (lambda x: mx.sym.elemwise_add(x, x), 2, 2),
+}
+
+
+@pytest.mark.parametrize("name", _LARGE)
+def test_relu_behind_a_large_layer_trains(name):
+    layer, result, gradient = _LARGE[name]
+    executor = mx.sym.relu(layer(mx.sym.var("x"))).simple_bind(mx.cpu(), x=(4, 16, 64, 64))
+    for key, array in executor.arg_dict.items():
+        array[:] = 1 if key == "x" else 0.5
+    out, = executor.forward(is_train=True)
+    executor.backward(nd.ones(out.shape))
+    assert np.unique(out.asnumpy()).tolist() == [result]
+    assert np.unique(executor.grad_dict["x"].asnumpy()).tolist() == [gradient]
+
+
 def test_relu_overwrites_only_what_nothing_else_reads():
     x = mx.sym.var("x")
     shared = mx.sym.FullyConnected(x, num_hidden=2, name="a")

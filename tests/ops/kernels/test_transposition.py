@@ -49,3 +49,13 @@ def test_a_gradient_goes_back_and_can_be_differentiated(monkeypatch):
     back = weights.permute(2, 1, 0)
     assert gradient.tolist() == (2 * data * back).tolist()
     assert torch.autograd.grad(gradient.sum(), data)[0].tolist() == (2 * back).tolist()
+
+
+@needs_compiler
+def test_a_recorded_result_can_be_overwritten(monkeypatch):
+    monkeypatch.setattr(transposition, "_WORTHWHILE", 0)
+    data = torch.tensor([[1.0, -2.0, 3.0], [-4.0, 5.0, -6.0]], requires_grad=True)
+    out = torch.relu_(transposition.permute_copy(data, (1, 0)))
+    out.sum().backward()
+    assert out.tolist() == [[1, 0], [0, 5], [3, 0]]
+    assert data.grad.tolist() == [[1, 0, 1], [0, 1, 0]]
