@@ -87,6 +87,9 @@ class Trace:
     def wrote(self) -> None:
         """Say that an array is written to in place."""
 
+    def assigns(self) -> None:
+        """Say that an attribute of a block is set."""
+
     def marks(self, array: NDArray) -> NDArray | None:
         """Say that a gradient of `array` is asked for; returns the array that it stands for, if that is another."""
 

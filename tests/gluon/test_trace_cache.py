@@ -523,6 +523,54 @@ def test_arguments_of_other_structure_have_traces_of_their_own():
     assert len(traces(traced)) == 6
 
 
+def test_what_forward_leaves_in_attributes_is_what_an_eager_call_leaves():
+    def forward(b, x):
+        if b.state is None:
+            b.state = np.zeros((1,))
+        b.seen, b.shape, b.items["x"] = [x, x * 2], x.shape, [x]
+        return x + b.state
+
+    block, x = hybridized(forward, state=None, seen=[], shape=None, items={}), np.ones(1)
+    for _ in range(3):
+        assert block(x).item() == 1
+    assert block.seen[0] is x and block.items["x"][0] is x and type(block.shape) is tuple
+    assert block.seen[1]._autograd is block.state._autograd is None
+
+
+def test_what_only_the_first_run_sets_up_is_forgiven():
+    def forward(b, x):
+        if b.state is None:
+            b.state = np.zeros((1,))
+        return x + b.state
+
+    block, x = hybridized(forward, state=None), np.ones(1)
+    assert [block(x).item() for _ in range(4)] == [1] * 4 and block.runs == 3
+    for value in (5, 6):
+        block.state[:] = value
+        assert block(x).item() == 1 + value
+    assert len(traces(block)) == 1 and block.runs == 3
+
+
+@pytest.mark.parametrize("keep, reason", [
+    (lambda b, x: setattr(b, "state", [x * 1]), "it replaces an array in an attribute that it reads"),
+    (lambda b, x: b.state.__setitem__(0, x * 1), "it replaces an array in an attribute that it reads"),
+    (lambda b, x: b.state.insert(0, x * 1), "an array that it takes from elsewhere is another")])
+def test_state_that_a_call_hands_to_the_next_runs_step_by_step(keep, reason):
+    """Even where the first two states are equal."""
+    block = hybridized(lambda b, x: (x + b.state[0], keep(b, x))[0], state=[np.zeros(1)])
+    with pytest.warns(UserWarning, match="runs step by step.*" + reason):
+        assert [block(np.full((1,), float(i))).item() for i in range(6)] == [0, 1, 3, 5, 7, 9]
+
+
+def test_another_array_of_equal_values_is_the_one_that_is_used():
+    block, x = hybridized(lambda b, x: x * b.factor, factor=np.ones(1)), np.ones(1)
+    assert [block(x).item() for _ in range(4)] == [1] * 4
+    block.factor = np.ones(1)
+    assert [block(x).item() for _ in range(4)] == [1] * 4
+    block.factor[:] = 3
+    assert block(x).item() == 3
+
+
 def test_errors_of_forward_are_those_of_an_eager_call():
     def forward(b, x):
         if x.shape[0] > 2:
@@ -757,7 +805,7 @@ def test_differences_between_graphs_are_named():
 
     base = graph(lambda b, x: x * 2 + np.array([1., 2]))
     assert base.difference(graph(lambda b, x: x * 2 + np.array([1., 2]))) == ""
-    assert base.difference(graph(lambda b, x: x * 2 + np.array([1., 3]))) == "an array that it takes from elsewhere has other values"
+    assert base.difference(graph(lambda b, x: x * 2 + np.array([1., 3]))) == "an array that it takes from elsewhere is another, or has other values"
     assert "has the attributes {'scalar': '2.0'}, then {'scalar': '3.0'}" in base.difference(graph(lambda b, x: x * 3 + np.array([1., 2])))
     assert "_npi_add is computed, then _npi_subtract" == base.difference(graph(lambda b, x: x * 2 - np.array([1., 2])))
     assert base.difference(graph(lambda b, x: x * 2)) == "it has 4 steps, then 2"

@@ -88,6 +88,8 @@ class ForwardTrace(Trace):
     ----------
     failure : str
         Why there is no graph; empty as long as nothing speaks against one.
+    assigned : bool
+        It has given an attribute of a block another number or text.
     reads : dict
         From the marks of arrays to what Python has read of them (`Reads`).
     modes : dict
@@ -99,6 +101,7 @@ class ForwardTrace(Trace):
     def __init__(self) -> None:
         super().__init__()
         self.failure = ""
+        self.assigned = False
         self.reads: dict[Any, Reads] = {}
         self.modes: dict[str, bool] = {}
         self.parameters: dict[str, Parameter] = {}
@@ -161,6 +164,10 @@ class ForwardTrace(Trace):
     def wrote(self) -> None:
         """Give up the graph: it has no place for arrays that change."""
         self.fail("it writes to an array in place; compute a new one (np.where, np.concatenate), or write outside of the block")
+
+    def assigns(self) -> None:
+        """Note that `forward` sets an attribute."""
+        self.assigned = True
 
     def marks(self, array: NDArray) -> NDArray | None:
         """Give up the graph; returns the argument that `array` stands for, if it does."""

@@ -88,9 +88,13 @@ class HybridBlock(Block):
         return super().__call__(*args)
 
     def __setattr__(self, name: str, value: Any) -> None:
-        if self._versions and mode.tracing is None and name not in self._ignored_attributes() and _differ(self.__dict__.get(name), value):
-            for version in self._versions:
-                version.number += 1
+        if self._versions and name not in self._ignored_attributes() and _differ(self.__dict__.get(name), value):
+            if mode.tracing is not None:
+                if isinstance(value, (bool, int, float, str)):  # arrays and containers are new in each run, and compared where they are used
+                    mode.tracing.assigns()
+            else:
+                for version in self._versions:
+                    version.number += 1
         super().__setattr__(name, value)
         if isinstance(value, HybridBlock):
             self._clear_cached_op()

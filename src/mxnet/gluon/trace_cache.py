@@ -2,7 +2,7 @@
 
 A trace holds for calls in which Python reads what it read when the trace was made: shapes and types of arrays, autograd's modes. The first call of
 a trace, and the second, run `forward` itself and note what it does (`ForwardTrace`). If the two graphs differ, something else changes what
-`forward` computes, and the block runs step by step from then on.
+`forward` computes, and the block runs step by step from then on. What only the very first run sets up (``if self.state is None``) is forgiven.
 """
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import contextlib
 import random
 import threading
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence, Set
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 tracing_lock = threading.RLock()
 _MOST_TRACES = 16  # of one block
 _MOST_DOUBTS = 16  # how often in a row Python values may change before the block runs step by step
+_MOST_LEVELS = 3  # of containers in what `forward` leaves behind
 _MOST_CALLS = 4096  # kinds of calls whose traces are remembered
 _CHANGES = "what it computes changes from call to call: {}. Pass such values as arguments, or draw random numbers by mx.np.random"
 # Attributes that the library's own blocks set when they are called; they have no influence on a graph, or the graph shows it.
@@ -83,21 +84,45 @@ def rebuild(structure: Any, arrays: Iterator[Any]) -> Any:
     return kind(*values) if hasattr(kind, "_fields") else values if kind is list else kind(values)
 
 
-def _released(value: Any, trace: ForwardTrace) -> Any:
-    """A result of `forward` as its caller gets it, once the trace has ended."""
+def _released(value: Any, trace: ForwardTrace, level: int = 0) -> Any:
+    """What `forward` has returned, or left in an attribute, as an eager call leaves it, once the trace has ended."""
     if isinstance(value, NDArray):
         return trace.release(value)
     if isinstance(value, ReadShape):
         return tuple(value)
-    if isinstance(value, dict):
-        items: Any = {k: _released(v, trace) for k, v in value.items()}
-        return value if all(items[k] is v for k, v in value.items()) else items
-    if isinstance(value, (list, tuple)):
-        items = [_released(v, trace) for v in value]
+    if type(value) not in (dict, list, tuple) and not (isinstance(value, tuple) and hasattr(value, "_fields")) or level > _MOST_LEVELS:
+        return value
+    if isinstance(value, tuple):
+        items = [_released(item, trace, level + 1) for item in value]
         if all(a is b for a, b in zip(items, value)):
             return value
-        return type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
+        return type(value)(*items) if hasattr(value, "_fields") else tuple(items)
+    for key, item in list(value.items() if isinstance(value, dict) else enumerate(value)):
+        if (released := _released(item, trace, level + 1)) is not item:
+            value[key] = released
     return value
+
+
+def _arrays_in(blocks: Sequence[Any], ignored: Set[str]) -> dict[int, NDArray]:
+    """Return the arrays in attributes of blocks, by their ids."""
+    arrays: dict[int, NDArray] = {}
+    waiting = [(value, 0) for block in blocks for name, value in vars(block).items() if name not in ignored]
+    while waiting:
+        value, level = waiting.pop()
+        if isinstance(value, NDArray):
+            arrays[id(value)] = value
+        elif isinstance(value, (dict, list, tuple)) and level < _MOST_LEVELS:
+            waiting += [(item, level + 1) for item in (value.values() if isinstance(value, dict) else value)]
+    return arrays
+
+
+def _tree(block: Any) -> list[Any]:
+    """A block and all below it."""
+    blocks, waiting = [], [block]
+    while waiting:
+        blocks.append(waiting.pop())
+        waiting += blocks[-1]._children.values()
+    return blocks
 
 
 def require_np(outputs: Any) -> None:
@@ -119,6 +144,8 @@ class CachedTrace:
         A second run of `forward` has made the same graph.
     doubted : bool
         An attribute of a block, or another Python value, has changed since the trace was made.
+    held : set of str
+        The names of those constants that are in attributes of blocks.
     results
         The structure of what `forward` returns.
     handed_on : list of (int, int)
@@ -128,11 +155,12 @@ class CachedTrace:
     """
 
     def __init__(self, call: Any, shapes: list[Any], marks: list[Any], variables: list[Any], outputs: list[Any], results: Any,
-                 handed_on: list[tuple[int, int]], trace: ForwardTrace) -> None:
+                 handed_on: list[tuple[int, int]], held: Mapping[int, NDArray], trace: ForwardTrace) -> None:
         self.verified = self.doubted = False
         self.call, self.results, self.variables = call, results, variables
         self.graph = symbol.Group([o.as_np_ndarray() for o in outputs])
         self.constants = dict(trace.constants)
+        self.held = {name for name, array in self.constants.items() if id(array) in held}
         self.parameters = trace.parameters
         self.handed_on = handed_on
         self.op: Any = None
@@ -210,8 +238,10 @@ class CachedTrace:
                 return f"{a.op.name if a.op else a.name} is computed, then {b.op.name if b.op else b.name}"
             if a.attrs != b.attrs and a.op is not None or len(a.subgraphs) != len(b.subgraphs):
                 return f"{a.op.name} has the attributes {a.attrs}, then {b.attrs}"
-            if a.op is None and a.name in self.constants and not _equal(self.constants[a.name], other.constants[b.name]):
-                return "an array that it takes from elsewhere has other values"
+            if a.op is None and a.name in self.constants:
+                before, now = self.constants[a.name], other.constants[b.name]
+                if before is not now and (a.name in self.held | other.held or not _equal(before, now)):
+                    return "an array that it takes from elsewhere is another, or has other values"
         return "" if entries(self.graph._outputs) == entries(other.graph._outputs) else "it returns another step's result"
 
 
@@ -249,6 +279,7 @@ class TraceCache:
         self._seen = self._version.number
         self._current: CachedTrace | None = None
         self._doubts, self._full = 0, False
+        self._settled = False  # it has been forgiven that its first run differs
 
     def __reduce__(self) -> Any:
         return type(None), ()
@@ -283,7 +314,6 @@ class TraceCache:
         epoch = self._epoch
         call = structure, ctx, is_np_shape()
         shapes = [(a._data.shape, a._data.dtype) for a in arrays]
-        modes = {"recording": mode.recording, "training": mode.training}
         key = (call, mode.recording, mode.training, *shapes)
         trace = self._by_call.get(key)
         with contextlib.nullcontext() if ctx is current_context() else ctx:
@@ -291,7 +321,7 @@ class TraceCache:
                 with tracing_lock:
                     if self.block._traces is not self:  # another thread has given it up
                         return self._step_by_step(args)
-                    trace = self._by_call.get(key)
+                    trace, modes = self._by_call.get(key), {"recording": mode.recording, "training": mode.training}
                     if trace not in self._traces:
                         trace = next((t for t in self._traces if t.holds(call, shapes, modes)), None)
                     if trace is None and len(self._traces) >= _MOST_TRACES:
@@ -391,6 +421,8 @@ class TraceCache:
         """
         block = self.block
         random_before = None if known is None else _random_states()
+        tree = _tree(block)
+        held = _arrays_in(tree, block._ignored_attributes())
         names = ["data"] if len(arrays) == 1 else [f"data{i}" for i in range(len(arrays))]
         variables = [symbol.var(name).as_np_ndarray() for name in names]
         trace = ForwardTrace()
@@ -402,23 +434,27 @@ class TraceCache:
                 out = block._run_plain(rebuild(call[0], iter(given)))
             if not trace.failure:
                 try:
-                    new = self._graph(trace, call, shapes, marks, variables, out)
+                    new = self._graph(trace, call, shapes, marks, variables, out, held)
                 except MXNetError as error:  # a step has no counterpart in a Symbol, or one that takes other attributes
                     trace.fail(str(error))
         finally:
             trace.end()
         out = _released(out, trace)
+        for values in (b.__dict__ for b in tree):
+            for name in values.keys() - block._ignored_attributes():
+                values[name] = _released(values[name], trace)
         if new is None:
             self._give_up(trace.failure)
         elif known is None:
             self._add(new, args, out)
         else:
-            new = self._verify(known, new, random_before, args, out)
+            new = self._verify(known, new, trace, random_before, args, out)
         if new is not None and block._callback is not None and not mode.training:
             self._replay(new, args, arrays, self._epoch)  # for those who watch the graph
         return new, out
 
-    def _graph(self, trace: ForwardTrace, call: Any, shapes: list[Any], marks: list[Any], variables: list[Any], out: Any) -> CachedTrace:
+    def _graph(self, trace: ForwardTrace, call: Any, shapes: list[Any], marks: list[Any], variables: list[Any], out: Any,
+               held: Mapping[int, NDArray]) -> CachedTrace:
         results: list[NDArray] = []
         structure = describe(out, results)
         require_np(results)
@@ -427,19 +463,27 @@ class TraceCache:
         trace.adopt(self.block.collect_params().values())
         outputs = trace.get_symbol(results, f"{self.block.prefix}constant")
         handed_on = [(i, marks.index(array._autograd)) for i, array in enumerate(results) if array._autograd in marks]
-        return CachedTrace(call, shapes, marks, variables, outputs, structure, handed_on, trace)
+        still = _arrays_in(_tree(self.block), self.block._ignored_attributes())
+        if any(id(array) in held and id(array) not in still for array in trace.constants.values()):
+            raise TraceError("it replaces an array in an attribute that it reads, so that each call depends on the one before; pass it as an "
+                             "argument, and return it")
+        return CachedTrace(call, shapes, marks, variables, outputs, structure, handed_on, held, trace)
 
-    def _verify(self, known: CachedTrace, new: CachedTrace, random_before: Any, args: tuple, out: Any) -> CachedTrace | None:
+    def _verify(self, known: CachedTrace, new: CachedTrace, trace: ForwardTrace, random_before: Any, args: tuple, out: Any) -> CachedTrace | None:
         """The trace that serves from now on, after a run of `forward` that `known` should hold for; None if none does."""
-        difference = "it draws numbers from Python's or NumPy's generator" if _random_states() != random_before else known.difference(new)
+        drawn = _random_states() != random_before
+        difference = "it draws numbers from Python's or NumPy's generator" if drawn else known.difference(new)
         if not difference:
             known.take_reads(new)
             known.verified, known.doubted = True, False
+            self._by_call.clear()  # it may hold for other calls now
             self._watch()
             return known
-        if known.doubted:
-            for trace in self._traces:
-                trace.verified = False
+        first_only = not trace.assigned and not drawn and not self._settled  # its first run has set up something
+        if known.doubted or first_only:
+            self._settled = True
+            for old in self._traces:
+                old.verified = False
             self._traces.clear()
             self._by_call.clear()
             self._add(new, args, out)
@@ -478,10 +522,7 @@ class TraceCache:
 
     def _watch(self) -> None:
         """Notice from now on what Python values change."""
-        blocks, waiting = [], [self.block]
-        while waiting:
-            blocks.append(waiting.pop())
-            waiting += blocks[-1]._children.values()
+        blocks = _tree(self.block)
         for block in blocks:
             if self._version not in block._versions:
                 block.__dict__["_versions"] = (*block._versions, self._version)
