@@ -26,10 +26,7 @@ import aliasing_data  # noqa: E402, F401  registers its programs
 import aliasing_programs  # noqa: E402, F401
 from aliasing_cases import FRONTS, PROGRAMS, samples  # noqa: E402
 
-ANSWERS = pathlib.Path(__file__).parent / "aliasing_oracle.json"
-if not ANSWERS.exists():
-    pytest.skip("MXNet's answers are missing: run record_aliasing.py in an environment that has it", allow_module_level=True)
-ORACLE = json.loads(ANSWERS.read_text())
+ORACLE = json.loads((pathlib.Path(__file__).parent / "aliasing_oracle.json").read_text())
 COMPLETE = os.environ.get("ALIASING") == "complete"
 EVERY = 1 if COMPLETE else 7  # of the calls that share nothing
 SAMPLES = 99 if COMPLETE else 2  # of each operator
@@ -63,7 +60,12 @@ def chosen_samples():
     return [(name, number, sample) for name, number, sample in samples() if number < SAMPLES]
 
 
-@pytest.mark.parametrize("front", FRONTS)
+# Known gaps, of issue 41: when one closes, its mark fails.
+REFUSES = pytest.mark.xfail(strict=True, reason="a sample that MXNet runs is refused here")
+DIFFERS = pytest.mark.xfail(strict=True, reason="some calls share memory where MXNet's do not")
+
+
+@pytest.mark.parametrize("front", [pytest.param(f, marks=REFUSES if f in ("into_out", "executor", "hybridized_recorded") else ()) for f in FRONTS])
 def test_operators(front):
     refused = set(ORACLE["refused"][front].split())
     found, expected, count = {}, {}, 0
@@ -103,6 +105,7 @@ def calls():
                     yield namespace, text, DIFFERENT.get(key, sharing.get(key, []))
 
 
+@DIFFERS
 def test_functions_and_methods():
     found, expected, refused = {}, {}, []
     for namespace, text, relations_there in calls():
@@ -129,6 +132,7 @@ def expected_of(name, there):
     return there
 
 
+@DIFFERS
 def test_programs():
     found = {name: aliasing_cases.run(name) for name in ORACLE["programs"]}
     assert found == {name: expected_of(name, there) for name, there in ORACLE["programs"].items()}
