@@ -64,7 +64,7 @@ def expression(namespace, pattern, name):
 
 
 def fits(namespace, pattern, name):
-    """Whether the call is worth a try: NumPy's own functions take sequences of arrays apart, unless they join them."""
+    """Return whether the call is worth a try: NumPy's own functions take sequences of arrays apart, unless they join them."""
     return namespace != "numpy" or name in JOINING or not re.search(r"\(([\[(]|lambda)", pattern)
 
 

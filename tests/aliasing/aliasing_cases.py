@@ -298,7 +298,9 @@ def into_out(invoke, name, sample):
     arrays = arrays_of(name, sample)
     empty = mx.np.empty if name.startswith("_np") else mx.nd.empty
     with training(sample):
-        out = [empty(o.shape, dtype=o.dtype) for o in outputs_of(invoke, name, sample)]
+        results = outputs_of(invoke, name, sample)
+        with mx.util.np_shape(True):
+            out = [empty(o.shape, dtype=o.dtype) for o in results]
         invoke(name, arrays, strings(sample), out, name.startswith("_np"))
     return {**named("x", arrays), **named("y", out)}
 

@@ -117,6 +117,7 @@ def main():
 
 def write(answers):
     """Write the file: what MXNet refuses, or crashes on, is left out of calls and programs, and listed for operators."""
+    import aliasing_calls
     refused, calls = collections.defaultdict(list), collections.defaultdict(lambda: collections.defaultdict(list))
     result = {"operators": {}, "refused": refused, "programs": {}, "calls": calls, "sharing": {}}
     for (kind, *rest), found in answers:
@@ -132,7 +133,7 @@ def write(answers):
             namespace, pattern, name = rest
             calls[namespace][pattern].append(name)
             if found:
-                result["sharing"].setdefault(" ".join(found), []).append(f"{namespace}: {pattern.format(name)}")
+                result["sharing"].setdefault(" ".join(found), []).append(f"{namespace}: {aliasing_calls.expression(namespace, pattern, name)}")
     for table in (refused, *calls.values()):
         for key, names in table.items():
             table[key] = " ".join(names)

@@ -225,7 +225,7 @@ def heads(value):
 
 
 def observed(block, x, how):
-    """What a call gives: values, types, structure, gradient, or the error's kind."""
+    """Return what a call gives: values, types, structure, gradient, or the error's kind."""
     x = x.copy()
     try:
         if how in ("training", "recording"):

@@ -24,7 +24,7 @@ BY_HAND = {"Activation[act_type=relu]": "g0 o0", "Activation": "g0 o0 i0", "Conc
 
 
 def description(operator, inputs, attributes):
-    """What the gradient of one call reads, in words; None where it has none, or several parts."""
+    """Return what the gradient of one call reads, in words; None where it has none, or several parts."""
     import numpy as np
 
     import mxnet as mx

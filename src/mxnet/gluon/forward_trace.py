@@ -65,7 +65,7 @@ class ReadShape(tuple):
         return tuple, (self._plain(),)
 
 
-def _whole(name: str) -> Callable[..., Any]:
+def _as_tuple(name: str) -> Callable[..., Any]:
     def method(self: ReadShape, *args: Any) -> Any:
         return getattr(self._plain(), name)(*args)
 
@@ -75,7 +75,7 @@ def _whole(name: str) -> Callable[..., Any]:
 
 for _name in ("__iter__", "__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__", "__hash__", "__add__", "__mul__", "__rmul__", "__contains__",
               "__repr__", "__str__", "__format__", "index", "count"):
-    setattr(ReadShape, _name, _whole(_name))
+    setattr(ReadShape, _name, _as_tuple(_name))
 ReadShape.__radd__ = lambda self, other: other + self._plain()  # type: ignore[attr-defined]
 
 

@@ -19,7 +19,7 @@ _data, _first = operator.attrgetter("_data"), operator.itemgetter(0)
 
 
 class Gathered:
-    """What a traced block's graph gets: the arguments, and the arrays of hundreds of parameters, which a run has driven out of the caches."""
+    """Inputs of a traced block's graph: the arguments, and the arrays of hundreds of parameters, which a run has driven out of the caches."""
 
     def __init__(self, inputs: Any) -> None:
         self.inputs = inputs

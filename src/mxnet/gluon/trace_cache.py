@@ -85,7 +85,7 @@ def rebuild(structure: Any, arrays: Iterator[Any]) -> Any:
 
 
 def _released(value: Any, trace: ForwardTrace, level: int = 0) -> Any:
-    """What `forward` has returned, or left in an attribute, as an eager call leaves it, once the trace has ended."""
+    """Return what `forward` has returned, or left in an attribute, as an eager call leaves it, once the trace has ended."""
     if isinstance(value, NDArray):
         return trace.release(value)
     if isinstance(value, ReadShape):

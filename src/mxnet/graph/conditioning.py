@@ -23,7 +23,7 @@ def batch_norms(nodes: Sequence[Node]) -> set[int]:
 
 
 def is_ill_conditioned(nodes: Sequence[Node], norms: set[int], given: Mapping[str, tuple[int, ...]]) -> bool:
-    """Whether several of the `norms`, one behind another, normalize a few values of each channel. (A single value becomes 0 exactly.)
+    """Return whether several of the `norms`, one behind another, normalize a few values of each channel. (A single value becomes 0 exactly.)
 
     Parameters
     ----------

@@ -184,7 +184,7 @@ class GraphRunner:
         return found
 
     def _is_ill_conditioned(self, inputs: Sequence[torch.Tensor]) -> bool:
-        """Whether training on inputs of these shapes has to round as eager execution does; see `conditioning`."""
+        """Return whether training on inputs of these shapes has to round as eager execution does; see `conditioning`."""
         key = tuple([inputs[i].shape for i in self._data])
         known = self._ill_conditioned.get(key)
         if known is None:

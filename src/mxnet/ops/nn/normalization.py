@@ -27,6 +27,7 @@ def _normalize_batch(data, gamma, beta, moving_mean, moving_var, eps, momentum, 
     The second moment that `output_mean_var` returns is ``1 / sqrt(var + eps)``, as BatchNorm gives it, or the plain variance.
     """
     if not use_batch:
+        moving_mean, moving_var = moving_mean.detach(), moving_var.detach()  # a graph's caller may have marked them, for zeros as gradients
         out = torch.batch_norm(data, gamma, beta, moving_mean, moving_var, False, 0.0, eps, True)
         return (out, moving_mean.clone(), torch.rsqrt(moving_var + eps) if inverse_deviation else moving_var.clone()) \
             if output_mean_var else out
@@ -261,12 +262,12 @@ def _moments(data, axes, eps):
 
 
 def _examines(data):
-    """Whether results for `data` are looked at: GPUs are not waited for, and a tracer has no numbers."""
+    """Return whether results for `data` are looked at: GPUs are not waited for, and a tracer has no numbers."""
     return data.dtype is torch.float32 and data.is_cpu and type(data) is torch.Tensor and data.numel() and not torch.compiler.is_compiling()
 
 
 def _overflowed(deviations):
-    """Whether a variance in single precision was not finite, although the result might be: its reciprocal root is 0 then, or NaN."""
+    """Return whether a variance in single precision was not finite, although the result might be: its reciprocal root is 0 then, or NaN."""
     return not (deviations if deviations.numel() == 1 else deviations.min()).item() > 0
 
 
