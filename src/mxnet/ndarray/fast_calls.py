@@ -53,11 +53,12 @@ def watched(op: Operator, cls: type[Any], arrays: Sequence[Any], attrs: dict[str
         result = op.raw(*tensors, **op.parse_cached(attrs)) if attrs else op.raw(*tensors)
     except Exception:  # the general way explains what is wrong
         return None
-    if type(result) is not Tensor and len(result) < 2:
+    several = isinstance(result, (tuple, list))
+    if several and len(result) < 2:
         return None
     observer(op.name, start, time.perf_counter_ns(), tensors, result)
     ctx = arrays[0]._ctx
-    return wrap(cls, result, ctx) if type(result) is Tensor else [wrap(cls, r, ctx) for r in result]
+    return [wrap(cls, r, ctx) for r in result] if several else wrap(cls, result, ctx)
 
 
 def fast(op: Operator, cls: type[Any], general: Callable) -> Callable:
@@ -92,7 +93,7 @@ def unary(op: Operator, cls: type[Any], general: Callable) -> Callable:
                     result = function(x._data, **parse(kwargs)) if kwargs else function(x._data)
                     if type(result) is Tensor:
                         return wrap(cls, result, x._ctx)
-                    if len(result) > 1:
+                    if isinstance(result, (tuple, list)) and len(result) > 1:
                         return [wrap(cls, r, x._ctx) for r in result]
                 except Exception:  # the general way explains what is wrong
                     pass
@@ -141,7 +142,7 @@ def nary(op: Operator, cls: type[Any], general: Callable) -> Callable:
                     result = function(*tensors, **parse(kwargs)) if kwargs else function(*tensors)
                     if type(result) is Tensor:
                         return wrap(cls, result, first._ctx)
-                    if len(result) > 1:
+                    if isinstance(result, (tuple, list)) and len(result) > 1:
                         return [wrap(cls, r, first._ctx) for r in result]
                 except Exception:  # the general way explains what is wrong
                     pass

@@ -185,7 +185,7 @@ class NDArray(_Methods):
         try:
             if t.dtype == torch.bfloat16:
                 return t.cpu().contiguous().view(torch.uint16).numpy().view(dtypes.BFLOAT16_BITS).copy()
-            return t.numpy(force=True).copy(order="C") if not t.is_cuda else np.ascontiguousarray(t.numpy(force=True))
+            return t.numpy(force=True).copy(order="C") if not t.is_cuda else np.asarray(t.numpy(force=True), order="C")
         except ValueError as error:  # no elements, but sizes whose product is beyond all addresses
             raise MXNetError(f"asnumpy: NumPy holds no array of shape {tuple(t.shape)}: {error}") from None
 

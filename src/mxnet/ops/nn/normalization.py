@@ -26,6 +26,8 @@ def _normalize_batch(data, gamma, beta, moving_mean, moving_var, eps, momentum, 
 
     The second moment that `output_mean_var` returns is ``1 / sqrt(var + eps)``, as BatchNorm gives it, or the plain variance.
     """
+    if gamma is None and data.is_cuda:
+        gamma = torch.ones_like(beta)  # CUDA has no gradient where there is a shift alone, and cuDNN not even the forward pass
     if not use_batch:
         moving_mean, moving_var = moving_mean.detach(), moving_var.detach()  # a graph's caller may have marked them, for zeros as gradients
         out = torch.batch_norm(data, gamma, beta, moving_mean, moving_var, False, 0.0, eps, True)
@@ -386,7 +388,7 @@ def instance_norm(data, gamma, beta, *, eps: float = 1e-3):
     array([[[-1.,  1.],
             [ 4.,  6.]]], dtype=float32)
     """
-    flat = data.reshape(*data.shape[:2], -1) if data.dim() < 3 else data
+    flat = data.reshape(*data.shape[:2], -1) if data.dim() < 3 or data.dim() > 5 else data  # cuDNN has at most 5 axes
     return _instance_norm(flat, gamma, beta, eps).view(data.shape)
 
 

@@ -70,16 +70,17 @@ def _run_fused(mode, data, states, cells, num_layers, directions, batch_sizes=No
         return recurrent.run(mode, data, states, cells, num_layers, directions, batch_sizes, ordered)
     flat = [t for cell in cells for t in cell]
     hidden = states if mode == "lstm" else states[0]
+    train = torch.is_grad_enabled() and not data.is_cpu  # cuDNN has a gradient only of what it was told to keep
     if len(cells[0]) > 4:
         with warnings.catch_warnings():  # torch says that it leaves oneDNN for a projection
             warnings.simplefilter("ignore")
-            found = torch._VF.lstm(data, hidden, flat, True, num_layers, 0.0, False, directions == 2, False) if batch_sizes is None else \
-                torch._VF.lstm(data, batch_sizes, hidden, flat, True, num_layers, 0.0, False, directions == 2)
+            found = torch._VF.lstm(data, hidden, flat, True, num_layers, 0.0, train, directions == 2, False) if batch_sizes is None else \
+                torch._VF.lstm(data, batch_sizes, hidden, flat, True, num_layers, 0.0, train, directions == 2)
         return found[0], found[1:]
     if batch_sizes is None:
-        found = _FUSED[mode](data, hidden, flat, True, num_layers, 0.0, False, directions == 2, False)
+        found = _FUSED[mode](data, hidden, flat, True, num_layers, 0.0, train, directions == 2, False)
     else:
-        found = _FUSED[mode](data, batch_sizes, hidden, flat, True, num_layers, 0.0, False, directions == 2)
+        found = _FUSED[mode](data, batch_sizes, hidden, flat, True, num_layers, 0.0, train, directions == 2)
     return found[0], found[1:]
 
 

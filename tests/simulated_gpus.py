@@ -1,0 +1,227 @@
+"""GPUs where there are none: tensors that say that they are on ``cuda:0`` or ``cuda:1``, compute on the processor, and keep a GPU's rules.
+
+Inside of `gpus()` a program of MXNet's may use ``mx.gpu(0)`` and ``mx.gpu(1)``. As on a GPU, an operation on tensors of two devices fails, and so
+do functions that are compiled for processors only, since they find no memory. Whatever makes the host wait for a GPU is noted: `Watch`.
+"""
+import contextlib
+import threading
+from unittest import mock
+
+import torch
+from torch.overrides import TorchFunctionMode
+from torch.utils._python_dispatch import TorchDispatchMode, return_and_correct_aliasing
+from torch.utils._pytree import tree_leaves, tree_map
+
+import mxnet as mx
+from mxnet import context
+from mxnet.ops import random_state
+
+aten = torch.ops.aten
+COUNT = 2
+# What reads numbers on the host to know how much memory its result takes, or to decide something.
+SIZED_BY_VALUES = {aten.nonzero.default, aten.masked_select.default, aten._unique2.default, aten.unique_consecutive.default, aten.unique_dim.default,
+                   aten.repeat_interleave.Tensor, aten.equal.default, aten.bincount.default, aten.is_nonzero.default}
+# Their indices may be on the host, and are copied.
+INDEXED = {aten.index.Tensor, aten.index_put.default, aten.index_put_.default, aten._index_put_impl_.default}
+
+
+class OnGPU(torch.Tensor):
+    """A tensor of a simulated GPU; `numbers` has its numbers."""
+
+    __torch_function__ = torch._C._disabled_torch_function_impl
+    is_cuda, is_cpu = True, False
+
+    @staticmethod
+    def __new__(cls, values, device):
+        made = torch.Tensor._make_wrapper_subclass(cls, values.shape, strides=values.stride(), storage_offset=values.storage_offset(),
+                                                   dtype=values.dtype, device="cpu")
+        made.numbers, made.place = values, device
+        return made
+
+    @property
+    def device(self):
+        return self.place
+
+    def __repr__(self, **_):
+        return f"OnGPU({self.numbers}, {self.place})"
+
+    def data_ptr(self):
+        return self.numbers.data_ptr()
+
+    def get_device(self):
+        return self.place.index
+
+    def to(self, *args, copy=False, **kwargs):
+        device, dtype, _, memory_format = torch._C._nn._parse_to(*args, **kwargs)
+        if not copy and device in (None, self.place) and dtype in (None, self.dtype):
+            return self
+        found = self if device in (None, self.place) else Move.apply(self, torch.device(device))
+        if dtype in (None, found.dtype):
+            return found.clone() if found is self else found
+        options = {} if memory_format is None else {"memory_format": memory_format}
+        return torch.Tensor.to(found, dtype=dtype, copy=copy, **options)
+
+    def cpu(self, **_):
+        return self.to(torch.device("cpu"))
+
+    def numpy(self, *, force=False):
+        if not force:
+            raise TypeError(f"can't convert {self.place} device type tensor to numpy. Use Tensor.cpu() to copy the tensor to host memory first.")
+        return self.detach().cpu().numpy()
+
+    def __array__(self, *_):
+        return self.numpy()
+
+    def tolist(self):
+        return self.detach().cpu().tolist()
+
+    @classmethod
+    def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+        return run(func, args, kwargs or {})
+
+
+class Move(torch.autograd.Function):
+    """A copy on another device."""
+
+    @staticmethod
+    def forward(ctx, tensor, device):
+        ctx.source = tensor.device
+        return moved(tensor, device)
+
+    @staticmethod
+    def backward(ctx, gradient):
+        return moved(gradient, ctx.source), None
+
+
+class Watch:
+    """What made the host wait for a GPU, as names of torch's operations; `copies` has those from the host, which wait for pageable memory."""
+
+    _now = threading.local()
+
+    def __init__(self):
+        self.waits, self.copies = [], []
+
+    def __enter__(self):
+        self._outer, Watch._now.value = getattr(Watch._now, "value", None), self
+        return self
+
+    def __exit__(self, *_):
+        Watch._now.value = self._outer
+
+    @classmethod
+    def note(cls, kind, what):
+        watch = getattr(cls._now, "value", None)
+        if watch is not None:
+            getattr(watch, kind).append(what)
+
+
+def moved(tensor, device):
+    """A copy of a tensor's values on a device."""
+    tensor = tensor.detach()
+    on_gpu, values = isinstance(tensor, OnGPU), getattr(tensor, "numbers", tensor)
+    if device.type == "cpu":
+        Watch.note("waits", "copy to the host")
+        return values.clone()
+    if not on_gpu:
+        Watch.note("copies", "copy from the host")
+    return OnGPU(values.clone(), numbered(device))
+
+
+def numbered(device):
+    device = torch.device(device)
+    if device.index is not None and device.index >= COUNT:
+        raise RuntimeError(f"CUDA error: invalid device ordinal {device.index}")
+    return torch.device("cuda", device.index or 0)
+
+
+def check_devices(func, args, kwargs):
+    """One device for all but numbers, as CUDA wants it."""
+    tensors = [t for t in tree_leaves((args[:1] if func in INDEXED else args, kwargs)) if isinstance(t, torch.Tensor)]
+    places = {str(t.device) for t in tensors if t.dim() or isinstance(t, OnGPU)}
+    if len(places) > 1:
+        raise RuntimeError(f"Expected all tensors to be on the same device, but found at least two devices, {' and '.join(sorted(places))}! ({func})")
+
+
+def run(func, args, kwargs):
+    """An operation of torch's, on whichever device its tensors or its ``device=`` say."""
+    tensors = [t for t in tree_leaves((args, kwargs)) if isinstance(t, torch.Tensor)]
+    places = [t.place for t in tensors if isinstance(t, OnGPU)]
+    asked = kwargs.get("device")
+    target = torch.device(asked) if asked is not None else places[0] if places else torch.device("cpu")
+    if target.type == "cpu" and not places or target.type == "meta":
+        return func(*args, **kwargs)
+    if func is aten._to_copy.default:
+        copy = moved(args[0], target) if target != args[0].device else args[0]
+        rest = {k: v for k, v in kwargs.items() if k not in ("device", "non_blocking", "pin_memory") and v is not None}
+        if isinstance(copy, OnGPU):
+            return OnGPU(func(copy.numbers, **rest), copy.place)
+        return func(copy, **rest)
+    if func is aten.copy_.default:
+        if not isinstance(args[0], OnGPU):
+            Watch.note("waits", "copy to the host")
+        elif not isinstance(args[1], OnGPU) and args[1].dim():
+            Watch.note("copies", "copy from the host")
+    else:
+        check_devices(func, args, kwargs)
+    if func is aten._local_scalar_dense.default or func in SIZED_BY_VALUES:
+        Watch.note("waits", func._schema.name.removeprefix("aten::"))
+    if func in INDEXED and any(t.dtype in (torch.bool, torch.uint8) for t in args[1] if t is not None):
+        Watch.note("waits", "nonzero of a mask")
+    found = func(*values_of(args), **{**values_of(kwargs), **({"device": torch.device("cpu")} if asked is not None else {})})
+    if func is aten.copy_.default and not isinstance(args[0], OnGPU):
+        return args[0]
+    place = numbered(target) if target.type == "cuda" else places[0]
+    wrapped = tree_map(lambda t: OnGPU(t, place) if isinstance(t, torch.Tensor) else t, found)
+    result = return_and_correct_aliasing(func, args, kwargs, wrapped)
+    for t in tree_leaves((args, kwargs, result)):
+        if isinstance(t, OnGPU) and t.shape != t.numbers.shape:
+            raise NotImplementedError(f"{func} changes a shape in place, which the simulation does not follow")
+    return result
+
+
+def values_of(tree):
+    return tree_map(lambda t: t.numbers if isinstance(t, OnGPU) else t, tree)
+
+
+class _Operations(TorchDispatchMode):
+    """Sees what makes tensors on a device."""
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        return run(func, args, kwargs or {})
+
+
+class _Functions(TorchFunctionMode):
+    """Sees what looks at devices before an operation does."""
+
+    def __torch_function__(self, func, types, args=(), kwargs=None):
+        kwargs = dict(kwargs or {})
+        if func in (torch.tensor, torch.as_tensor, torch.asarray) and kwargs.get("device") is not None and torch.device(kwargs["device"]).type == "cuda":
+            device = numbered(kwargs.pop("device"))
+            return func(*args, **kwargs).to(device)
+        if func in (torch.Tensor.to, torch.Tensor.cuda) and not isinstance(args[0], OnGPU):
+            device = torch._C._nn._parse_to(*args[1:], **{k: v for k, v in kwargs.items() if k != "copy"})[0] if func is torch.Tensor.to else torch.device("cuda")
+            if device is not None and device.type == "cuda":
+                found = Move.apply(args[0], numbered(device))
+                dtype = torch._C._nn._parse_to(*args[1:], **{k: v for k, v in kwargs.items() if k != "copy"})[1] if func is torch.Tensor.to else None
+                return found if dtype in (None, found.dtype) else found.to(dtype)
+        if func is torch.Tensor.pin_memory:
+            return args[0].clone()
+        return func(*args, **kwargs)
+
+
+@contextlib.contextmanager
+def gpus():
+    """Let torch say that there are two GPUs, and take tensors of theirs."""
+    cuda = {"is_available": lambda: True, "device_count": lambda: COUNT, "_lazy_init": lambda: None, "synchronize": lambda *_: None,
+            "current_device": lambda: 0, "empty_cache": lambda: None, "mem_get_info": lambda *_: (1 << 30, 2 << 30), "get_device_capability": lambda *_: (9, 0)}
+    context._torch_device.cache_clear()
+    with contextlib.ExitStack() as stack:
+        for name, value in cuda.items():
+            stack.enter_context(mock.patch.object(torch.cuda, name, value))
+        stack.enter_context(mock.patch.dict(random_state._generators, {("cuda", i): torch.Generator().manual_seed(i) for i in range(COUNT)}))
+        stack.enter_context(_Functions())
+        stack.enter_context(_Operations())
+        try:
+            yield mx.gpu(0), mx.gpu(1)
+        finally:
+            context._torch_device.cache_clear()
