@@ -32,9 +32,9 @@ class Tree:
         self.name, self.sources = name, sources
         self.env = {**os.environ, "PYTHONPATH": sources, "OMP_NUM_THREADS": str(threads)}
 
-    def value(self, code):
-        """The number that a program prints on these sources."""
-        return float(peers.run(sys.executable, code, self.env))
+    def values(self, code):
+        """The numbers that a program prints on these sources."""
+        return [float(line) for line in peers.run(sys.executable, code, self.env).split()]
 
 
 def unpacked(revision, folder):
@@ -53,13 +53,10 @@ def table(title, found):
     print(f"| geometric mean | | | {math.exp(statistics.mean(math.log(before / now) for _, before, now, _ in found)):.3f} |", flush=True)
 
 
-def compare(trees, codes, rounds, unit):
-    """The smallest of programs' numbers, each run once a round on either tree: what is short is as fast as its fastest run."""
-    found = []
-    for name, code in codes.items():
-        values = peers.interleave({t.name: lambda t=t, code=code: t.value(code) for t in trees}, rounds, min)
-        found.append((name, *(values[t.name] for t in trees), unit))
-    return found
+def compare(trees, names, code, rounds, unit):
+    """The smallest of a program's numbers, run once a round on either tree: what is short is as fast as its fastest run."""
+    values = peers.interleave({t.name: lambda t=t: t.values(code) for t in trees}, rounds, lambda runs: [min(column) for column in zip(*runs)])
+    return [(name, before, now, unit) for name, before, now in zip(names, *(values[t.name] for t in trees))]
 
 
 def compare_networks(trees, names, batches, rounds, seconds, folder):
@@ -101,10 +98,9 @@ def main():
         single = [Tree(name, path, 1) for name, path in sources.items()]
         if "import" in what:
             code = "import torch, time\nt = time.perf_counter()\nimport mxnet\nprint(time.perf_counter() - t)"
-            table("import, after torch", compare(single, {"import mxnet": code}, args.rounds, "s"))
+            table("import, after torch", compare(single, ["import mxnet"], code, args.rounds, "s"))
         if "calls" in what:
-            codes = {label: call_overhead.program(call) for label, (call, _) in call_overhead.CALLS.items()}
-            table("call", compare(single, codes, args.rounds, "µs"))
+            table("call", compare(single, call_overhead.CALLS, call_overhead.program(), args.rounds, "µs"))
         if "networks" in what:
             several = [Tree(name, path, os.cpu_count()) for name, path in sources.items()]
             batches = [int(b) for b in args.batches.split(",")]

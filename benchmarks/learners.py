@@ -131,7 +131,7 @@ def module_step(net, loss, optimizer, options, x, y):
         head = mx.sym.SoftmaxOutput(out, mx.sym.reshape(label, (-1,)), name="softmax")
     else:
         head = mx.sym.MakeLoss(loss(out, label))
-    module = mx.mod.Module(head, ["data"], ["label"])
+    module = mx.mod.Module(head, ["data"], ["label"], context=mx.context.current_context())
     module.bind([("data", x.shape)], [("label", y.shape)])
     values = {name: parameter.data() for name, parameter in net.collect_params().items()}
     aux = {name: values.pop(name) for name in module._aux_names}

@@ -84,3 +84,36 @@ def test_a_cast_of_one_array_to_the_widest_type_goes():
     module, tensors = lowered(symbol)
     assert casts.apply(module) == ["mixed precision: 1 x cast to the same type dropped"]
     assert names(module) == ["amp_cast", "relu"] and module(*tensors)[0].dtype is torch.bfloat16
+
+
+def test_on_gpus_inputs_are_cast_at_once():
+    """On tensors of a CPU: the pass itself asks for no device."""
+    module, tensors = lowered(block())
+    tensors = [t.clone().requires_grad_() if t.dim() > 1 else t for t in tensors]
+    casts.apply(module)
+
+    def results():
+        module.recompile()
+        out = module(*(t.clone() if not t.requires_grad else t for t in tensors))[0]
+        return [out, *torch.autograd.grad(out.float().square().sum(), [t for t in tensors if t.requires_grad])]
+
+    expected = results()
+    assert casts.together(module) == ["mixed precision: 3 inputs cast to bfloat16 at once"]
+    assert "amp_cast" not in names(module)
+    found = results()
+    assert [t.dtype for t in found] == [torch.bfloat16, *[torch.float32] * 3]
+    assert all(torch.equal(a, b) for a, b in zip(found, expected))
+
+
+def test_casts_at_once_leave_other_types_and_missing_gradients():
+    whole, w, unused = torch.tensor([1, 2]), torch.ones(3, requires_grad=True), torch.ones(2, requires_grad=True)
+    a, b, c = casts.cast_together(torch.float16, whole, w, unused)
+    assert a.dtype is torch.int64 and a.tolist() == [1, 2] and a.data_ptr() != whole.data_ptr()
+    assert b.dtype is c.dtype is torch.float16
+    (b * 2).sum().backward()
+    assert w.grad.dtype is torch.float32 and w.grad.tolist() == [2, 2, 2] and unused.grad is None
+
+
+def test_one_cast_stays_alone():
+    module, _ = lowered(mx.sym.exp(low(mx.sym.var("x"))))
+    assert casts.together(module) == [] and names(module).count("amp_cast") == 1

@@ -25,7 +25,7 @@ import torch
 from torch import fx
 
 from ..ops import random_state
-from ..ops.elemwise.unary import amp_cast, identity
+from ..ops.elemwise.unary import MIXED, amp_cast, identity
 from ..ops.kernels.products import batched
 from ..ops.linalg import batch_dot
 from ..ops.nn.attention import (
@@ -42,7 +42,6 @@ from .program import FxNode, GraphModule, attributes_of, calls, draws, operator_
 
 _BLOCK = 1 << 18  # so many scores at a time stay in a core's cache
 _WORTHWHILE = 1 << 16  # fewer scores are done before the blocks are cut
-_MIXED = (torch.float16, torch.bfloat16, torch.float32)  # what amp_cast casts
 _COUNTS = {1: (3,), 2: (1, 2)}  # how many of queries, keys and values are interleaved in each of so many sources
 # Products with the values, and the product of queries and keys that belongs to each.
 _MIXES = {interleaved_matmul_selfatt_valatt: interleaved_matmul_selfatt_qk, interleaved_matmul_encdec_valatt: interleaved_matmul_encdec_qk,
@@ -270,7 +269,7 @@ def _suits(plan: _Attention, sources: Sequence[torch.Tensor], mask: torch.Tensor
 
 
 def _cast(dtype: torch.dtype, target: torch.dtype | None) -> torch.dtype:
-    return target if target is not None and dtype in _MIXED else dtype
+    return target if target is not None and dtype in MIXED else dtype
 
 
 class _Blocks(torch.autograd.Function):

@@ -80,7 +80,7 @@ def prepare(module: fx.GraphModule, device: torch.device, fuse: bool = True, exa
             if node.op == "call_function" and node.target is layout.channels_last:
                 node.target = _channels_last_for_tensor_cores
         # Batch norms and convolutions of our own are for CPUs, and cuDNN wants the parameters of recurrent layers in one vector.
-        report += fusion.rectify_in_place(module) if fuse else []
+        report += fusion.rectify_in_place(module) + casts.together(module) if fuse else []
     elif fuse:
         report += fusion.apply(module, exact or asks_for_exact()) if ordered else fusion.rectify_in_place(module)
         report += recurrent_layers.apply(module) + attention.apply(module)

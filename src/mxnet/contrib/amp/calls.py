@@ -26,8 +26,8 @@ def cast_to(value, dtype):
         return symbol.amp_cast(value, dtype=dtype)
     if isinstance(value, NDArray):
         own, wanted = value._data.dtype, to_torch(dtype)
-        low = "bfloat16" if value.context.device_type == "cpu" else "float16"
-        if own != wanted and own in (NAME_TO_TORCH[low], NAME_TO_TORCH["float32"]):
+        computed = _FLOATS - {NAME_TO_TORCH["float16"]} if value.context.device_type == "cpu" else _FLOATS
+        if own != wanted and own in computed:
             return ndarray.amp_cast(value, dtype=dtype)
     return value
 

@@ -36,12 +36,16 @@ class LossScaler:
         params : list of Parameter
             Those without a gradient are left out.
         """
-        flags = [torch.isfinite(_values(grad)).all() for parameter in params for grad in parameter._grad or ()]
-        # One wait for each device, not one for each gradient.
         by_device = {}
-        for flag in flags:
-            by_device.setdefault(flag.device, []).append(flag)
-        overflow = not all(bool(torch.stack(group).all()) for group in by_device.values())
+        for values in (_values(grad) for parameter in params for grad in parameter._grad or ()):
+            by_device.setdefault(values.device, []).append(values)
+        # Few kernels and one wait for each device, not for each gradient: what torch's own scaler calls, with nothing to scale by.
+        flags = []
+        for device, gradients in by_device.items():
+            flag, one = torch.zeros(1, device=device), torch.ones(1, device=device)
+            torch._amp_foreach_non_finite_check_and_unscale_(gradients, flag, one)
+            flags.append(flag)
+        overflow = any(bool(flag) for flag in flags)
         self._loss_scale = self._next_loss_scale
         if overflow:
             self._next_loss_scale = self._loss_scale / 2

@@ -278,7 +278,7 @@ def _(in_types, out_types, *, dtype):
     return in_types, [dtype]
 
 
-_MIXED = (torch.float32, torch.float16, torch.bfloat16)  # what mixed precision converts; other types stay as they are
+MIXED = (torch.float32, torch.float16, torch.bfloat16)  # what mixed precision converts; other types stay as they are
 
 
 @op("amp_cast", complete_rule="shape", same_shape=True, keeps_layout=True, amp="cast")
@@ -290,13 +290,13 @@ def amp_cast(data, *, dtype: DType):
     >>> [mx.nd.amp_cast(x, dtype='float16').dtype.__name__ for x in (mx.nd.ones(2), mx.nd.ones(2, dtype='int32'))]
     ['float16', 'int32']
     """
-    return data.to(dtype, copy=True) if data.dtype in _MIXED else data.clone()
+    return data.to(dtype, copy=True) if data.dtype in MIXED else data.clone()
 
 
 @amp_cast.dtype_rule
 def _(in_types, out_types, *, dtype):
     given = in_types[0]
-    return in_types, [dtype if given in _MIXED else given or out_types[0]]
+    return in_types, [dtype if given in MIXED else given or out_types[0]]
 
 
 @op("amp_multicast", num_outputs=lambda attributes: attributes["num_outputs"], key_var_num_args="num_outputs", amp="cast")
@@ -316,13 +316,13 @@ def amp_multicast(*data, num_outputs: int, cast_narrow: bool = False):
     if len(data) != num_outputs:
         raise MXNetError(f"amp_multicast: `num_outputs` must be the number of inputs, {len(data)}; received {num_outputs}")
     dtype = _common_type([t.dtype for t in data], cast_narrow)
-    outputs = [t.to(dtype, copy=True) if t.dtype in _MIXED else t.clone() for t in data]
+    outputs = [t.to(dtype, copy=True) if t.dtype in MIXED else t.clone() for t in data]
     return outputs if len(outputs) > 1 else outputs[0]
 
 
 def _common_type(types, narrow):
     """The type to convert to; None where it depends on a type that is not known."""
-    single, *half = _MIXED
+    single, *half = MIXED
     if narrow:
         return next((t for t in types if t in half), single)
     # An integer in front decides nothing: it would truncate the others.
@@ -338,7 +338,7 @@ def _(in_shapes, out_shapes, *, num_outputs, cast_narrow):
 @amp_multicast.dtype_rule
 def _(in_types, out_types, *, num_outputs, cast_narrow):
     dtype = _common_type(in_types, cast_narrow)
-    return in_types, [dtype if t in _MIXED else t for t in in_types]
+    return in_types, [dtype if t in MIXED else t for t in in_types]
 
 
 @op("clip", aliases=("_npi_clip", "_sparse_clip"), same_shape=True, keeps_layout=True, result_type="data", complete_rule="shape", method=True,

@@ -1,0 +1,241 @@
+"""Networks that train on a GPU as on a processor: in three styles, in half precision, with every optimizer and store."""
+import pathlib
+import sys
+
+import numpy as np
+import pytest
+import torch
+
+import mxnet as mx
+from mxnet import autograd, gluon, nd
+from mxnet.contrib import amp
+
+from gpu_checks import GPU, close, exact, needs_gpu  # noqa: F401
+
+sys.path.insert(0, str(pathlib.Path(__file__).parents[2] / "benchmarks"))
+import learners  # noqa: E402
+import lessons  # noqa: E402
+
+pytestmark = needs_gpu
+STEPS = 12
+_curves = {}
+
+
+def curve(name, style, ctx, count):
+    if (name, style, ctx) not in _curves:
+        with ctx:
+            step = learners.stepper(name, count, style, "sgd")
+            x, y = (nd.array(a) for a in lessons.batch(name, count))
+            _curves[name, style, ctx] = [float(step(x, y)) for _ in range(STEPS)]
+    return _curves[name, style, ctx]
+
+
+@pytest.mark.parametrize("style", ["imperative", "hybridized", "Module"])
+@pytest.mark.parametrize("name", ["mlp2x128", "lenet", "resnet18-thin", "lm2x64", "encoder2x64", "deepar2x40"])
+def test_curves_are_those_of_a_processor(name, style, exact):  # noqa: F811
+    expected, found = (curve(name, s, ctx, 8) for s, ctx in (("imperative", mx.cpu()), (style, GPU)))
+    assert expected[-1] < expected[0] and np.isfinite(found).all()
+    np.testing.assert_allclose(found, expected, rtol=5e-3, atol=1e-4)
+
+
+def detector():
+    """The head of a single-shot detector (Liu et al. 2016) over two feature maps."""
+    body = gluon.nn.HybridSequential()
+    body.add(gluon.nn.Conv2D(8, 3, padding=1, in_channels=3), gluon.nn.BatchNorm(in_channels=8), gluon.nn.Activation("relu"),
+             gluon.nn.MaxPool2D(), gluon.nn.Conv2D(16, 3, padding=1, activation="relu", in_channels=8))
+    return body, gluon.nn.Conv2D(4 * 3, 3, padding=1, in_channels=16), gluon.nn.Conv2D(4 * 4, 3, padding=1, in_channels=16)
+
+
+def detect(ctx, hybridized):
+    """Losses of some steps, and what is detected at the end."""
+    mx.random.seed(3)
+    body, classes, boxes = detector()
+    random = np.random.RandomState(0)
+    for block in (body, classes, boxes):
+        block.initialize(ctx=ctx)
+        for p in block.collect_params().values():
+            p.set_data(nd.array(random.uniform(-0.2, 0.2, p.shape) if len(p.shape) > 1 else np.full(p.shape, float("gamma" in p.name or "var" in p.name))))
+        if hybridized:
+            block.hybridize()
+    parameters = [p for block in (body, classes, boxes) for p in block.collect_params().values()]
+    trainer = gluon.Trainer(parameters, "sgd", {"learning_rate": 0.05})
+    images = nd.array(random.rand(2, 3, 16, 16), ctx=ctx)
+    labels = nd.array([[[0, 0.1, 0.1, 0.4, 0.5]], [[1, 0.5, 0.4, 0.9, 0.8]]], ctx=ctx)
+    cross_entropy, smooth = gluon.loss.SoftmaxCrossEntropyLoss(axis=1), gluon.loss.HuberLoss()
+    losses = []
+    for _ in range(6):
+        with autograd.record():
+            x = body(images)
+            anchors = nd.contrib.MultiBoxPrior(x, sizes=[0.3, 0.5], ratios=[1, 2, 0.5])
+            scores = classes(x).transpose((0, 2, 3, 1)).reshape((2, -1, 3)).transpose((0, 2, 1))
+            offsets = boxes(x).transpose((0, 2, 3, 1)).reshape((2, -1))
+            with autograd.pause():
+                wanted, mask, target = nd.contrib.MultiBoxTarget(anchors, labels, scores)
+            loss = cross_entropy(scores, target) + smooth(offsets * mask, wanted * mask)
+        loss.backward()
+        trainer.step(2)
+        losses.append(float(loss.mean().asscalar()))
+    return losses, nd.contrib.MultiBoxDetection(nd.softmax(scores, axis=1), offsets, anchors, nms_topk=20)
+
+
+@pytest.mark.parametrize("hybridized", [False, True])
+def test_a_detector_learns_as_on_a_processor(hybridized, exact):  # noqa: F811
+    expected, boxes = detect(mx.cpu(), False)
+    found, on_gpu = detect(GPU, hybridized)
+    assert expected[-1] < expected[0]
+    np.testing.assert_allclose(found, expected, rtol=1e-3)
+    assert on_gpu.context == GPU and on_gpu.shape == boxes.shape
+    close(on_gpu, boxes, 1e-2)
+
+
+def resnet(**options):
+    net = gluon.model_zoo.vision.ResNetV1(gluon.model_zoo.vision.BasicBlockV1, [1, 1], [8, 8, 16], classes=4, thumbnail=True)
+    net.initialize(mx.init.Xavier(), ctx=GPU)
+    net.hybridize(**options)
+    return net
+
+
+def images(count=16):
+    random = np.random.RandomState(1)
+    labels = np.arange(count) % 4
+    x = random.rand(count, 3, 16, 16) + labels[:, None, None, None]
+    return nd.array(x, ctx=GPU), nd.array(labels, ctx=GPU)
+
+
+def train(net, trainer, x, y, steps, scale=None):
+    loss, found = gluon.loss.SoftmaxCrossEntropyLoss(), []
+    for _ in range(steps):
+        with autograd.record():
+            losses = loss(net(x).astype("float32"), y)
+            if scale:
+                with amp.scale_loss(losses, trainer) as scaled:
+                    autograd.backward(scaled)
+        if not scale:
+            losses.backward()
+        trainer.step(len(x))
+        found.append(float(losses.mean().asscalar()))
+    return found
+
+
+@pytest.fixture
+def amp_off():
+    yield
+    if amp.amp._State.installation is not None:
+        amp.amp._State.installation.undo()
+        amp.amp._State.installation = None
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_mixed_precision_learns(dtype, amp_off):
+    amp.init(dtype)
+    net = resnet()
+    x, y = images()
+    trainer = gluon.Trainer(net.collect_params(), "sgd", {"learning_rate": 0.05, "momentum": 0.9})
+    amp.init_trainer(trainer)
+    found = train(net, trainer, x, y, 20, scale=True)
+    assert found[-1] < 0.5 * found[0]
+    assert all(p.data(GPU).dtype == np.float32 for p in net.collect_params().values())
+
+
+def test_a_loss_scaler_overflows_and_recovers(amp_off):
+    amp.init("float16")
+    net = resnet()
+    x, y = images()
+    trainer = gluon.Trainer(net.collect_params(), "sgd", {"learning_rate": 0.05})
+    amp.init_trainer(trainer)
+    scaler = trainer._amp_loss_scaler
+    scaler._loss_scale = scaler._next_loss_scale = 2.0 ** 40
+    net(x)
+    before = next(iter(net.collect_params().values())).data(GPU).copy()
+    train(net, trainer, x, y, 1, scale=True)
+    assert scaler._next_loss_scale == 2.0 ** 39
+    assert (next(iter(net.collect_params().values())).data(GPU) == before).asnumpy().all()  # the step was left out
+    scaler._loss_scale = scaler._next_loss_scale = 2.0 ** 10
+    found = train(net, trainer, x, y, 10, scale=True)
+    assert np.isfinite(found).all() and found[-1] < found[0]
+
+
+def test_a_network_cast_to_half_precision_learns():
+    net = resnet()
+    x, y = images()
+    net(x)
+    net.cast("float16")
+    trainer = gluon.Trainer(net.collect_params(), "sgd", {"learning_rate": 0.05, "momentum": 0.9, "multi_precision": True})
+    found = train(net, trainer, x.astype("float16"), y, 20)
+    assert found[-1] < 0.5 * found[0]
+
+
+@pytest.mark.parametrize("name", sorted(set(mx.optimizer.Optimizer.opt_registry) - {"test", "ccsgd"}))
+def test_optimizers_compute_as_on_a_processor(name):
+    random = np.random.RandomState(0)
+    start, gradients = random.rand(7, 5), random.rand(3, 7, 5)
+    weights = []
+    for ctx in (mx.cpu(), GPU):
+        mx.random.seed(1)
+        weight = nd.array(start, ctx=ctx)
+        updater = mx.optimizer.get_updater(mx.optimizer.create(name))
+        for gradient in gradients:
+            updater(0, nd.array(gradient, ctx=ctx), weight)
+        assert weight.context == ctx
+        weights.append(weight)
+    if name == "sgld":  # it draws random numbers, and a GPU draws others
+        assert np.isfinite(weights[1].asnumpy()).all()
+    else:
+        close(weights[1], weights[0], 1e-5)
+
+
+@pytest.mark.parametrize("store", [None, "local", "device", "nccl"])
+def test_module_fits_with_every_store(store):
+    random = np.random.RandomState(0)
+    labels = random.randint(0, 3, 96)
+    data = random.rand(96, 6).astype("float32") + np.eye(3, 6, dtype="float32")[labels] * 3
+    batches = mx.io.NDArrayIter(data, labels.astype("float32"), 16, shuffle=True)
+    net = mx.sym.FullyConnected(mx.sym.var("data"), num_hidden=16)
+    net = mx.sym.BatchNorm(net)  # with a fixed gamma, as it is by default
+    net = mx.sym.SoftmaxOutput(mx.sym.FullyConnected(mx.sym.Activation(net, act_type="relu"), num_hidden=3), name="softmax")
+    module = mx.mod.Module(net, context=[GPU])
+    module.fit(batches, num_epoch=8, kvstore=mx.kv.create(store) if store else None, optimizer_params={"learning_rate": 0.2, "momentum": 0.9})
+    assert module.score(batches, "acc")[0][1] > 0.9
+    assert module.get_outputs()[0].context == GPU
+
+
+@pytest.mark.parametrize("kind", ["rnn", "gru", "lstm"])
+@pytest.mark.parametrize("bidirectional", [False, True])
+def test_recurrent_layers_have_the_gradients_of_a_processor(kind, bidirectional, exact):  # noqa: F811
+    layer = {"rnn": gluon.rnn.RNN, "gru": gluon.rnn.GRU, "lstm": gluon.rnn.LSTM}[kind](6, 2, bidirectional=bidirectional, input_size=4)
+    layer.initialize(ctx=mx.cpu())
+    random = np.random.RandomState(0)
+    x, head = random.rand(5, 3, 4), random.rand(5, 3, 12 if bidirectional else 6)
+    found = []
+    for ctx in (mx.cpu(), GPU):
+        layer.collect_params().reset_ctx(ctx)
+        data = nd.array(x, ctx=ctx)
+        data.attach_grad()
+        with autograd.record():
+            out = layer(data)
+        out.backward(nd.array(head, ctx=ctx))
+        found.append([out, data.grad, *(p.grad(ctx) for p in layer.collect_params().values())])
+    for on_gpu, expected in zip(found[1], found[0]):
+        close(on_gpu, expected)
+
+
+def test_memory_is_back_where_it_was_after_a_thousand_steps():
+    net = gluon.nn.HybridSequential()
+    net.add(gluon.nn.Dense(32, activation="relu", in_units=16), gluon.nn.BatchNorm(in_channels=32), gluon.nn.Dense(4, in_units=32))
+    net.initialize(ctx=GPU)
+    net.hybridize()
+    trainer = gluon.Trainer(net.collect_params(), "adam")
+    x, loss = nd.ones((8, 16), ctx=GPU), gluon.loss.L2Loss()
+
+    def steps(count):
+        for _ in range(count):
+            with autograd.record():
+                losses = loss(net(x), 0 * net(x))
+            losses.backward()
+            trainer.step(8)
+        nd.waitall()
+        del losses
+        return torch.cuda.memory_allocated()
+
+    before = steps(10)
+    assert steps(1000) <= before
