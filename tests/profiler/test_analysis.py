@@ -31,6 +31,21 @@ def test_neighbours_stay_neighbours_though_numbers_are_coarse():
     assert found.intervals[0].own == pytest.approx(100 - 9 * 10.5 - 0.25, abs=0.3)
 
 
+class Counted(list):
+    walks = 0
+
+    def __iter__(self):
+        Counted.walks += 1
+        return super().__iter__()
+
+
+def test_a_page_walks_over_its_events_a_few_times_however_many_they_are():
+    found = Analysis([event(f"op{i % 5}", 10 * i, 8) for i in range(500)])
+    found.intervals, Counted.walks = Counted(found.intervals), 0
+    assert len(found.data()["intervals"]) == 500
+    assert Counted.walks < 30
+
+
 def test_layers_are_nodes_of_graphs_or_the_blocks_around_operators():
     found = Analysis([event("net", 0, 100, "layer"), event("dense0", 10, 40, "layer"), event("FullyConnected", 20, 25), event("exp", 60, 5),
                       event("Convolution", 200, 50, node="conv0")])

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import collections
+import functools
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
@@ -11,6 +12,7 @@ from .trace import is_finite
 
 _WAITING, _WORKING = "waiting for data", "making a batch"
 _MOST = 200_000  # intervals that a page shows
+_PATIENCE = 1.0  # seconds after which a terminal is shown how far it is
 _RESOLUTION = 0.5  # microseconds: since 1970 they are so many that floating-point numbers lie a quarter apart
 _COMMUNICATION = ("Copy", "KVStore", "ElementwiseSum", "MXKVStore")
 
@@ -77,6 +79,7 @@ class Analysis:
         return (name if name.startswith("DataLoader worker") else "", tid)
 
     def _nested(self, raw: Iterable[tuple[str, str, float, float, Any, Any, str]]) -> list[Interval]:
+        from tqdm import tqdm
         found: list[Interval] = []
         open_: dict[tuple[Any, Any], list[list[Any]]] = collections.defaultdict(list)  # by thread: [interval's place, end, time inside]
 
@@ -90,7 +93,8 @@ class Analysis:
                 if start >= end:
                     break
 
-        for name, category, start, duration, pid, tid, node in sorted(raw, key=lambda r: (r[2], -r[3])):
+        ordered = sorted(raw, key=lambda r: (r[2], -r[3]))
+        for name, category, start, duration, pid, tid, node in tqdm(ordered, "profile", unit=" events", delay=_PATIENCE, leave=False, disable=None):
             thread, end = self._thread(pid, tid), start + duration
             stack = open_[thread]
             while stack and (stack[-1][1] <= start or stack[-1][1] < min(start + _RESOLUTION, end)):
@@ -126,13 +130,13 @@ class Analysis:
         """By name: calls of the API, graphs, data, and what the program itself has marked."""
         return _rows((f"{i.category}: {i.name}", i) for i in self.intervals if i.category not in (OPERATOR, CUSTOM, LAYER))
 
-    @property
+    @functools.cached_property
     def main(self) -> tuple[Any, Any] | None:
         """The thread that runs most operators."""
         counts = collections.Counter(i.thread for i in self.intervals if i.category == OPERATOR)
         return counts.most_common(1)[0][0] if counts else next((i.thread for i in self.intervals), None)
 
-    @property
+    @functools.cached_property
     def wall(self) -> float:
         """From the first event of the main thread to its last, in ms."""
         own = [i for i in self.intervals if i.thread == self.main]
@@ -232,6 +236,7 @@ def _named(event: dict[str, Any]) -> str:
     return str((event.get("args") or {}).get("name"))
 
 
+@functools.cache
 def _heavy(name: str) -> bool:
     """Whether one of the operators that an event names is among those that mixed precision computes in 16 bits."""
     kinds = [OPERATORS[part].amp for part in name.removeprefix("_backward_").split("+") if part in OPERATORS]
