@@ -8,9 +8,8 @@ import pytest
 import torch
 
 import mxnet as mx
-from mxnet import autograd, gluon, nd, npx
-
 from gpu_checks import GPU, close, exact, needs_gpu  # noqa: F401
+from mxnet import autograd, gluon, nd, npx
 
 pytestmark = needs_gpu
 

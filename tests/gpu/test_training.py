@@ -7,10 +7,9 @@ import pytest
 import torch
 
 import mxnet as mx
+from gpu_checks import GPU, close, exact, needs_gpu  # noqa: F401
 from mxnet import autograd, gluon, nd
 from mxnet.contrib import amp
-
-from gpu_checks import GPU, close, exact, needs_gpu  # noqa: F401
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[2] / "benchmarks"))
 import learners  # noqa: E402
