@@ -11,6 +11,8 @@ from ..nn._common import check_bias
 from ..registry import op
 from ..schema import AtLeast1, Shape
 from ..shapes import known, unify
+from . import deformable_on_gpu
+from .on_gpu import on_gpu
 from .sampling import bilinear_gather
 
 _Layout = Optional[Literal["NCDHW", "NCHW", "NCW"]]
@@ -50,6 +52,9 @@ def _convolve(operator, data, offset, mask, weight, bias, kernel, stride, dilate
               layout, outside):
     stride, dilate, pad = stride or (1, 1), dilate or (1, 1), pad or (0, 0)
     _check(operator, data, offset, mask, weight, bias, kernel, stride, dilate, pad, num_filter, num_group, num_deformable_group, no_bias, layout)
+    if on_gpu(data):
+        out = deformable_on_gpu.convolve(data, offset, mask, weight, num_group, num_deformable_group, kernel, stride, dilate, pad, outside)
+        return out if bias is None else out + bias.reshape(-1, 1, 1)
     n, channels, height, width = data.shape
     rows, columns = _size((height, width), kernel, stride, dilate, pad)
     taps = kernel[0] * kernel[1]
