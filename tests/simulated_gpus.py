@@ -1,7 +1,15 @@
 """GPUs where there are none: tensors that say that they are on ``cuda:0`` or ``cuda:1``, compute on the processor, and keep a GPU's rules.
 
-Inside of `gpus()` a program of MXNet's may use ``mx.gpu(0)`` and ``mx.gpu(1)``. As on a GPU, an operation on tensors of two devices fails, and so
-do functions that are compiled for processors only, since they find no memory. Whatever makes the host wait for a GPU is noted: `Watch`.
+Most faults of code for GPUs are no matter of numbers: a constant is made on the processor, a kernel for processors is chosen, a result lies on
+the wrong device, the host waits. All of them show on tensors that only say where they are, on any machine. Inside of `gpus()` a program may use ``mx.gpu(0)``
+and ``mx.gpu(1)``:
+
+- An operation on tensors of two devices fails, as does one that CUDA refuses although processors have it (`REFUSED`).
+- Whatever makes the host wait for a GPU, and what is copied to one, is noted: `Watch`.
+- To torch's C++ these are tensors of a processor. Formulas of gradients that are written in C++ thus make constants there, where CUDA's are on the
+  GPU. Such a tensor is told from one that our Python makes by who called: Python's calls pass `_Functions` first.
+
+What it cannot show: numbers that differ since CUDA's kernels compute otherwise, types that CUDA's kernels lack, memory, and captured graphs.
 """
 import contextlib
 import threading
@@ -23,6 +31,9 @@ SIZED_BY_VALUES = {aten.nonzero.default, aten.masked_select.default, aten._uniqu
                    aten.repeat_interleave.Tensor, aten.equal.default, aten.bincount.default, aten.is_nonzero.default}
 # Their indices may be on the host, and are copied.
 INDEXED = {aten.index.Tensor, aten.index_put.default, aten.index_put_.default, aten._index_put_impl_.default}
+# What runs on a processor only, by a test of the arguments.
+REFUSED = {aten.native_batch_norm.default: lambda args: args[1] is None and args[2] is not None,
+           aten._batch_norm_impl_index.default: lambda args: args[1] is None and args[2] is not None}
 
 
 class OnGPU(torch.Tensor):
@@ -33,8 +44,11 @@ class OnGPU(torch.Tensor):
 
     @staticmethod
     def __new__(cls, values, device):
-        made = torch.Tensor._make_wrapper_subclass(cls, values.shape, strides=values.stride(), storage_offset=values.storage_offset(),
-                                                   dtype=values.dtype, device="cpu")
+        if values.layout is torch.strided:
+            made = torch.Tensor._make_wrapper_subclass(cls, values.shape, strides=values.stride(), storage_offset=values.storage_offset(),
+                                                       dtype=values.dtype, device="cpu")
+        else:
+            made = torch.Tensor._make_wrapper_subclass(cls, values.shape, dtype=values.dtype, device="cpu", layout=values.layout, dispatch_layout=True)
         made.numbers, made.place = values, device
         return made
 
@@ -93,26 +107,38 @@ class Move(torch.autograd.Function):
         return moved(gradient, ctx.source), None
 
 
+class _Thread(threading.local):
+    watch = None
+    of_functions = -1  # the backward pass in which Python called torch last, -1 for none
+
+
+_thread = _Thread()
+
+
+def called_by_torch():
+    """Whether an operation belongs to a formula of torch's for a gradient."""
+    task = torch._C._current_graph_task_id()
+    return task not in (-1, _thread.of_functions)
+
+
 class Watch:
     """What made the host wait for a GPU, as names of torch's operations; `copies` has those from the host, which wait for pageable memory."""
-
-    _now = threading.local()
 
     def __init__(self):
         self.waits, self.copies = [], []
 
     def __enter__(self):
-        self._outer, Watch._now.value = getattr(Watch._now, "value", None), self
+        self._outer, _thread.watch = _thread.watch, self
         return self
 
     def __exit__(self, *_):
-        Watch._now.value = self._outer
+        _thread.watch = self._outer
 
-    @classmethod
-    def note(cls, kind, what):
-        watch = getattr(cls._now, "value", None)
-        if watch is not None:
-            getattr(watch, kind).append(what)
+
+def note(kind, what):
+    """Tell the current `Watch`."""
+    if _thread.watch is not None:
+        getattr(_thread.watch, kind).append(what)
 
 
 def moved(tensor, device):
@@ -120,10 +146,10 @@ def moved(tensor, device):
     tensor = tensor.detach()
     on_gpu, values = isinstance(tensor, OnGPU), getattr(tensor, "numbers", tensor)
     if device.type == "cpu":
-        Watch.note("waits", "copy to the host")
+        note("waits", "copy to the host")
         return values.clone()
     if not on_gpu:
-        Watch.note("copies", "copy from the host")
+        note("copies", "copy from the host")
     return OnGPU(values.clone(), numbered(device))
 
 
@@ -146,10 +172,21 @@ def run(func, args, kwargs):
     """An operation of torch's, on whichever device its tensors or its ``device=`` say."""
     tensors = [t for t in tree_leaves((args, kwargs)) if isinstance(t, torch.Tensor)]
     places = [t.place for t in tensors if isinstance(t, OnGPU)]
+    if func is aten._to_copy.default and called_by_torch():  # a gradient becomes as its input was: in C++ that was on a processor
+        kwargs = {**kwargs, "device": None}
     asked = kwargs.get("device")
     target = torch.device(asked) if asked is not None else places[0] if places else torch.device("cpu")
     if target.type == "cpu" and not places or target.type == "meta":
-        return func(*args, **kwargs)
+        found = func(*args, **kwargs)
+        if called_by_torch():
+            for t in tree_leaves(found):
+                if isinstance(t, torch.Tensor):
+                    t.of_torch = True
+        return found
+    if func is torch.ops.prim.layout.default:
+        return args[0].numbers.layout
+    if places:
+        args, kwargs = tree_map(lambda t: OnGPU(t, places[0]) if isinstance(t, torch.Tensor) and hasattr(t, "of_torch") else t, (args, kwargs))
     if func is aten._to_copy.default:
         copy = moved(args[0], target) if target != args[0].device else args[0]
         rest = {k: v for k, v in kwargs.items() if k not in ("device", "non_blocking", "pin_memory") and v is not None}
@@ -158,25 +195,29 @@ def run(func, args, kwargs):
         return func(copy, **rest)
     if func is aten.copy_.default:
         if not isinstance(args[0], OnGPU):
-            Watch.note("waits", "copy to the host")
+            note("waits", "copy to the host")
         elif not isinstance(args[1], OnGPU) and args[1].dim():
-            Watch.note("copies", "copy from the host")
+            note("copies", "copy from the host")
     else:
         check_devices(func, args, kwargs)
     if func is aten._local_scalar_dense.default or func in SIZED_BY_VALUES:
-        Watch.note("waits", func._schema.name.removeprefix("aten::"))
+        note("waits", func._schema.name.removeprefix("aten::"))
     if func in INDEXED and any(t.dtype in (torch.bool, torch.uint8) for t in args[1] if t is not None):
-        Watch.note("waits", "nonzero of a mask")
+        note("waits", "nonzero of a mask")
+    if func in REFUSED and REFUSED[func](args):
+        raise RuntimeError(f"{func}: CUDA does not take this")
     found = func(*values_of(args), **{**values_of(kwargs), **({"device": torch.device("cpu")} if asked is not None else {})})
     if func is aten.copy_.default and not isinstance(args[0], OnGPU):
         return args[0]
     place = numbered(target) if target.type == "cuda" else places[0]
     wrapped = tree_map(lambda t: OnGPU(t, place) if isinstance(t, torch.Tensor) else t, found)
-    result = return_and_correct_aliasing(func, args, kwargs, wrapped)
-    for t in tree_leaves((args, kwargs, result)):
-        if isinstance(t, OnGPU) and t.shape != t.numbers.shape:
-            raise NotImplementedError(f"{func} changes a shape in place, which the simulation does not follow")
-    return result
+    ours = [t for t in tree_leaves((args, kwargs, wrapped)) if isinstance(t, OnGPU)]
+    for t in ours if func._schema.is_mutable else ():
+        if t.shape != t.numbers.shape:  # what ``out=`` was too small for
+            t.data = OnGPU(t.numbers, t.place)
+    if all(t.numbers.layout is torch.strided for t in ours):
+        return return_and_correct_aliasing(func, args, kwargs, wrapped)
+    return args[0] if func._schema.is_mutable else wrapped
 
 
 def values_of(tree):
@@ -194,7 +235,14 @@ class _Functions(TorchFunctionMode):
     """Sees what looks at devices before an operation does."""
 
     def __torch_function__(self, func, types, args=(), kwargs=None):
-        kwargs = dict(kwargs or {})
+        before, _thread.of_functions = _thread.of_functions, torch._C._current_graph_task_id()
+        try:
+            return self.call(func, args, dict(kwargs or {}))
+        finally:
+            _thread.of_functions = before
+
+    @staticmethod
+    def call(func, args, kwargs):
         if func in (torch.tensor, torch.as_tensor, torch.asarray) and kwargs.get("device") is not None and torch.device(kwargs["device"]).type == "cuda":
             device = numbered(kwargs.pop("device"))
             return func(*args, **kwargs).to(device)
