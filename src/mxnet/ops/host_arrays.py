@@ -54,6 +54,15 @@ def as_tensor(values: Any, dtype: torch.dtype | None = None, copy: bool = False)
     return tensor if dtype is None else tensor.to(dtype)
 
 
+def constant(values: Any, dtype: torch.dtype, device: torch.device | None) -> torch.Tensor:
+    """Return a tensor of a few numbers on a device.
+
+    Torch would let the host wait until a GPU has done all that it was asked for before, and then copy.
+    """
+    made = torch.tensor(values, dtype=dtype)
+    return made if device is None or device.type == "cpu" else made.to(device, non_blocking=True)
+
+
 def _nearest(dtype: np.dtype[Any], wanted: torch.dtype | None) -> torch.dtype:
     """Return the type in which torch holds the elements of an array that it cannot read in place."""
     if dtype.kind in "biufc" and (native := _READABLE.get(dtype.newbyteorder("="))) is not None:

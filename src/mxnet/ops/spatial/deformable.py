@@ -6,6 +6,7 @@ import torch
 from ...base import MXNetError
 from ...suggestions import shortened
 from ..axes import require_ndim
+from ..host_arrays import constant
 from ..kernels.deformable import patches as compiled_patches
 from ..nn._common import check_bias
 from ..registry import op
@@ -63,7 +64,7 @@ def _convolve(operator, data, offset, mask, weight, bias, kernel, stride, dilate
 
     # Axes: image, deformable group, channel within it, tap of the kernel, row, column.
     def line(values, axis):
-        return torch.tensor(values, device=data.device, dtype=data.dtype).reshape([-1 if i == axis else 1 for i in range(6)])
+        return constant(values, data.dtype, data.device).reshape([-1 if i == axis else 1 for i in range(6)])
 
     moves = offset.reshape(n, num_deformable_group, 1, taps, 2, rows, columns)
     y = (line([i * dilate[0] for i in range(kernel[0]) for _ in range(kernel[1])], 3)

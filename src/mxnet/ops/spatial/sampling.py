@@ -8,6 +8,7 @@ import torch.nn.functional as F
 
 from ...base import MXNetError
 from ..axes import require_ndim
+from ..host_arrays import constant
 from ..registry import op
 from ..schema import AtLeast1, Shape
 from ..shapes import known, unify
@@ -95,7 +96,7 @@ def grid_generator(data, *, transform_type: Literal["affine", "warp"], target_sh
     height, width = data.shape[2:]
     x = torch.arange(width, dtype=data.dtype, device=data.device).expand(height, width)
     y = torch.arange(height, dtype=data.dtype, device=data.device).unsqueeze(1).expand(height, width)
-    half = torch.tensor([(width - 1) / 2, (height - 1) / 2], dtype=data.dtype, device=data.device).reshape(1, 2, 1, 1)
+    half = constant([(width - 1) / 2, (height - 1) / 2], data.dtype, data.device).reshape(1, 2, 1, 1)
     return (data + torch.stack([x, y])) / half - 1
 
 
