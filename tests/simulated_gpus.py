@@ -25,10 +25,12 @@ from mxnet.ops import random_state
 
 aten, prim = torch.ops.aten, torch.ops.prim
 COUNT = 2
-# What reads numbers on the host to know how much memory its result takes, or to decide something.
-READ_BY_THE_HOST = {aten.nonzero.default, aten.masked_select.default, aten._unique2.default, aten.unique_consecutive.default, aten.unique_dim.default,
-                   aten.repeat_interleave.Tensor, aten.equal.default, aten.bincount.default, aten.is_nonzero.default,
-                    aten._linalg_check_errors.default}
+# What reads numbers on the host to know how much memory its result takes, or whether a solver succeeded: torch's C++ does so below what is seen here.
+READ_BY_THE_HOST = {aten._local_scalar_dense.default, aten.is_nonzero.default, aten.equal.default, aten.nonzero.default, aten.masked_select.default,
+                    aten._unique2.default, aten.unique_consecutive.default, aten.unique_dim.default, aten.repeat_interleave.Tensor,
+                    aten.bincount.default, aten._linalg_check_errors.default, aten._linalg_eigh.default, aten._linalg_svd.default,
+                    aten.linalg_eig.default, aten._linalg_eigvals.default, aten.linalg_eigvals.default, aten.linalg_pinv.atol_rtol_tensor,
+                    aten.linalg_pinv.atol_rtol_float}
 # Their indices may be on the host, and are copied.
 INDEXED = {aten.index.Tensor, aten.index_put.default, aten.index_put_.default, aten._index_put_impl_.default}
 # What runs on a processor only, by a test of the arguments.
