@@ -222,8 +222,9 @@ def _rate(step: Callable, place: Place, seconds: float) -> float:
 def report(found: list[dict[str, Any]], head: str, command: str) -> str:
     """The table, as Markdown."""
     lines = ["# One GPU: Remex and PyTorch", "", f"`{command}`", "", head, "",
-             "Images (sequences, calls) a second; the ratio is Remex's rate over that of the best other engine. Memory: the most that was in use, GiB.", "",
-             "| row | Remex | PyTorch eager | PyTorch compile | ratio | first call, s (Remex / eager) | memory (Remex / eager) |", "|---|---|---|---|---|---|---|"]
+             "Images (sequences, calls) a second; the ratio is Remex's rate over that of the best other engine. Memory: the most in use, GiB.", "",
+             "| row | Remex | PyTorch eager | PyTorch compile | ratio | first call, s (Remex / eager) | memory (Remex / eager) |",
+             "|---|---|---|---|---|---|---|"]
     for entry in found:
         rates, first, peak = entry["rate"], entry["first_s"], entry["peak_gib"]
         others = [rate for name, rate in rates.items() if name != "Remex"]

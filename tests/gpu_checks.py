@@ -24,4 +24,5 @@ def close(found, expected, tolerance=1e-4):
     found, expected = (a.asnumpy().astype("float64") if isinstance(a, mx.nd.NDArray) else np.asarray(a, "float64") for a in (found, expected))
     assert found.shape == expected.shape
     scale = np.abs(expected).max() + 1e-9
-    assert np.abs(found - expected).max() <= tolerance * scale, f"largest difference {np.abs(found - expected).max() / scale:.2g} of the largest value"
+    worst = np.abs(found - expected).max() / scale
+    assert worst <= tolerance, f"the largest difference is {worst:.2g} of the largest value"

@@ -53,7 +53,8 @@ def detect(ctx, hybridized):
     for block in (body, classes, boxes):
         block.initialize(ctx=ctx)
         for p in block.collect_params().values():
-            p.set_data(nd.array(random.uniform(-0.2, 0.2, p.shape) if len(p.shape) > 1 else np.full(p.shape, float("gamma" in p.name or "var" in p.name))))
+            ones = float("gamma" in p.name or "var" in p.name)
+            p.set_data(nd.array(random.uniform(-0.2, 0.2, p.shape) if len(p.shape) > 1 else np.full(p.shape, ones)))
         if hybridized:
             block.hybridize()
     parameters = [p for block in (body, classes, boxes) for p in block.collect_params().values()]

@@ -11,6 +11,7 @@ from . import dtypes
 
 # Native NumPy types that torch reads in place.
 _READABLE = {np.dtype(name): tensor for name, tensor in dtypes.NAME_TO_TORCH.items() if name != "bfloat16"}
+_FILLED = 8  # numbers that are written on the GPU, one kernel each
 
 
 def as_tensor(values: Any, dtype: torch.dtype | None = None, copy: bool = False) -> torch.Tensor:
@@ -52,6 +53,27 @@ def as_tensor(values: Any, dtype: torch.dtype | None = None, copy: bool = False)
         tensor = torch.empty(array.shape, dtype=torch.float32 if kind is torch.bfloat16 else kind)
         np.copyto(tensor.numpy(), array, casting="unsafe")
     return tensor if dtype is None else tensor.to(dtype)
+
+
+def constant(values: Any, dtype: torch.dtype, device: torch.device | None) -> torch.Tensor:
+    """Return a tensor of a few numbers on a device.
+
+    Torch would let the host wait until a GPU has done all that it was asked for before, and then copy.
+    """
+    made = torch.tensor(values, dtype=dtype)
+    if device is None or device.type == "cpu":
+        return made
+    if 0 < made.numel() <= _FILLED:
+        return torch.cat([torch.full((1,), value, dtype=dtype, device=device) for value in made.flatten().tolist()]).view(made.shape)
+    return sent(made, device)
+
+
+def sent(tensor: torch.Tensor, device: torch.device) -> torch.Tensor:
+    """Return a copy of a tensor of the host on a device, without a wait for what a GPU does."""
+    if device.type != "cuda":
+        return tensor.to(device)
+    # A CUDA graph would keep the address and read it again in each run: there the copy fails, and so does the capture.
+    return tensor.to(device, non_blocking=not torch.cuda.is_current_stream_capturing())
 
 
 def _nearest(dtype: np.dtype[Any], wanted: torch.dtype | None) -> torch.dtype:

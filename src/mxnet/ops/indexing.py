@@ -555,9 +555,10 @@ def histogram(data, bins=None, *, bin_cnt: Optional[int] = None, range: Optional
         raise MXNetError("histogram: either `bins`, or `bin_cnt` and `range`, expected, received others")
     values = data.reshape(-1)
     if bins is not None:
-        values = values[(values >= bins[0]) & (values <= bins[-1])]
         # Ranks by the inner edges only: below the second edge is bin 0, from the last but one on is the last bin.
-        return torch.bincount(torch.bucketize(values, bins[1:-1].contiguous(), right=True), minlength=bins.shape[0] - 1), bins.clone()
+        at = torch.bucketize(values, bins[1:-1].contiguous(), right=True)
+        at.masked_fill_(((values >= bins[0]) & (values <= bins[-1])).logical_not_(), bins.shape[0] - 1)
+        return _counts(at, bins.shape[0] - 1), bins.clone()
     if bin_cnt is None or range is None:
         raise MXNetError("histogram: either `bins`, or `bin_cnt` and `range`, expected, received others")
     if bin_cnt < 1:
@@ -566,8 +567,16 @@ def histogram(data, bins=None, *, bin_cnt: Optional[int] = None, range: Optional
     rank = torch.arange(bin_cnt + 1, dtype=torch.float64, device=data.device)
     edges = ((high * rank + low * (bin_cnt - rank)) / bin_cnt).to(data.dtype)  # an edge in the middle of -x and x is exactly 0
     counts = kernels.in_equal_bins(values, edges, low, high)
-    # In pieces that stay in the processor's cache.
-    return counts if counts is not None else sum(_count_in_equal_bins(piece, bin_cnt, low, high, edges) for piece in values.split(1 << 14)), edges
+    if counts is None:  # in pieces that stay in a processor's cache
+        counts = sum(_count_in_equal_bins(piece, bin_cnt, low, high, edges) for piece in (values.split(1 << 14) if values.is_cpu else (values,)))
+    return counts, edges
+
+
+def _counts(at, size):
+    """How often each number below `size` occurs in `at`, which may hold `size`, too."""
+    if at.is_cpu:
+        return torch.bincount(at, minlength=size + 1)[:size]
+    return at.new_zeros(size + 1).scatter_add_(0, at, torch.ones_like(at))[:size]  # nothing asks how large the largest is
 
 
 def _count_in_equal_bins(values, bin_cnt, low, high, edges):
@@ -578,7 +587,7 @@ def _count_in_equal_bins(values, bin_cnt, low, high, edges):
     above = (values >= edges.index_select(0, at + 1)).to(torch.int8).mul_(at != bin_cnt - 1)
     at += above.sub_(below)
     at.masked_fill_(((wide >= low) & (wide <= high)).logical_not_().logical_or_(at < 0), bin_cnt)
-    return torch.bincount(at, minlength=bin_cnt + 1)[:bin_cnt]
+    return _counts(at, bin_cnt)
 
 
 @histogram.shape_rule

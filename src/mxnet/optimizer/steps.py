@@ -162,7 +162,7 @@ def adam(weight, grad, mean, var, lr, beta1, beta2, epsilon, wd, rescale, clip):
     if _fusible(weight, grad, mean, var):
         steps = _FOREVER.get(weight.device)
         if steps is None:
-            steps = _FOREVER[weight.device] = torch.tensor(math.inf, device=weight.device)
+            steps = _FOREVER[weight.device] = torch.full((), math.inf, device=weight.device)
         torch._fused_adam_(*([memory_format.in_order(t)] for t in (weight, grad, mean, var)), [], [steps], lr=lr, beta1=beta1,
                            beta2=beta2, weight_decay=wd, eps=epsilon, amsgrad=False, maximize=False)
         return

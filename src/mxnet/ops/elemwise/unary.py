@@ -158,7 +158,7 @@ def _(out_grads, inputs, outputs):
 def _digamma(x):
     """The derivative of ln(gamma). At its poles, the integers up to 0, MXNet has the largest number there is (special_functions-inl.h)."""
     poles = (x <= 0) & (x == x.floor())
-    return torch.digamma(x).where(~poles, torch.tensor(torch.finfo(torch.float64).max, dtype=x.dtype, device=x.device))
+    return torch.digamma(x).masked_fill_(poles, torch.finfo(torch.float64).max if x.dtype is torch.float64 else math.inf)
 
 
 @_gamma_op.gradient

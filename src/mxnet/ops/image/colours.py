@@ -2,6 +2,7 @@
 import torch
 
 from ...base import MXNetError
+from ..host_arrays import constant, sent
 from ..kernels import colours as kernels
 from ..registry import op
 from ..schema import Floats
@@ -29,7 +30,7 @@ def _contrast(image, factor):
         mean = (sums @ _LUMA).float() / (image.numel() // 3)
     else:
         pixels = image.float()
-        mean = (pixels * pixels.new_tensor(LUMA) * 3 if image.shape[-1] > 1 else pixels).mean()
+        mean = (pixels * constant(LUMA, pixels.dtype, pixels.device) * 3 if image.shape[-1] > 1 else pixels).mean()
     change = (1 - factor) * mean
     found = kernels.shift(image, factor, change.expand(3).contiguous())
     return found if found is not None else _saturate(image.float() * factor + change, image.dtype)
@@ -187,7 +188,7 @@ def random_color_jitter(data, *, brightness: float, contrast: float, saturation:
 def _lighting(image, alpha):
     if image.shape[-1] == 1:
         return image.clone()
-    shift = _PCA.to(image.device) @ alpha
+    shift = sent(_PCA, image.device) @ alpha
     found = kernels.shift(image, 1, shift)
     if found is not None:
         return found
@@ -214,7 +215,7 @@ def adjust_lighting(data, *, alpha: Floats):
     require_colours("image.adjust_lighting", data)
     if len(alpha) != 3:
         raise MXNetError(f"image.adjust_lighting: `alpha` must have 3 numbers, received {alpha}")
-    return _lighting(data, torch.tensor(alpha, device=data.device))
+    return _lighting(data, constant(alpha, torch.float32, data.device))
 
 
 @op("_image_random_lighting", aliases=("_npx__image_random_lighting",), same_shape=True, draws=True)

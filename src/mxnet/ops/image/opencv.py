@@ -53,7 +53,7 @@ def cvimdecode(buf, *, flag: AtLeast0 = 1, to_rgb: bool = True):
     """
     if buf.dtype != torch.uint8:
         raise MXNetError(f"imdecode: input needs to be uint8 buffer, received {name_of(buf.dtype)}")
-    return _decode(buf.cpu().numpy().reshape(-1), flag, to_rgb, f"a buffer of {buf.numel()} bytes")
+    return _decode(buf.cpu().numpy().reshape(-1), flag, to_rgb, f"a buffer of {buf.numel()} bytes").to(buf.device)
 
 
 @op("_cvimread", aliases=("_npi_cvimread",))
@@ -80,7 +80,8 @@ def cvimread(*, filename: str, flag: int = 1, to_rgb: bool = True, device: Devic
         encoded = np.fromfile(filename, dtype=np.uint8)
     except OSError as error:
         raise MXNetError(f"imread: '{filename}' couldn't open file: {error.strerror or error}") from None
-    return _decode(encoded, flag, to_rgb, f"'{filename}'")
+    image = _decode(encoded, flag, to_rgb, f"'{filename}'")
+    return image if device is None else image.to(device)
 
 
 @op("_imdecode")
@@ -119,7 +120,7 @@ def cvimresize(src, *, w: int, h: int, interp: int = 1):
     require_image("imresize", src)
     if w < 1 or h < 1:
         raise MXNetError(f"imresize: w and h should be greater equal to 1, received w={w}, h={h}")
-    return cv2_resize(src.cpu(), h, w, interp, "imresize")
+    return cv2_resize(src.cpu(), h, w, interp, "imresize").to(src.device)
 
 
 @cvimresize.shape_rule
@@ -155,7 +156,7 @@ def cv_copy_make_border(src, *, top: int, bot: int, left: int, right: int, type:
         raise MXNetError(f"copyMakeBorder: OpenCV has no images of type {name_of(src.dtype)}; convert with astype")
     fill = tuple(values) or (value, value, value, 0)
     bordered = cv2.copyMakeBorder(src.detach().cpu().numpy(), top, bot, left, right, type, value=fill)
-    return torch.from_numpy(bordered).reshape(bordered.shape[0], bordered.shape[1], src.shape[2])
+    return torch.from_numpy(bordered).reshape(bordered.shape[0], bordered.shape[1], src.shape[2]).to(src.device)
 
 
 @cv_copy_make_border.shape_rule

@@ -1,14 +1,15 @@
 """Type, size and orientation of images."""
 import torch
-import torch.nn.functional as F
 
 from ...base import MXNetError
 from ..axes import require_ndim
+from ..host_arrays import constant
 from ..integers import convert
 from ..kernels.colours import mirror
 from ..registry import op
 from ..schema import Floats, Shape
 from ..shapes import unify
+from . import resampling
 from ._common import require_colours, uniform
 from .geometry import shorter_side
 from .opencv import cv2_resize
@@ -79,7 +80,7 @@ def normalize(data, *, mean: Floats = (0.0, 0.0, 0.0, 0.0), std: Floats = (1.0, 
             raise MXNetError(f"image.normalize: invalid {name}: it must have 1 or {channels} elements for shape {tuple(data.shape)}, "
                              f"received {value}")
     pixels = data if data.is_floating_point() else data.float()
-    shift, scale = (torch.tensor(v, dtype=pixels.dtype, device=data.device).reshape(-1, 1, 1) for v in (mean, std))
+    shift, scale = (constant(v, pixels.dtype, data.device).reshape(-1, 1, 1) for v in (mean, std))
     out = (pixels - shift) / scale
     return out if out.dtype is data.dtype else convert(convert(out, torch.int64), data.dtype)
 
@@ -125,11 +126,7 @@ def resize(data, *, size: Shape = (), keep_ratio: bool = False, interp: int = 1)
         return torch.stack([cv2_resize(image, height, width, interp, "image.resize") for image in data])
     if interp not in (0, 1) and data.device.type != "meta":
         raise MXNetError(f"image.resize: only interp=0 (nearest) and 1 (linear) are supported on {data.device}, received {interp}")
-    images = data.movedim(-1, -3).to(torch.float32)
-    images = images if data.dim() == 4 else images.unsqueeze(0)
-    out = F.interpolate(images, (height, width), mode="bilinear" if interp else "nearest")
-    out = (out if data.dim() == 4 else out.squeeze(0)).movedim(-3, -1)
-    return (out if data.is_floating_point() else out.round()).to(data.dtype).contiguous()
+    return (resampling.linear if interp else resampling.nearest)(data, height, width)
 
 
 @resize.shape_rule

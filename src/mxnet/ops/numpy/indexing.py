@@ -5,6 +5,7 @@ from ...base import MXNetError
 from ..axes import normalize_axis
 from ..dtypes import name_of
 from ..elemwise._common import broadcast_rule
+from ..host_arrays import constant
 from ..registry import op
 from ..schema import Optional
 from ..shapes import unify
@@ -167,7 +168,7 @@ _where_one("_npi_where_rscalar", False, "Elements of the array where `condition`
 @op("_npi_where_scalar2", same_shape=True, no_gradient=True)
 def where_scalars(condition, *, x: float = 0.0, y: float = 0.0):
     """The number `x` where `condition` is not 0, `y` elsewhere, as float32."""
-    options = torch.tensor([x, y], dtype=torch.float32, device=condition.device)
+    options = constant([x, y], torch.float32, condition.device)
     return torch.where(condition if condition.dtype is torch.bool else condition != 0, options[0], options[1])
 
 
@@ -271,7 +272,7 @@ def delete(arr, obj=None, *, start: Optional[int] = None, stop: Optional[int] = 
         axis = normalize_axis("_npi_delete", axis, arr.dim())
     size = arr.shape[axis]
     gone = set(_positions("_npi_delete", size, obj, start, stop, step, int_ind, ignore_outside=True))
-    kept = torch.tensor([i for i in range(size) if i not in gone], dtype=torch.int64, device=arr.device)
+    kept = constant([i for i in range(size) if i not in gone], torch.int64, arr.device)
     return arr.index_select(axis, kept)
 
 
@@ -306,8 +307,8 @@ def _inserted(operator, arr, values, val, axis, find, moves):
     old = [i for i in range(size + count) if i not in taken]
     target[axis] = size + count
     out = arr.new_zeros(target)
-    out = out.index_copy(axis, torch.tensor(old, dtype=torch.int64, device=arr.device), arr)
-    return out.index_copy(axis, torch.tensor(new, dtype=torch.int64, device=arr.device), values)
+    out = out.index_copy(axis, constant(old, torch.int64, arr.device), arr)
+    return out.index_copy(axis, constant(new, torch.int64, arr.device), values)
 
 
 def _insert_inputs(*names):
@@ -365,7 +366,7 @@ diag_indices_from.dtype_rule(result_is(torch.int64))
 @op("_npi_share_memory", no_gradient=True)
 def share_memory(a, b):
     """Whether two arrays lie in overlapping memory, as a boolean scalar."""
-    return torch.tensor(overlaps(a, b), device=a.device)
+    return torch.full((), overlaps(a, b), dtype=torch.bool, device=a.device)
 
 
 def overlaps(a, b):

@@ -344,22 +344,24 @@ def multinomial(a=None, *, n: Annotated[int, Between(0, 1 << 53)], pvals: Option
     >>> mx.np.random.multinomial(5, [0, 1, 0])
     array([0, 5, 0], dtype=int64)
     """
-    p = a.double() if a is not None else torch.tensor(pvals or (), dtype=torch.float64, device=device)
+    p = a.double() if a is not None else torch.tensor(pvals or (), dtype=torch.float64)
     if p.dim() != 1:
         raise MXNetError(f"multinomial: the probabilities must have one axis, received shape {tuple(p.shape)}")
     sizes = size or ()
-    if p.device.type == "meta" or not p.numel():
-        return torch.empty((*sizes, p.numel()), dtype=torch.int64, device=p.device)
+    device = a.device if a is not None else device or p.device
+    if device.type == "meta" or not p.numel():
+        return torch.empty((*sizes, p.numel()), dtype=torch.int64, device=device)
+    p = p.cpu()  # the shares are computed on the host
     if not (p[:-1].sum().item() <= 1 + 1e-6 and p.min().item() >= 0):
         raise MXNetError("multinomial: the probabilities must not be negative, and sum(pvals[:-1]) must not be above 1")
-    bank = source(p.device)
+    bank = source(device)
     count = product(sizes)
     if bank is None or count * n > _MOST:
         # Of the experiments that are left each outcome takes a binomial share, and the last what the others leave, as in NumPy.
-        left, mass, counts = torch.full(sizes, n, dtype=torch.float64, device=p.device), 1.0, []
+        left, mass, counts = torch.full(sizes, n, dtype=torch.float64, device=device), 1.0, []
         for probability in p[:-1].tolist():
             share = min(1.0, probability / mass) if mass > 0 else 0.0
-            counts.append(torch.binomial(left, torch.full_like(left, share), generator=generator(p.device)))
+            counts.append(torch.binomial(left, torch.full_like(left, share), generator=generator(device)))
             left, mass = left - counts[-1], mass - probability
         return torch.stack([*counts, left], -1).long()
     drawn = torch.bucketize(bank.numbers(count * n, torch.float64), torch.cumsum(p[:-1], 0), right=True).view(count, n)

@@ -90,8 +90,8 @@ def _integer(name, function, doc):
         if data.is_floating_point():
             raise MXNetError(f"_npi_{name}_scalar: integers or booleans expected, received {name_of(data.dtype)}")
         if data.dtype is torch.bool:
-            return function(data, torch.tensor(bool(scalar), device=data.device))
-        return function(data, torch.tensor(wrap_integer(scalar, data.dtype), dtype=data.dtype, device=data.device))
+            return function(data, data.new_full((), bool(scalar)))
+        return function(data, data.new_full((), wrap_integer(scalar, data.dtype)))
 
     fn.__name__ = fn.__qualname__ = f"{name}_scalar"
     fn.__doc__ = doc

@@ -10,6 +10,7 @@ from ...base import MXNetError
 from ...suggestions import shortened
 from ..axes import normalize_axis
 from ..docstrings import with_example
+from ..host_arrays import constant, sent
 from ..registry import op
 from ..schema import Axes, Optional, Shape
 from ..shapes import known, product, unify
@@ -406,7 +407,7 @@ def pad(data, *, pad_width: str, mode: _PAD_MODES = "constant", constant_value: 
             data = torch.cat([parts[0], data, parts[1]], axis)
         else:
             index = np.pad(np.arange(data.shape[axis]), (before, after), mode)
-            data = data.index_select(axis, torch.as_tensor(index, device=data.device))
+            data = data.index_select(axis, sent(torch.from_numpy(index), data.device))
     return data.clone() if not any(n for pair in widths for n in pair) else data
 
 
@@ -431,7 +432,8 @@ def diff(a, *, n: int = 1, axis: int = -1):
 
 def _one(like, value):
     """A vector of one number; integers are truncated and wrap around."""
-    return torch.tensor([value if like.is_floating_point() else int(value)], device=like.device).to(like.dtype)
+    number, dtype = (value, torch.float32) if like.is_floating_point() else (int(value), torch.int64)
+    return constant([number], dtype, like.device).to(like.dtype)
 
 
 def _ediff_inputs(attributes):

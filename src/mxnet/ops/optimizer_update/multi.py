@@ -6,7 +6,7 @@ from ..registry import MAX_OUTPUTS, op
 from ..schema import Floats, Shape
 from ..shapes import unify
 from . import rules
-from .single import require_one_shape, store, usable_scale
+from .single import if_usable, require_one_shape, store, usable_scale
 
 
 def _multi(name, *states, count="num_weights", single_precision=False, shared=(), **traits):
@@ -175,7 +175,7 @@ def multi_mp_sgd_mom_update(*data, lrs: Floats, wds: Floats, momentum: float = 0
 
 
 def _preloaded(name, data, n, stride):
-    """The inputs of each weight, and the rates and decays that the last two inputs hold, read once."""
+    """The inputs of each weight, and the rates and decays that the last two inputs hold: numbers, or, on a GPU, tensors of one number."""
     groups = _groups(name, data, n, stride, 2)
     lrs, wds = data[-2], data[-1]
     if lrs.numel() != n or wds.numel() != n:
@@ -183,7 +183,15 @@ def _preloaded(name, data, n, stride):
                          f"received {lrs.numel()} and {wds.numel()}")
     if lrs.device.type == "meta":
         return groups, [0.0] * n, [0.0] * n
-    return groups, lrs.tolist(), wds.tolist()
+    return (groups, lrs.tolist(), wds.tolist()) if lrs.is_cpu else (groups, lrs.reshape(-1).unbind(), wds.reshape(-1).unbind())
+
+
+def _sgd(rate):
+    return rules.sgd_by_tensors if isinstance(rate, torch.Tensor) else rules.sgd
+
+
+def _sgd_momentum(rate):
+    return rules.sgd_momentum_by_tensors if isinstance(rate, torch.Tensor) else rules.sgd_momentum
 
 
 @_multi("preloaded_multi_sgd_update", shared=("lrs", "wds"), amp=None)
@@ -203,7 +211,7 @@ def preloaded_multi_sgd_update(*data, rescale_grad: float = 1.0, clip_gradient: 
     (array([0.5], dtype=float32), array([0.75, 0.75], dtype=float32))
     """
     groups, lrs, wds = _preloaded("preloaded_multi_sgd_update", data, num_weights, 2)
-    return _results([rules.sgd(w, g, lr, wd, rescale_grad, clip_gradient) for (w, g), lr, wd in zip(groups, lrs, wds)])
+    return _results([_sgd(lr)(w, g, lr, wd, rescale_grad, clip_gradient) for (w, g), lr, wd in zip(groups, lrs, wds)])
 
 
 @_multi("preloaded_multi_sgd_mom_update", "mom", shared=("lrs", "wds"), amp=None)
@@ -223,7 +231,7 @@ def preloaded_multi_sgd_mom_update(*data, momentum: float = 0.0, rescale_grad: f
     (array([0.75], dtype=float32), array([-0.25], dtype=float32))
     """
     groups, lrs, wds = _preloaded("preloaded_multi_sgd_mom_update", data, num_weights, 3)
-    return _results([rules.sgd_momentum(w, g, m, lr, momentum, wd, rescale_grad, clip_gradient)
+    return _results([_sgd_momentum(lr)(w, g, m, lr, momentum, wd, rescale_grad, clip_gradient)
                      for (w, g, m), lr, wd in zip(groups, lrs, wds)])
 
 
@@ -243,7 +251,7 @@ def preloaded_multi_mp_sgd_update(*data, rescale_grad: float = 1.0, clip_gradien
     (array([1.], dtype=float16), array([0.99975586], dtype=float32))
     """
     groups, lrs, wds = _preloaded("preloaded_multi_mp_sgd_update", data, num_weights, 3)
-    return _results([store(w, w32, rules.sgd(w32, g.float(), lr, wd, rescale_grad, clip_gradient))
+    return _results([store(w, w32, _sgd(lr)(w32, g.float(), lr, wd, rescale_grad, clip_gradient))
                      for (w, g, w32), lr, wd in zip(groups, lrs, wds)])
 
 
@@ -264,7 +272,7 @@ def preloaded_multi_mp_sgd_mom_update(*data, momentum: float = 0.0, rescale_grad
     (array([1.], dtype=float16), array([0.99975586], dtype=float32))
     """
     groups, lrs, wds = _preloaded("preloaded_multi_mp_sgd_mom_update", data, num_weights, 4)
-    return _results([store(w, w32, rules.sgd_momentum(w32, g.float(), m, lr, momentum, wd, rescale_grad, clip_gradient))
+    return _results([store(w, w32, _sgd_momentum(lr)(w32, g.float(), m, lr, momentum, wd, rescale_grad, clip_gradient))
                      for (w, g, m, w32), lr, wd in zip(groups, lrs, wds)])
 
 
@@ -290,10 +298,8 @@ def multi_adamw_update(*data, lrs: Floats, beta1: float = 0.9, beta2: float = 0.
     """
     groups = _groups("_multi_adamw_update", data, num_weights, 4, 1, lrs=lrs, wds=wds, etas=etas)
     scale = usable_scale(data[-1])
-    if scale is None:
-        return _results([group[0].clone() for group in groups])
-    return _results([rules.adamw(w, g, m, v, lr, eta, beta1, beta2, epsilon, wd, scale, clip_gradient)
-                     for (w, g, m, v), lr, wd, eta in zip(groups, lrs, wds, etas)])
+    return _results([if_usable(scale, w, g, (m, v), lambda g, scale, w=w, m=m, v=v, lr=lr, wd=wd, eta=eta: rules.adamw(
+        w, g, m, v, lr, eta, beta1, beta2, epsilon, wd, scale, clip_gradient)) for (w, g, m, v), lr, wd, eta in zip(groups, lrs, wds, etas)])
 
 
 @_multi("_multi_mp_adamw_update", "mean", "var", "weight32", single_precision=True, shared=("rescale_grad",), amp=None)
@@ -317,10 +323,9 @@ def multi_mp_adamw_update(*data, lrs: Floats, beta1: float = 0.9, beta2: float =
     """
     groups = _groups("_multi_mp_adamw_update", data, num_weights, 5, 1, lrs=lrs, wds=wds, etas=etas)
     scale = usable_scale(data[-1])
-    if scale is None:
-        return _results([group[0].clone() for group in groups])
-    return _results([store(w, w32, rules.adamw(w32, g.float(), m, v, lr, eta, beta1, beta2, epsilon, wd, scale, clip_gradient))
-                     for (w, g, m, v, w32), lr, wd, eta in zip(groups, lrs, wds, etas)])
+    return _results([if_usable(scale, w, g.float(), (m, v, w32), lambda g, scale, w=w, m=m, v=v, w32=w32, lr=lr, wd=wd, eta=eta: store(
+        w, w32, rules.adamw(w32, g, m, v, lr, eta, beta1, beta2, epsilon, wd, scale, clip_gradient)))
+        for (w, g, m, v, w32), lr, wd, eta in zip(groups, lrs, wds, etas)])
 
 
 def _lamb(weight, weight_norm, grad, mean, var, lr, wd, t, beta1, beta2, epsilon, bias_correction, rescale, clip, lower_bound, upper_bound):

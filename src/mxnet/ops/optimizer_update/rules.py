@@ -29,6 +29,16 @@ def sgd(weight, grad, lr, wd, rescale, clip):
     return torch.add(weight, grad, alpha=-lr * rescale)
 
 
+def sgd_by_tensors(weight, grad, lr, wd, rescale, clip):
+    """`sgd` with a rate and a decay that are tensors, which a host would have to wait for."""
+    return weight - lr * (rescaled(grad, rescale, clip) + wd * weight)
+
+
+def sgd_momentum_by_tensors(weight, grad, mom, lr, momentum, wd, rescale, clip):
+    mom.mul_(momentum).sub_(lr * (rescaled(grad, rescale, clip) + wd * weight))
+    return weight + mom
+
+
 def sgd_momentum(weight, grad, mom, lr, momentum, wd, rescale, clip):
     if clip >= 0:
         grad, rescale = rescaled(grad, rescale, clip), 1

@@ -180,6 +180,8 @@ def adam_update(weight, grad, mean, var, *, lr: float, beta1: float = 0.9, beta2
 def usable_scale(rescale_grad):
     """The number that a scale array holds, None if an update with it is to be left out (0, infinite or nan, as after an overflow).
 
+    On a GPU the array itself, (), so that the host does not wait for it: see `if_usable`.
+
     Raises
     ------
     MXNetError
@@ -189,8 +191,22 @@ def usable_scale(rescale_grad):
         raise MXNetError(f"`rescale_grad` must hold one number, received shape {tuple(rescale_grad.shape)}")
     if rescale_grad.device.type == "meta":
         return None
+    if not rescale_grad.is_cpu:
+        return rescale_grad.reshape(())
     scale = float(rescale_grad)
     return scale if scale != 0 and math.isfinite(scale) else None
+
+
+def if_usable(scale, weight, grad, states, update):
+    """The new weight ``update(grad, scale)``; where the scale is not usable a copy of the weight, with the states as they were."""
+    if not isinstance(scale, torch.Tensor):
+        return weight.clone() if scale is None else update(grad, scale)
+    usable = scale.isfinite() & (scale != 0)
+    before = [s.clone() for s in states]
+    new = update(grad * scale, 1)
+    for state, old in zip(states, before):
+        state.copy_(torch.where(usable, state, old))
+    return torch.where(usable, new, weight)
 
 
 def _scaled_rule(in_shapes, out_shapes, **_):
@@ -220,10 +236,8 @@ def adamw_update(weight, grad, mean, var, rescale_grad, *, lr: float, beta1: flo
     >>> mx.nd.contrib.adamw_update(mx.nd.ones(2), g, mean, var, mx.nd.ones(1), lr=0.5, beta1=0.5, beta2=0.75, eta=1, wd=0.25).asnumpy()
     array([0.25, 1.25], dtype=float32)
     """
-    scale = usable_scale(rescale_grad)
-    if scale is None:
-        return weight.clone()
-    return rules.adamw(weight, grad, mean, var, lr, eta, beta1, beta2, epsilon, wd, scale, clip_gradient)
+    return if_usable(usable_scale(rescale_grad), weight, grad, (mean, var), lambda grad, scale: rules.adamw(
+        weight, grad, mean, var, lr, eta, beta1, beta2, epsilon, wd, scale, clip_gradient))
 
 
 @_mixed("_mp_adamw_update", "mean", "var", "weight32", same_shape=False, unlike=(5,))
@@ -240,10 +254,8 @@ def mp_adamw_update(weight, grad, mean, var, weight32, rescale_grad, *, lr: floa
     >>> mx.nd.contrib.mp_adamw_update(w, g, mx.nd.zeros(1), mx.nd.zeros(1), w32, 1, lr=0.5, beta1=0.5, beta2=0.75, eta=1).asnumpy()
     array([0.5], dtype=float16)
     """
-    scale = usable_scale(rescale_grad)
-    if scale is None:
-        return weight.clone()
-    return store(weight, weight32, rules.adamw(weight32, grad.float(), mean, var, lr, eta, beta1, beta2, epsilon, wd, scale, clip_gradient))
+    return if_usable(usable_scale(rescale_grad), weight, grad.float(), (mean, var, weight32), lambda grad, scale: store(
+        weight, weight32, rules.adamw(weight32, grad, mean, var, lr, eta, beta1, beta2, epsilon, wd, scale, clip_gradient)))
 
 
 @adamw_update.dtype_rule

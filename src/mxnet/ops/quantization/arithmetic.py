@@ -87,7 +87,7 @@ def calibrated(low: Optional[float], high: Optional[float], like: torch.Tensor) 
 
 def as_arrays(low: float, high: float, like: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     """A range as two arrays, on the device of `like`."""
-    return like.new_tensor([low], dtype=torch.float32), like.new_tensor([high], dtype=torch.float32)
+    return torch.full((1,), low, dtype=torch.float32, device=like.device), torch.full((1,), high, dtype=torch.float32, device=like.device)
 
 
 def holding(terms: int) -> torch.dtype:

@@ -6,6 +6,7 @@ import torch
 
 from ...base import MXNetError
 from ..axes import normalize_axis, require_ndim
+from ..host_arrays import constant
 from ..kernels import transposition
 from ..quantization.arithmetic import Quantized
 from ..quantization.form import EightBits, quantized_form
@@ -435,7 +436,7 @@ def shape_array(data):
     >>> mx.nd.shape_array(mx.nd.zeros((2, 3))).asnumpy()
     array([2, 3])
     """
-    return torch.tensor(tuple(data.shape), dtype=torch.int64, device=data.device)
+    return constant(tuple(data.shape), torch.int64, data.device)
 
 
 @op("size_array", complete_rule="shape", method=True)

@@ -8,9 +8,12 @@ import numpy as np
 import torch
 
 from ...base import MXNetError
+from ..host_arrays import constant
 from ..kernels import nms as kernels
 from ..registry import op
 from ..shapes import unify
+from .boxes_on_gpu import match_pairs, surviving_boxes
+from .on_gpu import on_gpu
 
 _Format = Literal["center", "corner"]
 
@@ -150,12 +153,26 @@ def box_nms(data, *, overlap_thresh: float = 0.5, valid_thresh: float = 0.0, top
     if topk == 0:
         return data.clone()
     source = data.reshape(-1, count, width)
-    batches = source.detach().cpu()
+    batches = source.detach() if on_gpu(data) else source.detach().cpu()
     batches = batches.float() if batches.dtype == torch.float16 else batches
     corners = batches[..., coord_start:coord_start + 4]
-    corners = (to_corners(corners) if in_format == "center" else corners).numpy()
-    batches = batches.numpy()
-    chosen = np.full((len(batches), count), -1)
+    corners = to_corners(corners) if in_format == "center" else corners
+    choose = surviving_boxes if on_gpu(data) else _surviving_boxes
+    index = choose(batches, corners, overlap_thresh, valid_thresh, topk, score_index, id_index, background_id, force_suppress).unsqueeze(-1)
+    out = source.gather(1, index.clamp_min(0).expand(-1, -1, width)).masked_fill(index < 0, -1)
+    if in_format != out_format:
+        old = out.detach()[..., coord_start:coord_start + 4]
+        new = _to_centers(old) if out_format == "center" else to_corners(old)
+        # Gradients pass as if nothing were converted, as in MXNet; unused rows and boxes beyond the border stay as they are.
+        shift = torch.where(old[..., :1] < 0, 0, new - old)
+        out = torch.cat([out[..., :coord_start], out[..., coord_start:coord_start + 4] + shift, out[..., coord_start + 4:]], -1)
+    return out.reshape(data.shape)
+
+
+def _surviving_boxes(batches, corners, overlap_thresh, valid_thresh, topk, score_index, id_index, background_id, force_suppress):
+    """Return the numbers (B, n) of the boxes that box_nms keeps, best first, then -1. `batches` is (B, n, width), `corners` (B, n, 4)."""
+    batches, corners = batches.numpy(), corners.numpy()
+    chosen = np.full(batches.shape[:2], -1)
     for i, batch in enumerate(batches):
         valid = batch[:, score_index] > valid_thresh
         if id_index >= 0:
@@ -165,15 +182,7 @@ def box_nms(data, *, overlap_thresh: float = 0.5, valid_thresh: float = 0.0, top
         classes = batch[order, id_index].astype(np.int64) if id_index >= 0 and not force_suppress else None
         stay = order[greedy_suppression(corners[i, order], overlap_thresh, classes)]
         chosen[i, :len(stay)] = stay
-    index = torch.from_numpy(chosen).to(data.device).unsqueeze(-1)
-    out = source.gather(1, index.clamp_min(0).expand(-1, -1, width)).masked_fill(index < 0, -1)
-    if in_format != out_format:
-        old = out.detach()[..., coord_start:coord_start + 4]
-        new = _to_centers(old) if out_format == "center" else to_corners(old)
-        # Gradients pass as if nothing were converted, as in MXNet; unused rows and boxes beyond the border stay as they are.
-        shift = torch.where(old[..., :1] < 0, 0, new - old)
-        out = torch.cat([out[..., :coord_start], out[..., coord_start:coord_start + 4] + shift, out[..., coord_start + 4:]], -1)
-    return out.reshape(data.shape)
+    return torch.from_numpy(chosen)
 
 
 @op("_contrib_box_iou", amp="widest")
@@ -234,13 +243,18 @@ def bipartite_matching(data, *, is_ascend: bool = False, threshold: float, topk:
     if data.dim() < 2:
         raise MXNetError(f"bipartite_matching: the score matrix must have at least 2 axes, received shape {tuple(data.shape)}")
     rows, columns = data.shape[-2:]
+    least = -threshold if is_ascend else threshold
+    # MXNet checks the limit after it counts (bounding_box-inl.h), so one pair more than topk is matched.
+    steps = min(rows, columns, topk + 1 if topk > 0 else rows)
+    if on_gpu(data):
+        scores = data.detach().float().reshape(-1, rows, columns)
+        pairs = match_pairs(-scores if is_ascend else scores.clone(), least, steps)
+        return tuple(p.to(data.dtype).reshape(data.shape[:-2] + p.shape[1:]) for p in pairs)
     scores = data.detach().float().cpu().reshape(-1, rows, columns).numpy()
     scores = -scores if is_ascend else scores.copy()
-    least = -threshold if is_ascend else threshold
     of_row, of_column = np.full((len(scores), rows), -1.0), np.full((len(scores), columns), -1.0)
     for matrix, by_row, by_column in zip(scores, of_row, of_column):
-        # MXNet checks the limit after it counts (bounding_box-inl.h), so one pair more than topk is matched.
-        for _ in range(min(rows, columns, topk + 1 if topk > 0 else rows)):
+        for _ in range(steps):
             row, column = divmod(int(matrix.argmax()), columns)
             if not matrix[row, column] > least:
                 break
@@ -330,7 +344,7 @@ def box_decode(data, anchors, *, std0: float = 1.0, std1: float = 1.0, std2: flo
         raise MXNetError("box_decode: expected data (B, N, 4) and anchors (1, N, 4), "
                          f"received {tuple(data.shape)} and {tuple(anchors.shape)}")
     anchors = _to_centers(anchors) if format == "corner" else anchors
-    scaled = data * data.new_tensor((std0, std1, std2, std3))
+    scaled = data * constant((std0, std1, std2, std3), data.dtype, data.device)
     growth = scaled[..., 2:].clamp_max(clip) if clip > 0 else scaled[..., 2:]
     middle = scaled[..., :2] * anchors[..., 2:] + anchors[..., :2]
     return to_corners(torch.cat([middle, growth.exp() * anchors[..., 2:]], -1))

@@ -6,6 +6,7 @@ from ...base import MXNetError
 from ..axes import require_ndim
 from ..registry import op
 from ..shapes import unify
+from .on_gpu import on_gpu, per_chunk
 
 
 def _distance(a, b):
@@ -14,6 +15,24 @@ def _distance(a, b):
     if not difference.requires_grad:
         return difference.abs_()  # four times less memory
     return torch.where(difference < 0, -difference, difference)
+
+
+def _compare_windows(patches, others, count, step, is_multiply):
+    """Compare `patches` (N, C, H, W) with count x count windows of `others`, `step` apart: (N, count * count, H, W).
+
+    Many displacements are one product of views, in chunks that bound its memory; on a GPU a kernel for each displacement would be mostly launches.
+    """
+    height, width = patches.shape[2:]
+    reach = (count - 1) * step
+    windows = others[:, :, :height + reach, :width + reach].unfold(2, height, step).unfold(3, width, step)
+    patches = patches[:, :, None, None]
+    each = per_chunk(2 * patches.numel() * patches.element_size())
+    across = min(each, count)
+    lines = []
+    for line in windows.split(max(1, each // count), 2):
+        parts = [(patches * part if is_multiply else _distance(patches, part)).mean(1) for part in line.split(across, 3)]
+        lines.append(torch.cat(parts, 2))
+    return torch.cat(lines, 1).flatten(1, 2)
 
 
 @op("Correlation", names_output=True, amp="widest")
@@ -68,6 +87,9 @@ def correlation(data1, data2, *, kernel_size: int = 1, max_displacement: int = 1
     patches = first[:, :, start:start + height, start:start + width]
     reach = max_displacement // stride2
     moves = [i * stride2 for i in range(-reach, reach + 1)]
+    if on_gpu(data1):
+        compared = _compare_windows(patches, second[:, :, start + moves[0]:, start + moves[0]:], len(moves), stride2, is_multiply)
+        return F.avg_pool2d(compared, kernel_size, stride1)
     out = []
     for down in moves:
         for right in moves:

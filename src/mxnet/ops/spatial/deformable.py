@@ -6,11 +6,14 @@ import torch
 from ...base import MXNetError
 from ...suggestions import shortened
 from ..axes import require_ndim
+from ..host_arrays import constant
 from ..kernels.deformable import patches as compiled_patches
 from ..nn._common import check_bias
 from ..registry import op
 from ..schema import AtLeast1, Shape
 from ..shapes import known, unify
+from . import deformable_on_gpu
+from .on_gpu import on_gpu
 from .sampling import bilinear_gather
 
 _Layout = Optional[Literal["NCDHW", "NCHW", "NCW"]]
@@ -50,6 +53,9 @@ def _convolve(operator, data, offset, mask, weight, bias, kernel, stride, dilate
               layout, outside):
     stride, dilate, pad = stride or (1, 1), dilate or (1, 1), pad or (0, 0)
     _check(operator, data, offset, mask, weight, bias, kernel, stride, dilate, pad, num_filter, num_group, num_deformable_group, no_bias, layout)
+    if on_gpu(data):
+        out = deformable_on_gpu.convolve(data, offset, mask, weight, num_group, num_deformable_group, kernel, stride, dilate, pad, outside)
+        return out if bias is None else out + bias.reshape(-1, 1, 1)
     n, channels, height, width = data.shape
     rows, columns = _size((height, width), kernel, stride, dilate, pad)
     taps = kernel[0] * kernel[1]
@@ -63,7 +69,7 @@ def _convolve(operator, data, offset, mask, weight, bias, kernel, stride, dilate
 
     # Axes: image, deformable group, channel within it, tap of the kernel, row, column.
     def line(values, axis):
-        return torch.tensor(values, device=data.device, dtype=data.dtype).reshape([-1 if i == axis else 1 for i in range(6)])
+        return constant(values, data.dtype, data.device).reshape([-1 if i == axis else 1 for i in range(6)])
 
     moves = offset.reshape(n, num_deformable_group, 1, taps, 2, rows, columns)
     y = (line([i * dilate[0] for i in range(kernel[0]) for _ in range(kernel[1])], 3)

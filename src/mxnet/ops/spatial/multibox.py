@@ -9,6 +9,8 @@ from ..registry import op
 from ..schema import Floats
 from ..shapes import known, unify
 from .boxes import greedy_suppression, overlaps
+from .multibox_on_gpu import choose_detections, prior_boxes, training_targets
+from .on_gpu import on_gpu
 
 
 @op("_contrib_MultiBoxPrior", aliases=("_npx_multibox_prior",), names_output=True, complete_rule=True, amp=("float32", "widest"))
@@ -45,7 +47,11 @@ def multibox_prior(data, *, sizes: Floats = (1.0,), ratios: Floats = (1.0,), cli
     height, width = data.shape[2:4]
     step_y, step_x = steps if min(steps) > 0 else (1 / height, 1 / width)
     shapes = [(s, math.sqrt(ratios[0])) for s in sizes] + [(sizes[0], math.sqrt(r)) for r in ratios[1:]]
-    half = np.array([(s * height / width * r / 2, s / r / 2) for s, r in shapes], np.float32)
+    halves = [(s * height / width * r / 2, s / r / 2) for s, r in shapes]
+    if on_gpu(data):
+        anchors = prior_boxes(data, halves, (step_y, step_x), offsets)
+        return anchors.clamp(0, 1) if clip else anchors
+    half = np.array(halves, np.float32)
     y, x = ((np.arange(size, dtype=np.float32) + np.float32(offset)) * np.float32(step)
             for size, offset, step in ((height, offsets[0], step_y), (width, offsets[1], step_x)))
     # By NumPy, whose calls cost less. The first row of anchors, around y = 0; every other one is that row moved down.
@@ -149,7 +155,7 @@ def multibox_target(anchor, label, cls_pred, *, overlap_threshold: float = 0.5, 
     Raises
     ------
     MXNetError
-        If the shapes do not fit, or there are fewer negatives than are asked for.
+        If the shapes do not fit, or there are fewer negatives than are asked for (on a GPU the latter get what there is).
 
     Example
     -------
@@ -171,6 +177,10 @@ def multibox_target(anchor, label, cls_pred, *, overlap_threshold: float = 0.5, 
     if negative_mining_ratio > 0 and negative_mining_thresh <= 0:
         raise MXNetError(f"MultiBoxTarget: `negative_mining_thresh` must be above 0 with a negative_mining_ratio of {negative_mining_ratio}, "
                          f"received {negative_mining_thresh}")
+    if on_gpu(anchor):
+        outputs = training_targets(*(t.detach().float() for t in (anchor[0], label, cls_pred)), overlap_threshold, ignore_label,
+                                   negative_mining_ratio, negative_mining_thresh, variances)
+        return tuple(o.to(anchor.dtype) for o in outputs)
     anchors, labels, predictions = (t.detach().float().cpu() for t in (anchor[0], label, cls_pred))
     count = len(anchors)
     location = np.zeros((len(labels), count, 4), np.float32)
@@ -253,6 +263,9 @@ def multibox_detection(cls_prob, loc_pred, anchor, *, clip: bool = True, thresho
     width, height = (width * variances[2]).exp_() * wide / 2, (height * variances[3]).exp_() * high / 2
     corners = [x - width, y - height, x + width, y + height]
     corners = [c.clamp_(0, 1) for c in corners] if clip else corners
+    if on_gpu(cls_prob):
+        score, number = probabilities[:, 1:].max(1)
+        return choose_detections(number.float(), score, corners, threshold, nms_threshold, nms_topk, force_suppress).to(cls_prob.dtype)
     score, number = _best_classes(probabilities[:, 1:])
     found = (score >= threshold).cpu().numpy()
     rows = torch.stack([number, score, *corners], -1).cpu().numpy()

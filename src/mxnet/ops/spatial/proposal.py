@@ -9,16 +9,23 @@ from ..axes import require_ndim
 from ..registry import op
 from ..schema import Floats
 from ..shapes import unify
+from . import proposal_on_gpu
 from .boxes import greedy_suppression
+from .on_gpu import on_gpu
+
+
+def _anchor_sides(stride, ratios):
+    """Width and height of an anchor of scale 1 for each ratio."""
+    widths = [math.floor(math.sqrt(math.floor(np.float32(stride * stride) / np.float32(ratio))) + 0.5) for ratio in ratios]
+    return [(width, math.floor(width * ratio + 0.5)) for width, ratio in zip(widths, ratios)]
 
 
 def _base_anchors(stride, ratios, scales):
     """Anchors around the first cell of the feature map: corners in pixels, (ratios * scales, 4)."""
     center, anchors = (stride - 1) / 2, []
-    for ratio in ratios:
-        side = math.floor(math.sqrt(math.floor(np.float32(stride * stride) / np.float32(ratio))) + 0.5)
+    for side, upright in _anchor_sides(stride, ratios):
         for scale in scales:
-            width, height = side * scale, math.floor(side * ratio + 0.5) * scale
+            width, height = side * scale, upright * scale
             anchors.append((center - (width - 1) / 2, center - (height - 1) / 2, center + (width - 1) / 2, center + (height - 1) / 2))
     return np.array(anchors, np.float32)
 
@@ -70,6 +77,13 @@ def _propose(operator, cls_prob, bbox_pred, im_info, before, after, threshold, m
     if tuple(bbox_pred.shape) != (n, 2 * channels, height, width) or tuple(im_info.shape) != (n, 3):
         raise MXNetError(f"{operator}: `bbox_pred` must have shape {(n, 2 * channels, height, width)} and `im_info` {(n, 3)}, "
                          f"received {tuple(bbox_pred.shape)} and {tuple(im_info.shape)}")
+    if on_gpu(cls_prob):
+        probabilities, deltas, infos = (t.detach().float() for t in (cls_prob, bbox_pred, im_info))
+        base = proposal_on_gpu.base_anchors(stride, _anchor_sides(stride, ratios), scales, cls_prob)
+        found = proposal_on_gpu.propose(probabilities[:, len(anchors):], deltas, infos, base, stride, min_size, iou_loss, before, after, threshold)
+        number = torch.arange(n, dtype=torch.float32, device=cls_prob.device).reshape(-1, 1, 1).expand(n, after, 1)
+        regions = torch.cat([number, found[..., :4]], 2).reshape(-1, 5).to(cls_prob.dtype)
+        return (regions, found[..., 4].reshape(-1, 1).to(cls_prob.dtype)) if output_score else regions
     probabilities, deltas, infos = (t.detach().float().cpu().numpy() for t in (cls_prob, bbox_pred, im_info))
     if (infos[:, :2] // stride > (height, width)).any():
         raise MXNetError(f"{operator}: `feature_stride` times the feature map's size must reach over each image: received feature_stride={stride}, "
@@ -116,7 +130,8 @@ def proposal(cls_prob, bbox_pred, im_info, *, rpn_pre_nms_top_n: int = 6000, rpn
     Raises
     ------
     MXNetError
-        If there is more than one image, or the shapes do not fit each other or the anchors.
+        If there is more than one image, or the shapes do not fit each other or the anchors. An image larger than the feature map is an error on
+        a CPU only: a GPU would make the host wait for its size.
 
     Example
     -------

@@ -2,7 +2,7 @@
 
 A region is a row [number of the image, x1, y1, x2, y2] in the coordinates of the input image; `spatial_scale` converts these to
 those of the feature map. Gradients flow to the feature maps only. ``.cpu()`` before numbers are read tells shape inference, which has
-no data, that the data is needed.
+no data, that the data is needed. Paths for a GPU are in `regions_on_gpu`; there regions of images that do not exist give zeros, and no error.
 """
 import itertools
 import math
@@ -16,6 +16,8 @@ from ..kernels import regions as kernels
 from ..registry import op
 from ..schema import Between, Fraction, Shape
 from ..shapes import unify
+from . import regions_on_gpu
+from .on_gpu import CHUNK_BYTES, on_gpu
 from .sampling import bilinear_gather
 
 MOST_SAMPLES = 1024  # along one axis of a bin; networks use two
@@ -103,6 +105,8 @@ def roi_pooling(data, rois, *, pooled_size: Shape, spatial_scale: Fraction):
     rows = _bins(corners[:, 1], corners[:, 3], pooled_height, height)
     columns = _bins(corners[:, 0], corners[:, 2], pooled_width, width)
     images = rois[:, 0].detach().long()
+    if on_gpu(data):
+        return regions_on_gpu.pool_largest(data, images, rows, columns)
     return kernels.largest(data, images, (*rows, *columns), lambda maps: _pool_largest(maps, images, rows, columns))
 
 
@@ -147,19 +151,21 @@ roi_pooling.shape_rule(_pooled_rule())
 roi_pooling.dtype_rule(_types_of_data)
 
 
-def _interpolation_weights(start, bin_size, bins, samples, size):
+def _interpolation_weights(start, bin_size, bins, samples, size, most=None):
     """How much each position along one axis counts in each bin of each region: (R, bins, size).
 
     Each bin averages `samples` (one number a region) evenly spaced linear interpolations. Those beyond the map count nothing: of a bin that
-    reaches far beyond only those near the map are looked at.
+    reaches far beyond only those near the map are looked at. `most` is an upper bound of `samples`, maybe infinite; without it the
+    samples are read on the host.
     """
     # A region without extent, with a negative side or with NaN has no samples, and gives zeros.
     samples = samples.nan_to_num(0, 0, 0)
-    most = max(int(samples.max().cpu()), 1) if samples.numel() else 1
+    # Samples are at most MOST_SAMPLES, or a pixel apart and then at least half a pixel.
+    window = 2 * size + 8 if most == math.inf else max(MOST_SAMPLES, 2 * size + 8)
+    if most is None:
+        most = max(int(samples.max().cpu()), 1) if samples.numel() else 1
     step = (bin_size / samples.clamp_min(1)).reshape(-1, 1, 1)
     begin = (start.unsqueeze(1) + torch.arange(bins, device=start.device) * bin_size.unsqueeze(1)).unsqueeze(2)
-    # Samples are at most MOST_SAMPLES, or a pixel apart and then at least half a pixel.
-    window = max(MOST_SAMPLES, 2 * size + 8)
     first = ((-1 - begin) / step - 0.5).floor().nan_to_num(0, 0, 0).clamp_min(0) if most > window else torch.zeros_like(begin)
     number = torch.arange(min(most, window), device=start.device, dtype=start.dtype)
     samples = samples.reshape(-1, 1, 1)
@@ -183,6 +189,7 @@ def _interpolation_weights(start, bin_size, bins, samples, size):
 
 
 _PORTION = 1 << 20  # points that are looked at together
+_BYTES_A_POINT = 64  # temporary memory of a sample on a GPU
 _MOST_POINTS = 1 << 18  # of one region: 512 x 512
 
 
@@ -266,6 +273,8 @@ def roi_align(data, rois, *, pooled_size: Shape, spatial_scale: Fraction, sample
     width, height = end_x - start_x, end_y - start_y
     if not aligned:
         width, height = width.clamp_min(1), height.clamp_min(1)
+    if on_gpu(data):
+        return _align_on_gpu(data, images, (start_y, start_x), (height, width), pooled_size, sample_ratio, position_sensitive)
     weights = []
     for start, length, bins, size in ((start_y, height, pooled_size[0], data.shape[2]), (start_x, width, pooled_size[1], data.shape[3])):
         step = length / bins
@@ -278,6 +287,20 @@ def roi_align(data, rois, *, pooled_size: Shape, spatial_scale: Fraction, sample
     if not position_sensitive:
         return _pool_weighted(data, images, rows, columns)
     return _pool_weighted(data, images, rows, columns, pooled_size)
+
+
+def _align_on_gpu(data, images, starts, lengths, pooled_size, sample_ratio, position_sensitive):
+    images, known = regions_on_gpu.known_images(images, data.shape[0])
+    axes = [(start, length / bins, bins, size) for start, length, bins, size in zip(starts, lengths, pooled_size, data.shape[2:])]
+    if regions_on_gpu.few_samples(sample_ratio, *data.shape[2:]):
+        rows, columns = (regions_on_gpu.linear_samples(start, step, bins, sample_ratio, size) for start, step, bins, size in axes)
+        out = regions_on_gpu.pool_samples(data, images, rows, columns, position_sensitive)
+    else:
+        most = sample_ratio if sample_ratio > 0 else math.inf
+        rows, columns = (_interpolation_weights(start, step, bins, step.ceil() if most == math.inf else torch.full_like(step, most), size, most)
+                         for start, step, bins, size in axes)
+        out = regions_on_gpu.pool_by_weights(data, images, rows, columns, position_sensitive)
+    return regions_on_gpu.zero_unknown(out, known)
 
 
 def _split_rois(rois):
@@ -315,6 +338,11 @@ def rotated_roi_align(data, rois, *, pooled_size: Shape, spatial_scale: Fraction
     """
     _check("RROIAlign", data, rois, 6)
     _check_size("RROIAlign", pooled_size)
+    if on_gpu(data):
+        if sampling_ratio > 0 and len(rois) and sampling_ratio ** 2 * math.prod(pooled_size) > _MOST_POINTS:
+            raise MXNetError(f"RROIAlign: a region may be sampled at up to {_MOST_POINTS} points, received pooled_size={tuple(pooled_size)} and "
+                             f"sampling_ratio={sampling_ratio}")
+        return regions_on_gpu.pool_rotated(data, rois.detach(), pooled_size, spatial_scale, sampling_ratio)
     _check_images("RROIAlign", rois[:, 0].detach().long(), data.shape[0])
     channels, height, width = data.shape[1:]
     flat = data.reshape(-1)
@@ -349,12 +377,18 @@ def _psroi_corners(rois, spatial_scale):
     return (*start.unbind(1), *size.unbind(1))
 
 
-def _mean_weights(start, length, bins, size):
-    """Weights (R, bins, size) that average the whole pixels which each bin touches; zero for an empty bin."""
+def _whole_pixels(start, length, bins, size):
+    """Where the whole pixels that each bin touches begin and end: two of (R, bins)."""
     step = (length / bins).unsqueeze(1)
     number = torch.arange(bins, device=start.device, dtype=start.dtype)
-    first = torch.floor(number * step + start.unsqueeze(1)).clamp(0, size).unsqueeze(2)
-    last = torch.ceil((number + 1) * step + start.unsqueeze(1)).clamp(0, size).unsqueeze(2)
+    first = torch.floor(number * step + start.unsqueeze(1)).clamp(0, size)
+    last = torch.ceil((number + 1) * step + start.unsqueeze(1)).clamp(0, size)
+    return first, last
+
+
+def _mean_weights(start, length, bins, size):
+    """Weights (R, bins, size) that average the whole pixels which each bin touches; zero for an empty bin."""
+    first, last = (edge.unsqueeze(2) for edge in _whole_pixels(start, length, bins, size))
     position = torch.arange(size, device=start.device, dtype=start.dtype)
     return ((position >= first) & (position < last)) / (last - first).clamp_min(1)
 
@@ -393,8 +427,13 @@ def psroi_pooling(data, rois, *, spatial_scale: Fraction, output_dim: int, poole
                          f"{pooled_size}")
     data = _first_channels("PSROIPooling", data, output_dim * groups * groups)
     images = rois[:, 0].detach().long()
-    _check_images("PSROIPooling", images, data.shape[0])
     x, y, width, height = _psroi_corners(rois, spatial_scale)
+    if on_gpu(data):
+        images, known = regions_on_gpu.known_images(images, data.shape[0])
+        bins = ([edge.nan_to_num(0).long() for edge in _whole_pixels(start, length, pooled_size, size)]
+                for start, length, size in ((y, height, data.shape[2]), (x, width, data.shape[3])))
+        return regions_on_gpu.zero_unknown(regions_on_gpu.pool_means(data, images, *bins, groups), known)
+    _check_images("PSROIPooling", images, data.shape[0])
     rows = _mean_weights(y, height, pooled_size, data.shape[2]).to(data.dtype)
     columns = _mean_weights(x, width, pooled_size, data.shape[3]).to(data.dtype)
     return _pool_weighted(data, images, rows, columns, (groups, groups))
@@ -441,10 +480,15 @@ def deformable_psroi_pooling(data, rois, trans=None, *, spatial_scale: Fraction,
     if points > _MOST_POINTS:
         raise MXNetError(f"DeformablePSROIPooling: a region may be sampled at up to {_MOST_POINTS} points, received output_dim={output_dim}, "
                          f"pooled_size={pooled_size} and sample_per_part={sample_per_part}")
-    _check_images("DeformablePSROIPooling", rois[:, 0].detach().long(), data.shape[0])
-    each = max(1, _PORTION // points)
-    return torch.cat([_pool_deformed(data, rois[i:i + each], None if trans is None else trans[i:i + each], spatial_scale, output_dim, group_size,
+    if on_gpu(data):
+        images, known = regions_on_gpu.known_images(rois[:, :1].detach().long(), data.shape[0])
+        rois, each = torch.cat([images.to(rois.dtype), rois[:, 1:]], 1), max(1, CHUNK_BYTES // (_BYTES_A_POINT * points))
+    else:
+        _check_images("DeformablePSROIPooling", rois[:, 0].detach().long(), data.shape[0])
+        known, each = None, max(1, _PORTION // points)
+    out = torch.cat([_pool_deformed(data, rois[i:i + each], None if trans is None else trans[i:i + each], spatial_scale, output_dim, group_size,
                                      pooled_size, part_size, sample_per_part, trans_std) for i in range(0, max(1, len(rois)), each)])
+    return out if known is None else regions_on_gpu.zero_unknown(out, known.squeeze(1))
 
 
 def _pool_deformed(data, rois, trans, spatial_scale, output_dim, group_size, pooled_size, part_size, sample_per_part, trans_std):

@@ -8,9 +8,11 @@ import torch.nn.functional as F
 
 from ...base import MXNetError
 from ..axes import require_ndim
+from ..host_arrays import constant
 from ..registry import op
 from ..schema import AtLeast1, Shape
 from ..shapes import known, unify
+from .on_gpu import on_gpu
 
 
 @op("BilinearSampler", complete_rule="shape", names_output=True)
@@ -95,7 +97,7 @@ def grid_generator(data, *, transform_type: Literal["affine", "warp"], target_sh
     height, width = data.shape[2:]
     x = torch.arange(width, dtype=data.dtype, device=data.device).expand(height, width)
     y = torch.arange(height, dtype=data.dtype, device=data.device).unsqueeze(1).expand(height, width)
-    half = torch.tensor([(width - 1) / 2, (height - 1) / 2], dtype=data.dtype, device=data.device).reshape(1, 2, 1, 1)
+    half = constant([(width - 1) / 2, (height - 1) / 2], data.dtype, data.device).reshape(1, 2, 1, 1)
     return (data + torch.stack([x, y])) / half - 1
 
 
@@ -492,7 +494,8 @@ def bilinear_gather(flat, base, y, x, height, width, outside):
         if outside == "zero":
             weight = weight * ((row >= 0) & (row < height) & (column >= 0) & (column < width))
         index = base + row.clamp(0, height - 1) * width + column.clamp(0, width - 1)
-        total = total + flat[index] * weight
+        # On a GPU the gradient of `take` is one sum by atomic additions, that of indexing sorts the indices first.
+        total = total + (flat.take(index) if on_gpu(flat) else flat[index]) * weight
     return total
 
 

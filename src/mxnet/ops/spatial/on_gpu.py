@@ -1,0 +1,17 @@
+"""What the GPU paths of the detection operators share: when they are used, and the size of chunks.
+
+These paths are torch operations on the device alone. Nothing is copied from or to the host, and no number is read on the host, since each of
+these makes the host wait for the GPU. All loops are over shapes.
+"""
+
+CHUNK_BYTES = 1 << 28  # temporary memory of one chunk
+
+
+def on_gpu(tensor):
+    """Return whether the data is on an accelerator. Shape inference (device "meta") follows the CPU's path."""
+    return tensor.device.type not in ("cpu", "meta")
+
+
+def per_chunk(bytes_each):
+    """Return how many items fit into one chunk, at least one."""
+    return max(1, CHUNK_BYTES // max(1, bytes_each))
