@@ -5,13 +5,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from simulated_gpus import Watch, gpus
 
 import mxnet as mx
 from mxnet import autograd, nd
 from mxnet.ndarray import dispatch
 from mxnet.ops.registry import OPERATORS
 from mxnet.ops.spatial import boxes, boxes_on_gpu, on_gpu
+from simulated_gpus import Watch, gpus
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "ops"))
 from records import RECORDS  # noqa: E402

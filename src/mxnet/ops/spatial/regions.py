@@ -430,9 +430,9 @@ def psroi_pooling(data, rois, *, spatial_scale: Fraction, output_dim: int, poole
     x, y, width, height = _psroi_corners(rois, spatial_scale)
     if on_gpu(data):
         images, known = regions_on_gpu.known_images(images, data.shape[0])
-        bins = ([edge.nan_to_num(0).long() for edge in _whole_pixels(start, length, pooled_size, size)]
-                for start, length, size in ((y, height, data.shape[2]), (x, width, data.shape[3])))
-        return regions_on_gpu.zero_unknown(regions_on_gpu.pool_means(data, images, *bins, groups), known)
+        down, across = ([edge.nan_to_num(0).long() for edge in _whole_pixels(start, length, pooled_size, size)]
+                        for start, length, size in ((y, height, data.shape[2]), (x, width, data.shape[3])))
+        return regions_on_gpu.zero_unknown(regions_on_gpu.pool_means(data, images, down, across, groups), known)
     _check_images("PSROIPooling", images, data.shape[0])
     rows = _mean_weights(y, height, pooled_size, data.shape[2]).to(data.dtype)
     columns = _mean_weights(x, width, pooled_size, data.shape[3]).to(data.dtype)

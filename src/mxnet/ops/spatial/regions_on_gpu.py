@@ -51,7 +51,7 @@ def pool_largest(data, images, rows, columns):
         each = per_chunk(math.prod(levels) * data.shape[0] * math.prod(data.shape[2:]) * keys.element_size())
         each = -(-data.shape[1] // -(-data.shape[1] // each))  # chunks of one size
         largest = torch.cat([_largest_keys(part, corners, levels) for part in keys.split(each, 1)], 1)
-    if differentiates:
+    if order is not None:
         # The rank says where the value is. Gathering is differentiable, once and again.
         planes = images.reshape(-1, 1, 1, 1) * data.shape[1] + torch.arange(data.shape[1], device=data.device).reshape(-1, 1, 1)
         planes = planes * order.shape[2]
@@ -72,7 +72,7 @@ def _ranks(data):
 
 def _corner_blocks(images, rows, columns, shape):
     """Return where the four blocks that cover each bin are in a table (levels down, levels across, N, H, W): [(R, p, q) four times, levels]."""
-    count, height, width = shape[0], *shape[2:]
+    count, _, height, width = shape
     levels = height.bit_length(), width.bit_length()
     sides = []
     for (first, last), size in ((rows, height), (columns, width)):
@@ -256,7 +256,7 @@ def _rotated_samples(rois, images, pooled_size, spatial_scale, ratio, window, da
     # The map's corners in the region's coordinates say which samples may lie on it.
     corners = [(u - x, v - y) for u in (-1, width) for v in (-1, height)]
     ends = (torch.stack([sine * u + cosine * v for u, v in corners]), torch.stack([cosine * u - sine * v for u, v in corners]))
-    points, numbers, samples = [], [], 1
+    points, numbers, counts = [], [], []
     for side, bins, most, end, axis in zip((down, across), pooled_size, window, ends, (1, 2)):
         size = (side * spatial_scale).clamp_min(1)
         each = torch.full_like(size, ratio) if ratio else (size / bins).ceil()
@@ -267,11 +267,11 @@ def _rotated_samples(rois, images, pooled_size, spatial_scale, ratio, window, da
         point = (index.to(data.dtype) + 0.5) * step.to(data.dtype) - (size / 2).to(data.dtype)
         points.append(torch.where(index < each * bins, point, math.nan))
         numbers.append((index // each).nan_to_num(0).clamp(0, bins - 1).long())
-        samples = samples * each
+        counts.append(each)
     (dy, dx), (x, y, cosine, sine) = points, (v.to(data.dtype) for v in (x, y, cosine, sine))
     px, py = dx * cosine + dy * sine + x, dy * cosine - dx * sine + y
     inside = (py >= -1) & (py <= height) & (px >= -1) & (px <= width)
-    share = inside / samples.nan_to_num(1, 1).to(data.dtype)
+    share = inside / (counts[0] * counts[1]).nan_to_num(1, 1).to(data.dtype)
     px, py = (torch.where(inside, v, 0).clamp(0, size - 1) for v, size in ((px, width), (py, height)))
     left, top = px.floor(), py.floor()
     right, below = px - left, py - top
