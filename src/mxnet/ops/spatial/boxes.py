@@ -12,7 +12,7 @@ from ..kernels import nms as kernels
 from ..registry import op
 from ..shapes import unify
 from .boxes_on_gpu import match_pairs, surviving_boxes
-from .on_gpu import on_gpu
+from .on_gpu import constants, on_gpu
 
 _Format = Literal["center", "corner"]
 
@@ -343,7 +343,8 @@ def box_decode(data, anchors, *, std0: float = 1.0, std1: float = 1.0, std2: flo
         raise MXNetError("box_decode: expected data (B, N, 4) and anchors (1, N, 4), "
                          f"received {tuple(data.shape)} and {tuple(anchors.shape)}")
     anchors = _to_centers(anchors) if format == "corner" else anchors
-    scaled = data * data.new_tensor((std0, std1, std2, std3))
+    stds = std0, std1, std2, std3
+    scaled = data * (constants(stds, data) if on_gpu(data) else data.new_tensor(stds))
     growth = scaled[..., 2:].clamp_max(clip) if clip > 0 else scaled[..., 2:]
     middle = scaled[..., :2] * anchors[..., 2:] + anchors[..., :2]
     return to_corners(torch.cat([middle, growth.exp() * anchors[..., 2:]], -1))

@@ -11,7 +11,7 @@ from ..axes import require_ndim
 from ..registry import op
 from ..schema import AtLeast1, Shape
 from ..shapes import known, unify
-from .on_gpu import on_gpu
+from .on_gpu import constants, on_gpu
 
 
 @op("BilinearSampler", complete_rule="shape", names_output=True)
@@ -96,8 +96,9 @@ def grid_generator(data, *, transform_type: Literal["affine", "warp"], target_sh
     height, width = data.shape[2:]
     x = torch.arange(width, dtype=data.dtype, device=data.device).expand(height, width)
     y = torch.arange(height, dtype=data.dtype, device=data.device).unsqueeze(1).expand(height, width)
-    half = torch.tensor([(width - 1) / 2, (height - 1) / 2], dtype=data.dtype, device=data.device).reshape(1, 2, 1, 1)
-    return (data + torch.stack([x, y])) / half - 1
+    halves = (width - 1) / 2, (height - 1) / 2
+    half = constants(halves, data) if on_gpu(data) else torch.tensor(halves, dtype=data.dtype, device=data.device)
+    return (data + torch.stack([x, y])) / half.reshape(1, 2, 1, 1) - 1
 
 
 @op("SpatialTransformer", complete_rule="shape", names_output=True)
