@@ -15,13 +15,15 @@ def box_overlaps(lhs, rhs, border=0):
 
     The operations and their order are those of `kernels/nms.cpp`, so that a box on the threshold is judged alike.
     """
-    shared = None
-    areas = 1, 1
-    for low, high in ((0, 2), (1, 3)):
-        side = torch.minimum(lhs[..., high], rhs[..., high]).sub_(torch.maximum(lhs[..., low], rhs[..., low])).add_(border).clamp_min_(0)
-        shared = side if shared is None else shared.mul_(side)
-        areas = tuple(area * (b[..., high] - b[..., low] + border).clamp_min_(0) for area, b in zip(areas, (lhs, rhs)))
-    union = (areas[0] + areas[1]).sub_(shared)
+    def shared_side(low, high):
+        return torch.minimum(lhs[..., high], rhs[..., high]).sub_(torch.maximum(lhs[..., low], rhs[..., low])).add_(border).clamp_min_(0)
+
+    def area(boxes):
+        sides = (boxes[..., 2:] - boxes[..., :2] + border).clamp_min_(0)
+        return sides[..., 0] * sides[..., 1]
+
+    shared = shared_side(0, 2).mul_(shared_side(1, 3))
+    union = (area(lhs) + area(rhs)).sub_(shared)
     return torch.div(shared, union, out=union), shared
 
 
@@ -90,18 +92,14 @@ def greedy_suppression(boxes, valid, threshold, classes=None, border=0, limit=No
     padding = blocks * size - count
     boxes, removed = F.pad(boxes, (0, 0, 0, padding)), F.pad(~valid, (0, padding), value=True)
     classes = None if classes is None else F.pad(classes, (0, padding))
-    ordered = torch.ones(size, size, dtype=torch.bool, device=boxes.device).triu(1)
     groups, together = size // _GROUP, per_chunk(batch * size * size * _BYTES_A_PAIR)
-    table, stays = None, []
+    stays = []
     for block in range(blocks):
         here = slice(block * size, (block + 1) * size)
         number = block % together
         if number == 0:
             several = slice(block * size, (block + together) * size)
-            own, kinds = boxes[:, several].unflatten(1, (-1, size)), None if classes is None else classes[:, several].unflatten(1, (-1, size))
-            pairs = _suppresses(own, own, kinds, kinds, threshold, border, inclusive).logical_and_(ordered)
-            table = _removal_table(pairs).flatten(0, 3)
-            firsts = torch.arange(len(table) // _PATTERNS, dtype=torch.int32, device=boxes.device).mul_(_PATTERNS).reshape(batch, -1, groups)
+            table, firsts = _tables(boxes[:, several], None if classes is None else classes[:, several], size, threshold, border, inclusive)
         # A word of a group: the table's row for the pattern in its lowest eight bits.
         words = firsts[:, number] | _packed(removed[:, here])
         for group in range(groups):
@@ -114,6 +112,16 @@ def greedy_suppression(boxes, valid, threshold, classes=None, border=0, limit=No
             removed[:, part] |= pairs.logical_and_(stay.unsqueeze(-1)).any(1)
     result = torch.cat(stays, 1)[:, :count]
     return result if limit is None else result & (result.cumsum(1) <= limit)
+
+
+def _tables(boxes, classes, size, threshold, border, inclusive):
+    """Return the removal tables of blocks of `size` boxes (B, blocks * size, 4) as rows, and each group's first row (B, blocks, groups)."""
+    boxes, classes = boxes.unflatten(1, (-1, size)), None if classes is None else classes.unflatten(1, (-1, size))
+    ordered = torch.ones(size, size, dtype=torch.bool, device=boxes.device).triu(1)
+    pairs = _suppresses(boxes, boxes, classes, classes, threshold, border, inclusive).logical_and_(ordered)
+    table = _removal_table(pairs).flatten(0, 3)
+    firsts = torch.arange(len(table) // _PATTERNS, dtype=torch.int32, device=boxes.device).mul_(_PATTERNS)
+    return table, firsts.reshape(*boxes.shape[:2], -1)
 
 
 def _slices(start, end, size):

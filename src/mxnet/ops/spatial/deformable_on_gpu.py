@@ -59,12 +59,12 @@ def read_taps(data, offset, mask, groups, kernel, stride, dilate, pad, outside, 
     top, left = top.long(), left.long()
     table = data.reshape(n, groups, channels // groups, height * width).transpose(2, 3).reshape(-1, channels // groups)
     image = torch.arange(n * groups, device=data.device).reshape(n, 1, 1, 1, groups) * height
-    total = 0
+    corners = []
     for row, of_row in ((top, 1 - dy), (top + 1, dy)):
         for column, of_column in ((left, 1 - dx), (left + 1, dx)):
             share = of_row * of_column * counts
             if outside == "zero":
                 share = share * ((row >= 0) & (row < height) & (column >= 0) & (column < width))
             place = (image + row.clamp(0, height - 1)) * width + column.clamp(0, width - 1)
-            total = total + table.index_select(0, place.reshape(-1)).reshape(*place.shape, -1) * share.unsqueeze(-1)
-    return total.flatten(4)
+            corners.append(table.index_select(0, place.reshape(-1)).reshape(*place.shape, table.shape[1]) * share.unsqueeze(-1))
+    return (corners[0] + corners[1] + corners[2] + corners[3]).flatten(4)

@@ -178,9 +178,10 @@ def multibox_target(anchor, label, cls_pred, *, overlap_threshold: float = 0.5, 
         raise MXNetError(f"MultiBoxTarget: `negative_mining_thresh` must be above 0 with a negative_mining_ratio of {negative_mining_ratio}, "
                          f"received {negative_mining_thresh}")
     if on_gpu(anchor):
-        outputs = training_targets(*(t.detach().float() for t in (anchor[0], label, cls_pred)), overlap_threshold, ignore_label,
-                                   negative_mining_ratio, negative_mining_thresh, variances)
-        return tuple(o.to(anchor.dtype) for o in outputs)
+        anchors, labels, predictions = (t.detach().float() for t in (anchor[0], label, cls_pred))
+        targets = training_targets(anchors, labels, predictions, overlap_threshold, ignore_label, negative_mining_ratio, negative_mining_thresh,
+                                   variances)
+        return tuple(t.to(anchor.dtype) for t in targets)
     anchors, labels, predictions = (t.detach().float().cpu() for t in (anchor[0], label, cls_pred))
     count = len(anchors)
     location = np.zeros((len(labels), count, 4), np.float32)

@@ -78,12 +78,10 @@ def _propose(operator, cls_prob, bbox_pred, im_info, before, after, threshold, m
         raise MXNetError(f"{operator}: `bbox_pred` must have shape {(n, 2 * channels, height, width)} and `im_info` {(n, 3)}, "
                          f"received {tuple(bbox_pred.shape)} and {tuple(im_info.shape)}")
     if on_gpu(cls_prob):
-        probabilities, deltas, infos = (t.detach().float() for t in (cls_prob, bbox_pred, im_info))
         base = proposal_on_gpu.base_anchors(stride, _anchor_sides(stride, ratios), scales, cls_prob)
-        found = proposal_on_gpu.propose(probabilities[:, len(anchors):], deltas, infos, base, stride, min_size, iou_loss, before, after, threshold)
-        number = torch.arange(n, dtype=torch.float32, device=cls_prob.device).reshape(-1, 1, 1).expand(n, after, 1)
-        regions = torch.cat([number, found[..., :4]], 2).reshape(-1, 5).to(cls_prob.dtype)
-        return (regions, found[..., 4].reshape(-1, 1).to(cls_prob.dtype)) if output_score else regions
+        regions, scores = proposal_on_gpu.propose(cls_prob[:, len(anchors):].detach().float(), bbox_pred.detach().float(), im_info.detach().float(),
+                                                  base, stride, min_size, iou_loss, before, after, threshold)
+        return (regions.to(cls_prob.dtype), scores.to(cls_prob.dtype)) if output_score else regions.to(cls_prob.dtype)
     probabilities, deltas, infos = (t.detach().float().cpu().numpy() for t in (cls_prob, bbox_pred, im_info))
     if (infos[:, :2] // stride > (height, width)).any():
         raise MXNetError(f"{operator}: `feature_stride` times the feature map's size must reach over each image: received feature_stride={stride}, "

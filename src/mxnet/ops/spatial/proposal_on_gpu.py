@@ -14,7 +14,7 @@ def base_anchors(stride, sides, scales, like):
 
 
 def propose(scores, deltas, infos, anchors, stride, min_size, iou_loss, before, after, threshold):
-    """Return the proposals [x1, y1, x2, y2, score] (N, after, 5): scores (N, A, H, W), deltas (N, 4 A, H, W), infos (N, 3), in float32."""
+    """Return regions (N * after, 5) and their scores (N * after, 1), of scores (N, A, H, W), deltas (N, 4 A, H, W), infos (N, 3) in float32."""
     images, count, height, width = scores.shape
     y, x = (torch.arange(size, dtype=torch.float32, device=scores.device) * stride for size in (height, width))
     shift = torch.stack([x.expand(height, width), y.unsqueeze(1).expand(height, width)] * 2, -1)
@@ -37,7 +37,9 @@ def propose(scores, deltas, infos, anchors, stride, min_size, iou_loss, before, 
     small = (boxes[..., 2:] - boxes[..., :2] + 1 < least).any(2)
     larger = torch.cat([boxes[..., :2] - 0.5 * least, boxes[..., 2:] + 0.5 * least], 2)
     boxes, scores = torch.where(small.unsqueeze(-1), larger, boxes), scores.masked_fill(small, -1)
-    return _best(torch.cat([boxes, scores.unsqueeze(-1)], 2), before, after, threshold)
+    best = _best(torch.cat([boxes, scores.unsqueeze(-1)], 2), before, after, threshold)
+    number = torch.arange(images, dtype=torch.float32, device=scores.device).reshape(-1, 1, 1).expand(images, after, 1)
+    return torch.cat([number, best[..., :4]], 2).reshape(-1, 5), best[..., 4].reshape(-1, 1)
 
 
 def _best(proposals, before, after, threshold):

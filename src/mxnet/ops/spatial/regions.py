@@ -17,7 +17,7 @@ from ..registry import op
 from ..schema import Between, Fraction, Shape
 from ..shapes import unify
 from . import regions_on_gpu
-from .on_gpu import CHUNK_BYTES, on_gpu
+from .on_gpu import on_gpu, per_chunk
 from .sampling import bilinear_gather
 
 MOST_SAMPLES = 1024  # along one axis of a bin; networks use two
@@ -430,9 +430,9 @@ def psroi_pooling(data, rois, *, spatial_scale: Fraction, output_dim: int, poole
     x, y, width, height = _psroi_corners(rois, spatial_scale)
     if on_gpu(data):
         images, known = regions_on_gpu.known_images(images, data.shape[0])
-        bins = ([edge.nan_to_num(0).long() for edge in _whole_pixels(start, length, pooled_size, size)]
-                for start, length, size in ((y, height, data.shape[2]), (x, width, data.shape[3])))
-        return regions_on_gpu.zero_unknown(regions_on_gpu.pool_means(data, images, *bins, groups), known)
+        down, across = ([edge.nan_to_num(0).long() for edge in _whole_pixels(start, length, pooled_size, size)]
+                        for start, length, size in ((y, height, data.shape[2]), (x, width, data.shape[3])))
+        return regions_on_gpu.zero_unknown(regions_on_gpu.pool_means(data, images, down, across, groups), known)
     _check_images("PSROIPooling", images, data.shape[0])
     rows = _mean_weights(y, height, pooled_size, data.shape[2]).to(data.dtype)
     columns = _mean_weights(x, width, pooled_size, data.shape[3]).to(data.dtype)
@@ -482,7 +482,7 @@ def deformable_psroi_pooling(data, rois, trans=None, *, spatial_scale: Fraction,
                          f"pooled_size={pooled_size} and sample_per_part={sample_per_part}")
     if on_gpu(data):
         images, known = regions_on_gpu.known_images(rois[:, :1].detach().long(), data.shape[0])
-        rois, each = torch.cat([images.to(rois.dtype), rois[:, 1:]], 1), max(1, CHUNK_BYTES // (_BYTES_A_POINT * points))
+        rois, each = torch.cat([images.to(rois.dtype), rois[:, 1:]], 1), per_chunk(_BYTES_A_POINT * points)
     else:
         _check_images("DeformablePSROIPooling", rois[:, 0].detach().long(), data.shape[0])
         known, each = None, max(1, _PORTION // points)
@@ -504,7 +504,7 @@ def _pool_deformed(data, rois, trans, spatial_scale, output_dim, group_size, poo
     depth = torch.arange(output_dim, device=data.device)
     if trans is not None:
         parts = part * (part_size or pooled_size) // pooled_size
-        shift = trans.reshape(trans.shape[0], -1, 2, *trans.shape[2:])[:, depth // (output_dim // (trans.shape[1] // 2))]
+        shift = trans.reshape(trans.shape[0], trans.shape[1] // 2, 2, *trans.shape[2:])[:, depth // (output_dim // (trans.shape[1] // 2))]
         shift = (shift[..., parts, :][..., parts] * trans_std).reshape(*shift.shape[:3], pooled_size, pooled_size, 1, 1)
         px, py = px + shift[:, :, 0] * roi_width, py + shift[:, :, 1] * roi_height
     inside = (px >= -0.5) & (px <= width - 0.5) & (py >= -0.5) & (py <= height - 0.5)

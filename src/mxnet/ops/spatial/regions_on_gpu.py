@@ -20,6 +20,11 @@ def zero_unknown(out, known):
     return out.masked_fill(~known.reshape(-1, *[1] * (out.dim() - 1)), 0)
 
 
+def _zeros(data, *shape):
+    """Return zeros with a gradient of zeros to `data`: the result where there are no regions or no pixels."""
+    return data.sum() * 0 + data.new_zeros(shape)
+
+
 def _rows_of_channels(data):
     """Return maps (N, C, H, W) as a table (N * H * W, C): what is read of a pixel lies together."""
     return data.permute(0, 2, 3, 1).reshape(-1, data.shape[1])
@@ -37,7 +42,7 @@ def pool_largest(data, images, rows, columns):
     empty = (rows[1] <= rows[0]).unsqueeze(2) | (columns[1] <= columns[0]).unsqueeze(1)
     shape = data.shape[1], *empty.shape[1:]
     if not data.numel() or not len(images):
-        return data.sum() * 0 + data.new_zeros(len(images), *shape)
+        return _zeros(data, len(images), *shape)
     differentiates = data.requires_grad and torch.is_grad_enabled()
     with torch.no_grad():
         corners = _corner_blocks(images, rows, columns, data.shape)
@@ -46,11 +51,11 @@ def pool_largest(data, images, rows, columns):
         each = per_chunk(math.prod(levels) * data.shape[0] * math.prod(data.shape[2:]) * keys.element_size())
         each = -(-data.shape[1] // -(-data.shape[1] // each))  # chunks of one size
         largest = torch.cat([_largest_keys(part, corners, levels) for part in keys.split(each, 1)], 1)
-    if differentiates:
+    if order is not None:
         # The rank says where the value is. Gathering is differentiable, once and again.
         planes = images.reshape(-1, 1, 1, 1) * data.shape[1] + torch.arange(data.shape[1], device=data.device).reshape(-1, 1, 1)
-        place = largest.clamp_(0, order.shape[2] - 1).long().add_(planes * order.shape[2])
-        place = planes * order.shape[2] + order.reshape(-1).take(place)
+        planes = planes * order.shape[2]
+        place = planes + order.reshape(-1).take(largest.long().clamp_(0, order.shape[2] - 1).add_(planes))
         largest = data.reshape(-1).take(place)
     # MXNet starts from the lowest finite number.
     largest = largest.clamp_min(torch.finfo(data.dtype).min)
@@ -60,23 +65,23 @@ def pool_largest(data, images, rows, columns):
 def _ranks(data):
     """Return each pixel's place among its map's values, the largest and of equals the first last, and the pixels in that order."""
     order = data.detach().flatten(2).sort(dim=2, descending=True, stable=True).indices.flip(2)
-    numbers = torch.arange(order.shape[2], dtype=torch.int32, device=data.device).expand(order.shape)
-    return torch.empty_like(order, dtype=torch.int32).scatter_(2, order, numbers).reshape(data.shape), order
+    dtype = torch.int16 if order.shape[2] <= 1 << 15 else torch.int32
+    numbers = torch.arange(order.shape[2], dtype=dtype, device=data.device).expand(order.shape)
+    return torch.empty_like(order, dtype=dtype).scatter_(2, order, numbers).reshape(data.shape), order
 
 
 def _corner_blocks(images, rows, columns, shape):
     """Return where the four blocks that cover each bin are in a table (levels down, levels across, N, H, W): [(R, p, q) four times, levels]."""
-    count, height, width = shape[0], *shape[2:]
+    count, _, height, width = shape
     levels = height.bit_length(), width.bit_length()
     sides = []
-    for (first, last), size, depth in ((rows, height, levels[0]), (columns, width, levels[1])):
-        length = (last - first).clamp_min(1)
-        powers = torch.ones(depth, dtype=torch.int64, device=first.device) << torch.arange(depth, device=first.device)
-        level = (length.unsqueeze(-1) >= powers).sum(-1) - 1
-        sides.append((level, first.clamp(0, size - 1), (last - (1 << level)).clamp(0, size - 1)))
+    for (first, last), size in ((rows, height), (columns, width)):
+        level = torch.frexp((last - first).float()).exponent.sub_(1).clamp_(0, size.bit_length() - 1)  # of the largest power of 2 that fits
+        sides.append((level, first.clamp(0, size - 1), (last - (1 << level)).clamp_(0, size - 1)))
     (down, *ys), (across, *xs) = sides
-    table = ((down.unsqueeze(2) * levels[1] + across.unsqueeze(1)) * count + images.reshape(-1, 1, 1)) * height
-    return [*((table + y.unsqueeze(2)) * width + x.unsqueeze(1) for y in ys for x in xs), levels]
+    maps = ((down * levels[1]).unsqueeze(2) + across.unsqueeze(1)) * count + images.reshape(-1, 1, 1)
+    lines = [(maps * height + y.unsqueeze(2)) * width for y in ys]
+    return [*(line + x.unsqueeze(1) for line in lines for x in xs), levels]
 
 
 def _largest_keys(keys, corners, levels):
@@ -87,10 +92,10 @@ def _largest_keys(keys, corners, levels):
     # What begins too close to the border for its size is never read, and not written.
     for i in range(levels[1] - 1):
         step, old, new = 1 << i, table[0, i], table[0, i + 1]
-        new[:, :, :-step] = torch.maximum(old[:, :, :-step], old[:, :, step:])
+        torch.maximum(old[:, :, :-step], old[:, :, step:], out=new[:, :, :-step])
     for i in range(levels[0] - 1):
         step, old, new = 1 << i, table[i], table[i + 1]
-        new[:, :, :-step] = torch.maximum(old[:, :, :-step], old[:, :, step:])
+        torch.maximum(old[:, :, :-step], old[:, :, step:], out=new[:, :, :-step])
     table = table.reshape(-1, keys.shape[-1])
     parts = [c.split(per_chunk(3 * c[0].numel() * table.shape[1] * keys.element_size())) for c in corners]
     out = []
@@ -132,23 +137,25 @@ def pool_samples(data, images, rows, columns, sensitive):
     (y, down), (x, across) = rows, columns
     (regions, bins_down, k), bins_across = y.shape, x.shape[1]
     height, width = data.shape[2:]
+    parts = bins_down * bins_across
+    depth = data.shape[1] // parts if sensitive else data.shape[1]
+    if not regions or not data.numel():
+        return _zeros(data, regions, depth, bins_down, bins_across)
     if sensitive:
-        parts = bins_down * bins_across
-        table = data.reshape(len(data), -1, parts, height, width).permute(0, 2, 3, 4, 1)
-        table = table.reshape(-1, table.shape[-1])
+        table = data.reshape(len(data), depth, parts, height, width).permute(0, 2, 3, 4, 1).reshape(-1, depth)
         images = images.reshape(-1, 1, 1) * parts + torch.arange(parts, device=data.device).reshape(bins_down, bins_across)
     else:
         table = _rows_of_channels(data)
         images = images.reshape(-1, 1, 1)
     out = []
-    each = per_chunk(2 * bins_down * bins_across * k * k * max(1, table.shape[1]) * data.element_size())
+    each = per_chunk(2 * parts * k * k * depth * data.element_size())
     for image, *lines in zip(*(t.split(each) for t in (images, y, down, x, across))):
         (row, high), (column, wide) = ((t[:, :, None, :, None] for t in lines[:2]), (t[:, None, :, None, :] for t in lines[2:]))
         place = (image.unsqueeze(-1).unsqueeze(-1) * height + row) * width + column
         weight = (high * wide).to(data.dtype)
-        read = table.index_select(0, place.reshape(-1)).reshape(*place.shape[:3], k * k, -1)
+        read = table.index_select(0, place.reshape(-1)).reshape(*place.shape[:3], k * k, depth)
         out.append((read * weight.flatten(3).unsqueeze(-1)).sum(3).permute(0, 3, 1, 2))
-    return torch.cat(out).contiguous() if out and regions else data.sum() * 0 + data.new_zeros(regions, table.shape[1], bins_down, bins_across)
+    return torch.cat(out).contiguous()
 
 
 def pool_by_weights(data, images, rows, columns, sensitive):
@@ -161,7 +168,7 @@ def pool_by_weights(data, images, rows, columns, sensitive):
     bins_across, width, channels = columns.shape[1], columns.shape[2], data.shape[1]
     if not regions or not data.numel():
         depth = channels // (bins_down * bins_across) if sensitive else channels
-        return data.sum() * 0 + data.new_zeros(regions, depth, bins_down, bins_across)
+        return _zeros(data, regions, depth, bins_down, bins_across)
     out = []
     if sensitive:
         each = per_chunk(2 * channels * height * width * data.element_size())
@@ -188,6 +195,8 @@ def pool_means(data, images, rows, columns, groups):
     `rows` and `columns` are pairs of (R, bins): where the bins begin and end; `groups` is how many groups of channels lie along each axis.
     """
     depth, (height, width) = data.shape[1] // groups ** 2, data.shape[2:]
+    if not len(images) or not data.numel():
+        return _zeros(data, len(images), depth, rows[0].shape[1], columns[0].shape[1])
     sums = F.pad(data.double(), (1, 0, 1, 0)).cumsum(2).cumsum(3).reshape(-1)
     down, across = (torch.arange(b.shape[1], device=data.device) * groups // b.shape[1] for b in (rows[0], columns[0]))
     channels = (torch.arange(depth, device=data.device).reshape(-1, 1, 1) * groups + down.unsqueeze(1)) * groups + across
@@ -207,7 +216,7 @@ def pool_rotated(data, rois, pooled_size, spatial_scale, ratio):
     """RROIAlign of regions (R, 6). Each averages a grid of samples, `ratio`² in a bin, or as many as there are pixels if it is not positive."""
     count, channels, height, width = data.shape
     if not len(rois) or not data.numel():
-        return data.sum() * 0 + data.new_zeros(len(rois), channels, *pooled_size)
+        return _zeros(data, len(rois), channels, *pooled_size)
     images, known = known_images(rois[:, 0].long(), count)
     rois = rois.double()
     ratio = max(ratio, 0)
@@ -247,7 +256,7 @@ def _rotated_samples(rois, images, pooled_size, spatial_scale, ratio, window, da
     # The map's corners in the region's coordinates say which samples may lie on it.
     corners = [(u - x, v - y) for u in (-1, width) for v in (-1, height)]
     ends = (torch.stack([sine * u + cosine * v for u, v in corners]), torch.stack([cosine * u - sine * v for u, v in corners]))
-    points, numbers, samples = [], [], 1
+    points, numbers, counts = [], [], []
     for side, bins, most, end, axis in zip((down, across), pooled_size, window, ends, (1, 2)):
         size = (side * spatial_scale).clamp_min(1)
         each = torch.full_like(size, ratio) if ratio else (size / bins).ceil()
@@ -258,11 +267,11 @@ def _rotated_samples(rois, images, pooled_size, spatial_scale, ratio, window, da
         point = (index.to(data.dtype) + 0.5) * step.to(data.dtype) - (size / 2).to(data.dtype)
         points.append(torch.where(index < each * bins, point, math.nan))
         numbers.append((index // each).nan_to_num(0).clamp(0, bins - 1).long())
-        samples = samples * each
+        counts.append(each)
     (dy, dx), (x, y, cosine, sine) = points, (v.to(data.dtype) for v in (x, y, cosine, sine))
     px, py = dx * cosine + dy * sine + x, dy * cosine - dx * sine + y
     inside = (py >= -1) & (py <= height) & (px >= -1) & (px <= width)
-    share = inside / samples.nan_to_num(1, 1).to(data.dtype)
+    share = inside / (counts[0] * counts[1]).nan_to_num(1, 1).to(data.dtype)
     px, py = (torch.where(inside, v, 0).clamp(0, size - 1) for v, size in ((px, width), (py, height)))
     left, top = px.floor(), py.floor()
     right, below = px - left, py - top
