@@ -4,7 +4,7 @@ VENV ?= .venv
 RUN = $(VENV)/bin/python
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-.PHONY: demo test stubs clean
+.PHONY: demo test gpu stubs clean
 
 demo: $(VENV)/.demo
 	$(RUN) examples/demo.py
@@ -17,6 +17,12 @@ test: $(VENV)/.test
 	ONEDNN_MAX_CPU_ISA=AVX2 OMP_NUM_THREADS=1 $(RUN) -m pytest -n 2 tests/ops/kernels/test_kept.py tests/ops/kernels/test_recurrent.py
 	# What failed beside another worker is run again alone: processes that meet, get killed and are waited for depend on the load of the machine.
 	OMP_NUM_THREADS=1 $(RUN) -m pytest -n 2 || OMP_NUM_THREADS=1 $(RUN) -m pytest --last-failed --last-failed-no-failures none
+
+# On a machine with a GPU, with the Python whose torch sees it; other packages that are missing there can be on PYTHONPATH.
+gpu:
+	mkdir -p build
+	-PYTHONPATH=src:$$PYTHONPATH $(PYTHON) -m pytest tests/gpu -n 8 -p no:cacheprovider -p no:benchmark --junitxml=build/gpu-tests.xml
+	PYTHONPATH=src:$$PYTHONPATH $(PYTHON) benchmarks/gpu.py --tests build/gpu-tests.xml $(GPU_OPTIONS)
 
 stubs: $(VENV)/.test
 	$(RUN) scripts/make_stubs.py

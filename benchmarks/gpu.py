@@ -18,6 +18,7 @@ import time
 import traceback
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
+from xml.etree import ElementTree
 
 import inputs
 import networks
@@ -237,6 +238,14 @@ def report(found: list[dict[str, Any]], head: str, command: str) -> str:
     return "\n".join(lines) + "\n"
 
 
+def tested(path: str) -> tuple[str, bool]:
+    """What a report of pytest's says, in a line, and whether nothing failed."""
+    suite = next(iter(ElementTree.parse(path).getroot().iter("testsuite"))).attrib
+    failed = int(suite["failures"]) + int(suite["errors"])
+    ran = int(suite["tests"]) - int(suite["skipped"])
+    return f"{ran - failed} of {ran} passed, {suite['skipped']} skipped, {float(suite['time']):.0f} s", not failed
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--parts", default=",".join(PARTS), help=f"of {', '.join(PARTS)}")
@@ -247,12 +256,14 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=0.4, help="length of a window")
     parser.add_argument("--limit", type=float, default=240, help="seconds after which no further row begins")
     parser.add_argument("--device", default="cuda:0", help="cpu only shows that this program works")
+    parser.add_argument("--tests", help="the report of pytest's (--junitxml) that the table begins with; where a test failed the exit status is 1")
     parser.add_argument("--results", default=os.path.join(peers.ROOT, "benchmarks", "results", "gpu"))
     options = parser.parse_args()
     device = torch.device(options.device)
     place = Place(mx.gpu(device.index or 0) if device.type == "cuda" else mx.cpu(), device)
     card = torch.cuda.get_device_name(device) if device.type == "cuda" else peers.processor()
     commit = subprocess.run(["git", "-C", peers.ROOT, "rev-parse", "--short", "HEAD"], capture_output=True, text=True).stdout.strip() or "unknown"
+    tests, passed = tested(options.tests) if options.tests else ("", True)
     head = f"{card}; Python {sys.version.split()[0]}, torch {torch.__version__}; commit {commit}; {time.strftime('%Y-%m-%d')}"
     begin, found = time.perf_counter(), []
     torch.backends.cudnn.benchmark = torch.backends.cudnn.allow_tf32 = torch.backends.cuda.matmul.allow_tf32 = True
@@ -269,9 +280,11 @@ def main() -> None:
     os.makedirs(options.results, exist_ok=True)
     path = os.path.join(options.results, "-".join(card.lower().split()[:4]).replace("(", "").replace(")", ""))
     with open(path + ".json", "w") as file:
-        json.dump({"head": head, "rows": found}, file, indent=1)
+        json.dump({"head": head, "tests": tests, "rows": found}, file, indent=1)
     with open(path + ".md", "w") as file:
-        file.write(report(found, head, "python benchmarks/gpu.py " + " ".join(sys.argv[1:])))
+        file.write(report(found, head + (f"\n\nTests of `tests/gpu`: {tests}" if tests else ""), "python benchmarks/gpu.py " + " ".join(sys.argv[1:])))
+    print(tests)
+    sys.exit(not passed)
 
 
 if __name__ == "__main__":

@@ -74,6 +74,7 @@ SEEN = {
     "MXNET_ENFORCE_DETERMINISM": "test_environment.py::test_configure_hands_over_to_torch",
     "MXNET_FC_TRUE_FP16": "test_environment.py::test_configure_hands_over_to_torch",
     "MXNET_CUDA_ALLOW_TENSOR_CORE": "test_environment.py::test_configure_hands_over_to_torch",
+    "MXNET_CUDA_TENSOR_OP_MATH_ALLOW_CONVERSION": "test_environment.py::test_configure_hands_over_to_torch",
     "MXNET_CUDNN_AUTOTUNE_DEFAULT": "test_environment.py::test_configure_hands_over_to_torch",
     "MXNET_CONVOLUTION_ALGORITHM": "graph/test_fusion.py::test_the_environment_asks_for_exact_convolutions",
     "MXNET_MKLDNN_ENABLED": "test_environment.py::test_configure_hands_over_to_torch",
@@ -155,7 +156,8 @@ def test_describe(monkeypatch):
     ({"MXNET_GPU_MEM_POOL_TYPE": "Round"}, "os.environ.get('PYTORCH_CUDA_ALLOC_CONF')", "None", "roundup_power2_divisions:1"),
     ({"MXNET_CUDNN_AUTOTUNE_DEFAULT": "0"}, "b.cudnn.benchmark", "True", "False"),
     ({"MXNET_CUDA_ALLOW_TENSOR_CORE": "0"}, "b.cudnn.allow_tf32", "True", "False"),
-    ({"MXNET_CUDA_ALLOW_TENSOR_CORE": "0"}, "b.cuda.matmul.allow_tf32", "True", "False"),
+    ({"MXNET_CUDA_TENSOR_OP_MATH_ALLOW_CONVERSION": "1"}, "b.cuda.matmul.allow_tf32", "False", "True"),
+    ({"MXNET_CUDA_TENSOR_OP_MATH_ALLOW_CONVERSION": "1", "MXNET_CUDA_ALLOW_TENSOR_CORE": "0"}, "b.cuda.matmul.allow_tf32", "False", "False"),
     ({"MXNET_FC_TRUE_FP16": "1"}, "b.cuda.matmul.allow_fp16_accumulation", "False", "True"),
     ({"MXNET_MKLDNN_ENABLED": "0"}, "b.mkldnn.enabled", "True", "False"),
     ({"MXNET_ENFORCE_DETERMINISM": "1"}, "torch.are_deterministic_algorithms_enabled()", "False", "True")])

@@ -112,7 +112,7 @@ _TABLE = [
     ("MXNET_SAFE_ACCUMULATION", "0", False, "torch always sums 16-bit numbers in 32 bits"),
     ("MXNET_FC_TRUE_FP16", "0", True, "1: cuBLAS may sum float16 products in float16"),
     ("MXNET_CUDA_ALLOW_TENSOR_CORE", "1", True, "0: float32 is multiplied in full precision on GPUs, not as TF32"),
-    ("MXNET_CUDA_TENSOR_OP_MATH_ALLOW_CONVERSION", "0", False, "float32 goes to tensor cores as TF32, which keeps more than float16 would"),
+    ("MXNET_CUDA_TENSOR_OP_MATH_ALLOW_CONVERSION", "0", True, "1: all float32 products on GPUs may be TF32, those of dot and mx.np too"),
     ("MXNET_CUDNN_AUTOTUNE_DEFAULT", "1", True, "0: cuDNN doesn't try which convolution algorithm is fastest, nor do kernels race on a CPU"),
     ("MXNET_CUDA_LIB_CHECKING", "1", False, "torch checks its CUDA libraries itself"),
     ("MXNET_CUDNN_LIB_CHECKING", "1", False, "torch checks its CUDA libraries itself"),
@@ -263,8 +263,11 @@ def configure():
     _configure_gpu_memory()
     backends = torch.backends
     backends.cudnn.benchmark = get_int("MXNET_CUDNN_AUTOTUNE_DEFAULT") > 0
-    # As MXNet on CUDA 11, which asks cuDNN for its default mathematics and cuBLAS for TF32.
-    backends.cudnn.allow_tf32 = backends.cuda.matmul.allow_tf32 = get_bool("MXNET_CUDA_ALLOW_TENSOR_CORE")
+    # As MXNet on CUDA 11: ops/tensor_cores.py has the layers that are multiplied as TF32 besides convolutions and recurrent ones.
+    if not get_bool("MXNET_CUDA_ALLOW_TENSOR_CORE"):
+        backends.cudnn.allow_tf32 = backends.cuda.matmul.allow_tf32 = False
+    elif get_bool("MXNET_CUDA_TENSOR_OP_MATH_ALLOW_CONVERSION"):
+        backends.cudnn.allow_tf32 = backends.cuda.matmul.allow_tf32 = True
     if not torch.sparse.check_sparse_tensor_invariants.is_enabled():
         torch.sparse.check_sparse_tensor_invariants.disable()  # said, or torch warns users, who can't do anything about it
     if get_bool("MXNET_FC_TRUE_FP16"):

@@ -126,3 +126,10 @@ def test_graphs_say_the_same(run):
     with pytest.raises(MXNetError) as caught:
         run(mx.sym.dot(mx.sym.var("a"), mx.sym.var("b"), name="product"))
     assert "product" in str(caught.value) and "(2, 3)" in str(caught.value) and not FOREIGN.search(str(caught.value))
+
+
+def test_a_gpu_that_failed_is_named():
+    error = RuntimeError("CUDA error: device-side assert triggered\nSearch for `cudaErrorAssert' in the documentation")
+    assert failures.in_words(error) == (
+        "the GPU reports: device-side assert triggered. An earlier call may have failed, and the process cannot use this GPU any more: start it anew "
+        "with CUDA_LAUNCH_BLOCKING=1 to learn which call it was")

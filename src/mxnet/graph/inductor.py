@@ -3,6 +3,7 @@ import os
 import shutil
 import sys
 import time
+import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -11,6 +12,7 @@ import torch
 from ..base import MXNetError
 from ..ndarray import dispatch
 from ..ndarray.dispatch import Call
+from ..ops.tensor_cores import suits, switched
 from ..suggestions import shortened
 from .backends import Unavailable, prepare
 from .program import Program, draws
@@ -69,11 +71,21 @@ class Compiled:
 
     def __init__(self, function: Callable):
         self._function = function
-        self._ran = False
+        self._ran = self._told = False
 
     def __call__(self, *tensors: torch.Tensor) -> Sequence[torch.Tensor]:
         self._ran = True
-        return self._function(*tensors)
+        return self._run(*tensors)
+
+    def _run(self, *tensors: torch.Tensor) -> Any:
+        if any(map(suits, tensors)):
+            return switched(self._function, *tensors)
+        if self._told:
+            return self._function(*tensors)
+        with warnings.catch_warnings():  # torch's advice to whoever wants full precision
+            warnings.filterwarnings("ignore", "TensorFloat32 tensor cores")
+            self._told = True
+            return self._function(*tensors)
 
     def observed(self, *tensors: torch.Tensor) -> Sequence[torch.Tensor]:
         """A call that tells the observer of graphs of the whole and of its kernels. On a GPU the profiler learns of these from torch's."""
@@ -82,7 +94,7 @@ class Compiled:
         start = time.perf_counter_ns()
         try:
             enclose = dispatch.enclose
-            results = self._function(*tensors) if enclose is None else enclose("inductor", self._function, tensors, {})
+            results = self._run(*tensors) if enclose is None else enclose("inductor", self._run, tensors, {})
         finally:
             end = time.perf_counter_ns()
             recorded = torch._C._autograd._disable_profiler_legacy() if listens else ()

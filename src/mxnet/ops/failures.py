@@ -224,6 +224,11 @@ def _memory(match: Any, given: Any) -> str:
         "out of memory: the result, or what computing it needs, is too large"
 
 
+def _gpu(match: Any, given: Any) -> str:
+    return (f"the GPU reports: {match[1].strip()}. An earlier call may have failed, and the process cannot use this GPU any more: start it anew "
+            "with CUDA_LAUNCH_BLOCKING=1 to learn which call it was")
+
+
 def _negative(match: Any, given: Any) -> str:
     return f"a size of the result would be negative for {_shapes(given)}" if given else "a size of the result would be negative"
 
@@ -242,6 +247,7 @@ def _singular(match: Any, given: Any) -> str:
 
 # What torch (and NumPy, and OpenCV) say, and what it means: the first that matches.
 _MEANINGS: list[tuple[str, Any]] = [
+    (r"(?:CUDA|CUBLAS|CUDNN|cuDNN|NCCL) error: ([^\n]*)", _gpu),
     (r"not implemented for '(\w+)'", _unsupported),
     (r"leaf Variable that requires grad|modified by an inplace operation|a view of a leaf|mark_dirty|requires grad\. Use", _written),
     (r"memory|Storage size|integer multiplication overflow|Integer overflow|too large|Maximum allowed (?:size|dimension)", _memory),

@@ -5,6 +5,7 @@ import torch
 
 from ..base import DelayedError, MXNetError
 from .axes import normalize_axis
+from .bounds import IndexOutOfBoundsError, within
 from .elemwise._common import wrap_integer
 from .kernels import histogram as kernels
 from .kernels import rows
@@ -13,10 +14,6 @@ from .schema import Axes, DType, Floats, Shape
 from .shapes import known, product, unify
 
 _MANY = 1 << 10  # rows from which on a position for each is worth computing
-
-
-class IndexOutOfBoundsError(MXNetError, IndexError):
-    """An index lies outside its axis. Check the indices against the shape of the array that they index."""
 
 
 def _index_type_rule(position):
@@ -176,7 +173,7 @@ def _position(data_shape, indices, operator):
     if indices.shape[0] > len(data_shape):
         raise MXNetError(f"{operator}: indices of shape {tuple(indices.shape)} name {indices.shape[0]} axes, "
                          f"but the array has {len(data_shape)}")
-    return tuple(indices.long().unbind(0))
+    return within(operator, indices.long().unbind(0), data_shape)
 
 
 def _flat(data, index):
@@ -362,7 +359,8 @@ def fill_element_0index(lhs, mhs, rhs):
     array([[0., 0., 7.],
            [8., 0., 0.]], dtype=float32)
     """
-    return lhs.scatter(1, rhs.long().reshape(-1, 1), mhs.reshape(-1, 1).to(lhs.dtype))
+    column, = within("fill_element_0index", [rhs.long().reshape(-1, 1)], lhs.shape[1:], negative=False)
+    return lhs.scatter(1, column, mhs.reshape(-1, 1).to(lhs.dtype))
 
 
 @op("_ravel_multi_index", aliases=("ravel_multi_index",), complete_rule="shape")
@@ -481,7 +479,7 @@ def index_copy(old_tensor, index_vector, new_tensor):
     if index_vector.dim() != 1 or index_vector.shape[0] != new_tensor.shape[0] or new_tensor.shape[1:] != old_tensor.shape[1:]:
         raise MXNetError(f"index_copy: expected a row of `new_tensor` for each entry of the 1-D `index_vector`, received shapes "
                          f"{tuple(old_tensor.shape)}, {tuple(index_vector.shape)} and {tuple(new_tensor.shape)}")
-    return rows.replace(old_tensor, index_vector.long(), new_tensor)
+    return rows.replace(old_tensor, *within("index_copy", [index_vector.long()], old_tensor.shape, negative=False), new_tensor)
 
 
 @index_copy.shape_rule

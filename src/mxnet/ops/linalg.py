@@ -8,6 +8,7 @@ import torch
 
 from .. import util
 from ..base import MXNetError
+from . import tensor_cores
 from .axes import normalize_axis
 from .kernels.products import batched, matmul
 from .kernels.systems import inverse as compiled_inverse
@@ -16,6 +17,11 @@ from .registry import op
 from .shapes import unify
 
 _Stype = Optional[Literal["csr", "default", "row_sparse"]]
+
+
+def _product(a, b):
+    """The products of two batches of matrices, on GPUs as TF32, which `dot` is not."""
+    return tensor_cores.product(a, b) if a.is_cuda else batched(a, b)
 
 
 @op("dot", aliases=("_sparse_dot",), heavy=True, complete_rule=True, amp="widest")
@@ -82,7 +88,7 @@ def batch_dot(lhs, rhs, *, transpose_a: bool = False, transpose_b: bool = False,
     if lhs.dim() < 3 or lhs.shape[:-2] != rhs.shape[:-2]:
         raise MXNetError(f"batch_dot shape error: both inputs must be N-D (N >= 3) with equal leading axes, received "
                          f"{tuple(lhs.shape)} and {tuple(rhs.shape)}")
-    return batched(lhs.mT if transpose_a else lhs, rhs.mT if transpose_b else rhs)
+    return _product(lhs.mT if transpose_a else lhs, rhs.mT if transpose_b else rhs)
 
 
 @batch_dot.shape_rule
@@ -154,7 +160,7 @@ def _multiply(operator, a, b, transpose_a, transpose_b, alpha, axis):
     if a.shape[:-2] != b.shape[:-2]:
         raise MXNetError(f"{operator}: batches of A and B (all axes but the matrix's) must be equal, received {tuple(a.shape)} and "
                          f"{tuple(b.shape)}")
-    out = batched(a.mT if transpose_a else a, b.mT if transpose_b else b)
+    out = _product(a.mT if transpose_a else a, b.mT if transpose_b else b)
     out = out if alpha == 1 else alpha * out
     return out.movedim(-2, axis).contiguous() if moved else out
 

@@ -9,6 +9,7 @@ import functools
 import torch
 
 from ... import processor
+from .. import tensor_cores
 from . import matrices
 from .denormals import HEAVY, zeroed
 
@@ -52,7 +53,7 @@ def keeps(dtype):
 def linear(data, weight, bias=None):
     """``data @ weight.T + bias`` over the last axis of `data`."""
     if weight.numel() < _WEIGHT or not _suits(data, weight, bias):
-        return torch._C._nn.linear(data, weight, bias)
+        return tensor_cores.linear(data, weight, bias) if data.is_cuda else torch._C._nn.linear(data, weight, bias)
     rows = data if data.dim() == 2 else data.reshape(-1, data.shape[-1])
     out = _linear(rows, weight, bias)
     return out if data.dim() == 2 else out.view(*data.shape[:-1], weight.shape[0])
@@ -85,6 +86,8 @@ def _by_library(a, b, memory):
 def of_weight(dout, rows, memory=None):
     """``dout.T @ rows``, in `memory` as for `matmul`: the gradient of a weight (K, C) whose product with `rows` (N, C) has the gradient `dout`."""
     a = dout.t()
+    if a.is_cuda and tensor_cores.suits(a, rows):
+        return tensor_cores.product(a, rows) if memory is None else tensor_cores.switched(torch.mm, a, rows, out=memory)
     if len(rows) <= matrices.ROWS and not torch.is_grad_enabled() and _plain(a, rows, None) and a.shape[1] == len(rows):
         return _unrecorded(a, rows, memory)
     return matmul(a, rows, memory)

@@ -13,6 +13,7 @@ from ..quantization.arithmetic import INT8, INT32, calibrated, limit_of, ranged,
 from ..quantization.plan import Plan
 from ..registry import op
 from ..schema import Finite
+from ..tensor_cores import product
 from ._common import assign
 
 
@@ -40,13 +41,14 @@ def _heads(interleaved, heads, parts):
 
 
 def _scores(queries, keys):
-    return torch.bmm(queries / math.sqrt(queries.shape[2]), keys.transpose(1, 2))
+    return (product if queries.is_cuda else torch.bmm)(queries / math.sqrt(queries.shape[2]), keys.transpose(1, 2))
 
 
 def _mix(attention, values, batch):
     """Weigh the values and put the heads side by side again."""
     heads = attention.shape[0] // max(batch, 1)
-    return torch.bmm(attention, values).transpose(0, 1).reshape(attention.shape[1], batch, heads * values.shape[2])
+    mixed = (product if attention.is_cuda else torch.bmm)(attention, values)
+    return mixed.transpose(0, 1).reshape(attention.shape[1], batch, heads * values.shape[2])
 
 
 @op("_contrib_interleaved_matmul_selfatt_qk", complete_rule="shape", heavy=True, names_output=True, amp=("widest", None))

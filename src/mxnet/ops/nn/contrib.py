@@ -2,6 +2,7 @@
 import torch
 
 from ...base import MXNetError
+from ..bounds import within
 from ..kernels import pointwise
 from ..registry import op
 from ._common import assign
@@ -117,7 +118,7 @@ def count_sketch(data, h, s, *, out_dim: int, processing_batch_size: int = 32):
                          f"{tuple(data.shape)}, which has 2 or 4 axes; received {tuple(h.shape)} and {tuple(s.shape)}")
     signed = data * s.reshape(-1).to(data.dtype)
     out = torch.zeros((*data.shape[:-1], out_dim), dtype=data.dtype, device=data.device)
-    return out.index_add(-1, h.reshape(-1).long(), signed)
+    return out.index_add(-1, *within("count_sketch", [h.reshape(-1).long()], [out_dim], negative=False), signed)
 
 
 @count_sketch.shape_rule
@@ -213,12 +214,13 @@ def hawkes_log_likelihood(lda, alpha, beta, state, lags, marks, valid_length, ma
     >>> score.asnumpy().round(3)
     array([-4.386], dtype=float32)
     """
-    marks = marks.long()
+    counts = torch.arange(lags.shape[1], device=lags.device) < valid_length.unsqueeze(1)
+    marks, = within("hawkesll", [torch.where(counts, marks.long(), 0)], lda.shape[1:], negative=False)
     times = torch.cumsum(lags, 1)
     last = torch.zeros_like(lda)
     total = torch.zeros_like(lda[:, 0])
     for j in range(lags.shape[1]):
-        mark, valid = marks[:, j:j + 1], (j < valid_length).unsqueeze(1)
+        mark, valid = marks[:, j:j + 1], counts[:, j:j + 1]
         background, memory = lda.gather(1, mark), state.gather(1, mark)
         branching, decay = alpha[mark], beta[mark]
         now = times[:, j:j + 1]

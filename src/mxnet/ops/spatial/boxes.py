@@ -8,6 +8,7 @@ import numpy as np
 import torch
 
 from ...base import MXNetError
+from ..bounds import within
 from ..host_arrays import constant
 from ..kernels import nms as kernels
 from ..registry import op
@@ -308,10 +309,10 @@ def box_encode(samples, matches, anchors, refs, means, stds):
     if matches.shape != samples.shape or anchors.shape != (batch, count, 4) or refs.dim() != 3 or refs.shape[::2] != (batch, 4):
         raise MXNetError("box_encode: expected samples (B, N), matches (B, N), anchors (B, N, 4) and refs (B, M, 4), received "
                          f"{', '.join(str(tuple(t.shape)) for t in (samples, matches, anchors, refs))}")
-    matched = refs.gather(1, matches.long().unsqueeze(-1).expand(-1, -1, 4))
-    wanted, have = _to_centers(matched), _to_centers(anchors)
-    targets = torch.cat([(wanted[..., :2] - have[..., :2]) / have[..., 2:], (wanted[..., 2:] / have[..., 2:]).log()], -1)
     valid = (samples > 0.5).unsqueeze(-1)
+    index, = within("box_encode", [torch.where(valid, matches.long().unsqueeze(-1), 0)], refs.shape[1:], negative=False)
+    wanted, have = _to_centers(refs.gather(1, index.expand(-1, -1, 4))), _to_centers(anchors)
+    targets = torch.cat([(wanted[..., :2] - have[..., :2]) / have[..., 2:], (wanted[..., 2:] / have[..., 2:]).log()], -1)
     return torch.where(valid, (targets - means) / stds, 0), valid.to(anchors.dtype).expand(anchors.shape).contiguous()
 
 

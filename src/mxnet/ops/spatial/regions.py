@@ -133,7 +133,8 @@ def _pool_largest(data, images, rows, columns):
 def _bins(start, end, count, size):
     """Where each of the `count` bins of each region begins and ends along one axis: two of (R, count)."""
     length = (end - start + 1).clamp_min(1)
-    step = (length / count).unsqueeze(1)
+    # By a tensor: on a GPU torch multiplies by the reciprocal of a number, which puts ends that are whole numbers into the next bin.
+    step = (length / torch.full((), count, dtype=length.dtype, device=length.device)).unsqueeze(1)
     number = torch.arange(count, device=start.device, dtype=start.dtype)
     first = (torch.floor(number * step) + start.unsqueeze(1)).clamp(0, size).long()
     last = (torch.ceil((number + 1) * step) + start.unsqueeze(1)).clamp(0, size).long()

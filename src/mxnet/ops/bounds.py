@@ -1,0 +1,38 @@
+"""Indices that lie outside of their axis.
+
+On a CPU torch says so itself. On a GPU it ends the process's use of the GPU, long after the call, so indices are looked at before, which waits
+for the GPU, as MXNet's `gather_nd` does.
+"""
+from collections.abc import Sequence
+
+import torch
+
+from ..base import MXNetError
+
+
+class IndexOutOfBoundsError(MXNetError, IndexError):
+    """An index lies outside of its axis."""
+
+
+def within(operator: str, indices: Sequence[torch.Tensor], sizes: Sequence[int], negative: bool = True) -> tuple[torch.Tensor, ...]:
+    """Return index tensors that a GPU may use for axes of these sizes, with `negative` from the end, too.
+
+    While a CUDA graph is captured nothing can be looked at: there the nearest index inside is used.
+
+    Raises
+    ------
+    IndexOutOfBoundsError
+        If a GPU would read or write outside of an axis.
+    """
+    examined = [k for k, index in enumerate(indices) if index.is_cuda and index.numel()]
+    if not examined:
+        return tuple(indices)
+    lowest = [-size if negative else 0 for size in sizes]
+    if torch.cuda.is_current_stream_capturing():
+        return tuple(index.clamp(low, size - 1) for index, low, size in zip(indices, lowest, sizes))
+    ends = torch.stack([torch.stack(torch.aminmax(indices[k])) for k in examined]).tolist()
+    for k, found in zip(examined, ends):
+        for value in found:
+            if not lowest[k] <= value < sizes[k]:
+                raise IndexOutOfBoundsError(f"{operator}: index {value} is out of bounds for dimension {k} with size {sizes[k]}")
+    return tuple(indices)

@@ -1,0 +1,69 @@
+"""Products of float32 matrices on GPUs as TF32, where MXNet on CUDA 11 multiplies so: in layers and batches, but not in `dot`.
+
+Torch has one switch for the whole process, which is off: what a program computes with `dot` or ``mx.np`` is exact to float32. It is on for the
+moment in which these products are asked for, forward and backward.
+"""
+from collections.abc import Callable
+from typing import Any, Optional
+
+import torch
+
+
+def suits(*tensors: torch.Tensor) -> bool:
+    """Whether all are float32 on a GPU, and the user has not asked for full precision (``MXNET_CUDA_ALLOW_TENSOR_CORE=0``)."""
+    return all(t.is_cuda and t.dtype is torch.float32 for t in tensors) and torch.backends.cudnn.allow_tf32
+
+
+def switched(function: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
+    """Call a function whose products may be TF32."""
+    matmul = torch.backends.cuda.matmul
+    if matmul.allow_tf32:
+        return function(*arguments, **options)
+    matmul.allow_tf32 = True
+    try:
+        return function(*arguments, **options)
+    finally:
+        matmul.allow_tf32 = False
+
+
+def product(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    """``a @ b``, of matrices or of batches with the same leading axes."""
+    if not suits(a, b):
+        return torch.matmul(a, b)
+    return _Product.apply(a, b) if torch.is_grad_enabled() else switched(torch.matmul, a, b)  # type: ignore[no-any-return]
+
+
+def linear(data: torch.Tensor, weight: torch.Tensor, bias: Optional[torch.Tensor]) -> torch.Tensor:
+    """``data @ weight.T + bias`` over the last axis of `data`."""
+    if not suits(data, weight):
+        return torch._C._nn.linear(data, weight, bias)  # type: ignore[no-any-return]
+    if torch.is_grad_enabled():
+        return _Linear.apply(data, weight, bias)  # type: ignore[no-any-return]
+    return switched(torch._C._nn.linear, data, weight, bias)  # type: ignore[no-any-return]
+
+
+class _Product(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+        ctx.save_for_backward(a, b)
+        return switched(torch.matmul, a, b)  # type: ignore[no-any-return]
+
+    @staticmethod
+    def backward(ctx: Any, gradient: torch.Tensor) -> tuple[Optional[torch.Tensor], ...]:
+        a, b = ctx.saved_tensors
+        return (product(gradient, b.mT) if ctx.needs_input_grad[0] else None, product(a.mT, gradient) if ctx.needs_input_grad[1] else None)
+
+
+class _Linear(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, data: torch.Tensor, weight: torch.Tensor, bias: Optional[torch.Tensor]) -> torch.Tensor:
+        ctx.save_for_backward(data, weight)
+        return switched(torch._C._nn.linear, data, weight, bias)  # type: ignore[no-any-return]
+
+    @staticmethod
+    def backward(ctx: Any, gradient: torch.Tensor) -> tuple[Optional[torch.Tensor], ...]:
+        data, weight = ctx.saved_tensors
+        rows = gradient.reshape(-1, gradient.shape[-1])
+        return (product(rows, weight).view(data.shape) if ctx.needs_input_grad[0] else None,
+                product(rows.mT, data.reshape(-1, data.shape[-1])) if ctx.needs_input_grad[1] else None,
+                rows.sum(0) if ctx.needs_input_grad[2] else None)
