@@ -31,8 +31,8 @@ from torch.nn import functional
 import mxnet as mx
 from mxnet import autograd, gluon
 
-PARTS = ("training", "scoring", "recurrent", "calls", "steps")
-DEFAULT = {"training": ("resnet50", "resnet18", "mobilenet", "inception-v3"), "scoring": ("resnet50", "alexnet", "inception-v3", "mobilenet"),
+PARTS = ("calls", "steps", "recurrent", "scoring", "training")
+DEFAULT = {"training": ("resnet50", "mobilenet"), "scoring": ("resnet50", "alexnet", "inception-v3", "mobilenet"),
            "recurrent": ("lstm4x1024", "gru4x512"), "calls": ("add", "dot", "sum"), "steps": ("mlp",)}
 BATCHES = {"training": (64,), "scoring": (1, 32), "recurrent": (1, 32), "calls": (1,), "steps": (64,)}
 STATIC = {"static_alloc": True, "static_shape": True}
@@ -282,7 +282,8 @@ def main() -> None:
     with open(path + ".json", "w") as file:
         json.dump({"head": head, "tests": tests, "rows": found}, file, indent=1)
     with open(path + ".md", "w") as file:
-        file.write(report(found, head + (f"\n\nTests of `tests/gpu`: {tests}" if tests else ""), "python benchmarks/gpu.py " + " ".join(sys.argv[1:])))
+        head += f"\n\nTests of `tests/gpu`: {tests}" if tests else ""
+        file.write(report(found, head, "python benchmarks/gpu.py " + " ".join(sys.argv[1:])))
     print(tests)
     sys.exit(not passed)
 
