@@ -6,8 +6,8 @@ the wrong device, the host waits. All of them show on tensors that only say wher
 
 - An operation on tensors of two devices fails, as does one that CUDA refuses although processors have it (`REFUSED`).
 - Whatever makes the host wait for a GPU is noted: `Watch`. A copy to a GPU does, too, unless it is ``non_blocking``.
-- To torch's C++ these are tensors of a processor. Formulas of gradients that are written in C++ thus make constants there, where CUDA's are on the
-  GPU. Such a tensor is told from one that our Python makes by who called: Python's calls pass `_Functions` first.
+- To torch's C++ these are tensors of a processor. What its functions and formulas for gradients make on their own way they thus make there, where
+  CUDA's are on the GPU. Such a tensor is told from one that our Python makes by who called: Python's calls pass `_Functions` first.
 
 What it cannot show: numbers that differ since CUDA's kernels compute otherwise, types that CUDA's kernels lack, memory, and captured graphs.
 """
@@ -28,8 +28,8 @@ COUNT = 2
 # What reads numbers on the host to know how much memory its result takes, or whether a solver succeeded: torch's C++ does so below what is seen here.
 READ_BY_THE_HOST = {aten._local_scalar_dense.default, aten.is_nonzero.default, aten.equal.default, aten.nonzero.default, aten.masked_select.default,
                     aten._unique2.default, aten.unique_consecutive.default, aten.unique_dim.default, aten.repeat_interleave.Tensor,
-                    aten.bincount.default, aten._linalg_check_errors.default, aten._linalg_eigh.default, aten._linalg_svd.default,
-                    aten.linalg_eig.default, aten._linalg_eigvals.default, aten.linalg_eigvals.default, aten.linalg_pinv.atol_rtol_tensor,
+                    aten.bincount.default, aten._coalesce.default, aten._linalg_check_errors.default, aten._linalg_eigh.default,
+                    aten._linalg_svd.default, aten.linalg_eig.default, aten._linalg_eigvals.default, aten.linalg_eigvals.default, aten.linalg_pinv.atol_rtol_tensor,
                     aten.linalg_pinv.atol_rtol_float}
 # Their indices may be on the host, and are copied.
 INDEXED = {aten.index.Tensor, aten.index_put.default, aten.index_put_.default, aten._index_put_impl_.default}
@@ -64,6 +64,9 @@ class OnGPU(torch.Tensor):
 
     def data_ptr(self):
         return self.numbers.data_ptr()
+
+    def untyped_storage(self):
+        return self.numbers.untyped_storage()
 
     def get_device(self):
         return self.place.index
@@ -112,6 +115,7 @@ class Move(torch.autograd.Function):
 
 class _Thread(threading.local):
     watch = None
+    function = False  # whether Python called a function of torch's with a GPU's tensors, and it has not returned
     of_functions = -1  # the backward pass in which Python called torch last, -1 for none
 
 
@@ -119,9 +123,8 @@ _thread = _Thread()
 
 
 def called_by_torch():
-    """Whether an operation belongs to a formula of torch's for a gradient."""
-    task = torch._C._current_graph_task_id()
-    return task not in (-1, _thread.of_functions)
+    """Whether an operation is a step of a function of torch's on tensors of a GPU, or of torch's formula for a gradient."""
+    return _thread.function or torch._C._current_graph_task_id() not in (-1, _thread.of_functions)
 
 
 def lies_on(tensor, device):
@@ -152,13 +155,14 @@ def note(kind, what):
 def moved(tensor, device, non_blocking=False):
     """A copy of a tensor's values on a device."""
     tensor = tensor.detach()
-    on_gpu, values = isinstance(tensor, OnGPU), getattr(tensor, "numbers", tensor)
+    with torch._C._DisableTorchDispatch():  # what is copied to the host was not made there
+        values = getattr(tensor, "numbers", tensor).clone()
     if device.type == "cpu":
         note("waits", "copy to the host")
-        return values.clone()
-    if not on_gpu and not non_blocking:
+        return values
+    if not isinstance(tensor, OnGPU) and not non_blocking:
         note("copies", "copy from the host")
-    return OnGPU(values.clone(), numbered(device))
+    return OnGPU(values, numbered(device))
 
 
 def numbered(device):
@@ -195,8 +199,8 @@ def run(func, args, kwargs):
     """An operation of torch's, on whichever device its tensors or its ``device=`` say."""
     if func is prim.layout.default:
         return args[0].numbers.layout
-    if func is aten._to_copy.default and called_by_torch():  # a gradient becomes as its input was: in C++ that was on a processor
-        kwargs = {**kwargs, "device": None}
+    if func is aten._to_copy.default and torch._C._current_graph_task_id() not in (-1, _thread.of_functions):
+        kwargs = {**kwargs, "device": None}  # a gradient becomes as its input was: to C++ on a processor
     places = [t.place for t in tensors_in((*args, *kwargs.values())) if isinstance(t, OnGPU)]
     asked = kwargs.get("device")
     target = torch.device(asked) if asked is not None else places[0] if places else torch.device("cpu")
@@ -266,11 +270,13 @@ class _Functions(TorchFunctionMode):
     """Sees what looks at devices before an operation does."""
 
     def __torch_function__(self, func, types, args=(), kwargs=None):
-        before, _thread.of_functions = _thread.of_functions, torch._C._current_graph_task_id()
+        before = _thread.function, _thread.of_functions
+        _thread.function = any(isinstance(t, OnGPU) for t in tensors_in(args))
+        _thread.of_functions = torch._C._current_graph_task_id()
         try:
             return self.call(func, args, dict(kwargs or {}))
         finally:
-            _thread.of_functions = before
+            _thread.function, _thread.of_functions = before
 
     @staticmethod
     def call(func, args, kwargs):
