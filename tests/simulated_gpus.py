@@ -5,6 +5,7 @@ the wrong device, the host waits. All of them show on tensors that only say wher
 ``mx.gpu(0)`` and ``mx.gpu(1)``:
 
 - An operation on tensors of two devices fails, as does one that CUDA refuses although processors have it (`REFUSED`).
+- An array whose tensor lies elsewhere than the array says fails where it is made.
 - Whatever makes the host wait for a GPU is noted: `Watch`. A copy to a GPU does, too, unless it is ``non_blocking``.
 - To torch's C++ these are tensors of a processor. What its functions and formulas for gradients make on their own way they thus make there, where
   CUDA's are on the GPU. Such a tensor is told from one that our Python makes by who called: Python's calls pass `_Functions` first.
@@ -21,16 +22,19 @@ from torch.utils._python_dispatch import TorchDispatchMode, return_and_correct_a
 
 import mxnet as mx
 from mxnet import context
+from mxnet.gluon import forward_trace, shortcut
+from mxnet.ndarray import dispatch, fast_calls, ndarray
+from mxnet.numpy import frontend, multiarray
 from mxnet.ops import random_state
 
 aten, prim = torch.ops.aten, torch.ops.prim
 COUNT = 2
 # What reads numbers on the host to know how much memory its result takes, or whether a solver succeeded: torch's C++ does so below what is seen here.
-READ_BY_THE_HOST = {aten._local_scalar_dense.default, aten.is_nonzero.default, aten.equal.default, aten.nonzero.default, aten.masked_select.default,
-                    aten._unique2.default, aten.unique_consecutive.default, aten.unique_dim.default, aten.repeat_interleave.Tensor,
-                    aten.bincount.default, aten._coalesce.default, aten._linalg_check_errors.default, aten._linalg_eigh.default,
-                    aten._linalg_svd.default, aten.linalg_eig.default, aten._linalg_eigvals.default, aten.linalg_eigvals.default, aten.linalg_pinv.atol_rtol_tensor,
-                    aten.linalg_pinv.atol_rtol_float}
+READ_BY_THE_HOST = {
+    aten._local_scalar_dense.default, aten.is_nonzero.default, aten.equal.default, aten.nonzero.default, aten.masked_select.default,
+    aten._unique2.default, aten.unique_consecutive.default, aten.unique_dim.default, aten.repeat_interleave.Tensor, aten.bincount.default,
+    aten._coalesce.default, aten._linalg_check_errors.default, aten._linalg_eigh.default, aten._linalg_svd.default, aten.linalg_eig.default,
+    aten._linalg_eigvals.default, aten.linalg_eigvals.default, aten.linalg_pinv.atol_rtol_tensor, aten.linalg_pinv.atol_rtol_float}
 # Their indices may be on the host, and are copied.
 INDEXED = {aten.index.Tensor, aten.index_put.default, aten.index_put_.default, aten._index_put_impl_.default}
 # What runs on a processor only, by a test of the arguments.
@@ -287,7 +291,11 @@ class _Functions(TorchFunctionMode):
             return torch.tensor(args[1], dtype=kwargs.get("dtype") or args[0].dtype).to(args[0].place)
         if func is torch.Tensor.cuda:
             func, args = torch.Tensor.to, (args[0], torch.device("cuda"))
-        if func is torch.Tensor.to and not isinstance(args[0], OnGPU):
+        if func is torch.Tensor.to and len(args) > 1 and isinstance(args[1], torch.Tensor):
+            args = (args[0], args[1].device, args[1].dtype, *args[2:])
+        if func is torch.Tensor.to and isinstance(args[0], OnGPU):
+            return args[0].to(*args[1:], **kwargs)
+        if func is torch.Tensor.to:
             device, dtype, non_blocking, _ = torch._C._nn._parse_to(*args[1:], **{k: v for k, v in kwargs.items() if k != "copy"})
             if on_cuda(device):
                 found = Move.apply(args[0], numbered(device), non_blocking)
@@ -301,6 +309,17 @@ def on_cuda(device):
     return device is not None and torch.device(device).type == "cuda"
 
 
+def _wrap(cls, tensor, ctx):
+    """`dispatch.wrap`, of tensors that lie where the array says."""
+    if not (tensor.device == ctx.torch_device or tensor.is_meta or hasattr(tensor, "of_torch")):
+        raise AssertionError(f"an array that says it is on {ctx} got a tensor of {tensor.device}")
+    return _plain_wrap(cls, tensor, ctx)
+
+
+_plain_wrap = dispatch.wrap
+_WRAPPERS = dispatch, fast_calls, forward_trace, frontend, multiarray, ndarray, shortcut  # who has it under its name
+
+
 @contextlib.contextmanager
 def gpus():
     """Let torch say that there are two GPUs, and take tensors of theirs."""
@@ -312,6 +331,9 @@ def gpus():
         for name, value in cuda.items():
             stack.enter_context(mock.patch.object(torch.cuda, name, value))
         stack.enter_context(mock.patch.dict(random_state._generators, {("cuda", i): torch.Generator().manual_seed(i) for i in range(COUNT)}))
+        for module in _WRAPPERS:
+            stack.enter_context(mock.patch.object(module, "wrap", _wrap))
+        stack.enter_context(mock.patch.object(mx.nd.NDArray, "_new", classmethod(_wrap)))
         stack.enter_context(_Functions())
         stack.enter_context(_Operations())
         try:

@@ -4,9 +4,9 @@ import itertools
 
 import numpy as np
 import pytest
-from gpu_operator_runs import check_same
 
 import mxnet as mx
+from gpu_operator_runs import check_same
 from mxnet.gluon import loss, nn, rnn
 from simulated_gpus import Watch, gpus
 
@@ -48,7 +48,8 @@ def layers():
 
 
 def sequence(block):
-    block.add(nn.Conv2D(3, 3), nn.BatchNorm(), nn.Lambda("relu") if type(block) is nn.Sequential else nn.Activation("relu"), nn.MaxPool2D(), nn.Dense(2))
+    relu = nn.Lambda("relu") if type(block) is nn.Sequential else nn.Activation("relu")
+    block.add(nn.Conv2D(3, 3), nn.BatchNorm(), relu, nn.MaxPool2D(), nn.Dense(2))
     return block
 
 
@@ -97,8 +98,10 @@ FEW, SIGNS, WIDE = real(4, 3), np.array([[1, -1, 1]] * 4), real(4, 5)
 LOSSES = {
     "L1Loss": [FEW, WIDE[:, :3]], "L2Loss": [FEW, WIDE[:, :3]], "HuberLoss": [FEW, WIDE[:, :3]], "HingeLoss": [FEW, SIGNS],
     "SquaredHingeLoss": [FEW, SIGNS], "LogisticLoss": [FEW, SIGNS], "SigmoidBCELoss": [FEW, SIGNS > 0], "SoftmaxCELoss": [FEW, np.arange(4) % 3],
-    "KLDivLoss": [FEW, np.full((4, 3), 1 / 3)], "CTCLoss": [real(2, 6, 4), np.array([[1, 2], [2, -1]])], "PoissonNLLLoss": [FEW, abs(WIDE[:, :3])],
-    "TripletLoss": [FEW, WIDE[:, :3], WIDE[:, 1:4]], "CosineEmbeddingLoss": [FEW, WIDE[:, :3], np.array([1, -1, 1, 1])], "SDMLLoss": [FEW, WIDE[:, :3]],
+    "KLDivLoss": [FEW, np.full((4, 3), 1 / 3)], "CTCLoss": [real(2, 6, 4), np.array([[1, 2], [2, -1]])], 
+    "PoissonNLLLoss": [FEW, abs(WIDE[:, :3])],
+    "TripletLoss": [FEW, WIDE[:, :3], WIDE[:, 1:4]], "CosineEmbeddingLoss": [FEW, WIDE[:, :3], np.array([1, -1, 1, 1])],
+    "SDMLLoss": [FEW, WIDE[:, :3]],
 }
 CASES = [*layers(), *((name, lambda make=make: unrolled(make()), [real(2, 3, 4)]) for name, make in CELLS.items()),
          *((name, getattr(loss, name), inputs) for name, inputs in LOSSES.items())]

@@ -3,9 +3,9 @@ import re
 
 import numpy as np
 import pytest
-from gpu_operator_runs import check_same
 
 import mxnet as mx
+from gpu_operator_runs import check_same
 from simulated_gpus import Watch, gpus
 
 OPTIMIZERS = sorted(mx.optimizer.Optimizer.opt_registry)

@@ -36,9 +36,10 @@ BOTH = pytest.mark.parametrize("stype", ["csr", "row_sparse"])
 @BOTH
 @pytest.mark.parametrize("compute", [
     lambda a: a, lambda a: a.tostype("default"), lambda a: a.copy(), lambda a: a * 2, lambda a: -a, lambda a: a.abs(), lambda a: a.square(),
-    lambda a: a.astype("float64"), lambda a: a.asnumpy(), lambda a: a[1:3] if a.stype == "csr" else a.data, lambda a: mx.nd.cast_storage(a, "default"),
-    lambda a: a.sum(), lambda a: mx.nd.sum(a, axis=0), lambda a: a.norm(), lambda a: a.as_in_context(mx.cpu()).as_in_context(a.context), lambda a: a + 1,
-    lambda a: mx.nd.relu(a), lambda a: mx.nd.zeros_like(a), lambda a: mx.nd.clip(a, -1, 2), lambda a: (a > 1).asnumpy()])
+    lambda a: a.astype("float64"), lambda a: a.asnumpy(), lambda a: a[1:3] if a.stype == "csr" else a.data,
+    lambda a: mx.nd.cast_storage(a, "default"),
+    lambda a: a.sum(), lambda a: mx.nd.sum(a, axis=0), lambda a: a.norm(), lambda a: a.as_in_context(mx.cpu()).as_in_context(a.context),
+    lambda a: a + 1, lambda a: mx.nd.relu(a), lambda a: mx.nd.zeros_like(a), lambda a: mx.nd.clip(a, -1, 2), lambda a: (a > 1).asnumpy()])
 def test_one_array(stype, compute):
     check(compute, stype)
 
@@ -56,7 +57,8 @@ def test_two_arrays(stypes, compute):
     (lambda a, b: mx.nd.contrib.getnnz(a), ("csr", "default")), (lambda a, b: mx.nd.contrib.getnnz(a, axis=1), ("csr", "default")),
     (lambda a, b: mx.nd.contrib.edge_id(a[0:3], mx.nd.array([0, 2]), mx.nd.array([1, 1])), ("csr", "default")),
     (lambda a, b: mx.nd.cast_storage(b, "csr"), ("csr", "default")), (lambda a, b: mx.nd.cast_storage(b, "row_sparse"), ("csr", "default")),
-    (lambda a, b: mx.nd.concat(a, a, dim=0), ("csr", "default")), (lambda a, b: mx.nd.add_n(a, a, b.tostype("row_sparse")), ("row_sparse", "default")),
+    (lambda a, b: mx.nd.concat(a, a, dim=0), ("csr", "default")),
+    (lambda a, b: mx.nd.add_n(a, a, b.tostype("row_sparse")), ("row_sparse", "default")),
     (lambda a, b: mx.nd.take(a, mx.nd.array([2, 0])), ("csr", "default")), (lambda a, b: a.slice(begin=(1,), end=(3,)), ("csr", "default"))])
 def test_operators(compute, stypes):
     check(compute, *stypes)

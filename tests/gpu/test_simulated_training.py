@@ -96,7 +96,8 @@ def parameters(net, ctx):
     return [p.data(ctx) for _, p in sorted(net._collect_params_with_prefix().items())]
 
 
-@pytest.mark.parametrize("store, optimizer, on_store", [(None, "sgd", None), ("local", "adam", False), ("device", "sgd", True), ("nccl", "adam", False)])
+@pytest.mark.parametrize("store, optimizer, on_store", [
+    (None, "sgd", None), ("local", "adam", False), ("device", "sgd", True), ("nccl", "adam", False)])
 @NUMBERS
 def test_trainer(count, store, optimizer, on_store, nccl):
     cpus = [mx.cpu(0), mx.cpu(1)][:count]
