@@ -98,7 +98,7 @@ FEW, SIGNS, WIDE = real(4, 3), np.array([[1, -1, 1]] * 4), real(4, 5)
 LOSSES = {
     "L1Loss": [FEW, WIDE[:, :3]], "L2Loss": [FEW, WIDE[:, :3]], "HuberLoss": [FEW, WIDE[:, :3]], "HingeLoss": [FEW, SIGNS],
     "SquaredHingeLoss": [FEW, SIGNS], "LogisticLoss": [FEW, SIGNS], "SigmoidBCELoss": [FEW, SIGNS > 0], "SoftmaxCELoss": [FEW, np.arange(4) % 3],
-    "KLDivLoss": [FEW, np.full((4, 3), 1 / 3)], "CTCLoss": [real(2, 6, 4), np.array([[1, 2], [2, -1]])], 
+    "KLDivLoss": [FEW, np.full((4, 3), 1 / 3)], "CTCLoss": [real(2, 6, 4), np.array([[1, 2], [2, -1]])],
     "PoissonNLLLoss": [FEW, abs(WIDE[:, :3])],
     "TripletLoss": [FEW, WIDE[:, :3], WIDE[:, 1:4]], "CosineEmbeddingLoss": [FEW, WIDE[:, :3], np.array([1, -1, 1, 1])],
     "SDMLLoss": [FEW, WIDE[:, :3]],
