@@ -210,7 +210,7 @@ def run(func, args, kwargs):
     target = torch.device(asked) if asked is not None else places[0] if places else torch.device("cpu")
     if target.type == "cpu" and not places or target.type == "meta":
         found = func(*args, **kwargs)
-        if called_by_torch():
+        if called_by_torch() or any(hasattr(t, "of_torch") for t in tensors_in(args)):
             for t in tensors_in((found,)):
                 t.of_torch = True
         return found

@@ -177,6 +177,34 @@ def test_operators_in_python():
     both_ways(compute)
 
 
+def test_operators_in_python_on_the_host_while_a_gpu_is_current(gpu):
+    x = mx.nd.array([1, 2, 3], ctx=mx.cpu())
+    executor = mx.sym.Custom(mx.sym.var("x"), op_type="simulated_square").bind(mx.cpu(), {"x": x})
+    out, = executor.forward()
+    assert out.context == mx.cpu() and out._data.is_cpu and out.asnumpy().tolist() == [1, 4, 9]
+
+
+class _Halves(mx.autograd.Function):
+    def forward(self, x):
+        return x / 2, x * 2
+
+    def backward(self, half, double):
+        half[:] = half / 2
+        return half + double * 2
+
+
+def test_functions_in_python():
+    def compute(ctx):
+        x = mx.nd.array([1, 2, 3], ctx=ctx)
+        x.attach_grad()
+        with mx.autograd.record():
+            half, _ = _Halves()(x)  # the other's gradient is torch's own zeros
+        half.backward()
+        return [half, x.grad]
+
+    both_ways(compute)
+
+
 def test_second_gradients():
     def compute(ctx):
         x = mx.nd.array([0.5, 1, 2], ctx=ctx)

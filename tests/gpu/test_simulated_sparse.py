@@ -76,6 +76,34 @@ def test_creation():
             check_stored(mx.nd.sparse.zeros(stype, (2, 3), ctx=gpu), mx.nd.sparse.zeros(stype, (2, 3)), gpu)
 
 
+@BOTH
+@pytest.mark.parametrize("value", [2, np.array([[0, 0, 1], [1, 0, 0], [0, 0, 0], [0, 2, 0]])])
+def test_assignment(stype, value):
+    def assigned(a):
+        a[:] = value
+        return a
+
+    check(assigned, stype)
+
+
+def test_graphs():
+    def sampled(ctx):
+        contrib = mx.nd.contrib
+        columns = np.array([j for i in range(5) for j in range(5) if i != j])
+        graph = mx.nd.sparse.csr_matrix((np.arange(1, 21), columns, np.arange(0, 21, 4)), shape=(5, 5), dtype="int64", ctx=ctx)
+        ids = mx.nd.array([0, 2, 3], dtype="int64", ctx=ctx)
+        vertices, edges, hops = contrib.dgl_csr_neighbor_uniform_sample(graph, ids, num_args=2, num_hops=1, num_neighbor=4, max_num_vertices=6)
+        more = contrib.dgl_csr_neighbor_non_uniform_sample(graph, mx.nd.ones(5, ctx=ctx), ids, num_args=3, num_hops=1, num_neighbor=4,
+                                                           max_num_vertices=6)
+        compact = contrib.dgl_graph_compact(edges, vertices, graph_sizes=(5,), return_mapping=True)
+        return [contrib.dgl_adjacency(graph), *contrib.dgl_subgraph(graph, ids, return_mapping=True), vertices, edges, hops, *more, *compact]
+
+    expected = sampled(mx.cpu())
+    with gpus() as (gpu, _):
+        for a, b in zip(sampled(gpu), expected, strict=True):
+            (check_same if b.stype == "default" else check_stored)(a, b, gpu)
+
+
 def test_files(tmp_path):
     path = str(tmp_path / "sparse.params")
     with gpus() as (gpu, _):

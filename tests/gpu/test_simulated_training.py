@@ -96,13 +96,11 @@ def parameters(net, ctx):
     return [p.data(ctx) for _, p in sorted(net._collect_params_with_prefix().items())]
 
 
-@pytest.mark.parametrize("store, optimizer, on_store", [
-    (None, "sgd", None), ("local", "adam", False), ("device", "sgd", True), ("nccl", "adam", False)])
-@NUMBERS
+# Without a store, weights on two devices part.
+@pytest.mark.parametrize("count, store, optimizer, on_store", [
+    (1, None, "sgd", None), *[(n, *case) for n in (1, 2) for case in (("local", "adam", False), ("device", "sgd", True), ("nccl", "adam", False))]])
 def test_trainer(count, store, optimizer, on_store, nccl):
     cpus = [mx.cpu(0), mx.cpu(1)][:count]
-    if store is None and count == 2:
-        pytest.skip("without a store weights on two devices part")
     expected, watch = train(cpus, store if store != "nccl" else "device", optimizer, on_store)[0], Watch()
     with gpus() as both:
         found, _ = train(list(both[:count]), store, optimizer, on_store, watch=watch)
