@@ -192,9 +192,9 @@ def changed(change, value):
     return type(value)([changed(change, v) for v in value]) if type(value) in (list, tuple) else value
 
 
-def check_devices(func, tensors):
-    """One device for all but numbers, as CUDA wants it."""
-    places = {str(t.device) for t in tensors if t.dim() or isinstance(t, OnGPU)}
+def check_devices(func, values):
+    """One device for all but numbers, as CUDA wants it; those in lists go to a kernel as they are."""
+    places = {str(t.device) for v in values for t in tensors_in((v,)) if t is not v or t.dim() or isinstance(t, OnGPU)}
     if len(places) > 1:
         raise RuntimeError(f"Expected all tensors to be on the same device, but found at least two devices, {' and '.join(sorted(places))}! ({func})")
 
@@ -226,7 +226,7 @@ def run(func, args, kwargs):
         if not isinstance(args[1], OnGPU) and args[1].dim() and not (args[2:] or kwargs.get("non_blocking")):
             note("copies", "copy from the host")
     else:
-        check_devices(func, tensors_in((*(args[:1] if func in INDEXED else args), *kwargs.values())))
+        check_devices(func, (*(args[:1] if func in INDEXED else args), *kwargs.values()))
     if func in READ_BY_THE_HOST:
         note("waits", func._schema.name.removeprefix("aten::"))
     if func in INDEXED and any(t.dtype in (torch.bool, torch.uint8) for t in args[1] if t is not None):

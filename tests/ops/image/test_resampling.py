@@ -29,7 +29,7 @@ def test_floats(old, new):
     assert resampling.nearest(torch.from_numpy(image), *new).tolist() == cv2.resize(image, new[::-1], interpolation=cv2.INTER_NEAREST).tolist()
 
 
-def test_halves_are_rounded_up_where_both_sides_are_halved():
+def test_means_of_four_pixels_are_rounded_up():
     image = torch.tensor([[[0], [1]], [[1], [0]]], dtype=torch.uint8)
     assert resampling.linear(image, 1, 1).tolist() == [[[1]]]
 
