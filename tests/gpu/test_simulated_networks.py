@@ -4,6 +4,7 @@ import pytest
 
 import mxnet as mx
 from gpu_operator_runs import check_same
+from mxnet import _deferred_compute
 from simulated_gpus import Watch, gpus
 
 IMAGE = (np.sin(np.arange(20 * 24 * 3)).reshape(20, 24, 3) * 100 + 120).astype("uint8")
@@ -62,6 +63,10 @@ def test_numpy_writes_and_gradients():
         return [a, out, a.grad]
 
     both_ways(compute)
+
+
+def test_lists_of_indices_go_to_the_array_that_a_traced_block_indexes(gpu):
+    check_same(_deferred_compute._indices([0, 2], mx.np.ones((3, 2))), mx.np.array([0, 2], dtype="int64", ctx=mx.cpu()), gpu)
 
 
 @pytest.mark.parametrize("name", ["uniform", "normal", "randint", "choice", "shuffle", "multinomial", "gamma", "bernoulli"])
