@@ -78,7 +78,7 @@ def call(operator, sample, ctx, watch):
 
 def check_same(found, expected, ctx, values=True, tolerance=1e-5):
     """An array on a simulated GPU is really there, and is as the other."""
-    assert found.context == ctx and lies_on(found._data, ctx.torch_device), f"lies on {found._data.device}"
+    assert found.ctx == ctx and lies_on(found._data, ctx.torch_device), f"lies on {found._data.device}"
     assert (found.shape, found.dtype) == (expected.shape, expected.dtype)
     if values:
         np.testing.assert_allclose(found.asnumpy().astype("f8"), expected.asnumpy().astype("f8"), rtol=10 * tolerance, atol=tolerance)

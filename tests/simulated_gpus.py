@@ -5,9 +5,10 @@ the wrong device, the host waits. All of them show on tensors that only say wher
 ``mx.gpu(0)`` and ``mx.gpu(1)``:
 
 - An operation on tensors of two devices fails, as does one that CUDA refuses although processors have it (`REFUSED`).
+- An array whose tensor lies elsewhere than the array says fails where it is made.
 - Whatever makes the host wait for a GPU is noted: `Watch`. A copy to a GPU does, too, unless it is ``non_blocking``.
-- To torch's C++ these are tensors of a processor. Formulas of gradients that are written in C++ thus make constants there, where CUDA's are on the
-  GPU. Such a tensor is told from one that our Python makes by who called: Python's calls pass `_Functions` first.
+- To torch's C++ these are tensors of a processor. What its functions and formulas for gradients make on their own way they thus make there, where
+  CUDA's are on the GPU. Such a tensor is told from one that our Python makes by who called: Python's calls pass `_Functions` first.
 
 What it cannot show: numbers that differ since CUDA's kernels compute otherwise, types that CUDA's kernels lack, memory, and captured graphs.
 """
@@ -21,16 +22,19 @@ from torch.utils._python_dispatch import TorchDispatchMode, return_and_correct_a
 
 import mxnet as mx
 from mxnet import context
+from mxnet.gluon import forward_trace, shortcut
+from mxnet.ndarray import dispatch, fast_calls, ndarray
+from mxnet.numpy import frontend, multiarray
 from mxnet.ops import random_state
 
 aten, prim = torch.ops.aten, torch.ops.prim
 COUNT = 2
 # What reads numbers on the host to know how much memory its result takes, or whether a solver succeeded: torch's C++ does so below what is seen here.
-READ_BY_THE_HOST = {aten._local_scalar_dense.default, aten.is_nonzero.default, aten.equal.default, aten.nonzero.default, aten.masked_select.default,
-                    aten._unique2.default, aten.unique_consecutive.default, aten.unique_dim.default, aten.repeat_interleave.Tensor,
-                    aten.bincount.default, aten._linalg_check_errors.default, aten._linalg_eigh.default, aten._linalg_svd.default,
-                    aten.linalg_eig.default, aten._linalg_eigvals.default, aten.linalg_eigvals.default, aten.linalg_pinv.atol_rtol_tensor,
-                    aten.linalg_pinv.atol_rtol_float}
+READ_BY_THE_HOST = {
+    aten._local_scalar_dense.default, aten.is_nonzero.default, aten.equal.default, aten.nonzero.default, aten.masked_select.default,
+    aten._unique2.default, aten.unique_consecutive.default, aten.unique_dim.default, aten.repeat_interleave.Tensor, aten.bincount.default,
+    aten._coalesce.default, aten._linalg_check_errors.default, aten._linalg_eigh.default, aten._linalg_svd.default, aten.linalg_eig.default,
+    aten._linalg_eigvals.default, aten.linalg_eigvals.default, aten.linalg_pinv.atol_rtol_tensor, aten.linalg_pinv.atol_rtol_float}
 # Their indices may be on the host, and are copied.
 INDEXED = {aten.index.Tensor, aten.index_put.default, aten.index_put_.default, aten._index_put_impl_.default}
 # What runs on a processor only, by a test of the arguments.
@@ -64,6 +68,9 @@ class OnGPU(torch.Tensor):
 
     def data_ptr(self):
         return self.numbers.data_ptr()
+
+    def untyped_storage(self):
+        return self.numbers.untyped_storage()
 
     def get_device(self):
         return self.place.index
@@ -112,6 +119,7 @@ class Move(torch.autograd.Function):
 
 class _Thread(threading.local):
     watch = None
+    function = False  # whether Python called a function of torch's with a GPU's tensors, and it has not returned
     of_functions = -1  # the backward pass in which Python called torch last, -1 for none
 
 
@@ -119,9 +127,8 @@ _thread = _Thread()
 
 
 def called_by_torch():
-    """Whether an operation belongs to a formula of torch's for a gradient."""
-    task = torch._C._current_graph_task_id()
-    return task not in (-1, _thread.of_functions)
+    """Whether an operation is a step of a function of torch's on tensors of a GPU, or of torch's formula for a gradient."""
+    return _thread.function or torch._C._current_graph_task_id() not in (-1, _thread.of_functions)
 
 
 def lies_on(tensor, device):
@@ -152,13 +159,14 @@ def note(kind, what):
 def moved(tensor, device, non_blocking=False):
     """A copy of a tensor's values on a device."""
     tensor = tensor.detach()
-    on_gpu, values = isinstance(tensor, OnGPU), getattr(tensor, "numbers", tensor)
+    with torch._C._DisableTorchDispatch():  # what is copied to the host was not made there
+        values = getattr(tensor, "numbers", tensor).clone()
     if device.type == "cpu":
         note("waits", "copy to the host")
-        return values.clone()
-    if not on_gpu and not non_blocking:
+        return values
+    if not isinstance(tensor, OnGPU) and not non_blocking:
         note("copies", "copy from the host")
-    return OnGPU(values.clone(), numbered(device))
+    return OnGPU(values, numbered(device))
 
 
 def numbered(device):
@@ -184,9 +192,9 @@ def changed(change, value):
     return type(value)([changed(change, v) for v in value]) if type(value) in (list, tuple) else value
 
 
-def check_devices(func, tensors):
-    """One device for all but numbers, as CUDA wants it."""
-    places = {str(t.device) for t in tensors if t.dim() or isinstance(t, OnGPU)}
+def check_devices(func, values):
+    """One device for all but numbers, as CUDA wants it; those in lists go to a kernel as they are."""
+    places = {str(t.device) for v in values for t in tensors_in((v,)) if t is not v or t.dim() or isinstance(t, OnGPU)}
     if len(places) > 1:
         raise RuntimeError(f"Expected all tensors to be on the same device, but found at least two devices, {' and '.join(sorted(places))}! ({func})")
 
@@ -195,14 +203,14 @@ def run(func, args, kwargs):
     """An operation of torch's, on whichever device its tensors or its ``device=`` say."""
     if func is prim.layout.default:
         return args[0].numbers.layout
-    if func is aten._to_copy.default and called_by_torch():  # a gradient becomes as its input was: in C++ that was on a processor
-        kwargs = {**kwargs, "device": None}
+    if func is aten._to_copy.default and torch._C._current_graph_task_id() not in (-1, _thread.of_functions):
+        kwargs = {**kwargs, "device": None}  # a gradient becomes as its input was: to C++ on a processor
     places = [t.place for t in tensors_in((*args, *kwargs.values())) if isinstance(t, OnGPU)]
     asked = kwargs.get("device")
     target = torch.device(asked) if asked is not None else places[0] if places else torch.device("cpu")
     if target.type == "cpu" and not places or target.type == "meta":
         found = func(*args, **kwargs)
-        if called_by_torch():
+        if called_by_torch() or any(hasattr(t, "of_torch") for t in tensors_in(args)):
             for t in tensors_in((found,)):
                 t.of_torch = True
         return found
@@ -218,7 +226,7 @@ def run(func, args, kwargs):
         if not isinstance(args[1], OnGPU) and args[1].dim() and not (args[2:] or kwargs.get("non_blocking")):
             note("copies", "copy from the host")
     else:
-        check_devices(func, tensors_in((*(args[:1] if func in INDEXED else args), *kwargs.values())))
+        check_devices(func, (*(args[:1] if func in INDEXED else args), *kwargs.values()))
     if func in READ_BY_THE_HOST:
         note("waits", func._schema.name.removeprefix("aten::"))
     if func in INDEXED and any(t.dtype in (torch.bool, torch.uint8) for t in args[1] if t is not None):
@@ -266,11 +274,13 @@ class _Functions(TorchFunctionMode):
     """Sees what looks at devices before an operation does."""
 
     def __torch_function__(self, func, types, args=(), kwargs=None):
-        before, _thread.of_functions = _thread.of_functions, torch._C._current_graph_task_id()
+        before = _thread.function, _thread.of_functions
+        _thread.function = any(isinstance(t, OnGPU) for t in tensors_in(args))
+        _thread.of_functions = torch._C._current_graph_task_id()
         try:
             return self.call(func, args, dict(kwargs or {}))
         finally:
-            _thread.of_functions = before
+            _thread.function, _thread.of_functions = before
 
     @staticmethod
     def call(func, args, kwargs):
@@ -281,7 +291,11 @@ class _Functions(TorchFunctionMode):
             return torch.tensor(args[1], dtype=kwargs.get("dtype") or args[0].dtype).to(args[0].place)
         if func is torch.Tensor.cuda:
             func, args = torch.Tensor.to, (args[0], torch.device("cuda"))
-        if func is torch.Tensor.to and not isinstance(args[0], OnGPU):
+        if func is torch.Tensor.to and len(args) > 1 and isinstance(args[1], torch.Tensor):
+            args = (args[0], args[1].device, args[1].dtype, *args[2:])
+        if func is torch.Tensor.to and isinstance(args[0], OnGPU):
+            return args[0].to(*args[1:], **kwargs)
+        if func is torch.Tensor.to:
             device, dtype, non_blocking, _ = torch._C._nn._parse_to(*args[1:], **{k: v for k, v in kwargs.items() if k != "copy"})
             if on_cuda(device):
                 found = Move.apply(args[0], numbered(device), non_blocking)
@@ -295,6 +309,17 @@ def on_cuda(device):
     return device is not None and torch.device(device).type == "cuda"
 
 
+def _wrap(cls, tensor, ctx):
+    """`dispatch.wrap`, of tensors that lie where the array says."""
+    if not (tensor.device == ctx.torch_device or tensor.is_meta or hasattr(tensor, "of_torch")):
+        raise AssertionError(f"an array that says it is on {ctx} got a tensor of {tensor.device}")
+    return _plain_wrap(cls, tensor, ctx)
+
+
+_plain_wrap = dispatch.wrap
+_WRAPPERS = dispatch, fast_calls, forward_trace, frontend, multiarray, ndarray, shortcut  # who has it under its name
+
+
 @contextlib.contextmanager
 def gpus():
     """Let torch say that there are two GPUs, and take tensors of theirs."""
@@ -306,6 +331,9 @@ def gpus():
         for name, value in cuda.items():
             stack.enter_context(mock.patch.object(torch.cuda, name, value))
         stack.enter_context(mock.patch.dict(random_state._generators, {("cuda", i): torch.Generator().manual_seed(i) for i in range(COUNT)}))
+        for module in _WRAPPERS:
+            stack.enter_context(mock.patch.object(module, "wrap", _wrap))
+        stack.enter_context(mock.patch.object(mx.nd.NDArray, "_new", classmethod(_wrap)))
         stack.enter_context(_Functions())
         stack.enter_context(_Operations())
         try:

@@ -205,7 +205,9 @@ def _is_mask(k: Any) -> bool:
 
 
 def _indices(k: Any, array: NDArray) -> NDArray:
-    return k if isinstance(k, NDArray) else type(array)._new(host_arrays.as_tensor(k, torch.int64, copy=True), array._ctx)
+    if isinstance(k, NDArray):
+        return k
+    return type(array)._new(host_arrays.as_tensor(k, torch.int64, copy=True).to(array._data.device), array._ctx)
 
 
 def _basic(array: NDArray, keys: tuple) -> NDArray:

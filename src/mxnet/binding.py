@@ -115,7 +115,9 @@ def simple_bind(symbol: Symbol, ctx: Any, grad_req: str | Sequence[str] | Mappin
             return nd.zeros(shape, ctx=place, dtype=dtype, stype=stype)
         if shared_buffer is not None and name not in shareable:
             return _from_buffer(shared_buffer, name, shape, dtype, place)
-        return nd.zeros(shape, ctx=place, dtype=dtype) if all(shape) else NDArray._new(torch.zeros(shape, dtype=dtype), intern_context(place))
+        if all(shape):
+            return nd.zeros(shape, ctx=place, dtype=dtype)
+        return NDArray._new(torch.zeros(shape, dtype=dtype, device=place.torch_device), intern_context(place))
 
     args = [make(n, s, t or "float32") for n, s, t in zip(arg_names, inferred[0], types[0])]
     grads: list[NDArray | None] = []

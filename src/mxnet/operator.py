@@ -279,7 +279,9 @@ def _run_custom(*tensors, training=False, **attributes):
     if len(tensors) != n_in + n_aux:
         raise MXNetError(f"operator Custom expects {n_in + n_aux} inputs ({', '.join([*prop.list_arguments(), *prop.list_auxiliary_states()])}), "
                          f"received {len(tensors)}")
-    ctx = current_context() if not tensors or not tensors[0].is_cuda else context_of(tensors[0])
+    ctx = current_context()
+    if tensors and (tensors[0].is_cuda or ctx.device_type == "gpu"):  # names of host memory only the current context knows
+        ctx = context_of(tensors[0])
     shapes = [list(t.shape) for t in tensors[:n_in]]
     out_shapes = prop.infer_shape(shapes)[1]
     out_types = prop.infer_type([dtypes.to_numpy(t.dtype) for t in tensors[:n_in]])[1]

@@ -20,7 +20,7 @@ def gpu():
 
 def test_devices_do_not_mix(gpu):
     x = torch.ones(2, device="cuda:0")
-    for other in (torch.ones(2), torch.ones(2, device="cuda:1")):
+    for other in (torch.ones(2), torch.ones(2, device="cuda:1"), x.cpu(), x.to("cpu", torch.int32), torch.zeros(2).copy_(x), x.to("cuda:1")):
         with pytest.raises(RuntimeError, match="Expected all tensors to be on the same device"):
             x + other
     assert (x + torch.tensor(2.0)).numpy(force=True).tolist() == [3, 3]  # a number may lie anywhere

@@ -72,7 +72,8 @@ def _batchify(data: Any, recurse: Any, allocate: Any, ctx: Any) -> Any:
         raise KeyError(f"samples of type {type(first).__name__} (numpy {values.dtype}) make no array; pass a `batchify_fn` for them")
     tensor = host_arrays.as_tensor(values)
     out = allocate(tuple(tensor.shape), tensor.dtype)
-    return _array_class()._new(tensor if out is None else out.copy_(tensor), ctx or context.current_context())
+    place = ctx or context.current_context()
+    return _array_class()._new((tensor if out is None else out.copy_(tensor)).to(place.torch_device), place)
 
 
 def default_batchify_fn(data: list[Any]) -> Any:

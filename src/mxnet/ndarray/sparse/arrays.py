@@ -234,7 +234,7 @@ class BaseSparseNDArray(NDArray):
         elif isinstance(value, numeric_types) and value == 0:
             self._take(self._nothing_stored(self.shape, self._values.dtype, self._ctx))
         elif isinstance(value, (np.ndarray, *numeric_types)):
-            values = host_arrays.as_tensor(value, self._values.dtype)
+            values = host_arrays.as_tensor(value, self._values.dtype).to(self._values.device)
             try:
                 values = values.expand(self.shape)
             except RuntimeError:

@@ -1,6 +1,7 @@
 """Graphs stored as CSRNDArray: what ``ops.graph_sampling`` declares."""
 from __future__ import annotations
 
+import functools
 import logging
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -8,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from ...base import MXNetError
+from ...context import cpu
 from ...ops import random_state
 from ..ndarray import NDArray
 from .arrays import CSRNDArray
@@ -16,6 +18,7 @@ from .dispatch import kernel
 if TYPE_CHECKING:
     from ...context import Context
     from ...ops.registry import Operator
+    from .dispatch import Kernel
 
 _log = logging.getLogger("mxnet")
 
@@ -32,6 +35,18 @@ def _dense(tensor: torch.Tensor, ctx: Context) -> NDArray:
 
 def _single(results: list[Any]) -> Any:
     return results[0] if len(results) == 1 else results
+
+
+def _on_host(compute: Kernel) -> Kernel:
+    """A kernel that walks through graphs on the host, for graphs on a GPU, too; the results go there."""
+    @functools.wraps(compute)
+    def walk(op: Operator, arrays: Sequence[Any], attributes: dict[str, Any]) -> Any:
+        ctx = arrays[0]._ctx
+        if ctx.device_type != "gpu":
+            return compute(op, arrays, attributes)
+        results = compute(op, [a._on(cpu()) for a in arrays], attributes)
+        return [r._on(ctx) for r in results] if isinstance(results, list) else results._on(ctx)
+    return walk
 
 
 @kernel("_contrib_getnnz")
@@ -72,6 +87,7 @@ def _adjacency(op: Operator, arrays: Sequence[Any], attributes: dict[str, Any]) 
 
 
 @kernel("_contrib_dgl_subgraph")
+@_on_host
 def _subgraph(op: Operator, arrays: Sequence[Any], attributes: dict[str, Any]) -> Any:
     graph, *sets = arrays
     values, indptr, columns = _graph(op, graph)
@@ -96,6 +112,7 @@ def _subgraph(op: Operator, arrays: Sequence[Any], attributes: dict[str, Any]) -
 
 
 @kernel("_contrib_dgl_graph_compact")
+@_on_host
 def _compact(op: Operator, arrays: Sequence[Any], attributes: dict[str, Any]) -> Any:
     n = len(arrays) // 2
     sizes = attributes["graph_sizes"]
@@ -120,6 +137,7 @@ def _compact(op: Operator, arrays: Sequence[Any], attributes: dict[str, Any]) ->
 
 
 @kernel("_contrib_dgl_csr_neighbor_uniform_sample")
+@_on_host
 def _uniform(op: Operator, arrays: Sequence[Any], attributes: dict[str, Any]) -> Any:
     graph, *seeds = arrays
     found = [_sample(op, graph, None, s, **attributes) for s in seeds]
@@ -127,6 +145,7 @@ def _uniform(op: Operator, arrays: Sequence[Any], attributes: dict[str, Any]) ->
 
 
 @kernel("_contrib_dgl_csr_neighbor_non_uniform_sample")
+@_on_host
 def _non_uniform(op: Operator, arrays: Sequence[Any], attributes: dict[str, Any]) -> Any:
     graph, probability, *seeds = arrays
     if probability.shape != (graph.shape[0],):

@@ -27,10 +27,7 @@ def _starts(images, axis, size):
 
 
 def _linear_bytes(images, height, width):
-    rows, columns = images.shape[-3:-1]
     pixels = images.int()
-    if (rows, columns) == (2 * height, 2 * width):  # OpenCV takes the mean then, which rounds otherwise
-        return pixels.unflatten(-2, (width, 2)).unflatten(-4, (height, 2)).sum((-4, -2)).add_(2).div_(4, rounding_mode="floor").to(torch.uint8)
     left, right, share = _neighbours(pixels, -2, width)
     across = (pixels.index_select(-2, left) * (_ONE - share) + pixels.index_select(-2, right) * share) >> 4
     upper, lower, share = _neighbours(pixels, -3, height)

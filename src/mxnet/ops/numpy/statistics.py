@@ -35,9 +35,10 @@ def percentile(a, q=None, *, axis: Axes = None, interpolation: Literal["linear",
     ordered = values.permute((*kept, *axes)).reshape(*[a.shape[i] for i in kept], -1).sort(-1).values
     if not ordered.shape[-1]:
         raise MXNetError("_npi_percentile: the array holds no elements")
-    wanted = torch.full((), q_scalar, dtype=torch.float64, device=a.device) if q is None else q.double()
-    if not 0 <= q_scalar <= 100 if q is None else wanted.device.type != "meta" and not bool(((wanted >= 0) & (wanted <= 100)).all()):
+    wanted = q.double() if q is not None else torch.tensor(q_scalar, dtype=torch.float64)
+    if a.device.type != "meta" and not bool(((wanted >= 0) & (wanted <= 100)).all()):
         raise InvalidValueError("_npi_percentile: percentiles must be in the range [0, 100]")
+    wanted = wanted.to(a.device, non_blocking=True)  # a single number was looked at on the host
     place = wanted / 100 * (ordered.shape[-1] - 1)
     low, high = place.floor(), place.ceil()
     if interpolation == "lower":
