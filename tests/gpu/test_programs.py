@@ -193,7 +193,7 @@ def test_workers_that_touch_a_gpu_are_told():
             return nd.ones(2, ctx=GPU) * i
 
     nd.ones(1, ctx=GPU).wait_to_read()
-    with pytest.raises(Exception, match="[Cc]annot re-initialize CUDA in forked subprocess|GPU.*worker"):
+    with pytest.raises(Exception, match="a forked process can't use a GPU"):
         list(gluon.data.DataLoader(OnGPU(), 1, num_workers=1))
 
 

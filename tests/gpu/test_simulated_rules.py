@@ -7,6 +7,7 @@ import pytest
 import torch
 
 import mxnet as mx
+import simulated_gpus
 from mxnet.ops import differentiation
 from mxnet.ops.nn import rnn
 from simulated_gpus import OnGPU, Watch, gpus
@@ -142,3 +143,20 @@ def test_sparse_tensors_warn_nobody():
     program = "import mxnet, torch; torch.sparse_coo_tensor(torch.tensor([[0]]), torch.ones(1), (2,))"
     done = subprocess.run([sys.executable, "-W", "error", "-c", program], capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_what_is_rounded_down_next_is_divided_by_a_tensor(monkeypatch):
+    """A GPU multiplies by the reciprocal of a number: 49 / 49 is 0.99999994 then."""
+    divisors, ordinary = [], simulated_gpus.run
+
+    def run(func, args, kwargs):
+        if func._schema.name == "aten::div":
+            divisors.append(args[1])
+        return ordinary(func, args, kwargs)
+
+    monkeypatch.setattr(simulated_gpus, "run", run)
+    with gpus() as (gpu, _):
+        x = mx.np.array([1, 2, 3], ctx=gpu)
+        assert mx.np.percentile(x, mx.np.array([50, 100], ctx=gpu), interpolation="lower").asnumpy().tolist() == [2, 3]
+        mx.nd.ROIPooling(mx.nd.ones((1, 1, 8, 8), ctx=gpu), mx.nd.array([[0, 0, 0, 6, 6]], ctx=gpu), pooled_size=(7, 7), spatial_scale=1)
+    assert len(divisors) >= 3 and all(type(d) is simulated_gpus.OnGPU for d in divisors)

@@ -10,9 +10,9 @@ REPORT = """<testsuites><testsuite name="pytest" errors="0" failures="{}" skippe
 
 def run(tmp_path, failures):
     (tmp_path / "tests.xml").write_text(REPORT.format(failures))
-    return subprocess.run([sys.executable, str(ROOT / "benchmarks" / "gpu.py"), "--device", "cpu", "--parts", "calls", "--networks", "add", "--rounds", "1",
-                           "--seconds", "0.01", "--tests", str(tmp_path / "tests.xml"), "--results", str(tmp_path)],
-                          capture_output=True, text=True, timeout=200)
+    options = ["--device", "cpu", "--parts", "calls", "--networks", "add", "--rounds", "1", "--seconds", "0.01"]
+    options += ["--tests", str(tmp_path / "tests.xml"), "--results", str(tmp_path)]
+    return subprocess.run([sys.executable, str(ROOT / "benchmarks" / "gpu.py"), *options], capture_output=True, text=True, timeout=200)
 
 
 def test_a_report_has_tests_and_rates(tmp_path):

@@ -247,6 +247,8 @@ def _singular(match: Any, given: Any) -> str:
 
 # What torch (and NumPy, and OpenCV) say, and what it means: the first that matches.
 _MEANINGS: list[tuple[str, Any]] = [
+    (r"re-initialize CUDA in forked", lambda match, given: "a forked process can't use a GPU that its parent has used: let workers of a DataLoader "
+     "make arrays of the CPU, or use thread_pool=True"),
     (r"(?:CUDA|CUBLAS|CUDNN|cuDNN|NCCL) error: ([^\n]*)", _gpu),
     (r"not implemented for '(\w+)'", _unsupported),
     (r"leaf Variable that requires grad|modified by an inplace operation|a view of a leaf|mark_dirty|requires grad\. Use", _written),

@@ -70,3 +70,8 @@ def wrap_integer(value, dtype):
     if info.min <= value <= info.max:
         return value
     return (value - info.min) % (1 << info.bits) + info.min
+
+
+def quotient(tensor, number):
+    """``tensor / number``, rounded once: on a GPU torch multiplies by the reciprocal, which may miss a whole number that is rounded down next."""
+    return tensor / (number if not tensor.is_cuda else torch.full((), number, dtype=tensor.dtype, device=tensor.device))

@@ -5,6 +5,7 @@ import torch
 
 from ...base import MXNetError
 from ..axes import normalize_axis
+from ..elemwise._common import quotient
 from ..registry import op
 from ..schema import Axes, Optional
 from ._common import InvalidValueError, require_one_type
@@ -39,7 +40,7 @@ def percentile(a, q=None, *, axis: Axes = None, interpolation: Literal["linear",
     if a.device.type != "meta" and not bool(((wanted >= 0) & (wanted <= 100)).all()):
         raise InvalidValueError("_npi_percentile: percentiles must be in the range [0, 100]")
     wanted = wanted.to(a.device, non_blocking=True)  # a single number was looked at on the host
-    place = wanted / 100 * (ordered.shape[-1] - 1)
+    place = quotient(wanted, 100) * (ordered.shape[-1] - 1)
     low, high = place.floor(), place.ceil()
     if interpolation == "lower":
         out = _at(ordered, low)

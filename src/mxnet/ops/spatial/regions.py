@@ -12,6 +12,7 @@ import torch
 
 from ...base import MXNetError
 from ..axes import require_ndim
+from ..elemwise._common import quotient
 from ..kernels import regions as kernels
 from ..registry import op
 from ..schema import Between, Fraction, Shape
@@ -133,8 +134,7 @@ def _pool_largest(data, images, rows, columns):
 def _bins(start, end, count, size):
     """Where each of the `count` bins of each region begins and ends along one axis: two of (R, count)."""
     length = (end - start + 1).clamp_min(1)
-    # By a tensor: on a GPU torch multiplies by the reciprocal of a number, which puts ends that are whole numbers into the next bin.
-    step = (length / torch.full((), count, dtype=length.dtype, device=length.device)).unsqueeze(1)
+    step = quotient(length, count).unsqueeze(1)
     number = torch.arange(count, device=start.device, dtype=start.dtype)
     first = (torch.floor(number * step) + start.unsqueeze(1)).clamp(0, size).long()
     last = (torch.ceil((number + 1) * step) + start.unsqueeze(1)).clamp(0, size).long()
