@@ -111,7 +111,8 @@ def test_data_dir(monkeypatch, tmp_path):
 
 @pytest.mark.parametrize("function, use", [
     ("MXRecordIOWriterCreate", "use mx.recordio.MXRecordIO or MXIndexedRecordIO; a subclass that overrides `open` calls"),
-    ("MXSymbolGetName", "use mx.sym.Symbol"), ("MXQuantizeSymbol", "use mx.contrib.quantization.quantize_model"), ("NNListAllOpNames", "use mx.operator.get_all_registered_operators"),
+    ("MXSymbolGetName", "use mx.sym.Symbol"), ("MXQuantizeSymbol", "use mx.contrib.quantization.quantize_model"),
+    ("NNListAllOpNames", "use mx.operator.get_all_registered_operators"),
     ("MXFoo", "Symbols, arrays and executors have methods")])
 def test_the_c_interface_is_refused_with_what_replaces_it(function, use):
     with pytest.raises(mx.MXNetError, match=f"_LIB.{function}: MXNet's C interface is not here, since there is no libmxnet; {use}"):

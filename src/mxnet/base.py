@@ -145,7 +145,8 @@ _PYTHON_NAMES = {
     "MXStorageEmptyCache": "mx.Context.empty_cache", "MXProfile": "mx.profiler", "MXSetProfiler": "mx.profiler", "MXDumpProfile": "mx.profiler.dump",
     "MXAutograd": "mx.autograd", "MXKVStore": "mx.kv.create", "MXInitPSEnv": "mx.kv.create", "MXDataIter": "mx.io", "MXListDataIters": "mx.io",
     "MXExecutor": "mx.executor.Executor", "MXCustom": "mx.operator.register", "MXRtc": "mx.rtc.CudaModule",
-    "MXGenBackendSubgraph": "mx.sym.Symbol.optimize_for", "MXOptimizeForBackend": "mx.sym.Symbol.optimize_for", "MXSymbol": "mx.sym.Symbol", "NNSymbol": "mx.sym.Symbol", "MXNDArray": "mx.nd.NDArray",
+    "MXGenBackendSubgraph": "mx.sym.Symbol.optimize_for", "MXOptimizeForBackend": "mx.sym.Symbol.optimize_for", "MXSymbol": "mx.sym.Symbol",
+    "NNSymbol": "mx.sym.Symbol", "MXNDArray": "mx.nd.NDArray",
     "MXImperativeInvoke": "mx.nd", "MXCreateCachedOp": "mx.gluon.HybridBlock.hybridize", "MXInvokeCachedOp": "mx.gluon.HybridBlock.hybridize",
     "MXShallowCopy": "mx.nd.NDArray", "MXLoadLib": "mx.library.load",
 }
