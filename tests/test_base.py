@@ -1,5 +1,6 @@
 import array
 import ctypes
+import functools
 
 import numpy as np
 import pytest
@@ -106,3 +107,18 @@ def test_data_dir(monkeypatch, tmp_path):
     assert base.data_dir() == str(tmp_path) and base.data_dir_default().endswith(".mxnet")
     monkeypatch.delenv("MXNET_HOME")
     assert base.data_dir() == base.data_dir_default()
+
+
+@pytest.mark.parametrize("function, use", [
+    ("MXRecordIOWriterCreate", "use mx.recordio.MXRecordIO or MXIndexedRecordIO; a subclass that overrides `open` calls"),
+    ("MXSymbolGetName", "use mx.sym.Symbol"), ("MXQuantizeSymbol", "use mx.contrib.quantization.quantize_model"),
+    ("NNListAllOpNames", "use mx.operator.get_all_registered_operators"),
+    ("MXFoo", "Symbols, arrays and executors have methods")])
+def test_the_c_interface_is_refused_with_what_replaces_it(function, use):
+    with pytest.raises(mx.MXNetError, match=f"_LIB.{function}: MXNet's C interface is not here, since there is no libmxnet; {use}"):
+        getattr(mx.base._LIB, function)
+
+
+def test_what_replaces_the_c_interface_exists():
+    for name in mx.base._PYTHON_NAMES.values():
+        functools.reduce(getattr, name.split(".")[1:], mx)

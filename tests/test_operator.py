@@ -196,3 +196,42 @@ def test_backward_may_write_to_the_gradients_it_gets(how):
         y = net(data)
     y.backward()
     assert data.grad.asnumpy().tolist() == [[1, 0], [1, 0]]
+
+
+@mx.operator.register("test_scaled_by_a_column")
+class ScaledByAColumnProp(mx.operator.CustomOpProp):
+    """The product of `data` and a column of `scale`; its shape rule indexes the shapes of both inputs."""
+
+    def __init__(self):
+        super().__init__(need_top_grad=True)
+
+    def list_arguments(self):
+        return ["data", "scale"]
+
+    def infer_shape(self, in_shape):
+        if in_shape[0][0] != in_shape[1][0] or in_shape[1][1] != 2:
+            raise ValueError("rows differ")
+        return in_shape, [in_shape[0]], []
+
+    def create_operator(self, ctx, in_shapes, in_dtypes):
+        return ScaledByAColumn()
+
+
+class ScaledByAColumn(mx.operator.CustomOp):
+    def forward(self, is_train, req, in_data, out_data, aux):
+        self.assign(out_data[0], req[0], in_data[0] * in_data[1][:, 1:])
+
+    def backward(self, req, out_grad, in_data, out_data, in_grad, aux):
+        self.assign(in_grad[0], req[0], out_grad[0] * in_data[1][:, 1:])
+
+
+@pytest.mark.parametrize("scale, expected", [
+    (mx.sym.zeros((3, 2)), 0), (mx.sym.ones((3, 2)) * 2, 2), (mx.sym.tile(mx.sym.var("s"), reps=(1, 2)), 1)], ids=["zeros", "ones", "tile"])
+def test_a_shape_rule_of_a_program_may_index_the_shapes_of_all_inputs(scale, expected):
+    net = mx.sym.Custom(data=mx.sym.relu(mx.sym.var("x")), scale=scale, op_type="test_scaled_by_a_column")
+    shapes = {"x": (3, 4)} | {name: (3, 1) for name in scale.list_arguments()}
+    exe = net.simple_bind(mx.cpu(), **shapes)
+    exe.copy_params_from({name: nd.ones(shape) for name, shape in shapes.items()})
+    assert exe.forward(is_train=True)[0].asnumpy().tolist() == [[expected] * 4] * 3
+    exe.backward(nd.ones((3, 4)))
+    assert exe.grad_dict["x"].asnumpy().tolist() == [[expected] * 4] * 3

@@ -135,14 +135,34 @@ mx_float_p = ctypes.POINTER(mx_float)
 NDArrayHandle = SymbolHandle = ctypes.c_void_p
 
 
+# Prefixes of names in MXNet's C interface, the more special ones first, and the Python names that do the same here.
+_PYTHON_NAMES = {
+    "MXRecordIO": "mx.recordio.MXRecordIO", "MXQuantizeSymbol": "mx.contrib.quantization.quantize_model",
+    "MXSetCalibTableToQuantizedSymbol": "mx.contrib.quantization.quantize_model", "MXReducePrecisionSymbol": "mx.contrib.amp.convert_symbol",
+    "MXListAllOpNames": "mx.operator.get_all_registered_operators", "NNListAllOpNames": "mx.operator.get_all_registered_operators",
+    "MXGetGPUCount": "mx.context.num_gpus", "MXGetGPUMemoryInformation": "mx.context.gpu_memory_info", "MXRandomSeed": "mx.random.seed",
+    "MXGetVersion": "mx.__version__", "MXLibInfo": "mx.runtime.Features", "MXEngineSetBulkSize": "mx.engine.set_bulk_size",
+    "MXStorageEmptyCache": "mx.Context.empty_cache", "MXProfile": "mx.profiler", "MXSetProfiler": "mx.profiler", "MXDumpProfile": "mx.profiler.dump",
+    "MXAutograd": "mx.autograd", "MXKVStore": "mx.kv.create", "MXInitPSEnv": "mx.kv.create", "MXDataIter": "mx.io", "MXListDataIters": "mx.io",
+    "MXExecutor": "mx.executor.Executor", "MXCustom": "mx.operator.register", "MXRtc": "mx.rtc.CudaModule",
+    "MXGenBackendSubgraph": "mx.sym.Symbol.optimize_for", "MXOptimizeForBackend": "mx.sym.Symbol.optimize_for", "MXSymbol": "mx.sym.Symbol",
+    "NNSymbol": "mx.sym.Symbol", "MXNDArray": "mx.nd.NDArray",
+    "MXImperativeInvoke": "mx.nd", "MXCreateCachedOp": "mx.gluon.HybridBlock.hybridize", "MXInvokeCachedOp": "mx.gluon.HybridBlock.hybridize",
+    "MXShallowCopy": "mx.nd.NDArray", "MXLoadLib": "mx.library.load",
+}
+
+
 class _NoLibrary:
-    """Stands for MXNet's library: programs import it beside what they use."""
+    """A stand-in for MXNet's library: programs import it beside what they use. Its functions raise an error that names what replaces them."""
 
     def __getattr__(self, name):
         if name.startswith("__"):
             raise AttributeError(name)
-        raise MXNetError(f"_LIB.{name}: MXNet's C interface is not here, since there is no libmxnet; Symbols, arrays and executors have methods for "
-                         "what it does")
+        use = next((use for prefix, use in _PYTHON_NAMES.items() if name.startswith(prefix)), None)
+        advice = f"use {use}" if use else "Symbols, arrays and executors have methods for what it does"
+        if name.startswith("MXRecordIO"):
+            advice += " or MXIndexedRecordIO; a subclass that overrides `open` calls `super().open()` there, and has no `handle`"
+        raise MXNetError(f"_LIB.{name}: MXNet's C interface is not here, since there is no libmxnet; {advice}")
 
 
 _LIB = _NoLibrary()

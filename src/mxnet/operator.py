@@ -215,7 +215,7 @@ class _AnyAttribute(dict):
 class CustomOperator(Operator):
     """The operator ``Custom``, whose inputs, outputs and shapes its prop knows."""
 
-    names_inputs = True
+    names_inputs, partial_shapes = True, False
 
     def __init__(self):
         def custom(*data, op_type: str):

@@ -75,6 +75,7 @@ class Operator(Traits):
     graph_argument: str | None = None  # the argument that is the graph of a use, as JSON
     may_hold_graph = False  # whether its nodes in files hold a graph, which says no more than their attributes
     names_inputs = False  # True where the inputs of a variadic operator have names of their own (`Custom`)
+    partial_shapes = True  # False if the shape rule is a program's own, which may index the shape of every input (`Custom`)
 
     def __init__(self, name, fn, *, aliases=(), num_outputs=1, output_names=None, inputs_rule=None, mutates=(), mutates_rule=None, loss=False,
                  no_gradient=False, same_shape=False, key_var_num_args=None, frontend=True, initial=None, shares_memory=False, **traits):

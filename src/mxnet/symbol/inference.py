@@ -144,6 +144,7 @@ def check_shapes(nodes: Iterable[Node], given: Mapping[str, Partial]) -> dict[tu
     """Ask the operators' shape rules, and only these, whether arrays of the given shapes may go through a graph.
 
     Returns the shapes by (id of node, output). What comes out of an operator whose rule does not say its shape stays unknown.
+    A program's own rule (`Custom`) is asked only if the shapes of all inputs are known.
 
     Raises
     ------
@@ -158,7 +159,7 @@ def check_shapes(nodes: Iterable[Node], given: Mapping[str, Partial]) -> dict[tu
             continue
         before = [shapes[id(n), i] for n, i in node.inputs]
         outs: list[Partial] = [None] * node.num_outputs()
-        if op.shape_inference is not None and any(s is not None for s in before):
+        if op.shape_inference is not None and (any if op.partial_shapes else all)(s is not None for s in before):
             try:
                 ins, outs = op.shape_inference(list(before), outs, **op.with_defaults(node.parsed()))
                 for a, b in zip(before, _padded(ins, len(before))):
