@@ -21,7 +21,7 @@ test: $(VENV)/.test
 # On a machine with a GPU, with the Python whose torch sees it; other packages that are missing there can be on PYTHONPATH.
 gpu:
 	mkdir -p build
-	-PYTHONPATH=src:$$PYTHONPATH $(PYTHON) -m pytest tests/gpu -n 8 -p no:cacheprovider -p no:benchmark --junitxml=build/gpu-tests.xml
+	-OMP_NUM_THREADS=1 PYTHONPATH=src:$$PYTHONPATH $(PYTHON) -m pytest tests/gpu -n 8 -p no:cacheprovider -p no:benchmark --junitxml=build/gpu-tests.xml
 	PYTHONPATH=src:$$PYTHONPATH $(PYTHON) benchmarks/gpu.py --tests build/gpu-tests.xml $(GPU_OPTIONS)
 
 stubs: $(VENV)/.test

@@ -238,6 +238,15 @@ def report(found: list[dict[str, Any]], head: str, command: str) -> str:
     return "\n".join(lines) + "\n"
 
 
+def write(path: str, found: list[dict[str, Any]], head: str, tests: str) -> None:
+    """Put the rows that there are into ``path.json`` and ``path.md``."""
+    with open(path + ".json", "w") as file:
+        json.dump({"head": head, "tests": tests, "rows": found}, file, indent=1)
+    head += f"\n\nTests of `tests/gpu`: {tests}" if tests else ""
+    with open(path + ".md", "w") as file:
+        file.write(report(found, head, "python benchmarks/gpu.py " + " ".join(sys.argv[1:])))
+
+
 def tested(path: str) -> tuple[str, bool]:
     """What a report of pytest's says, in a line, and whether nothing failed."""
     suite = next(iter(ElementTree.parse(path).getroot().iter("testsuite"))).attrib
@@ -266,6 +275,8 @@ def main() -> None:
     tests, passed = tested(options.tests) if options.tests else ("", True)
     head = f"{card}; Python {sys.version.split()[0]}, torch {torch.__version__}; commit {commit}; {time.strftime('%Y-%m-%d')}"
     begin, found = time.perf_counter(), []
+    os.makedirs(options.results, exist_ok=True)
+    path = os.path.join(options.results, "-".join(card.lower().split()[:4]).replace("(", "").replace(")", ""))
     torch.backends.cudnn.benchmark = torch.backends.cudnn.allow_tf32 = torch.backends.cuda.matmul.allow_tf32 = True
     with tempfile.TemporaryDirectory() as folder:
         for part in options.parts.split(","):
@@ -277,13 +288,7 @@ def main() -> None:
                     continue
                 found.append(measured(row, place, folder, options))
                 print(row, found[-1]["rate"], found[-1]["first_s"], found[-1]["error"] or "", flush=True)
-    os.makedirs(options.results, exist_ok=True)
-    path = os.path.join(options.results, "-".join(card.lower().split()[:4]).replace("(", "").replace(")", ""))
-    with open(path + ".json", "w") as file:
-        json.dump({"head": head, "tests": tests, "rows": found}, file, indent=1)
-    with open(path + ".md", "w") as file:
-        head += f"\n\nTests of `tests/gpu`: {tests}" if tests else ""
-        file.write(report(found, head, "python benchmarks/gpu.py " + " ".join(sys.argv[1:])))
+                write(path, found, head, tests)  # a machine on loan may be gone before the last row
     print(tests)
     sys.exit(not passed)
 
