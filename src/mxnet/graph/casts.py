@@ -60,7 +60,8 @@ def _without_multicast(graph: fx.Graph, node: FxNode, types: dict) -> int:
 
 def together(module: fx.GraphModule) -> list[str]:
     """Let one call cast all inputs of the graph that are cast to one type; returns what was done, as lines of a report."""
-    graph, groups = module.graph, {}
+    graph = module.graph
+    groups: dict[torch.dtype, list[FxNode]] = {}
     for node in graph.nodes:
         if node.op == "call_function" and operator_of(node) is amp_cast and node.args[0].op == "placeholder":
             groups.setdefault(node.kwargs["dtype"], []).append(node)

@@ -479,7 +479,8 @@ def index_copy(old_tensor, index_vector, new_tensor):
     if index_vector.dim() != 1 or index_vector.shape[0] != new_tensor.shape[0] or new_tensor.shape[1:] != old_tensor.shape[1:]:
         raise MXNetError(f"index_copy: expected a row of `new_tensor` for each entry of the 1-D `index_vector`, received shapes "
                          f"{tuple(old_tensor.shape)}, {tuple(index_vector.shape)} and {tuple(new_tensor.shape)}")
-    return rows.replace(old_tensor, *within("index_copy", [index_vector.long()], old_tensor.shape, negative=False), new_tensor)
+    index, = within("index_copy", [index_vector.long()], old_tensor.shape, negative=False)
+    return rows.replace(old_tensor, index, new_tensor)
 
 
 @index_copy.shape_rule

@@ -118,7 +118,8 @@ def count_sketch(data, h, s, *, out_dim: int, processing_batch_size: int = 32):
                          f"{tuple(data.shape)}, which has 2 or 4 axes; received {tuple(h.shape)} and {tuple(s.shape)}")
     signed = data * s.reshape(-1).to(data.dtype)
     out = torch.zeros((*data.shape[:-1], out_dim), dtype=data.dtype, device=data.device)
-    return out.index_add(-1, *within("count_sketch", [h.reshape(-1).long()], [out_dim], negative=False), signed)
+    index, = within("count_sketch", [h.reshape(-1).long()], [out_dim], negative=False)
+    return out.index_add(-1, index, signed)
 
 
 @count_sketch.shape_rule
