@@ -28,9 +28,11 @@ _finder.install()
 
 from . import environment as _environment  # noqa: E402
 from . import memory as _memory  # noqa: E402
+from . import threads as _threads  # noqa: E402
 
 _memory.configure()
 _environment.configure()
+_threads.policy.begin()
 
 with _memory.without_collection():
     from .base import MXNetError

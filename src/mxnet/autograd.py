@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 import torch
 
-from . import openmp, symbol
+from . import openmp, symbol, threads
 from .base import MXNetError
 from .ndarray import NDArray, dispatch, memory_format, sparse
 from .ndarray.dispatch import Marked, Scope, TapeNode, mode
@@ -156,6 +156,7 @@ def backward(heads: NDArray | Sequence[NDArray], head_grads: NDArray | Sequence[
     MXNetError
         If a head was not recorded, or was freed by an earlier backward.
     """
+    threads.poll()
     heads, tensors, seeds = _heads(heads, head_grads, "backward")
     start = time.perf_counter_ns() if dispatch.call_observer is not None else 0
     variables, nodes, light = _reachable(heads)

@@ -42,6 +42,11 @@ def rest() -> None:
         pause(_SOFT)
 
 
+def share(count: int) -> None:
+    """Let so many threads share what the calling thread's operators do from now on."""
+    _threads()[1](count)
+
+
 def alone(call: Callable[..., Any], *arguments: Any) -> Any:
     """What a call returns whose operators this thread shares with no other. Other threads, and those that it starts, do as they did."""
     get, put = _threads()

@@ -166,7 +166,7 @@ def test_a_network_cast_to_half_precision_learns():
     assert found[-1] < 0.5 * found[0]
 
 
-@pytest.mark.parametrize("name", sorted(set(mx.optimizer.Optimizer.opt_registry) - {"test", "ccsgd"}))
+@pytest.mark.parametrize("name", sorted(n for n in mx.optimizer.Optimizer.opt_registry if n not in ("test", "ccsgd") and n[0] != "_"))
 def test_optimizers_compute_as_on_a_processor(name):
     random = np.random.RandomState(0)
     start, gradients = random.rand(7, 5), random.rand(3, 7, 5)

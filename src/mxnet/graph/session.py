@@ -3,7 +3,7 @@ from collections.abc import Sequence
 
 import torch
 
-from .. import openmp
+from .. import openmp, threads
 from ..context import Context
 from ..ndarray import NDArray, memory_format
 from ..ndarray.dispatch import mode
@@ -61,6 +61,7 @@ class Session:
 
         Torch records by default; here it does if `recorded`, and only then.
         """
+        threads.poll()
         before, switched = mode.training, torch.is_grad_enabled() is not recorded
         try:  # Ctrl-C may come with any call: none stands outside, and the last is the one that needs nothing after it
             if before is not training:

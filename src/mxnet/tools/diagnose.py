@@ -16,12 +16,11 @@ import urllib.request
 
 import torch
 
-from .. import environment, libinfo, memory, processor, runtime
+from .. import environment, libinfo, memory, processor, runtime, threads
 from ..graph import backends
 from ..ops import kernels
 
 _INSTRUCTIONS = ("sse4_2", "avx", "fma", "f16c", "amx", "asimd", "sve", "bf16", "i8mm")
-_QUOTA = pathlib.Path("/sys/fs/cgroup/cpu.max")
 _TRUTH = {"", "0", "1", "true", "false", "yes", "no", "on", "off"}
 
 
@@ -56,8 +55,8 @@ def hardware():
     known = " ".join(sorted(f for f in processor.flags() if f.startswith(_INSTRUCTIONS) or f.startswith("avx")))
     found = {"machine": platform.machine(), "processor": processor.name() or platform.processor() or "unknown",
              "instruction sets": known or "unknown", "used by torch": torch.backends.cpu.get_cpu_capability(),
-             "cores": f"{processor.cores() or 'unknown'}, {os.cpu_count()} with those that share one; {usable():g} for this process",
-             "threads": f"{torch.get_num_threads()} within an operator, {torch.get_num_interop_threads()} beside one another"}
+             "cores": f"{processor.cores() or 'unknown'}, {os.cpu_count()} with those that share one; {threads.usable():g} for this process",
+             "threads": f"{torch.get_num_threads()} within an operator ({threads.policy.reason}), {torch.get_num_interop_threads()} beside each other"}
     if hasattr(os, "sysconf") and "SC_PHYS_PAGES" in os.sysconf_names:
         found["memory"] = f"{os.sysconf('SC_PAGE_SIZE') * os.sysconf('SC_PHYS_PAGES') / 2 ** 30:.1f} GiB"
     found["allocator"] = "keeps its memory" if memory.kept else "as the system has it"
@@ -67,16 +66,6 @@ def hardware():
     else:
         found["GPUs"] = "none" if torch.version.cuda else "none: this torch is for CPUs"
     return found
-
-
-def usable():
-    """How many cores this process may use at once: it may be tied to some, or have a share of them (a container)."""
-    count = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    try:
-        quota, period = _QUOTA.read_text().split()
-        return min(count, float(quota) / float(period)) if quota != "max" else count
-    except (OSError, ValueError):
-        return count
 
 
 def compiled_kernels():
@@ -132,8 +121,9 @@ def problems():
         elif known is not None and known.acts and _is_number(known.default) and not _is_number(os.environ[name]) \
                 and os.environ[name].strip().lower() not in _TRUTH:
             found.append(f"{name} is {os.environ[name]!r}: expected is a number, such as its default, {known.default}")
-    if torch.get_num_threads() > usable():
-        found.append(f"torch uses {torch.get_num_threads()} threads, but this process may use {usable():g} cores: set OMP_NUM_THREADS to so many")
+    if torch.get_num_threads() > threads.usable():
+        found.append(f"torch uses {torch.get_num_threads()} threads, but this process may use {threads.usable():g} cores: set OMP_NUM_THREADS to so "
+                     "many")
     preloaded = [lib for lib in ("jemalloc", "tcmalloc", "mimalloc") if lib in os.environ.get("LD_PRELOAD", "")]
     if preloaded and memory.kept:
         found.append(f"LD_PRELOAD brings {preloaded[0]}: what is tuned here is glibc's allocator; say MXNET_CPU_MEM_POOL_TYPE=Unpooled")

@@ -10,6 +10,7 @@ from typing import Any, Optional
 
 import torch
 
+from ...threads import policy, reduced
 from ..registry import get
 from . import amx, products, winograd
 from .denormals import zeroed
@@ -82,12 +83,13 @@ class Layer:
 
 def _fastest(way: str, data: torch.Tensor, weight: torch.Tensor, steps: tuple[int, ...], runs: Mapping[str, Callable[[torch.Tensor], Any]]) -> str:
     """The name of the fastest of the `runs` for data of this shape: found by a race of all on a part of `data`, once for each machine."""
-    threads = torch.get_num_threads()
+    threads = policy.full
     key = way, data.dtype, data.shape, weight.shape, steps, threads
     try:
         return _found[key]
     except KeyError:
-        pass
+        if reduced():
+            return winograd.DIRECT
     n, channels, h, w = data.shape
     found = winograd.DIRECT
     if n * h * w * weight.numel() >= _RACED:

@@ -7,6 +7,7 @@ from typing import Optional
 
 import torch
 
+from ...threads import policy, reduced
 from . import amx, winograd
 from .gate import Kernel, Plan
 from .parts import ANY, Bound, IntoPart, new_images
@@ -210,11 +211,13 @@ class Kept(IntoPart):
 
     def _fastest(self, data: torch.Tensor, rivals: Sequence[str]) -> str:
         """The name of the fastest way for data of this shape, the direct one or a rival: found by a race of all, once for each machine."""
-        threads = torch.get_num_threads()
+        threads = policy.full
         key = data.shape, self._numbers(), threads
         found = _found.get(key)
         if found is not None:
             return found
+        if reduced():
+            return winograd.DIRECT
         found = winograd.DIRECT
         n, c, h, w = data.shape
         if rivals and self.work(data.shape) >= _WORTHWHILE:

@@ -1,0 +1,208 @@
+"""How many threads operators have: by the cores, the container's share, the user's word, and what other programs leave."""
+import os
+import pathlib
+import subprocess
+import sys
+import threading
+
+import pytest
+import torch
+
+from mxnet import openmp, threads
+from mxnet.threads import Policy
+
+SOURCE = pathlib.Path(threads.__file__).parents[1]
+WHOLE = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+needs_two = pytest.mark.skipif(WHOLE < 2, reason="with one core there is nothing to choose")
+
+
+@pytest.fixture(autouse=True)
+def restored(monkeypatch):
+    """Two threads for this test, whatever the environment says, and the old number after it."""
+    before = torch.get_num_threads()
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    torch.set_num_threads(2)
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.fixture
+def machine(monkeypatch):
+    """A clock, what its two cores were idle for, and what this process took of them, in seconds; all can be moved on."""
+    state = {"clock": 100.0, "idle": 50.0, "own": 5.0}
+    monkeypatch.setattr(threads, "usable", lambda: 2)
+    monkeypatch.setattr(threads, "idle", lambda: state["idle"])
+    monkeypatch.setattr(Policy, "_now", staticmethod(lambda: (state["clock"], state["idle"], state["own"])))
+
+    def passes(seconds, own, others):
+        state["clock"] += seconds
+        state["own"] += own * seconds
+        state["idle"] += (2 - own - others) * seconds
+    return passes
+
+
+def begun():
+    policy = Policy()
+    policy.begin()
+    return policy
+
+
+@pytest.mark.parametrize("text, count", [("max 100000\n", WHOLE), ("50000 100000\n", 0.5), ("99900000 100000\n", WHOLE), ("nonsense\n", WHOLE)])
+def test_a_share_of_the_cores(monkeypatch, tmp_path, text, count):
+    monkeypatch.setattr(threads, "_QUOTA", tmp_path / "cpu.max")
+    assert threads.usable() == WHOLE
+    (tmp_path / "cpu.max").write_text(text)
+    assert threads.usable() == count
+
+
+def test_half_a_core_is_one_thread(monkeypatch, tmp_path):
+    (tmp_path / "cpu.max").write_text("50000 100000\n")
+    monkeypatch.setattr(threads, "_QUOTA", tmp_path / "cpu.max")
+    policy = begun()
+    assert torch.get_num_threads() == policy.full == 1 and policy.due == float("inf")
+    assert policy.reason == "this process may use 0.5 cores"
+
+
+def test_idle_time_is_that_of_the_cores_of_this_process(monkeypatch, tmp_path):
+    (tmp_path / "stat").write_text("cpu  9 9 9 999 9 9 9 9\ncpu0 1 1 1 300 50 1 1 1\ncpu1 1 1 1 100 20 1 1 1\ncpu10 1 1 1 7000 1 1 1 1\nintr 5\n")
+    monkeypatch.setattr(threads, "_STAT", tmp_path / "stat")
+    monkeypatch.setattr(threads, "_TICKS", 100)
+    for cores, seconds in (({0, 1}, 4.7), ({1}, 1.2), ({10}, 70.01), ({3}, None)):
+        monkeypatch.setattr(os, "sched_getaffinity", lambda _, cores=cores: cores, raising=False)
+        assert threads.idle() == seconds
+    (tmp_path / "stat").write_text("cpu0 a b c d e\n")
+    assert threads.idle() is None
+
+
+def test_threads_follow_what_others_leave(machine):
+    policy = begun()
+    assert (policy.full, policy.count) == (2, 2)
+    machine(0.3, own=1.9, others=0.05)
+    policy.look()
+    assert torch.get_num_threads() == policy.count == 2
+    machine(0.3, own=1.0, others=1.0)  # a program that never waits has taken a core
+    policy.look()
+    assert torch.get_num_threads() == policy.count == 1 and policy.reason == "1.0 of 2 cores are free"
+    machine(0.3, own=0.7, others=1.3)
+    policy.look()
+    assert policy.count == 1
+    machine(0.3, own=1.0, others=0.0)  # it is gone, for once
+    policy.look()
+    assert policy.count == 1
+    machine(0.3, own=1.0, others=0.1)
+    policy.look()
+    assert torch.get_num_threads() == policy.count == 2 and policy.reason == "this process may use 2 cores"
+
+
+def test_a_part_of_a_core_is_left_alone(machine):
+    policy = begun()
+    machine(0.3, own=1.5, others=0.3)
+    policy.look()
+    assert policy.count == 2
+
+
+def test_looks_too_close_to_one_another_count_nothing(machine):
+    policy = begun()
+    machine(0.01, own=0, others=2)
+    policy.look()
+    assert policy.count == 2
+
+
+def test_the_user_decides_alone(machine):
+    policy = begun()
+    torch.set_num_threads(3)
+    machine(0.3, own=0.5, others=1.5)
+    policy.look()
+    assert torch.get_num_threads() == 3 and policy.due == float("inf")
+    assert policy.reason == "torch.set_num_threads, or OpenMP's own function, was called"
+
+
+def test_one_thread_for_a_moment_is_no_decision(machine):
+    policy = begun()
+    machine(0.3, own=0.5, others=1.5)
+    openmp.alone(policy.look)
+    assert policy.count == torch.get_num_threads() == 2 and policy.due < float("inf")
+
+
+def test_other_threads_are_left_alone(machine):
+    policy = begun()
+    machine(0.3, own=0.5, others=1.5)
+    other = threading.Thread(target=policy.look)
+    other.start()
+    other.join()
+    assert policy.count == 2
+
+
+@pytest.mark.parametrize("name, value, reason", [("OMP_NUM_THREADS", "2", "OMP_NUM_THREADS says so"),
+                                                 ("MXNET_ENFORCE_DETERMINISM", "1", "this process may use 2 cores")])
+def test_variables_that_switch_it_off(machine, monkeypatch, name, value, reason):
+    monkeypatch.setenv(name, value)
+    policy = begun()
+    assert policy.due == float("inf") and policy.reason == reason
+
+
+def test_who_runs_graphs_looks(monkeypatch):
+    import mxnet as mx
+    looks = []
+    monkeypatch.setattr(threads.policy, "due", 0.0)
+    monkeypatch.setattr(Policy, "look", lambda self: looks.append(1))
+    net = mx.gluon.nn.Dense(2, in_units=3)
+    net.initialize()
+    net.hybridize()
+    x = mx.nd.ones((1, 3))
+    net(x)
+    assert looks
+    looks.clear()
+    with mx.autograd.record():
+        y = net(x)
+    scored = len(looks)
+    y.backward()
+    assert len(looks) > scored >= 1
+
+
+def test_no_races_while_others_are_busy(monkeypatch):
+    monkeypatch.setattr(threads.policy, "full", 2)
+    monkeypatch.setattr(threads.policy, "count", 1)
+    assert threads.reduced()
+    monkeypatch.setattr(threads.policy, "count", 2)
+    assert not threads.reduced()
+
+
+BUSY = """
+import time, torch, mxnet as mx
+from mxnet import threads
+net = mx.gluon.nn.Dense(400, in_units=400)
+net.initialize()
+x, seen, end = mx.nd.ones((200, 400)), set(), time.time() + {seconds}
+while time.time() < end and {wanted} not in seen:
+    with mx.autograd.record():
+        y = net(x)
+    y.backward()
+    y.wait_to_read()
+    seen.add(torch.get_num_threads())
+print(threads.policy.full, sorted(seen))
+"""
+
+
+@needs_two
+def test_beside_programs_that_never_wait_a_process_takes_fewer_threads():
+    env = {key: value for key, value in os.environ.items() if key != "OMP_NUM_THREADS"} | {"PYTHONPATH": str(SOURCE)}
+    loops = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(WHOLE)]
+    try:
+        done = subprocess.run([sys.executable, "-c", BUSY.format(seconds=60, wanted=1)], env=env, capture_output=True, text=True, timeout=200)
+    finally:
+        for loop in loops:
+            loop.kill()
+            loop.wait()
+    assert done.returncode == 0, done.stderr
+    full, seen = done.stdout.split(maxsplit=1)
+    assert int(full) >= 2 and "1" in seen
+
+
+@needs_two
+def test_one_core_is_one_thread():
+    env = {key: value for key, value in os.environ.items() if key != "OMP_NUM_THREADS"} | {"PYTHONPATH": str(SOURCE)}
+    core = min(os.sched_getaffinity(0))
+    program = f"import os; os.sched_setaffinity(0, {{{core}}}); import torch, mxnet; from mxnet import threads; print(torch.get_num_threads(), threads.policy.due)"
+    done = subprocess.run([sys.executable, "-c", program], env=env, capture_output=True, text=True, timeout=200)
+    assert done.stdout.split() == ["1", "inf"], done.stderr
