@@ -203,6 +203,7 @@ def test_beside_programs_that_never_wait_a_process_takes_fewer_threads():
 def test_one_core_is_one_thread():
     env = {key: value for key, value in os.environ.items() if key != "OMP_NUM_THREADS"} | {"PYTHONPATH": str(SOURCE)}
     core = min(os.sched_getaffinity(0))
-    program = f"import os; os.sched_setaffinity(0, {{{core}}}); import torch, mxnet; from mxnet import threads; print(torch.get_num_threads(), threads.policy.due)"
+    program = (f"import os; os.sched_setaffinity(0, {{{core}}}); import torch, mxnet; from mxnet import threads; "
+               "print(torch.get_num_threads(), threads.policy.due)")
     done = subprocess.run([sys.executable, "-c", program], env=env, capture_output=True, text=True, timeout=200)
     assert done.stdout.split() == ["1", "inf"], done.stderr

@@ -44,7 +44,7 @@ def test_versions_and_features():
 
 def test_cores_and_threads():
     told = part("hardware")
-    assert told["threads"].startswith(f"{torch.get_num_threads()} within an operator ({threads.policy.reason})")
+    assert told["threads"].startswith(f"{torch.get_num_threads()} in an operator ({threads.policy.reason})")
     assert told["allocator"] == ("keeps its memory" if memory.kept else "as the system has it")
 
 

@@ -56,7 +56,7 @@ def hardware():
     found = {"machine": platform.machine(), "processor": processor.name() or platform.processor() or "unknown",
              "instruction sets": known or "unknown", "used by torch": torch.backends.cpu.get_cpu_capability(),
              "cores": f"{processor.cores() or 'unknown'}, {os.cpu_count()} with those that share one; {threads.usable():g} for this process",
-             "threads": f"{torch.get_num_threads()} within an operator ({threads.policy.reason}), {torch.get_num_interop_threads()} beside each other"}
+             "threads": f"{torch.get_num_threads()} in an operator ({threads.policy.reason}), {torch.get_num_interop_threads()} beside each other"}
     if hasattr(os, "sysconf") and "SC_PHYS_PAGES" in os.sysconf_names:
         found["memory"] = f"{os.sysconf('SC_PAGE_SIZE') * os.sysconf('SC_PHYS_PAGES') / 2 ** 30:.1f} GiB"
     found["allocator"] = "keeps its memory" if memory.kept else "as the system has it"
