@@ -75,6 +75,8 @@ MACHINE = {"ph": "M", "name": "machine", "pid": 0, "args": {"threads": 8, "cores
     ([event("exp", 0, 500), event("CopyCPU2GPU", 500, 500)], "50% of the time", "kvstore"),
     ([event("exp", 0, 600), event("ElementwiseSum", 600, 400)], "1 sums, 40% of the time for them and for copies", "one context"),
     ([event("exp", 10 * i, 9.5) for i in range(300)], "10 µs on average, 300 of them", "larger batches"),
+    ([event("exp", 0, 500000), {"ph": "M", "name": "machine", "pid": 0, "args": {"waited_ms": 200.0}}],
+     "200 ms of waiting in 500 ms", "OMP_WAIT_POLICY=passive"),
     ([MACHINE, event("exp", 0, 500)], "8 threads, 2 cores", "OMP_NUM_THREADS=2"),
     ([MACHINE, event("openvino", 0, 1000, "graph"), event("Convolution+BatchNorm", 0, 900, node="c")], "90% of the time", "precision='bfloat16'"),
     ([MACHINE, event("Convolution", 0, 500), event("_backward_Convolution", 500, 500)], "100% of the time", "contrib.amp")])

@@ -107,3 +107,12 @@ def test_python_code_of_a_custom_operator_counts_without_the_operators_that_it_c
 
 def test_copies_are_called_after_their_devices():
     assert copy_name(torch.ones(1), torch.ones(1)) == "CopyCPU2CPU"
+
+
+def test_a_profile_tells_for_how_long_threads_waited_for_a_processor(monkeypatch):
+    waits = iter([1.5, 1.75])
+    monkeypatch.setattr("mxnet.processor.waited", lambda: next(waits))
+    found = Recorder()
+    for found.running in (True, False):
+        found.update()
+    assert found.waited_ms == 250

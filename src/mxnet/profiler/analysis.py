@@ -72,6 +72,7 @@ class Analysis:
             if thread in self.threads:
                 self.threads[thread] = name if not thread[0] else f"{thread[0]}, {name}"
         self.memory = self._memory(events)
+        self.waited = self._waiting(events)
 
     def _thread(self, pid: Any, tid: Any) -> tuple[Any, Any]:
         """Our processes of a trace are categories of one process, but for workers, which are named."""
@@ -115,6 +116,12 @@ class Analysis:
                     if isinstance(value, (int, float)) and is_finite(value):
                         series.setdefault(str(name), []).append((float(e.get("ts", 0)) - self.origin, float(value)))
         return {name: sorted(points) for name, points in series.items()}
+
+    @staticmethod
+    def _waiting(events: Iterable[dict[str, Any]]) -> float:
+        """For how many ms threads waited for a processor while events were taken."""
+        told = [(e.get("args") or {}).get("waited_ms") for e in events if e.get("ph") == "M" and e.get("name") == "machine"]
+        return max((float(value) for value in told if isinstance(value, (int, float)) and is_finite(value)), default=0.0)
 
     # -- tables --------------------------------------------------------------------------------------------------------------
 
@@ -198,10 +205,14 @@ class Analysis:
         if operators and mean < 25 and len(operators) > 200:
             found.append(Advice("Operators are so short that calling them counts. Use larger batches, and hybridize.",
                                 f"{mean:.0f} µs on average, {len(operators)} of them", part["operators"] / 2))
+        if self.waited / wall > 0.1:
+            found.append(Advice("Threads waited for processors that other programs have. Give this one fewer threads (OMP_NUM_THREADS), or let those "
+                                "that wait sleep (OMP_WAIT_POLICY=passive).", f"{self.waited:.0f} ms of waiting in {wall:.0f} ms",
+                                self.waited / wall))
         threads, cores = (value if isinstance(value, (int, float)) else 0 for value in map(self.machine.get, ("threads", "cores")))
-        if threads > 0 and cores > 0 and threads != int(cores) and cores >= 1:
+        if threads > 0 and cores > 0 and threads != max(int(cores), 1):
             why = "more threads than cores take turns." if threads > cores else "cores are idle."
-            found.append(Advice(f"Set OMP_NUM_THREADS={int(cores)}: {why}", f"{threads} threads, {cores:g} cores", part["operators"] / 2))
+            found.append(Advice(f"Set OMP_NUM_THREADS={max(int(cores), 1)}: {why}", f"{threads} threads, {cores:g} cores", part["operators"] / 2))
         heavy = sum(i.own for i in own if i.category == OPERATOR and _heavy(i.name)) / 1000 / wall
         served = any(i.category == GRAPH and i.name == "openvino" for i in own)
         if heavy > 0.4 and served and self.machine.get("bfloat16"):

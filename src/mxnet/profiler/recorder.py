@@ -10,6 +10,7 @@ from typing import Any
 
 import torch
 
+from .. import processor
 from ..ndarray import dispatch
 from ..ndarray.dispatch import Call, mode
 from ..operator import custom_function
@@ -57,6 +58,8 @@ class Recorder:
         self._measuring = False  # memory
         self._highest: dict[str, int] = {}  # the most behind an operator since profiling began
         self._used: dict[str, int] = {}  # the memory of each device, as it was recorded last
+        self._waited: float | None = None  # for a processor, seconds, when events began
+        self.waited_ms = 0.0  # while events were taken
         self._started = False  # whether anything may have been recorded that is in no file yet
 
     @property
@@ -69,9 +72,18 @@ class Recorder:
         """Other tools, that are told of ranges while events are taken."""
         return self._points.listening
 
+    def _tell_waiting(self, on: bool) -> None:
+        """Add up, where events end, for how long threads waited for a processor since they began."""
+        if on and self._waited is None:
+            self._waited = processor.waited()
+        elif not on and self._waited is not None:
+            waited, self._waited = processor.waited() - self._waited, None
+            self.waited_ms += max(waited, 0.0) * 1000
+
     def update(self) -> None:
         """Hook into the operator calls, or out of them: a call pays nothing while nothing is recorded."""
         on, wanted = self.active, self.settings
+        self._tell_waiting(on)
         self._numbers.clear()  # kinds say whether calls of the API count
         if self._measuring and not self.running:
             self._measuring = False
@@ -230,7 +242,7 @@ class Recorder:
             self.collect()
             writer = self._writer
             if writer is None or writer.path != self.settings.filename:
-                writer = Writer(self.settings.filename, Encoder(self.origin, self.events.threads))
+                writer = Writer(self.settings.filename, Encoder(self.origin, self.events.threads, self.waited_ms))
             left = len(self.events)  # what comes while this writes is for the next time
             while True:
                 rows = self.events.take(min(left, _AT_ONCE))

@@ -5,9 +5,7 @@ from collections.abc import Iterable
 from types import NoneType
 from typing import Any
 
-import torch
-
-from .. import files, processor
+from .. import files, processor, threads
 from ..base import MXNetError
 from .events import HOST, OPERATOR, Event, Kind
 
@@ -16,10 +14,13 @@ _BINDS = {"s": "", "f": ', "bp": "e"'}  # ends of lines from one event to anothe
 _TAIL = b'\n],\n"displayTimeUnit": "ms"\n}\n'
 
 
-def machine() -> dict[str, Any]:
-    """What a profile has to say of the machine: threads of an operator, cores, and whether it multiplies bfloat16 fast."""
-    cores = float(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1)
-    return {"name": processor.name() or "unknown", "threads": torch.get_num_threads(), "cores": cores,
+def machine(waited_ms: float = 0.0) -> dict[str, Any]:
+    """What a profile has to say of the machine.
+
+    Threads of an operator, usable cores, for how long threads waited for one while events were taken, and whether it multiplies bfloat16 fast.
+    """
+    return {"waited_ms": round(waited_ms, 1), "name": processor.name() or "unknown",
+            "threads": threads.policy.full, "cores": float(threads.usable()), "policy": threads.policy.reason,
             "bfloat16": bool({"avx512_bf16", "amx_bf16", "bf16"} & set(processor.flags()))}
 
 
@@ -32,10 +33,12 @@ class Encoder:
         What is added to a start to make it ns since 1970.
     threads : dict of int to str
         The names of threads, which may grow.
+    waited_ms : float
+        For `machine`.
     """
 
-    def __init__(self, origin: int, threads: dict[int, str]) -> None:
-        self._origin, self._threads = origin, threads
+    def __init__(self, origin: int, threads: dict[int, str], waited_ms: float = 0.0) -> None:
+        self._origin, self._threads, self._waited_ms = origin, threads, waited_ms
         self._processes: dict[str, int] = {}
         self._known: set[tuple[int, int]] = set()
         self._heads: dict[Kind, tuple[int, str]] = {}
@@ -45,7 +48,7 @@ class Encoder:
         found: list[str] = []
         if not self._processes:
             self._process(HOST, found)
-            found.append(json.dumps({"ph": "M", "args": machine(), "pid": 0, "name": "machine"}))
+            found.append(json.dumps({"ph": "M", "args": machine(self._waited_ms), "pid": 0, "name": "machine"}))
         for kind, start, value, thread in events:
             known = self._heads.get(kind)
             if known is None:
