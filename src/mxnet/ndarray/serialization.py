@@ -103,9 +103,10 @@ def _read_array(r: _Reader, name: int | str) -> Any:
     aux_count = _NUM_AUX[stype]
     storage_shape = r.shape(f"the values of {what}") if aux_count else None
     shape = r.shape(what)
-    if stype == _DEFAULT and shape and 0 in shape and magic != _V3 and util.is_np_shape():
-        # A size of 0 may stand for an unknown one there.
-        r.fail(f"{what} of shape {tuple(shape)} was saved without NumPy's shape semantics; load it inside mx.np_shape(False)")
+    if stype == _DEFAULT and shape and 0 in shape and (magic == _V3) is not util.is_np_shape():
+        # A size of 0 stands for an unknown one without NumPy's semantics, and for no elements with them.
+        r.fail(f"{what} of shape {tuple(shape)} was saved {'with' if magic == _V3 else 'without'} NumPy's shape semantics; "
+               f"load it inside mx.np_shape({magic == _V3})")
     if shape is None or (not shape and magic == _V2):
         return None
     _skip_context(r, what)
