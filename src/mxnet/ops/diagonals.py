@@ -35,7 +35,7 @@ def extractdiag(A, *, offset: int = 0):
 
 
 def _extracted(count):
-    """The shape rule of an operator that takes vectors from square matrices, ``count(rest)`` numbers of those whose side without the offset is rest."""
+    """The shape rule of an operator that takes vectors from square matrices, of ``count(n - abs(offset))`` numbers."""
     def vectors(batches, n, *, offset, **_):
         if n < 0:
             return (*batches, -1)

@@ -10,7 +10,7 @@ from .schema import Floats
 from .shapes import unify
 
 
-@op("_histogram", aliases=("_npi_histogram",), num_outputs=2,
+@op("_histogram", complete_rule="shape", aliases=("_npi_histogram",), num_outputs=2,
     inputs_rule=lambda attributes: ("data", "bins") if attributes["bin_cnt"] is None else ("data",))
 def histogram(data, bins=None, *, bin_cnt: Optional[int] = None, range: Optional[Floats] = None):
     """Count the values between neighbouring edges: (counts as int64, edges).
@@ -75,8 +75,8 @@ def _count_in_equal_bins(values, bin_cnt, low, high, edges):
 @histogram.shape_rule
 def _(in_shapes, out_shapes, *, bin_cnt, range):
     edges = (bin_cnt + 1,) if bin_cnt is not None else in_shapes[1]
-    if edges is None:
-        return in_shapes, out_shapes
+    if in_shapes[0] is None or edges is None or len(edges) != 1 or 0 <= edges[0] < 2 or (bin_cnt is None) != (range is None):
+        return in_shapes, out_shapes  # if it is wrong the call says why
     counts = (edges[0] - 1 if edges[0] >= 0 else -1,)
     return in_shapes, [unify(out_shapes[0], counts), unify(out_shapes[1], edges)]
 
