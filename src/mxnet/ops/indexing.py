@@ -534,7 +534,8 @@ def index_copy(old_tensor, index_vector, new_tensor):
 
 @index_copy.shape_rule
 def _(in_shapes, out_shapes):
-    old, index, new = unify(in_shapes[0], out_shapes[0]), *in_shapes[1:]
+    old, index, new = in_shapes
+    old = unify(old, out_shapes[0])
     if old is None or index is None or new is None or not old or not new or len(index) != 1:
         return [old, index, new], out_shapes
     if known(index) and known(new) and known(old) and (index[0] != new[0] or old[1:] != new[1:]):

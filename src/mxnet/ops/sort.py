@@ -137,9 +137,12 @@ def _(in_shapes, out_shapes, *, axis, k, ret_typ, **_):
     data = in_shapes[0]
     if data is None:
         return in_shapes, out_shapes
-    at = None if axis is None else normalize_axis("topk", axis, len(data))
-    count = _topk_count(k, product(data) if axis is None else data[at])
-    out = data if ret_typ == "mask" else (count,) if axis is None else (*data[:at], count, *data[at + 1:])
+    if axis is None:
+        out = _topk_count(k, product(data)),
+    else:
+        at = normalize_axis("topk", axis, len(data))
+        out = (*data[:at], _topk_count(k, data[at]), *data[at + 1:])
+    out = data if ret_typ == "mask" else out
     return in_shapes, [unify(o, out) for o in out_shapes]
 
 
