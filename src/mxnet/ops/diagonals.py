@@ -1,4 +1,4 @@
-"""Operators that take diagonals and triangles out of matrices, and make matrices of them.
+"""Operators on the diagonals and triangles of matrices: they take them out, put them in, or sum them up.
 
 Matrices are the last two axes; all axes before them are batches.
 """
@@ -8,6 +8,30 @@ from ..base import MXNetError
 from .linalg import of_squares_rule, require_square
 from .registry import op
 from .shapes import unify
+
+
+@op("_linalg_sumlogdiag", aliases=("linalg_sumlogdiag",), complete_rule="shape", amp="float32")
+def sumlogdiag(A):
+    """The sum of the logarithms of the diagonal of square matrices (..., n, n); shape (1,) for one matrix.
+
+    Of a Cholesky factor it is half the logarithm of the determinant.
+
+    Raises
+    ------
+    MXNetError
+        If the last two axes differ in size.
+
+    Example
+    -------
+    >>> mx.nd.linalg.sumlogdiag(mx.nd.array([[1, 7], [0, 10]])).asnumpy().round(3)
+    array([2.303], dtype=float32)
+    """
+    require_square("linalg_sumlogdiag", A)
+    total = A.diagonal(dim1=-2, dim2=-1).log().sum(-1)
+    return total if total.dim() else total.reshape(1)
+
+
+sumlogdiag.shape_rule(of_squares_rule(lambda batches, n: batches or (1,)))
 
 
 def _check_offset(operator, A, offset):

@@ -508,30 +508,6 @@ def _(out_grads, inputs, outputs):
     return torch.matmul(u.mT, torch.matmul(below + below.mT + torch.diag_embed(dl), u))
 
 
-@op("_linalg_sumlogdiag", aliases=("linalg_sumlogdiag",), complete_rule="shape", amp="float32")
-def sumlogdiag(A):
-    """The sum of the logarithms of the diagonal of square matrices (..., n, n); shape (1,) for one matrix.
-
-    Of a Cholesky factor it is half the logarithm of the determinant.
-
-    Raises
-    ------
-    MXNetError
-        If the last two axes differ in size.
-
-    Example
-    -------
-    >>> mx.nd.linalg.sumlogdiag(mx.nd.array([[1, 7], [0, 10]])).asnumpy().round(3)
-    array([2.303], dtype=float32)
-    """
-    require_square("linalg_sumlogdiag", A)
-    total = A.diagonal(dim1=-2, dim2=-1).log().sum(-1)
-    return total if total.dim() else total.reshape(1)
-
-
-sumlogdiag.shape_rule(of_squares_rule(lambda batches, n: batches or (1,)))
-
-
 def _at_least_1d(tensor):
     return tensor.reshape(1) if tensor.dim() == 0 and not util.is_np_shape() else tensor
 
