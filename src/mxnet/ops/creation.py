@@ -147,7 +147,7 @@ def _ramp(start, step, repeat, length, dtype, device):
     return count.double().mul_(step).add_(start).to(dtype)
 
 
-@op("_arange", leaves_size_open=lambda a: a["infer_range"] and a["stop"] is None)
+@op("_arange", complete_rule="shape", leaves_size_open=lambda a: a["infer_range"] and a["stop"] is None)
 def arange(*, start: float, stop: Optional[float] = None, step: float = 1.0, repeat: int = 1, infer_range: bool = False,
            dtype: DType = torch.float32, device: Device = None):
     """Evenly spaced values from `start` up to, not including, `stop`, each repeated.
@@ -190,7 +190,7 @@ def _(shape, attributes):
 arange.dtype_rule(_stated_dtype_rule)
 
 
-@op("_linspace", aliases=("_npi_linspace",))
+@op("_linspace", complete_rule="shape", aliases=("_npi_linspace",))
 def linspace(*, start: float, stop: float, num: int, endpoint: bool = True, dtype: DType = torch.float32, device: Device = None):
     """`num` evenly spaced values from `start` to `stop`, which is the last one unless `endpoint` is False.
 
@@ -204,10 +204,20 @@ def linspace(*, start: float, stop: float, num: int, endpoint: bool = True, dtyp
     >>> mx.nd.linspace(0, 1, 5).asnumpy()
     array([0.  , 0.25, 0.5 , 0.75, 1.  ], dtype=float32)
     """
-    if num < 0:
-        raise MXNetError(f"_linspace: `num` must not be negative, received {num}")
+    _require_count(num)
     step = (stop - start) / max(num - 1 if endpoint else num, 1)
     return (torch.arange(num, device=device).double() * step + start).to(dtype)
+
+
+def _require_count(num):
+    if num < 0:
+        raise MXNetError(f"_linspace: `num` must not be negative, received {num}")
+
+
+@linspace.shape_rule
+def _(in_shapes, out_shapes, *, num, **_):
+    _require_count(num)
+    return in_shapes, [unify(out_shapes[0], (num,))]
 
 
 linspace.dtype_rule(_stated_dtype_rule)

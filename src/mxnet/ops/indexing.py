@@ -1,4 +1,4 @@
-"""Operators that pick or place elements by index: take, pick, gather_nd, scatter_nd, one_hot, boolean_mask, histogram, ..."""
+"""Operators that pick or place elements by index: take, pick, gather_nd, scatter_nd, one_hot, boolean_mask, ..."""
 from typing import Literal, Optional
 
 import torch
@@ -7,10 +7,9 @@ from ..base import DelayedError, MXNetError
 from .axes import normalize_axis
 from .bounds import IndexOutOfBoundsError, within
 from .elemwise._common import wrap_integer
-from .kernels import histogram as kernels
 from .kernels import rows
 from .registry import op
-from .schema import Axes, DType, Floats, Shape
+from .schema import Axes, DType, Shape
 from .shapes import known, product, unify
 
 _MANY = 1 << 10  # rows from which on a position for each is worth computing
@@ -78,7 +77,7 @@ def _(in_shapes, out_shapes, *, axis, mode):
 take.dtype_rule(_index_type_rule(1))
 
 
-@op("batch_take", no_gradient=True)
+@op("batch_take", complete_rule="shape", no_gradient=True)
 def batch_take(a, indices):
     """One element of each row: ``a[i, indices[i]]`` for `a` of shape (N, M).
 
@@ -92,16 +91,21 @@ def batch_take(a, indices):
     >>> mx.nd.batch_take(mx.nd.array([[1, 2], [3, 4]]), mx.nd.array([1, 0])).asnumpy()
     array([2., 3.], dtype=float32)
     """
-    if a.dim() < 2:
-        raise MXNetError(f"batch_take: `a` must be 2-D, received shape {tuple(a.shape)}")
+    _require_rows(tuple(a.shape))
     return rows.picked(a.reshape(-1, a.shape[-1]), indices.reshape(-1)).reshape(indices.shape)
+
+
+def _require_rows(shape):
+    if len(shape) < 2:
+        raise MXNetError(f"batch_take: `a` must be 2-D, received shape {shape}")
 
 
 @batch_take.shape_rule
 def _(in_shapes, out_shapes):
     data = in_shapes[0]
     index = unify(in_shapes[1], out_shapes[0])
-    if data is not None and len(data) >= 2:
+    if data is not None:
+        _require_rows(data)
         index = unify(index, data[:-1])
     return [data, index], [index]
 
@@ -167,13 +171,15 @@ pick.dtype_rule(_index_type_rule(1))
 
 def _position(data_shape, indices, operator):
     """`indices` (M, ...) as the tuple of M index tensors that torch indexes with."""
-    if indices.dim() < 2:
-        raise MXNetError(f"{operator}: indices must have at least 2 dimensions, one row for each axis, "
-                         f"received shape {tuple(indices.shape)}")
-    if indices.shape[0] > len(data_shape):
-        raise MXNetError(f"{operator}: indices of shape {tuple(indices.shape)} name {indices.shape[0]} axes, "
-                         f"but the array has {len(data_shape)}")
+    _check_position(operator, tuple(indices.shape), data_shape)
     return within(operator, indices.long().unbind(0), data_shape)
+
+
+def _check_position(operator, indices, shape):
+    if len(indices) < 2:
+        raise MXNetError(f"{operator}: indices must have at least 2 dimensions, one row for each axis, received shape {indices}")
+    if indices[0] > len(shape):
+        raise MXNetError(f"{operator}: indices of shape {indices} name {indices[0]} axes, but the array has {len(shape)}")
 
 
 def _flat(data, index):
@@ -231,14 +237,30 @@ gather_nd.dtype_rule(_index_type_rule(1))
 
 def _check_scatter(operator, data, indices, shape):
     index = _position(shape, indices, operator)
-    wanted = (*indices.shape[1:], *shape[len(index):])
-    if tuple(data.shape) != wanted:
-        raise MXNetError(f"{operator}: data of shape {wanted} expected for indices "
-                         f"of shape {tuple(indices.shape)} and shape={tuple(shape)}, received {tuple(data.shape)}")
+    _scattered_shape(operator, tuple(data.shape), tuple(indices.shape), shape)
     return index
 
 
-@op("scatter_nd")
+def _scattered_shape(operator, data, indices, shape):
+    """The shape of the values for places of these partial shapes, None where that depends on more.
+
+    Raises
+    ------
+    MXNetError
+        If the values have another one, or there are no such places.
+    """
+    if indices is None:
+        return data
+    _check_position(operator, indices, shape)
+    if indices[0] < 0:
+        return data
+    wanted = (*indices[1:], *shape[indices[0]:])
+    if data is not None and (len(data) != len(wanted) or any(min(a, b) >= 0 and a != b for a, b in zip(data, wanted))):
+        raise MXNetError(f"{operator}: data of shape {wanted} expected for indices of shape {indices} and shape={tuple(shape)}, received {data}")
+    return unify(data, wanted)
+
+
+@op("scatter_nd", complete_rule="shape")
 def scatter_nd(data, indices, *, shape: Shape):
     """An array of zeros of `shape` into which `data` is written at `indices`; the inverse of gather_nd.
 
@@ -264,14 +286,14 @@ def scatter_nd(data, indices, *, shape: Shape):
         raise IndexOutOfBoundsError(f"scatter_nd: {error}") from None
 
 
-@op("_backward_gather_nd", frontend=False, amp=None)
+@op("_backward_gather_nd", complete_rule="shape", frontend=False, amp=None)
 def gather_nd_backward(data, indices, *, shape: Shape):
     """Like scatter_nd, but values at the same place add up: the gradient of gather_nd."""
     index = _check_scatter("_backward_gather_nd", data, indices, shape)
     return data.new_zeros(shape).index_put(index, data, accumulate=True)
 
 
-@op("_scatter_set_nd", aliases=("_npi_scatter_set_nd",))
+@op("_scatter_set_nd", complete_rule="shape", aliases=("_npi_scatter_set_nd",))
 def scatter_set_nd(lhs, rhs, indices, *, shape: Shape):
     """A copy of `lhs` with `rhs` written at `indices`."""
     if tuple(lhs.shape) != shape:
@@ -281,18 +303,23 @@ def scatter_set_nd(lhs, rhs, indices, *, shape: Shape):
 
 @scatter_set_nd.shape_rule
 def _(in_shapes, out_shapes, *, shape):
-    whole = unify(unify(in_shapes[0], out_shapes[0]), shape)
-    return [whole, *in_shapes[1:]], [whole]
+    lhs, rhs, indices = in_shapes
+    whole = unify(unify(lhs, out_shapes[0]), shape)
+    return [whole, _scattered_shape("_scatter_set_nd", rhs, indices, shape), indices], [whole]
 
 
 scatter_set_nd.dtype_rule(_index_type_rule(2))
 
+def _scatter_rule(operator):
+    def rule(in_shapes, out_shapes, *, shape):
+        data, indices = in_shapes
+        return [_scattered_shape(operator, data, indices, shape), indices], [unify(out_shapes[0], shape)]
+    return rule
+
+
 for _operator in (scatter_nd, gather_nd_backward):
     _operator.dtype_rule(_index_type_rule(1))
-
-    @_operator.shape_rule
-    def _(in_shapes, out_shapes, *, shape):
-        return in_shapes, [unify(out_shapes[0], shape)]
+    _operator.shape_rule(_scatter_rule(_operator.name))
 
 
 @op("one_hot", complete_rule="shape", aliases=("_npx_one_hot",), method=True)
@@ -341,7 +368,7 @@ def _(in_types, out_types, *, dtype, **_):
     return in_types, [dtype]
 
 
-@op("_onehot_encode")
+@op("_onehot_encode", complete_rule="shape")
 def onehot_encode(lhs, rhs):
     """One-hot rows of the indices `lhs`, in the shape and type of `rhs`."""
     if lhs.dim() != 1 or rhs.dim() != 2 or lhs.shape[0] != rhs.shape[0]:
@@ -349,7 +376,16 @@ def onehot_encode(lhs, rhs):
     return (lhs.long().unsqueeze(-1) == torch.arange(rhs.shape[1], device=lhs.device)).to(rhs.dtype)
 
 
-@op("fill_element_0index")
+@onehot_encode.shape_rule
+def _(in_shapes, out_shapes):
+    lhs, rhs = in_shapes[0], unify(in_shapes[1], out_shapes[0])
+    if lhs is None or rhs is None or len(lhs) != 1 or len(rhs) != 2 or min(lhs[0], rhs[0]) >= 0 and lhs[0] != rhs[0]:
+        return in_shapes, out_shapes  # if it is wrong the call says why
+    count = max(lhs[0], rhs[0])
+    return [(count,), (count, rhs[1])], [(count, rhs[1])]
+
+
+@op("fill_element_0index", complete_rule="shape")
 def fill_element_0index(lhs, mhs, rhs):
     """A copy of `lhs` (N, M) with ``mhs[i]`` at column ``rhs[i]`` of each row.
 
@@ -361,6 +397,17 @@ def fill_element_0index(lhs, mhs, rhs):
     """
     column, = within("fill_element_0index", [rhs.long().reshape(-1, 1)], lhs.shape[1:], negative=False)
     return lhs.scatter(1, column, mhs.reshape(-1, 1).to(lhs.dtype))
+
+
+@fill_element_0index.shape_rule
+def _(in_shapes, out_shapes):
+    lhs = unify(in_shapes[0], out_shapes[0])
+    if lhs is None or len(lhs) != 2 or None in in_shapes[1:]:
+        return in_shapes, out_shapes
+    values, columns = (product(s) for s in in_shapes[1:])
+    if min(columns, values, lhs[0]) >= 0 and columns > min(values, lhs[0]):
+        return in_shapes, out_shapes  # the call says that there are too many
+    return [lhs, *in_shapes[1:]], [lhs]
 
 
 @op("_ravel_multi_index", aliases=("ravel_multi_index",), complete_rule="shape")
@@ -446,6 +493,8 @@ def boolean_mask(data, index, *, axis: int = 0):
     if index.dim() != 1 or index.shape[0] != data.shape[0]:
         raise MXNetError(f"boolean_mask: `index` must have shape ({data.shape[0]},) for data of shape {tuple(data.shape)}, "
                          f"received {tuple(index.shape)}")
+    if data.is_meta:  # torch would import its compilers to say so
+        raise NotImplementedError("the values say how many rows there are")
     return rows.chosen(data, index.bool())
 
 
@@ -460,7 +509,7 @@ def _(in_shapes, out_shapes, *, axis):
 boolean_mask.dtype_rule(_index_type_rule(1))
 
 
-@op("_contrib_index_copy")
+@op("_contrib_index_copy", complete_rule="shape")
 def index_copy(old_tensor, index_vector, new_tensor):
     """A copy of `old_tensor` whose rows ``index_vector[i]`` are the rows of `new_tensor`.
 
@@ -485,8 +534,15 @@ def index_copy(old_tensor, index_vector, new_tensor):
 
 @index_copy.shape_rule
 def _(in_shapes, out_shapes):
-    old = unify(in_shapes[0], out_shapes[0])
-    return [old, *in_shapes[1:]], [old]
+    old, index, new = in_shapes
+    old = unify(old, out_shapes[0])
+    if old is None or index is None or new is None or not old or not new or len(index) != 1:
+        return [old, index, new], out_shapes
+    if known(index) and known(new) and known(old) and (index[0] != new[0] or old[1:] != new[1:]):
+        return [old, index, new], out_shapes  # the call says what is wrong
+    both = unify(old[1:], new[1:])
+    old, new = (old[0], *both), (unify(index, new[:1])[0], *both)
+    return [old, new[:1], new], [old]
 
 
 @index_copy.dtype_rule
@@ -495,7 +551,7 @@ def _(in_types, out_types):
     return [first, in_types[1] or torch.int64, first], [first]
 
 
-@op("_contrib_index_array", names_output=True)
+@op("_contrib_index_array", complete_rule="shape", names_output=True)
 def index_array(data, *, axes: Axes = None):
     """For each element of `data` its own position, along all axes or `axes`: int64 of shape ``data.shape + (number of axes,)``.
 
@@ -511,94 +567,30 @@ def index_array(data, *, axes: Axes = None):
     >>> mx.nd.contrib.index_array(mx.nd.zeros((2, 2)), axes=(1,)).asnumpy().tolist()
     [[[0], [1]], [[0], [1]]]
     """
-    chosen = range(data.dim()) if axes is None else (axes,) if isinstance(axes, int) else axes
+    chosen = _chosen_axes(axes, data.dim())
     if not chosen:
         return torch.empty((*data.shape, 0), dtype=torch.int64, device=data.device)
     grids = []
     for a in chosen:
-        a = normalize_axis("index_array", a, data.dim(), "axes")
         view = (1,) * a + (-1,) + (1,) * (data.dim() - a - 1)
         grids.append(torch.arange(data.shape[a], device=data.device).reshape(view).expand(data.shape))
     return torch.stack(grids, -1)
 
 
+def _chosen_axes(axes, ndim):
+    if axes is None:
+        return list(range(ndim))
+    return [normalize_axis("index_array", a, ndim, "axes") for a in ((axes,) if isinstance(axes, int) else axes)]
+
+
+@index_array.shape_rule
+def _(in_shapes, out_shapes, *, axes):
+    data = in_shapes[0]
+    if data is None:
+        return in_shapes, out_shapes
+    return in_shapes, [unify(out_shapes[0], (*data, len(_chosen_axes(axes, len(data)))))]
+
+
 @index_array.dtype_rule
 def _(in_types, out_types, *, axes):
     return in_types, [torch.int64]
-
-
-@op("_histogram", aliases=("_npi_histogram",), num_outputs=2,
-    inputs_rule=lambda attributes: ("data", "bins") if attributes["bin_cnt"] is None else ("data",))
-def histogram(data, bins=None, *, bin_cnt: Optional[int] = None, range: Optional[Floats] = None):
-    """Count the values between neighbouring edges: (counts as int64, edges).
-
-    Parameters
-    ----------
-    bins : 1-D array
-        The edges, ascending; the last bin includes its upper one.
-    bin_cnt, range : int, (float, float)
-        Instead of `bins`: that many equal bins between the two limits.
-
-    Raises
-    ------
-    MXNetError
-        Unless either `bins` or both `bin_cnt` and `range` are given.
-
-    Example
-    -------
-    >>> counts, edges = mx.nd.histogram(mx.nd.array([1, 2, 2, 5]), bins=2, range=(1, 5))
-    >>> counts.asnumpy(), edges.asnumpy()
-    (array([3, 1]), array([1., 3., 5.], dtype=float32))
-    """
-    if bins is not None and (bin_cnt is not None or range is not None):
-        raise MXNetError("histogram: either `bins`, or `bin_cnt` and `range`, expected, received others")
-    values = data.reshape(-1)
-    if bins is not None:
-        # Ranks by the inner edges only: below the second edge is bin 0, from the last but one on is the last bin.
-        at = torch.bucketize(values, bins[1:-1].contiguous(), right=True)
-        at.masked_fill_(((values >= bins[0]) & (values <= bins[-1])).logical_not_(), bins.shape[0] - 1)
-        return _counts(at, bins.shape[0] - 1), bins.clone()
-    if bin_cnt is None or range is None:
-        raise MXNetError("histogram: either `bins`, or `bin_cnt` and `range`, expected, received others")
-    if bin_cnt < 1:
-        raise MXNetError(f"histogram: `bin_cnt` must be at least 1, received {bin_cnt}")
-    low, high = range if range[0] != range[1] else (range[0] - 0.5, range[1] + 0.5)
-    rank = torch.arange(bin_cnt + 1, dtype=torch.float64, device=data.device)
-    edges = ((high * rank + low * (bin_cnt - rank)) / bin_cnt).to(data.dtype)  # an edge in the middle of -x and x is exactly 0
-    counts = kernels.in_equal_bins(values, edges, low, high)
-    if counts is None:  # in pieces that stay in a processor's cache
-        counts = sum(_count_in_equal_bins(piece, bin_cnt, low, high, edges) for piece in (values.split(1 << 14) if values.is_cpu else (values,)))
-    return counts, edges
-
-
-def _counts(at, size):
-    """How often each number below `size` occurs in `at`, which may hold `size`, too."""
-    if at.is_cpu:
-        return torch.bincount(at, minlength=size + 1)[:size]
-    return at.new_zeros(size + 1).scatter_add_(0, at, torch.ones_like(at))[:size]  # nothing asks how large the largest is
-
-
-def _count_in_equal_bins(values, bin_cnt, low, high, edges):
-    # The bin by its place between the limits, then one further where an edge, rounded to the type, lies on the other side (histogram.cc).
-    wide = values.double()  # a limit is not rounded to the values' type: float32's 0.6 is above 0.6
-    at = (wide - low).mul_(bin_cnt).div_(high - low).long().clamp_(0, bin_cnt - 1)
-    below = (values < edges.index_select(0, at)).to(torch.int8)
-    above = (values >= edges.index_select(0, at + 1)).to(torch.int8).mul_(at != bin_cnt - 1)
-    at += above.sub_(below)
-    at.masked_fill_(((wide >= low) & (wide <= high)).logical_not_().logical_or_(at < 0), bin_cnt)
-    return _counts(at, bin_cnt)
-
-
-@histogram.shape_rule
-def _(in_shapes, out_shapes, *, bin_cnt, range):
-    edges = (bin_cnt + 1,) if bin_cnt is not None else in_shapes[1]
-    if edges is None:
-        return in_shapes, out_shapes
-    counts = (edges[0] - 1 if edges[0] >= 0 else -1,)
-    return in_shapes, [unify(out_shapes[0], counts), unify(out_shapes[1], edges)]
-
-
-@histogram.dtype_rule
-def _(in_types, out_types, **_):
-    first = in_types[0] or out_types[1]
-    return [first] * len(in_types), [torch.int64, first]

@@ -1,4 +1,4 @@
-"""Operators of linear algebra: dot, batch_dot, khatri_rao and the linalg_* family.
+"""Operators of linear algebra: dot, batch_dot, khatri_rao and the linalg_* family but for `diagonals`.
 
 Matrices are the last two axes; all axes before them are batches.
 """
@@ -14,7 +14,7 @@ from .kernels.products import batched, matmul
 from .kernels.systems import inverse as compiled_inverse
 from .kernels.systems import multiply_triangular, solve_triangular
 from .registry import op
-from .shapes import unify
+from .shapes import product, unify
 
 _Stype = Optional[Literal["csr", "default", "row_sparse"]]
 
@@ -107,7 +107,7 @@ def _(in_shapes, out_shapes, *, transpose_a, transpose_b, forward_stype):
     return in_shapes, [unify(out, (*unify(lhs[:-2], rhs[:-2]), n, m))]
 
 
-@op("khatri_rao", key_var_num_args="num_args", amp="float32")
+@op("khatri_rao", complete_rule="shape", key_var_num_args="num_args", amp="float32")
 def khatri_rao(*args):
     """The column-wise Kronecker product of matrices: (n1, k), (n2, k), ... to (n1 * n2 * ..., k).
 
@@ -131,7 +131,18 @@ def khatri_rao(*args):
     return out.clone() if len(args) == 1 else out
 
 
-def _require_square(operator, matrix):
+@khatri_rao.shape_rule
+def _(in_shapes, out_shapes):
+    if len(in_shapes) == 1:
+        return in_shapes, [unify(in_shapes[0], out_shapes[0])]
+    columns = {s[1] for s in in_shapes if s is not None and len(s) == 2 and s[1] >= 0}
+    if len(columns) > 1 or any(s is None or len(s) != 2 for s in in_shapes):
+        return in_shapes, out_shapes  # the call says what is wrong
+    count = columns.pop() if columns else -1
+    return [(s[0], count) for s in in_shapes], [unify(out_shapes[0], (product(s[0] for s in in_shapes), count))]
+
+
+def require_square(operator, matrix):
     if matrix.dim() < 2 or matrix.shape[-1] != matrix.shape[-2]:
         raise MXNetError(f"{operator}: the last two axes must form square matrices, received shape {tuple(matrix.shape)}")
 
@@ -237,7 +248,7 @@ def _(in_shapes, out_shapes, *, transpose_a, transpose_b, alpha, axis):
     return in_shapes, [out]
 
 
-@op("_linalg_potrf", aliases=("linalg_potrf",), amp="float32")
+@op("_linalg_potrf", aliases=("linalg_potrf",), complete_rule="shape", amp="float32")
 def potrf(A, *, lower: bool = True):
     """The Cholesky factor of symmetric positive definite matrices (..., n, n): lower triangular L with L Lᵀ = A, else upper U with Uᵀ U = A.
 
@@ -252,19 +263,37 @@ def potrf(A, *, lower: bool = True):
     array([[2., 0.],
            [1., 2.]], dtype=float32)
     """
-    _require_square("linalg_potrf", A)
+    require_square("linalg_potrf", A)
     return torch.linalg.cholesky(A, upper=not lower).contiguous()  # LAPACK writes columns
 
 
 def square_rule(in_shapes, out_shapes, **_):
     """Return the shapes of an operator from square matrices to square matrices of the same size."""
-    shape = _square(unify(in_shapes[0], out_shapes[0]))
-    return [shape], [shape]
+    shape = unify(in_shapes[0], out_shapes[0])
+    if not _may_be_square(shape):
+        return in_shapes, out_shapes
+    return [_square(shape)], [_square(shape)]
+
+
+def _may_be_square(shape):
+    """False for a partial shape that no square matrices have, of which a rule leaves it to the call to say what is wrong."""
+    return shape is not None and len(shape) >= 2 and not -1 < min(shape[-2:]) < max(shape[-2:])
 
 
 def _square(shape):
     """A partial shape of square matrices, whose last two sizes are one."""
-    return shape if shape is None or len(shape) < 2 else unify(shape, (*shape[:-2], shape[-1], shape[-2]))
+    return unify(shape, (*shape[:-2], shape[-1], shape[-2]))
+
+
+def of_squares_rule(*results):
+    """Return the shape rule of an operator on square matrices: ``result(batches, size, **attributes)`` is the shape of each output, or None."""
+    def rule(in_shapes, out_shapes, **attributes):
+        data = in_shapes[0]
+        if not _may_be_square(data):
+            return in_shapes, out_shapes
+        data = _square(data)
+        return [data], [unify(out, result(data[:-2], data[-1], **attributes)) for out, result in zip(out_shapes, results)]
+    return rule
 
 
 potrf.shape_rule(square_rule)
@@ -280,7 +309,7 @@ def _(out_grads, inputs, outputs, *, lower=True):
     return (both + both.mT) / 2
 
 
-@op("_linalg_potri", aliases=("linalg_potri",), amp="float32")
+@op("_linalg_potri", aliases=("linalg_potri",), complete_rule="shape", amp="float32")
 def potri(A, *, lower: bool = True):
     """The inverse of the matrix whose Cholesky factor is `A`: (A Aᵀ)⁻¹ of lower, (Aᵀ A)⁻¹ of upper triangular A.
 
@@ -296,7 +325,7 @@ def potri(A, *, lower: bool = True):
     array([[ 0.5, -0.5],
            [-0.5,  1. ]], dtype=float32)
     """
-    _require_square("linalg_potri", A)
+    require_square("linalg_potri", A)
     return torch.cholesky_inverse(A, upper=not lower).contiguous()
 
 
@@ -313,7 +342,7 @@ def _(out_grads, inputs, outputs, *, lower=True):
 
 
 def _require_triangular_system(operator, a, b, rightside):
-    _require_square(operator, a)
+    require_square(operator, a)
     if a.dim() != b.dim() or a.shape[:-2] != b.shape[:-2] or a.shape[-1] != b.shape[-1 if rightside else -2]:
         raise MXNetError(f"{operator}: A must be square matrices that fit the {'columns' if rightside else 'rows'} of B, in as many batches; "
                          f"received {tuple(a.shape)} and {tuple(b.shape)}")
@@ -323,7 +352,7 @@ def _triangle(A, lower):
     return torch.tril(A) if lower else torch.triu(A)
 
 
-@op("_linalg_trmm", aliases=("linalg_trmm",), amp="float32")
+@op("_linalg_trmm", aliases=("linalg_trmm",), complete_rule="shape", amp="float32")
 def trmm(A, B, *, transpose: bool = False, rightside: bool = False, lower: bool = True, alpha: float = 1.0):
     """``alpha * op(A) B`` (``alpha * B op(A)`` with `rightside`), where only the `lower` or upper triangle of A (..., n, n) counts.
 
@@ -347,7 +376,7 @@ def trmm(A, B, *, transpose: bool = False, rightside: bool = False, lower: bool 
     return out if alpha == 1 else alpha * out
 
 
-@op("_linalg_trsm", aliases=("linalg_trsm",), amp="float32")
+@op("_linalg_trsm", aliases=("linalg_trsm",), complete_rule="shape", amp="float32")
 def trsm(A, B, *, transpose: bool = False, rightside: bool = False, lower: bool = True, alpha: float = 1.0):
     """The X that solves ``op(A) X = alpha * B`` (``X op(A) = alpha * B`` with `rightside`), for triangular A (..., n, n).
 
@@ -372,13 +401,15 @@ for _operator in (trmm, trsm):
     def _(in_shapes, out_shapes, *, rightside, **_):
         a, b = in_shapes
         b = unify(b, out_shapes[0])
-        if b is not None and len(b) >= 2:
+        if b is not None:
+            if len(b) < 2:
+                return in_shapes, out_shapes
             n = b[-1] if rightside else b[-2]
             a = unify(a, (*b[:-2], n, n))
         return [a, b], [b]
 
 
-@op("_linalg_syrk", aliases=("linalg_syrk",), amp="float32")
+@op("_linalg_syrk", aliases=("linalg_syrk",), complete_rule="shape", amp="float32")
 def syrk(A, *, transpose: bool = False, alpha: float = 1.0):
     """``alpha * A Aᵀ``, or ``alpha * Aᵀ A`` with `transpose`, for A (..., n, k).
 
@@ -392,7 +423,16 @@ def syrk(A, *, transpose: bool = False, alpha: float = 1.0):
     return out if alpha == 1 else alpha * out
 
 
-@op("_linalg_gelqf", aliases=("linalg_gelqf",), num_outputs=2, amp="float32")
+@syrk.shape_rule
+def _(in_shapes, out_shapes, *, transpose, alpha):
+    data = in_shapes[0]
+    if data is None or len(data) < 2:
+        return in_shapes, out_shapes
+    size = data[-1] if transpose else data[-2]
+    return in_shapes, [unify(out_shapes[0], (*data[:-2], size, size))]
+
+
+@op("_linalg_gelqf", aliases=("linalg_gelqf",), complete_rule="shape", num_outputs=2, amp="float32")
 def gelqf(A):
     """The LQ factors (Q, L) of matrices of full rank with no more rows than columns: A = L Q, Q Qᵀ = I, L lower triangular.
 
@@ -413,6 +453,14 @@ def gelqf(A):
     return q.mT.contiguous(), r.mT.contiguous()
 
 
+@gelqf.shape_rule
+def _(in_shapes, out_shapes):
+    data = in_shapes[0]
+    if data is None or len(data) < 2 or -1 < data[-1] < data[-2]:
+        return in_shapes, out_shapes
+    return in_shapes, [unify(out_shapes[0], data), unify(out_shapes[1], (*data[:-1], data[-2]))]
+
+
 @gelqf.gradient
 def _(out_grads, inputs, outputs):
     dq, dl = out_grads
@@ -422,7 +470,7 @@ def _(out_grads, inputs, outputs):
     return solve_triangular(lower.mT, dq + torch.matmul(symmetric, q), upper=True)
 
 
-@op("_linalg_syevd", aliases=("linalg_syevd",), num_outputs=2, amp="float32")
+@op("_linalg_syevd", aliases=("linalg_syevd",), complete_rule="shape", num_outputs=2, amp="float32")
 def syevd(A):
     """Eigenvectors (rows of U) and ascending eigenvalues L of symmetric matrices: A = Uᵀ diag(L) U.
 
@@ -438,12 +486,15 @@ def syevd(A):
     (array([[-0.447,  0.894],
            [ 0.894,  0.447]], dtype=float32), array([-3.,  2.], dtype=float32))
     """
-    _require_square("linalg_syevd", A)
+    require_square("linalg_syevd", A)
     values, vectors = torch.linalg.eigh(A)
     rows = vectors.mT
     # MXNet fixes the sign by the element of largest absolute value (la_op-inl.h).
     largest = rows.gather(-1, rows.abs().argmax(-1, keepdim=True))
     return torch.where(largest < 0, -rows, rows).contiguous(), values
+
+
+syevd.shape_rule(of_squares_rule(lambda batches, n: (*batches, n, n), lambda batches, n: (*batches, n)))
 
 
 @syevd.gradient
@@ -457,129 +508,16 @@ def _(out_grads, inputs, outputs):
     return torch.matmul(u.mT, torch.matmul(below + below.mT + torch.diag_embed(dl), u))
 
 
-@op("_linalg_sumlogdiag", aliases=("linalg_sumlogdiag",), amp="float32")
-def sumlogdiag(A):
-    """The sum of the logarithms of the diagonal of square matrices (..., n, n); shape (1,) for one matrix.
-
-    Of a Cholesky factor it is half the logarithm of the determinant.
-
-    Raises
-    ------
-    MXNetError
-        If the last two axes differ in size.
-
-    Example
-    -------
-    >>> mx.nd.linalg.sumlogdiag(mx.nd.array([[1, 7], [0, 10]])).asnumpy().round(3)
-    array([2.303], dtype=float32)
-    """
-    _require_square("linalg_sumlogdiag", A)
-    total = A.diagonal(dim1=-2, dim2=-1).log().sum(-1)
-    return total if total.dim() else total.reshape(1)
-
-
-@sumlogdiag.shape_rule
-def _(in_shapes, out_shapes):
-    return [_square(in_shapes[0])], out_shapes
-
-
 def _at_least_1d(tensor):
     return tensor.reshape(1) if tensor.dim() == 0 and not util.is_np_shape() else tensor
 
 
-def _check_offset(operator, A, offset):
-    _require_square(operator, A)
-    if abs(offset) >= A.shape[-1]:
-        raise MXNetError(f"{operator}: illegal offset {offset} for matrices of size {A.shape[-1]}")
+def _number_of_each(batches, n):
+    """The shape of one number for each of the square matrices, see `_at_least_1d`."""
+    return batches if batches or util.is_np_shape() else (1,)
 
 
-@op("_linalg_extractdiag", aliases=("linalg_extractdiag",), amp="float32")
-def extractdiag(A, *, offset: int = 0):
-    """The diagonal `offset` (above the main one if positive) of square matrices: (..., n, n) to (..., n - abs(offset)).
-
-    Raises
-    ------
-    MXNetError
-        If the last two axes differ in size, or there is no such diagonal.
-
-    Example
-    -------
-    >>> mx.nd.linalg.extractdiag(mx.nd.array([[1, 2], [3, 4]]), offset=1).asnumpy()
-    array([2.], dtype=float32)
-    """
-    _check_offset("linalg_extractdiag", A, offset)
-    return torch.diagonal_copy(A, offset, -2, -1)
-
-
-@op("_linalg_makediag", aliases=("linalg_makediag",), amp="float32")
-def makediag(A, *, offset: int = 0):
-    """Square matrices of zeros with `A` as the diagonal `offset` (above the main one if positive): (..., n) to (..., m, m), m = n + abs(offset).
-
-    Example
-    -------
-    >>> mx.nd.linalg.makediag(mx.nd.array([1, 2])).asnumpy()
-    array([[1., 0.],
-           [0., 2.]], dtype=float32)
-    """
-    return torch.diag_embed(A, offset)
-
-
-def _triangle_positions(size, offset, lower, device):
-    """Rows and columns of the triangle of a `size` x `size` matrix that starts at diagonal `offset`.
-
-    A lower triangle is read row by row, an upper one column by column, as MXNet does (la_op-inl.h).
-    """
-    rows, columns = torch.tril_indices(size, size, -abs(offset), device=device)
-    return (rows, columns) if offset < 0 or offset == 0 and lower else (columns, rows)
-
-
-@op("_linalg_extracttrian", aliases=("linalg_extracttrian",), amp="float32")
-def extracttrian(A, *, offset: int = 0, lower: bool = True):
-    """The elements of a triangle, as a vector: from diagonal `offset` up if it is positive, down if negative, else by `lower`.
-
-    Raises
-    ------
-    MXNetError
-        If the last two axes differ in size, or there is no such diagonal.
-
-    Example
-    -------
-    >>> mx.nd.linalg.extracttrian(mx.nd.array([[1, 2], [3, 4]])).asnumpy()
-    array([1., 3., 4.], dtype=float32)
-    >>> mx.nd.linalg.extracttrian(mx.nd.array([[1, 2], [3, 4]]), lower=False).asnumpy()
-    array([1., 2., 4.], dtype=float32)
-    """
-    _check_offset("linalg_extracttrian", A, offset)
-    rows, columns = _triangle_positions(A.shape[-1], offset, lower, A.device)
-    return A[..., rows, columns]
-
-
-@op("_linalg_maketrian", aliases=("linalg_maketrian",), amp="float32")
-def maketrian(A, *, offset: int = 0, lower: bool = True):
-    """Square matrices of zeros with the elements `A` in a triangle; the inverse of extracttrian.
-
-    Raises
-    ------
-    MXNetError
-        If the last axis does not hold as many elements as a triangle.
-
-    Example
-    -------
-    >>> mx.nd.linalg.maketrian(mx.nd.array([1, 3, 4])).asnumpy()
-    array([[1., 0.],
-           [3., 4.]], dtype=float32)
-    """
-    count = A.shape[-1]
-    side = round(((8 * count + 1) ** 0.5 - 1) / 2)
-    if side * (side + 1) // 2 != count:
-        raise MXNetError(f"linalg_maketrian: the last axis must hold n (n + 1) / 2 elements, received {count}")
-    size = side + abs(offset)
-    rows, columns = _triangle_positions(size, offset, lower, A.device)
-    flat = A.new_zeros((*A.shape[:-1], size * size))
-    return flat.index_copy(-1, rows * size + columns, A).reshape(*A.shape[:-1], size, size)
-
-
-@op("_linalg_inverse", aliases=("linalg_inverse", "_npi_inv"), amp="float32")
+@op("_linalg_inverse", aliases=("linalg_inverse", "_npi_inv"), complete_rule="shape", amp="float32")
 def inverse(A):
     """The inverses of square matrices (..., n, n).
 
@@ -594,11 +532,14 @@ def inverse(A):
     array([[0.5 , 0.  ],
            [0.  , 0.25]], dtype=float32)
     """
-    _require_square("linalg_inverse", A)
+    require_square("linalg_inverse", A)
     return compiled_inverse(A).contiguous()
 
 
-@op("_linalg_det", aliases=("linalg_det", "_npi_det"), output_names=("output0",), amp="float32")
+inverse.shape_rule(square_rule)
+
+
+@op("_linalg_det", aliases=("linalg_det", "_npi_det"), complete_rule="shape", output_names=("output0",), amp="float32")
 def det(A):
     """The determinants of square matrices: (..., n, n) to (...); shape (1,) for one matrix.
 
@@ -612,11 +553,14 @@ def det(A):
     >>> mx.nd.linalg.det(mx.nd.array([[2, 1], [0, 3]])).asnumpy()
     array([6.], dtype=float32)
     """
-    _require_square("linalg_det", A)
+    require_square("linalg_det", A)
     return _at_least_1d(torch.linalg.det(A))
 
 
-@op("_linalg_slogdet", aliases=("linalg_slogdet", "_npi_slogdet"), num_outputs=2, amp="float32")
+det.shape_rule(of_squares_rule(_number_of_each))
+
+
+@op("_linalg_slogdet", aliases=("linalg_slogdet", "_npi_slogdet"), complete_rule="shape", num_outputs=2, amp="float32")
 def slogdet(A):
     """The signs and the logarithms of the absolute values of the determinants; 0 and -inf for a singular matrix.
 
@@ -631,9 +575,12 @@ def slogdet(A):
     >>> sign.asnumpy(), logarithm.asnumpy()
     (array([-1.], dtype=float32), array([0.], dtype=float32))
     """
-    _require_square("linalg_slogdet", A)
+    require_square("linalg_slogdet", A)
     sign, logarithm = torch.linalg.slogdet(A)
     return _at_least_1d(sign), _at_least_1d(logarithm)
+
+
+slogdet.shape_rule(of_squares_rule(_number_of_each, _number_of_each))
 
 
 @slogdet.gradient

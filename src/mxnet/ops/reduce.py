@@ -255,7 +255,7 @@ _arg_extreme("argmax", torch.argmax, "The index of the largest value along an ax
 _arg_extreme("argmin", torch.argmin, "The index of the smallest value along an axis.", "[[1, 9, 1], [3, 4, 2]]; axis=1 -> [0., 2.]")
 
 
-@op("argmax_channel", no_gradient=True, method=True)
+@op("argmax_channel", complete_rule="shape", no_gradient=True, method=True)
 def argmax_channel(data):
     """The index of the largest value along axis 1, as a number of the type of `data`: of scores (N, C) the best class of each row.
 
@@ -265,6 +265,14 @@ def argmax_channel(data):
     array([1., 0.], dtype=float32)
     """
     return torch.argmax(data, 1).to(data.dtype)
+
+
+@argmax_channel.shape_rule
+def _(in_shapes, out_shapes):
+    data = in_shapes[0]
+    if data is None or len(data) < 2 or not data[1]:
+        return in_shapes, out_shapes
+    return in_shapes, [unify(out_shapes[0], (data[0], *data[2:]))]
 
 
 @op("_np_cumsum", aliases=("cumsum",), complete_rule="shape")

@@ -74,7 +74,7 @@ def _num_topk_outputs(attributes):
     return 2 if attributes["ret_typ"] == "both" else 1
 
 
-@op("topk", aliases=("_npx_topk",), num_outputs=_num_topk_outputs,
+@op("topk", complete_rule="shape", aliases=("_npx_topk",), num_outputs=_num_topk_outputs,
     output_names=lambda attributes: {"both": ("output0", "output1"), "value": ("output0",)}.get(attributes["ret_typ"], ("output",)), method=True,
     amp="float32")
 def topk(data, *, axis: Optional[int] = -1, k: int = 1, ret_typ: Literal["both", "indices", "mask", "value"] = "indices",
@@ -109,9 +109,7 @@ def topk(data, *, axis: Optional[int] = -1, k: int = 1, ret_typ: Literal["both",
     shape = data.shape
     data, axis = _flat(data, axis, "topk")
     size = data.shape[axis]
-    count = k if k > 0 else size
-    if count > size:
-        raise MXNetError(f"topk: `k` must not exceed the size of the axis, which is {size}, received {k}")
+    count = _topk_count(k, size)
     if count * 8 > size:
         # MXNet orders equal elements by index when it takes a large share of them.
         values, indices = torch.sort(data, dim=axis, descending=not is_ascend, stable=True)
@@ -127,20 +125,24 @@ def topk(data, *, axis: Optional[int] = -1, k: int = 1, ret_typ: Literal["both",
     return torch.zeros_like(data).scatter_(axis, indices, 1).reshape(shape)
 
 
+def _topk_count(k, size):
+    """How many elements `topk` takes of `size`."""
+    if 0 <= size < k:
+        raise MXNetError(f"topk: `k` must not exceed the size of the axis, which is {size}, received {k}")
+    return k if k > 0 else size
+
+
 @topk.shape_rule
 def _(in_shapes, out_shapes, *, axis, k, ret_typ, **_):
     data = in_shapes[0]
     if data is None:
         return in_shapes, out_shapes
-    if ret_typ == "mask":
-        out = data
-    elif axis is None:
-        out = (k if k > 0 else product(data),)
+    if axis is None:
+        out = _topk_count(k, product(data)),
     else:
         at = normalize_axis("topk", axis, len(data))
-        if 0 <= data[at] < k:
-            raise MXNetError(f"topk: `k` must not exceed the size of the axis, which is {data[at]}, received {k}")
-        out = (*data[:at], k if k > 0 else data[at], *data[at + 1:])
+        out = (*data[:at], _topk_count(k, data[at]), *data[at + 1:])
+    out = data if ret_typ == "mask" else out
     return in_shapes, [unify(o, out) for o in out_shapes]
 
 

@@ -236,7 +236,7 @@ def _(in_types, out_types):
     return [in_types[0] or common, common, common], [common]
 
 
-@op("_contrib_allclose", no_gradient=True, amp=None)
+@op("_contrib_allclose", complete_rule="shape", no_gradient=True, amp=None)
 def allclose(a, b, *, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = True):
     """1 if all elements agree within ``atol + rtol * |b|``, otherwise 0, as one number of type uint8.
 
@@ -249,6 +249,14 @@ def allclose(a, b, *, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = 
     if a.shape != b.shape:
         refuse_shapes("_contrib_allclose", a, b)
     return torch.isclose(a, b, rtol=rtol, atol=atol, equal_nan=equal_nan).all().to(torch.uint8)
+
+
+@allclose.shape_rule
+def _(in_shapes, out_shapes, **_):
+    a, b = in_shapes
+    if a is None or b is None or known(a) and known(b) and a != b:
+        return in_shapes, out_shapes
+    return [unify(a, b)] * 2, [unify(out_shapes[0], ())]
 
 
 @allclose.dtype_rule

@@ -6,6 +6,7 @@ from ..host_arrays import constant, sent
 from ..kernels import colours as kernels
 from ..registry import op
 from ..schema import Floats
+from ..shapes import unify
 from ._common import normal, order, require_colours, uniform
 from .constants import EIGENVALUES, EIGENVECTORS, LUMA
 
@@ -162,7 +163,7 @@ def random_hue(data, *, min_factor: float, max_factor: float):
     return _hue(data, uniform(data, *sorted((min_factor, max_factor))))
 
 
-@op("_image_random_color_jitter", aliases=("_npx__image_random_color_jitter",), same_shape=True, complete_rule=False, draws=True)
+@op("_image_random_color_jitter", aliases=("_npx__image_random_color_jitter",), same_shape=True, draws=True)
 def random_color_jitter(data, *, brightness: float, contrast: float, saturation: float, hue: float):
     """Change brightness, contrast, saturation and hue of an image (H, W, C), each by up to that much, in random order.
 
@@ -183,6 +184,14 @@ def random_color_jitter(data, *, brightness: float, contrast: float, saturation:
         if most > 0:
             out = change(out, uniform(data, center - most, center + most))
     return out
+
+
+@random_color_jitter.shape_rule
+def _(in_shapes, out_shapes, **_):
+    data = unify(in_shapes[0], out_shapes[0])
+    if data is not None and (len(data) != 3 or data[2] not in (-1, 1, 3)):
+        return in_shapes, out_shapes  # the call says what is wrong
+    return [data], [data]
 
 
 def _lighting(image, alpha):

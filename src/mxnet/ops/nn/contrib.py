@@ -135,7 +135,7 @@ def _count_sketch_shape_rule(in_shapes, out_shapes, *, out_dim, **_):
     return in_shapes, out_shapes
 
 
-@op("_contrib_fft", names_output=True, amp="float32")
+@op("_contrib_fft", complete_rule="shape", names_output=True, amp="float32")
 def fft(data, *, compute_size: int = 128):
     """The Fourier transform along the last axis (..., d): real and imaginary parts interleaved, (..., 2 * d).
 
@@ -149,7 +149,7 @@ def fft(data, *, compute_size: int = 128):
     return torch.view_as_real(torch.fft.fft(data, dim=-1)).flatten(-2)
 
 
-@op("_contrib_ifft", names_output=True)
+@op("_contrib_ifft", complete_rule="shape", names_output=True)
 def ifft(data, *, compute_size: int = 128):
     """The real part of the inverse Fourier transform along the last axis: interleaved complex numbers (..., 2 * d) to (..., d).
 
@@ -173,7 +173,7 @@ def ifft(data, *, compute_size: int = 128):
 @fft.shape_rule
 def _fft_shape_rule(in_shapes, out_shapes, **_):
     data = in_shapes[0]
-    if data is not None:
+    if data and data[-1]:
         assign(out_shapes, 0, (*data[:-1], 2 * data[-1] if data[-1] >= 0 else -1), "fft's output")
     return in_shapes, out_shapes
 
@@ -181,14 +181,14 @@ def _fft_shape_rule(in_shapes, out_shapes, **_):
 @ifft.shape_rule
 def _ifft_shape_rule(in_shapes, out_shapes, **_):
     data = in_shapes[0]
-    if data is not None:
+    if data and data[-1]:
         if data[-1] % 2 and data[-1] > 0:
             raise MXNetError(f"ifft: the last axis holds pairs of numbers, received size {data[-1]}")
         assign(out_shapes, 0, (*data[:-1], data[-1] // 2 if data[-1] >= 0 else -1), "ifft's output")
     return in_shapes, out_shapes
 
 
-@op("_contrib_hawkesll", num_outputs=2, output_names=("output", "out_state"), names_output=True, amp="float32")
+@op("_contrib_hawkesll", complete_rule="shape", num_outputs=2, output_names=("output", "out_state"), names_output=True, amp="float32")
 def hawkes_log_likelihood(lda, alpha, beta, state, lags, marks, valid_length, max_time):
     """The log likelihood (N,) of N marked point processes that excite themselves, and their memory (N, K) at `max_time`.
 
@@ -241,14 +241,17 @@ def hawkes_log_likelihood(lda, alpha, beta, state, lags, marks, valid_length, ma
 @hawkes_log_likelihood.shape_rule
 def _hawkes_shape_rule(in_shapes, out_shapes):
     lda, lags = in_shapes[0], in_shapes[4]
+    if any(s is not None and len(s) != 2 for s in (lda, lags)):
+        raise MXNetError(f"hawkesll: `lda` must be (batch, marks) and `lags` (batch, times), received shapes {lda} and {lags}")
     if lda is not None:
         batch, marks = lda
+        assign(in_shapes, 4, (batch, -1), "hawkesll's lags")
         for i, shape in ((1, (marks,)), (2, (marks,)), (3, lda), (6, (batch,)), (7, (batch,))):
             assign(in_shapes, i, shape, f"hawkesll's {hawkes_log_likelihood.inputs[i]}")
         assign(out_shapes, 0, (batch,), "hawkesll's output")
         assign(out_shapes, 1, lda, "hawkesll's out_state")
     if lags is not None:
-        assign(in_shapes, 5, lags, "hawkesll's marks")
+        assign(in_shapes, 5, in_shapes[4], "hawkesll's marks")
     return in_shapes, out_shapes
 
 

@@ -160,7 +160,7 @@ def quantized_conv(data: EightBits, weight: Int8, bias: Int8 = None, **attribute
 
 
 # The operator of MXNet before 0.9, kept for old files; the same mathematics.
-convolution_v1 = op("Convolution_v1", inputs_rule=bias_inputs, names_output=True, amp="float32")(convolution.raw)
+convolution_v1 = op("Convolution_v1", complete_rule="shape", inputs_rule=bias_inputs, names_output=True, amp="float32")(convolution.raw)
 convolution_v1.shape_rule(_convolution_shape_rule)
 convolution_v1.dtype_rule(same_type)
 

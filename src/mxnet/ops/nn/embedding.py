@@ -68,7 +68,7 @@ def _sparse_lookup(data, weight, *, input_dim: int, output_dim: int, dtype: _Typ
 
 
 embedding = op("Embedding", aliases=("_npx_embedding", "_sparse_Embedding"), complete_rule=True)(_lookup)
-sparse_embedding = op("_contrib_SparseEmbedding")(_sparse_lookup)
+sparse_embedding = op("_contrib_SparseEmbedding", complete_rule=True)(_sparse_lookup)
 for _operator in (embedding, sparse_embedding):
     _operator.shape_rule(_shape_rule)
     _operator.dtype_rule(_dtype_rule)

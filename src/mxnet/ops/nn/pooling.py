@@ -217,7 +217,7 @@ def quantized_pooling(data: EightBits, *, pool_type, **attributes) -> Quantized:
     return data.with_values(pooled.round().to(data.values.dtype))
 
 
-@op("Pooling_v1", names_output=True)
+@op("Pooling_v1", complete_rule="shape", names_output=True)
 def pooling_v1(data, *, kernel: Shape = (), pool_type: Literal["avg", "max", "sum"] = "max", global_pool: bool = False,
                pooling_convention: Literal["full", "valid"] = "valid", stride: Shape = (), pad: Shape = ()):
     """The pooling of MXNet before 0.9, kept for old files, over `data` (N, C, H, W).
@@ -238,8 +238,7 @@ def pooling_v1(data, *, kernel: Shape = (), pool_type: Literal["avg", "max", "su
     >>> mx.nd.Pooling(x, kernel=(2, 2), stride=(2, 2), pad=(1, 1), pool_type="max").asnumpy().ravel()
     array([-1., -1., -1., -1.], dtype=float32)
     """
-    if data.dim() != 4:
-        raise MXNetError(f"Pooling_v1: data must be (N, C, H, W), received shape {tuple(data.shape)}")
+    _require_maps(tuple(data.shape))
     if global_pool:
         return _global_pool(data, pool_type, None)
     stride, pad = _check("Pooling_v1", data.shape, kernel, stride, pad, pool_type, None, False)
@@ -273,6 +272,13 @@ def _pooling_v1_gradient(out_grads, inputs, outputs, *, kernel=(), pool_type="ma
     return found[:, :, pad[0]:pad[0] + data.shape[2], pad[1]:pad[1] + data.shape[3]].contiguous()
 
 
+def _require_maps(shape):
+    if len(shape) != 4:
+        raise MXNetError(f"Pooling_v1: data must be (N, C, H, W), received shape {shape}")
+
+
 @pooling_v1.shape_rule
 def _pooling_v1_shape_rule(in_shapes, out_shapes, **attributes):
+    if in_shapes[0] is not None:
+        _require_maps(in_shapes[0])
     return _pooling_shape_rule(in_shapes, out_shapes, name="Pooling_v1", **attributes)

@@ -154,7 +154,7 @@ def softmax_activation(data, *, mode: Literal["channel", "instance"] = "instance
     return kernels.softmax(data, 1 if mode == "channel" else -1)
 
 
-@op("softmax_cross_entropy", amp="float32")
+@op("softmax_cross_entropy", complete_rule="shape", amp="float32")
 def softmax_cross_entropy(data, label):
     """The sum of ``-log(max(softmax(data)[label], 1e-8))`` over the batch, shape (1,), for `data` (N, C) and `label` (N,).
 
@@ -176,7 +176,9 @@ def _softmax_cross_entropy_gradient(out_grads, inputs, outputs):
 
 @softmax_cross_entropy.shape_rule
 def _softmax_cross_entropy_shape_rule(in_shapes, out_shapes):
-    if in_shapes[0] is not None:
-        assign(in_shapes, 1, in_shapes[0][:1], "softmax_cross_entropy's label")
-    assign(out_shapes, 0, (1,), "softmax_cross_entropy's output")
+    data = in_shapes[0]
+    if data is not None:
+        assign(in_shapes, 1, data[:1], "softmax_cross_entropy's label")
+        if len(data) == 2 and data[1]:  # of other scores the call says what is wrong
+            assign(out_shapes, 0, (1,), "softmax_cross_entropy's output")
     return in_shapes, out_shapes

@@ -7,7 +7,7 @@ from ..registry import op
 from ..shapes import unify
 
 
-@op("multi_sum_sq", no_gradient=True, amp=None)
+@op("multi_sum_sq", complete_rule="shape", no_gradient=True, amp=None)
 def multi_sum_sq(*data, num_arrays: int):
     """The sum of the squares of each array, all in one float32 vector (num_arrays,).
 
@@ -27,7 +27,8 @@ def multi_sum_sq(*data, num_arrays: int):
 
 @multi_sum_sq.shape_rule
 def _(in_shapes, out_shapes, *, num_arrays):
-    return in_shapes, [unify(out_shapes[0], (num_arrays,))]
+    _require_count("multi_sum_sq", in_shapes, num_arrays)
+    return in_shapes, [unify(out_shapes[0], (num_arrays,))] if num_arrays else out_shapes
 
 
 @op("multi_lars", same_shape=True, no_gradient=True, amp=None)
@@ -64,16 +65,20 @@ def _require_count(name, data, num_arrays):
         raise MXNetError(f"{name}: `num_arrays` must be the number of inputs, {len(data)}; received {num_arrays}")
 
 
-def _flag(tensors, init_output, name):
+def _require_init(name, init_output):
     if not init_output:
         raise MXNetError(f"{name}: with init_output=False the result joins what `out` held before, which an operator does not see here; "
                          "take the minimum of both results")
+
+
+def _flag(tensors, init_output, name):
+    _require_init(name, init_output)
     # 0 times infinity or nan is nan, and stays so in a sum: much faster than a mask of isfinite.
     finite = torch.stack([(t.detach() * 0).sum() == 0 for t in tensors]).all()
     return finite.to(torch.float32).reshape(1)
 
 
-@op("all_finite", no_gradient=True)
+@op("all_finite", complete_rule="shape", no_gradient=True)
 def all_finite(data, *, init_output: bool = True):
     """1 if all elements are finite, 0 if one is infinite or nan; a float32 vector of one element.
 
@@ -90,7 +95,7 @@ def all_finite(data, *, init_output: bool = True):
     return _flag((data,), init_output, "all_finite")
 
 
-@op("multi_all_finite", no_gradient=True)
+@op("multi_all_finite", complete_rule="shape", no_gradient=True)
 def multi_all_finite(*data, num_arrays: int = 1, init_output: bool = True):
     """1 if all elements of all arrays are finite, 0 if one is infinite or nan; a float32 vector of one element.
 
@@ -108,16 +113,23 @@ def multi_all_finite(*data, num_arrays: int = 1, init_output: bool = True):
     return _flag(data, init_output, "multi_all_finite")
 
 
-def _one_flag(in_shapes, out_shapes, **_):
-    return in_shapes, [unify(out_shapes[0], (1,))]
-
-
 def _float32_result(in_types, out_types, **_):
     return in_types, [torch.float32]
 
 
-for _operator in (all_finite, multi_all_finite):
-    _operator.shape_rule(_one_flag)
+@all_finite.shape_rule
+def _(in_shapes, out_shapes, *, init_output):
+    _require_init("all_finite", init_output)
+    return in_shapes, [unify(out_shapes[0], (1,))]
+
+
+@multi_all_finite.shape_rule
+def _(in_shapes, out_shapes, *, num_arrays, init_output):
+    _require_count("multi_all_finite", in_shapes, num_arrays)
+    _require_init("multi_all_finite", init_output)
+    return in_shapes, [unify(out_shapes[0], (1,))] if num_arrays else out_shapes
+
+
 for _operator in (all_finite, multi_all_finite, multi_sum_sq):
     _operator.dtype_rule(_float32_result)
 

@@ -4,9 +4,12 @@ import torch
 from ...base import MXNetError
 from ..registry import MAX_OUTPUTS, op
 from ..schema import Floats, Shape
-from ..shapes import unify
+from ..shapes import product, unify
 from . import rules
-from .single import if_usable, require_one_shape, store, usable_scale
+from .single import if_usable, require_one_number, require_one_shape, store, usable_scale
+
+_RATES = ("lrs", "wds")  # the inputs that all preloaded weights share
+_PER_WEIGHT = ("lrs", "learning_rates", "wds", "etas", "step_count")  # attributes with an entry for each weight
 
 
 def _multi(name, *states, count="num_weights", single_precision=False, shared=(), **traits):
@@ -20,13 +23,18 @@ def _multi(name, *states, count="num_weights", single_precision=False, shared=()
 
     def register(fn):
         operator = op(name, num_outputs=lambda attributes: attributes[count], mutates=("data",), no_gradient=True,
-                      inputs_rule=lambda attributes: [*_numbered(kinds, attributes[count]), *shared],
+                      complete_rule="shape", inputs_rule=lambda attributes: [*_numbered(kinds, attributes[count]), *shared],
                       mutates_rule=lambda attributes: _numbered(states, attributes[count]), **traits)(fn)
 
         @operator.shape_rule
         def _(in_shapes, out_shapes, **attributes):
             n = attributes[count]
             _require_count(name, in_shapes, n, stride, extra)
+            _require_entries(name, n, {what: attributes[what] for what in _PER_WEIGHT if what in attributes})
+            if shared == _RATES:
+                _require_rates(name, n, *in_shapes[-2:])
+            elif shared:
+                require_one_number(in_shapes[-1])
             shapes, outs = [], []
             for i, out in enumerate(out_shapes[:n]):
                 for s in in_shapes[i * stride:(i + 1) * stride]:
@@ -58,6 +66,20 @@ def _require_count(name, data, n, stride, extra=0):
         raise MXNetError(f"{name}: {n} weights take {n * stride + extra} inputs, {stride} for each{shared}; received {len(data)}")
 
 
+def _require_entries(name, n, per_weight):
+    for what, values in per_weight.items():
+        if len(values) != n:
+            raise MXNetError(f"{name}: `{what}` must have one entry for each of the {n} weights, received {len(values)}")
+
+
+def _require_rates(name, n, lrs, wds):
+    """Refuse rates and decays of these partial shapes unless they may be as many as the weights."""
+    counts = [-1 if s is None else product(s) for s in (lrs, wds)]
+    if min(counts) >= 0 and counts != [n, n]:
+        raise MXNetError(f"{name}: the last two inputs must hold one learning rate and one weight decay for each of the {n} weights, "
+                         f"received {counts[0]} and {counts[1]}")
+
+
 def _groups(name, data, n, stride, extra=0, **per_weight):
     """The inputs of each weight.
 
@@ -67,9 +89,7 @@ def _groups(name, data, n, stride, extra=0, **per_weight):
         If the number of inputs, or of the values that each weight has one of, does not fit.
     """
     _require_count(name, data, n, stride, extra)
-    for what, values in per_weight.items():
-        if len(values) != n:
-            raise MXNetError(f"{name}: `{what}` must have one entry for each of the {n} weights, received {len(values)}")
+    _require_entries(name, n, per_weight)
     groups = [data[i * stride:(i + 1) * stride] for i in range(n)]
     for weight, *others in groups:
         require_one_shape(name, weight, others)
@@ -178,9 +198,7 @@ def _preloaded(name, data, n, stride):
     """The inputs of each weight, and the rates and decays that the last two inputs hold: numbers, or, on a GPU, tensors of one number."""
     groups = _groups(name, data, n, stride, 2)
     lrs, wds = data[-2], data[-1]
-    if lrs.numel() != n or wds.numel() != n:
-        raise MXNetError(f"{name}: the last two inputs must hold one learning rate and one weight decay for each of the {n} weights, "
-                         f"received {lrs.numel()} and {wds.numel()}")
+    _require_rates(name, n, lrs.shape, wds.shape)
     if lrs.device.type == "meta":
         return groups, [0.0] * n, [0.0] * n
     return (groups, lrs.tolist(), wds.tolist()) if lrs.is_cpu else (groups, lrs.reshape(-1).unbind(), wds.reshape(-1).unbind())
@@ -194,7 +212,7 @@ def _sgd_momentum(rate):
     return rules.sgd_momentum_by_tensors if isinstance(rate, torch.Tensor) else rules.sgd_momentum
 
 
-@_multi("preloaded_multi_sgd_update", shared=("lrs", "wds"), amp=None)
+@_multi("preloaded_multi_sgd_update", shared=_RATES, amp=None)
 def preloaded_multi_sgd_update(*data, rescale_grad: float = 1.0, clip_gradient: float = -1.0, num_weights: int = 1):
     """`multi_sgd_update` with the learning rates and the weight decays as the last two inputs, (num_weights,) each.
 
@@ -214,7 +232,7 @@ def preloaded_multi_sgd_update(*data, rescale_grad: float = 1.0, clip_gradient: 
     return _results([_sgd(lr)(w, g, lr, wd, rescale_grad, clip_gradient) for (w, g), lr, wd in zip(groups, lrs, wds)])
 
 
-@_multi("preloaded_multi_sgd_mom_update", "mom", shared=("lrs", "wds"), amp=None)
+@_multi("preloaded_multi_sgd_mom_update", "mom", shared=_RATES, amp=None)
 def preloaded_multi_sgd_mom_update(*data, momentum: float = 0.0, rescale_grad: float = 1.0, clip_gradient: float = -1.0,
                                    num_weights: int = 1):
     """`multi_sgd_mom_update` with the learning rates and the weight decays as the last two inputs, (num_weights,) each.
@@ -235,7 +253,7 @@ def preloaded_multi_sgd_mom_update(*data, momentum: float = 0.0, rescale_grad: f
                      for (w, g, m), lr, wd in zip(groups, lrs, wds)])
 
 
-@_multi("preloaded_multi_mp_sgd_update", "weight32", single_precision=True, shared=("lrs", "wds"), amp=None)
+@_multi("preloaded_multi_mp_sgd_update", "weight32", single_precision=True, shared=_RATES, amp=None)
 def preloaded_multi_mp_sgd_update(*data, rescale_grad: float = 1.0, clip_gradient: float = -1.0, num_weights: int = 1):
     """`multi_mp_sgd_update` with the learning rates and the weight decays as the last two inputs, (num_weights,) each.
 
@@ -255,7 +273,7 @@ def preloaded_multi_mp_sgd_update(*data, rescale_grad: float = 1.0, clip_gradien
                      for (w, g, w32), lr, wd in zip(groups, lrs, wds)])
 
 
-@_multi("preloaded_multi_mp_sgd_mom_update", "mom", "weight32", single_precision=True, shared=("lrs", "wds"), amp=None)
+@_multi("preloaded_multi_mp_sgd_mom_update", "mom", "weight32", single_precision=True, shared=_RATES, amp=None)
 def preloaded_multi_mp_sgd_mom_update(*data, momentum: float = 0.0, rescale_grad: float = 1.0, clip_gradient: float = -1.0,
                                       num_weights: int = 1):
     """`multi_mp_sgd_mom_update` with the learning rates and the weight decays as the last two inputs, (num_weights,) each.

@@ -7,7 +7,7 @@ import torch
 from ...base import MXNetError
 from ..registry import op
 from ..schema import Fraction
-from ..shapes import unify
+from ..shapes import known, product, unify
 from . import rules
 
 
@@ -177,6 +177,12 @@ def adam_update(weight, grad, mean, var, *, lr: float, beta1: float = 0.9, beta2
     return rules.adam(weight, grad, mean, var, lr, beta1, beta2, epsilon, wd, rescale_grad, clip_gradient)
 
 
+def require_one_number(shape):
+    """Refuse a scale of this partial shape unless it may hold a single number."""
+    if shape is not None and product(shape) not in (1, -1):
+        raise MXNetError(f"`rescale_grad` must hold one number, received shape {shape}")
+
+
 def usable_scale(rescale_grad):
     """The number that a scale array holds, None if an update with it is to be left out (0, infinite or nan, as after an overflow).
 
@@ -187,8 +193,7 @@ def usable_scale(rescale_grad):
     MXNetError
         If it is not a single number.
     """
-    if rescale_grad.numel() != 1:
-        raise MXNetError(f"`rescale_grad` must hold one number, received shape {tuple(rescale_grad.shape)}")
+    require_one_number(tuple(rescale_grad.shape))
     if rescale_grad.device.type == "meta":
         return None
     if not rescale_grad.is_cpu:
@@ -291,10 +296,11 @@ def _norms_rule(in_shapes, out_shapes, **_):
     shape = out_shapes[0]
     for s in (*in_shapes[:2], *in_shapes[4:]):
         shape = unify(shape, s)
-    return [shape, shape, *in_shapes[2:4], *[shape] * (len(in_shapes) - 4)], [shape]
+    several = any(known(s) and (product(s) != 1 or len(s) > len(shape or ())) for s in in_shapes[2:4])  # the call says whether they fit
+    return [shape, shape, *in_shapes[2:4], *[shape] * (len(in_shapes) - 4)], out_shapes if several else [shape]
 
 
-@_update("lamb_update_phase2", same_shape=False, unlike=(2, 3), amp=None)
+@_update("lamb_update_phase2", same_shape=False, unlike=(2, 3), complete_rule="shape", amp=None)
 def lamb_update_phase2(weight, g, r1, r2, *, lr: float, lower_bound: float = -1.0, upper_bound: float = -1.0):
     """The step of LAMB: ``weight - lr * r1 / r2 * g``.
 
@@ -330,7 +336,7 @@ def _(in_types, out_types, **_):
     return _half_types(in_types, [None])[0], [torch.float32]
 
 
-@_update("mp_lamb_update_phase2", "weight32", same_shape=False, unlike=(2, 3), amp=None)
+@_update("mp_lamb_update_phase2", "weight32", same_shape=False, unlike=(2, 3), complete_rule="shape", amp=None)
 def mp_lamb_update_phase2(weight, g, r1, r2, weight32, *, lr: float, lower_bound: float = -1.0, upper_bound: float = -1.0):
     """`lamb_update_phase2` of a half-precision weight with a float32 copy, `weight32`, which moves, too (in MXNet 1.9.1 it stays behind).
 
@@ -470,7 +476,7 @@ def adagrad_update(weight, grad, history, *, lr: float, epsilon: float = 1e-7, w
     return rules.adagrad(weight, grad, history, lr, epsilon, wd, rescale_grad, clip_gradient)
 
 
-@_update("_contrib_group_adagrad_update", "history", same_shape=False, unlike=(2,))
+@_update("_contrib_group_adagrad_update", "history", same_shape=False, unlike=(2,), complete_rule="shape")
 def group_adagrad_update(weight, grad, history, *, lr: float, rescale_grad: float = 1.0, clip_gradient: float = -1.0,
                          epsilon: float = 1e-5):
     """AdaGrad with one `history` for each row: the mean of its squared gradients, of shape (rows, 1) or (rows,).
@@ -493,5 +499,7 @@ def group_adagrad_update(weight, grad, history, *, lr: float, rescale_grad: floa
 
 @group_adagrad_update.shape_rule
 def _(in_shapes, out_shapes, **_):
-    shape = unify(unify(in_shapes[0], in_shapes[1]), out_shapes[0])
-    return [shape, shape, in_shapes[2]], [shape]
+    shape, history = unify(unify(in_shapes[0], in_shapes[1]), out_shapes[0]), in_shapes[2]
+    if shape is not None and (shape[:1] in ((), (0,)) or known(history) and product(history) != shape[0] >= 0):
+        return [shape, shape, history], out_shapes  # the call says what is wrong
+    return [shape, shape, history], [shape]

@@ -23,15 +23,16 @@ def _rule(in_shapes, out_shapes, **_):
     common = None
     for s in in_shapes[1:]:
         common = unify(common, s)
-    if sample is not None and common is not None and len(common) <= len(sample):
-        common = unify(common, sample[:len(common)])
-        sample = (*common, *sample[len(common):])
+    if sample is None or common is None or len(common) > len(sample):
+        return [sample] + [common] * (len(in_shapes) - 1), out_shapes
+    common = unify(common, sample[:len(common)])
+    sample = (*common, *sample[len(common):])
     return [sample] + [common] * (len(in_shapes) - 1), [sample]
 
 
 def _density(name):
     def register(fn):
-        operator = op(f"_random_pdf_{name}", aliases=(f"random_pdf_{name}",), amp="widest")(fn)
+        operator = op(f"_random_pdf_{name}", aliases=(f"random_pdf_{name}",), complete_rule="shape", amp="widest")(fn)
         operator.shape_rule(_rule)
         return operator
     return register
@@ -137,7 +138,7 @@ def pdf_generalized_negative_binomial(sample, mu, alpha, *, is_log: bool = False
     return _finish(_negative_binomial(sample, 1 / alpha, 1 / (mu * alpha + 1)), is_log)
 
 
-@op("_random_pdf_dirichlet", aliases=("random_pdf_dirichlet",), amp="widest")
+@op("_random_pdf_dirichlet", complete_rule="shape", aliases=("random_pdf_dirichlet",), amp="widest")
 def pdf_dirichlet(sample, alpha, *, is_log: bool = False):
     """The density of the Dirichlet distribution, or its logarithm.
 
@@ -168,4 +169,5 @@ def _(in_shapes, out_shapes, **_):
     if sample is not None and alpha is not None and 0 < len(alpha) <= len(sample):
         alpha = unify(alpha, (*sample[:len(alpha) - 1], sample[-1]))
         sample = (*alpha[:-1], *sample[len(alpha) - 1:-1], alpha[-1])
+        out_shapes = [unify(out_shapes[0], sample[:-1] or (1,))]
     return [sample, alpha], out_shapes

@@ -6,13 +6,13 @@ import torch.nn.functional as F
 
 from ... import util
 from ...base import MXNetError
-from ..axes import normalize_axis, require_ndim
+from ..axes import normalize_axis
 from ..registry import op
 from ..schema import Axes, Shape
-from ..shapes import known, unify
+from ..shapes import unify
 
 
-@op("tile", aliases=("_npi_tile",), method=True)
+@op("tile", complete_rule="shape", aliases=("_npi_tile",), method=True)
 def tile(data, *, reps: Shape):
     """Repeat `data` as a whole ``reps[i]`` times along axis `i`; missing leading axes count as 1.
 
@@ -27,9 +27,24 @@ def tile(data, *, reps: Shape):
     array([[1., 2., 1., 2.],
            [1., 2., 1., 2.]], dtype=float32)
     """
+    _require_positive(reps)
+    return data.repeat((1,) * (data.dim() - len(reps)) + reps)
+
+
+def _require_positive(reps):
     if reps and min(reps) < (0 if util.is_np_shape() else 1):
         raise MXNetError(f"tile: `reps` must be positive, received {reps}")
-    return data.repeat((1,) * (data.dim() - len(reps)) + reps)
+
+
+@tile.shape_rule
+def _(in_shapes, out_shapes, *, reps):
+    data = in_shapes[0]
+    _require_positive(reps)
+    if data is None:
+        return in_shapes, out_shapes
+    ndim = max(len(data), len(reps))
+    sizes, reps = (1,) * (ndim - len(data)) + data, (1,) * (ndim - len(reps)) + reps
+    return in_shapes, [unify(out_shapes[0], tuple(n * r if n >= 0 else -1 for n, r in zip(sizes, reps)))]
 
 
 @op("repeat", aliases=("_np_repeat",), method=True)
@@ -56,7 +71,7 @@ def repeat(data, *, repeats: int, axis: Optional[int] = None):
     return data.repeat_interleave(repeats, normalize_axis("repeat", axis, data.dim()))
 
 
-@op("reverse", aliases=("flip",), same_shape=True, complete_rule=False, method="flip")
+@op("reverse", complete_rule="shape", aliases=("flip",), method="flip")
 def reverse(data, *, axis: Shape):
     """Reverse the order of the elements along `axis`, one or several.
 
@@ -66,10 +81,22 @@ def reverse(data, *, axis: Shape):
     array([[3., 2., 1.],
            [6., 5., 4.]], dtype=float32)
     """
-    return data.flip([normalize_axis("reverse", a, data.dim()) for a in axis])
+    return data.flip(_reversed_axes(axis, data.dim()))
 
 
-@op("Pad", aliases=("pad",), method="pad", names_output=True)
+def _reversed_axes(axis, ndim):
+    return [normalize_axis("reverse", a, ndim) for a in axis]
+
+
+@reverse.shape_rule
+def _(in_shapes, out_shapes, *, axis):
+    data = unify(in_shapes[0], out_shapes[0])
+    if data is not None and len(set(_reversed_axes(axis, len(data)))) < len(axis):
+        return in_shapes, out_shapes  # the call refuses an axis named twice
+    return [data], [data]
+
+
+@op("Pad", complete_rule="shape", aliases=("pad",), method="pad", names_output=True)
 def pad(data, *, mode: Literal["constant", "edge", "reflect"], pad_width: Shape, constant_value: float = 0.0):
     """Pad the spatial axes of (N, C, H, W) or (N, C, D, H, W) data.
 
@@ -93,26 +120,33 @@ def pad(data, *, mode: Literal["constant", "edge", "reflect"], pad_width: Shape,
     >>> mx.nd.pad(x, mode='reflect', pad_width=(0, 0, 0, 0, 0, 0, 2, 0)).asnumpy()
     array([[[[3., 2., 1., 2., 3.]]]], dtype=float32)
     """
-    require_ndim("Pad", data, 4, 5)
-    if len(pad_width) != 2 * data.dim():
-        raise MXNetError(f"Pad: `pad_width` must have {2 * data.dim()} entries for {data.dim()}-D data, received {pad_width}")
-    if any(pad_width[:4]):
-        raise MXNetError(f"Pad: the first four entries of `pad_width` (batch and channel) must be 0, received {pad_width}")
+    _check_pads(tuple(data.shape), mode, pad_width)
     sizes = [w for i in range(data.dim() - 1, 1, -1) for w in pad_width[2 * i:2 * i + 2]]
     if mode == "constant":
         return F.pad(data, sizes, value=constant_value)
-    if mode == "reflect" and any(w >= data.shape[2 + i // 2] for i, w in enumerate(pad_width[4:])):
-        raise MXNetError(f"Pad: reflection needs pads below the axis's length, received pad_width={pad_width} for shape "
-                         f"{tuple(data.shape)}")
     return F.pad(data, sizes, mode="replicate" if mode == "edge" else "reflect")
+
+
+def _check_pads(data, mode, pad_width):
+    if len(data) not in (4, 5):
+        raise MXNetError(f"Pad: `data` must be 4-D or 5-D, received shape {data}")
+    if len(pad_width) != 2 * len(data):
+        raise MXNetError(f"Pad: `pad_width` must have {2 * len(data)} entries for {len(data)}-D data, received {pad_width}")
+    if any(pad_width[:4]):
+        raise MXNetError(f"Pad: the first four entries of `pad_width` (batch and channel) must be 0, received {pad_width}")
+    if mode == "reflect" and any(w >= data[2 + i // 2] >= 0 for i, w in enumerate(pad_width[4:])):
+        raise MXNetError(f"Pad: reflection needs pads below the axis's length, received pad_width={pad_width} for shape {data}")
 
 
 @pad.shape_rule
 def _(in_shapes, out_shapes, *, mode, pad_width, constant_value):
     data, out = in_shapes[0], out_shapes[0]
-    if data is not None and len(pad_width) == 2 * len(data):
-        out = unify(out, tuple(s + a + b if s >= 0 else -1 for s, a, b in zip(data, pad_width[::2], pad_width[1::2])))
-    return [data], [out]
+    if data is None:
+        return in_shapes, out_shapes
+    _check_pads(data, mode, pad_width)
+    if min(pad_width) < 0 or mode != "constant" and 0 in data[1:]:
+        return in_shapes, out_shapes  # torch knows whether it cuts, and what it makes of nothing
+    return [data], [unify(out, tuple(s + a + b if s >= 0 else -1 for s, a, b in zip(data, pad_width[::2], pad_width[1::2])))]
 
 
 def _expand(operator, data, shape):
@@ -244,18 +278,33 @@ def diag(data, *, k: int = 0, axis1: int = 0, axis2: int = 1):
     """
     if data.dim() == 1:
         return torch.diag_embed(data, k)
-    a, b = normalize_axis("diag", axis1, data.dim(), "axis1"), normalize_axis("diag", axis2, data.dim(), "axis2")
-    if a == b:
-        raise MXNetError(f"diag: two different axes expected, received axis1={axis1} and axis2={axis2}")
-    height, width = data.shape[a], data.shape[b]
-    if (min(height, width - k) if k > 0 else min(height + k, width)) < 0:  # just beside the plane it is empty, as in MXNet
-        raise MXNetError(f"diag: there is no diagonal {k} in a plane of {height} x {width}")
+    a, b, _ = _diagonal(tuple(data.shape), k, axis1, axis2)
     return torch.diagonal_copy(data, k, a, b)
 
 
+def _diagonal(shape, k, axis1, axis2):
+    """The axes of the planes, counted from the front, and the length of their diagonal, -1 if it is not known."""
+    a, b = normalize_axis("diag", axis1, len(shape), "axis1"), normalize_axis("diag", axis2, len(shape), "axis2")
+    if a == b:
+        raise MXNetError(f"diag: two different axes expected, received axis1={axis1} and axis2={axis2}")
+    height, width = shape[a], shape[b]
+    if min(height, width) < 0:
+        return a, b, -1
+    length = min(height, width - k) if k > 0 else min(height + k, width)
+    if length < 0:  # just beside the plane it is empty, as in MXNet
+        raise MXNetError(f"diag: there is no diagonal {k} in a plane of {height} x {width}")
+    return a, b, length
+
+
 @diag.shape_rule
-def _(in_shapes, out_shapes, **attributes):
-    data, out = in_shapes[0], out_shapes[0]
-    if known(data):
-        out = unify(out, tuple(diag.raw(torch.empty(data, device="meta"), **attributes).shape))
-    return [data], [out]
+def _(in_shapes, out_shapes, *, k, axis1, axis2):
+    data = in_shapes[0]
+    if not data:
+        return in_shapes, out_shapes
+    if len(data) == 1:
+        size = data[0] + abs(k) if data[0] >= 0 else -1
+        out = size, size
+    else:
+        a, b, length = _diagonal(data, k, axis1, axis2)
+        out = (*(n for i, n in enumerate(data) if i not in (a, b)), length)
+    return in_shapes, [unify(out_shapes[0], out)]

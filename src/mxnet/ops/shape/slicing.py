@@ -9,7 +9,7 @@ from ...base import MXNetError
 from ..axes import normalize_axis, require_ndim
 from ..registry import op
 from ..schema import Ends, Shape
-from ..shapes import unify
+from ..shapes import known, unify
 
 # Torch says of these that they return nothing.
 _unbind_copy: Callable = torch.unbind_copy
@@ -98,18 +98,23 @@ def slice_(data, *, begin: Ends, end: Ends, step: Optional[Ends] = ()):
 
 
 @slice_.shape_rule
-def _slice_rule(in_shapes, out_shapes, *, begin, end, step):
+def _(in_shapes, out_shapes, *, begin, end, step):
     data, out = in_shapes[0], out_shapes[0]
     if data is not None:
-        sizes = list(data)
-        for axis, (b, e, s) in enumerate(_ranges("slice", begin, end, step, len(data))):
-            if sizes[axis] >= 0:
-                sizes[axis] = len(range(*slice(b, e, s).indices(sizes[axis])))
-        out = unify(out, tuple(sizes))
+        out = unify(out, _sliced("slice", data, begin, end, step))
     return [data], [out]
 
 
-@op("_slice_assign", aliases=("_crop_assign", "_npi_slice_assign"))
+def _sliced(operator, shape, begin, end, step):
+    """The partial shape of a block."""
+    sizes = list(shape)
+    for axis, (b, e, s) in enumerate(_ranges(operator, begin, end, step, len(shape))):
+        if sizes[axis] >= 0:
+            sizes[axis] = len(range(*slice(b, e, s).indices(sizes[axis])))
+    return tuple(sizes)
+
+
+@op("_slice_assign", complete_rule="shape", aliases=("_crop_assign", "_npi_slice_assign"))
 def slice_assign(lhs, rhs, *, begin: Ends, end: Ends, step: Ends = ()):
     """A copy of `lhs` whose block ``begin:end:step`` is `rhs`."""
     out = lhs.clone()
@@ -125,16 +130,27 @@ def _(in_shapes, out_shapes, *, begin, end, step):
     lhs = unify(in_shapes[0], out_shapes[0])
     rhs = in_shapes[1]
     if lhs is not None:
-        rhs = unify(rhs, _slice_rule([lhs], [None], begin=begin, end=end, step=step)[1][0])
+        block = _sliced("_slice_assign", lhs, begin, end, step)
+        if known(block) and known(rhs) and block != rhs:
+            return in_shapes, out_shapes  # the call says what is wrong
+        rhs = unify(rhs, block)
     return [lhs, rhs], [lhs]
 
 
-@op("_slice_assign_scalar", aliases=("_crop_assign_scalar", "_npi_slice_assign_scalar"), same_shape=True, complete_rule=False)
+@op("_slice_assign_scalar", complete_rule="shape", aliases=("_crop_assign_scalar", "_npi_slice_assign_scalar"))
 def slice_assign_scalar(data, *, scalar: float = 0.0, begin: Ends, end: Ends, step: Ends = ()):
     """A copy of `data` whose block ``begin:end:step`` is filled with `scalar`."""
     out = data.clone()
     _view("_slice_assign_scalar", out, begin, end, step)[0].fill_(scalar)
     return out
+
+
+@slice_assign_scalar.shape_rule
+def _(in_shapes, out_shapes, *, begin, end, step, **_):
+    data = unify(in_shapes[0], out_shapes[0])
+    if data is not None:
+        _ranges("_slice_assign_scalar", begin, end, step, len(data))
+    return [data], [data]
 
 
 def _axis_range(axis, begin, end, shape):

@@ -186,7 +186,7 @@ def _surviving_boxes(batches, corners, overlap_thresh, valid_thresh, topk, score
     return torch.from_numpy(chosen)
 
 
-@op("_contrib_box_iou", amp="widest")
+@op("_contrib_box_iou", complete_rule="shape", amp="widest")
 def box_iou(lhs, rhs, *, format: _Format = "corner"):
     """Intersection over union of each box of `lhs` (..., 4) with each of `rhs` (..., 4). No gradient flows.
 
@@ -204,12 +204,25 @@ def box_iou(lhs, rhs, *, format: _Format = "corner"):
     >>> mx.nd.contrib.box_iou(mx.nd.array([[0, 0, 2, 4]]), boxes).asnumpy().round(2)
     array([[0.5, 1. , 0.2]], dtype=float32)
     """
-    for name, boxes in (("lhs", lhs), ("rhs", rhs)):
-        if boxes.dim() < 2 or boxes.shape[-1] != 4:
-            raise MXNetError(f"box_iou: the last dimension of {name} must be 4 and there must be another, "
-                             f"received shape {tuple(boxes.shape)}")
+    _check_boxes("lhs", tuple(lhs.shape))
+    _check_boxes("rhs", tuple(rhs.shape))
     lhs, rhs = lhs.detach(), rhs.detach()
     return overlaps(to_corners(lhs), to_corners(rhs)) if format == "center" else overlaps(lhs, rhs)
+
+
+def _check_boxes(name, shape):
+    if len(shape) < 2 or shape[-1] not in (4, -1):
+        raise MXNetError(f"box_iou: the last dimension of {name} must be 4 and there must be another, received shape {shape}")
+
+
+@box_iou.shape_rule
+def _(in_shapes, out_shapes, *, format):
+    if None in in_shapes:
+        return in_shapes, out_shapes
+    lhs, rhs = in_shapes
+    _check_boxes("lhs", lhs)
+    _check_boxes("rhs", rhs)
+    return [(*lhs[:-1], 4), (*rhs[:-1], 4)], [unify(out_shapes[0], lhs[:-1] + rhs[:-1])]
 
 
 @op("_contrib_bipartite_matching", num_outputs=2)
@@ -272,7 +285,7 @@ def _(in_shapes, out_shapes, **_):
     return in_shapes, [unify(out_shapes[0], data[:-1]), unify(out_shapes[1], (*data[:-2], data[-1]))]
 
 
-@op("_contrib_box_encode", num_outputs=2, amp=None)
+@op("_contrib_box_encode", complete_rule="shape", num_outputs=2, amp=None)
 def box_encode(samples, matches, anchors, refs, means, stds):
     """Training targets for anchors: (targets, masks), both (B, N, 4).
 
@@ -305,10 +318,7 @@ def box_encode(samples, matches, anchors, refs, means, stds):
             [0.  , 0.  , 0.  , 0.  ]]], dtype=float32), array([[[1., 1., 1., 1.],
             [0., 0., 0., 0.]]], dtype=float32))
     """
-    batch, count = samples.shape if samples.dim() == 2 else (-1, -1)
-    if matches.shape != samples.shape or anchors.shape != (batch, count, 4) or refs.dim() != 3 or refs.shape[::2] != (batch, 4):
-        raise MXNetError("box_encode: expected samples (B, N), matches (B, N), anchors (B, N, 4) and refs (B, M, 4), received "
-                         f"{', '.join(str(tuple(t.shape)) for t in (samples, matches, anchors, refs))}")
+    _encoded_shapes([tuple(t.shape) for t in (samples, matches, anchors, refs)])
     valid = (samples > 0.5).unsqueeze(-1)
     index, = within("box_encode", [torch.where(valid, matches.long().unsqueeze(-1), 0)], refs.shape[1:], negative=False)
     wanted, have = _to_centers(refs.gather(1, index.expand(-1, -1, 4))), _to_centers(anchors)
@@ -316,13 +326,28 @@ def box_encode(samples, matches, anchors, refs, means, stds):
     return torch.where(valid, (targets - means) / stds, 0), valid.to(anchors.dtype).expand(anchors.shape).contiguous()
 
 
+def _encoded_shapes(shapes):
+    """What the partial shapes of samples, matches, anchors and refs say of one another."""
+    sizes = [-1, -1, -1]  # B, N and M
+    axes = (0, 1), (0, 1), (0, 1, None), (0, 2, None)
+    for shape, names in zip(shapes, axes):
+        for n, name in zip(shape or (), names):
+            if name is not None and n >= 0:
+                sizes[name] = n
+    wanted = [tuple(4 if name is None else sizes[name] for name in names) for names in axes]
+    if any(s is not None and (len(s) != len(w) or any(n >= 0 and n != m for n, m in zip(s, w))) for s, w in zip(shapes, wanted)):
+        raise MXNetError("box_encode: expected samples (B, N), matches (B, N), anchors (B, N, 4) and refs (B, M, 4), received "
+                         f"{', '.join(map(str, shapes))}")
+    return wanted
+
+
 @box_encode.shape_rule
 def _(in_shapes, out_shapes):
-    anchors = in_shapes[2]
-    return [*in_shapes[:4], *(unify(s, (4,)) for s in in_shapes[4:])], [unify(o, anchors) for o in out_shapes]
+    wanted = _encoded_shapes(in_shapes[:4])
+    return [*wanted, *(unify(s, (4,)) for s in in_shapes[4:])], [unify(o, wanted[2]) for o in out_shapes]
 
 
-@op("_contrib_box_decode", amp=None)
+@op("_contrib_box_decode", complete_rule="shape", amp=None)
 def box_decode(data, anchors, *, std0: float = 1.0, std1: float = 1.0, std2: float = 1.0, std3: float = 1.0, clip: float = -1.0,
                format: _Format = "center"):
     """Corners (B, N, 4) of the boxes that predictions (B, N, 4) make of anchors (1, N, 4), which are in the given format.
@@ -354,7 +379,10 @@ def box_decode(data, anchors, *, std0: float = 1.0, std1: float = 1.0, std2: flo
 @box_decode.shape_rule
 def _(in_shapes, out_shapes, **_):
     data, anchors = unify(in_shapes[0], out_shapes[0]), in_shapes[1]
-    if data is not None and anchors is not None and len(data) == len(anchors) == 3:
-        anchors = unify(anchors, (1, *data[1:]))
-        data = unify(data, (data[0], *anchors[1:]))
+    if any(s is not None and (len(s) != 3 or s[2] not in (4, -1)) for s in (data, anchors)):
+        return [data, anchors], out_shapes  # the call says what is wrong
+    if data is None or anchors is None:
+        return [data, anchors], [data]
+    anchors = unify(anchors, (1, *data[1:2], 4))
+    data = (data[0], *anchors[1:])
     return [data, anchors], [data]

@@ -3,7 +3,6 @@ import torch
 import torch.nn.functional as F
 
 from ...base import MXNetError
-from ..axes import require_ndim
 from ..registry import op
 from ..shapes import unify
 from .on_gpu import on_gpu, per_chunk
@@ -35,7 +34,7 @@ def _compare_windows(patches, others, count, step, is_multiply):
     return torch.cat(lines, 1).flatten(1, 2)
 
 
-@op("Correlation", names_output=True, amp="widest")
+@op("Correlation", complete_rule="shape", names_output=True, amp="widest")
 def correlation(data1, data2, *, kernel_size: int = 1, max_displacement: int = 1, stride1: int = 1, stride2: int = 1,
                 pad_size: int = 0, is_multiply: bool = True):
     """How well patches of `data1` match patches of `data2` around the same place: one channel for each displacement (Dosovitskiy et al. 2015).
@@ -68,20 +67,10 @@ def correlation(data1, data2, *, kernel_size: int = 1, max_displacement: int = 1
            [ 0.,  0., 10.],
            [ 0.,  0.,  0.]], dtype=float32)
     """
-    require_ndim("Correlation", data1, 4, name="data1")
-    require_ndim("Correlation", data2, 4, name="data2")
     if data1.shape != data2.shape:
         raise MXNetError(f"Correlation: `data1` and `data2` must have one shape, received {tuple(data1.shape)} and {tuple(data2.shape)}")
-    if kernel_size % 2 == 0:
-        raise MXNetError(f"Correlation: `kernel_size` must be odd, received {kernel_size}")
-    if min(kernel_size, stride1, stride2) < 1 or min(max_displacement, pad_size) < 0:
-        raise MXNetError("Correlation: `kernel_size`, `stride1` and `stride2` must be at least 1, `max_displacement` and `pad_size` at least 0, "
-                         f"received {kernel_size}, {stride1}, {stride2}, {max_displacement} and {pad_size}")
+    rows, columns = _places(tuple(data1.shape), kernel_size, max_displacement, stride1, stride2, pad_size)
     first, second = (F.pad(d, (pad_size,) * 4) for d in (data1, data2))
-    border = 2 * (max_displacement + (kernel_size - 1) // 2)
-    rows, columns = (-((border - s) // stride1) for s in first.shape[2:])
-    if rows < 1 or columns < 1:
-        raise MXNetError(f"Correlation: neighborhood and kernel don't fit in data of shape {tuple(data1.shape)} with pad_size={pad_size}")
     height, width = (rows - 1) * stride1 + kernel_size, (columns - 1) * stride1 + kernel_size
     start = max_displacement
     patches = first[:, :, start:start + height, start:start + width]
@@ -98,7 +87,26 @@ def correlation(data1, data2, *, kernel_size: int = 1, max_displacement: int = 1
     return F.avg_pool2d(torch.stack(out, 1), kernel_size, stride1)
 
 
+def _places(data, kernel_size, max_displacement, stride1, stride2, pad_size):
+    """How many patches of maps of this partial shape there are, down and across, -1 where that is not known."""
+    if len(data) != 4:
+        raise MXNetError(f"Correlation: `data1` and `data2` must be 4-D, received shape {data}")
+    if kernel_size % 2 == 0:
+        raise MXNetError(f"Correlation: `kernel_size` must be odd, received {kernel_size}")
+    if min(kernel_size, stride1, stride2) < 1 or min(max_displacement, pad_size) < 0:
+        raise MXNetError("Correlation: `kernel_size`, `stride1` and `stride2` must be at least 1, `max_displacement` and `pad_size` at least 0, "
+                         f"received {kernel_size}, {stride1}, {stride2}, {max_displacement} and {pad_size}")
+    border = 2 * (max_displacement + (kernel_size - 1) // 2)
+    counts = [-((border - s - 2 * pad_size) // stride1) if s >= 0 else None for s in data[2:]]
+    if any(n is not None and n < 1 for n in counts):
+        raise MXNetError(f"Correlation: neighborhood and kernel don't fit in data of shape {data} with pad_size={pad_size}")
+    return [-1 if n is None else n for n in counts]
+
+
 @correlation.shape_rule
-def _(in_shapes, out_shapes, **_):
-    data = unify(*in_shapes)
-    return [data, data], out_shapes
+def _(in_shapes, out_shapes, *, is_multiply, **attributes):
+    data, out = unify(*in_shapes), out_shapes[0]
+    if data is not None:
+        places = _places(data, **attributes)
+        out = unify(out, (data[0], (2 * (attributes["max_displacement"] // attributes["stride2"]) + 1) ** 2, *places))
+    return [data, data], [out]

@@ -11,7 +11,6 @@ from typing import Annotated
 import torch
 
 from ...base import MXNetError
-from ..axes import require_ndim
 from ..elemwise._common import quotient
 from ..kernels import regions as kernels
 from ..registry import op
@@ -31,10 +30,12 @@ def _round(values):
 
 
 def _check(operator, data, rois, *columns):
-    require_ndim(operator, data, 4)
-    if rois.dim() != 2 or rois.shape[1] not in columns:
+    """Refuse partial shapes that maps and regions do not have."""
+    if len(data) != 4:
+        raise MXNetError(f"{operator}: `data` must be 4-D, received shape {tuple(data)}")
+    if len(rois) != 2 or rois[1] not in (-1, *columns):
         raise MXNetError(f"{operator}: `rois` must be a 2-D tensor of shape (number of rois, {' or '.join(map(str, columns))}), "
-                         f"received {tuple(rois.shape)}")
+                         f"received {tuple(rois)}")
 
 
 def _check_size(operator, pooled_size):
@@ -56,16 +57,20 @@ def _check_images(operator, images, count):
                              f"received {low if low < 0 else high}")
 
 
-def _pooled_rule(channels=None):
-    """Shape inference: (R, channels of the data, or what `channels` makes of them, pooled height, pooled width)."""
-    def rule(in_shapes, out_shapes, *, pooled_size, **attributes):
-        data, rois = in_shapes[:2]
-        out = out_shapes[0]
-        size = (pooled_size, pooled_size) if isinstance(pooled_size, int) else pooled_size
-        if data is not None and rois is not None:
-            depth = data[1] if channels is None else channels(data[1], size, attributes)
-            out = unify(out, (rois[0], depth, *size))
-        return in_shapes, [out]
+def _pooled_rule(check, channels=None):
+    """Return a shape rule: (R, channels of the data, or what `channels` makes of them, pooled height, pooled width).
+
+    ``check(data, rois, trans, **attributes)`` refuses what the call does, too.
+    """
+    def rule(in_shapes, out_shapes, **attributes):
+        data, rois, trans = (*in_shapes, None)[:3]
+        if data is None or rois is None:
+            return in_shapes, out_shapes
+        check(data, rois, trans, **attributes)
+        size = attributes["pooled_size"]
+        size = (size, size) if isinstance(size, int) else size
+        depth = data[1] if channels is None else channels(data[1], size, attributes)
+        return in_shapes, [unify(out_shapes[0], (rois[0], depth, *size))]
     return rule
 
 
@@ -74,7 +79,7 @@ def _types_of_data(in_types, out_types, **_):
     return [t or first for t in in_types], [first]
 
 
-@op("ROIPooling", aliases=("_npx_roi_pooling",), names_output=True)
+@op("ROIPooling", complete_rule="shape", aliases=("_npx_roi_pooling",), names_output=True)
 def roi_pooling(data, rois, *, pooled_size: Shape, spatial_scale: Fraction):
     """The largest value in each of `pooled_size` (h, w) parts of each region, (R, C, h, w); 0 where a part is empty (Girshick 2015).
 
@@ -98,8 +103,7 @@ def roi_pooling(data, rois, *, pooled_size: Shape, spatial_scale: Fraction):
     array([[[[ 5.],
              [13.]]]], dtype=float32)
     """
-    _check("ROIPooling", data, rois, 5)
-    _check_size("ROIPooling", pooled_size)
+    _check_pooling(data.shape, rois.shape, None, pooled_size=pooled_size)
     pooled_height, pooled_width = pooled_size
     height, width = data.shape[2:]
     corners = _round(rois[:, 1:].detach().float() * spatial_scale)
@@ -148,7 +152,12 @@ def _positions(first, last, size):
         yield positions.clamp_max(size - 1), positions < end.unsqueeze(1)
 
 
-roi_pooling.shape_rule(_pooled_rule())
+def _check_pooling(data, rois, trans, *, pooled_size, **_):
+    _check("ROIPooling", data, rois, 5)
+    _check_size("ROIPooling", pooled_size)
+
+
+roi_pooling.shape_rule(_pooled_rule(_check_pooling))
 roi_pooling.dtype_rule(_types_of_data)
 
 
@@ -234,7 +243,7 @@ def _pool_position_sensitive(data, images, rows, columns, groups):
     return torch.cat(out) if out else data.new_zeros(0, depth, *bins)
 
 
-@op("_contrib_ROIAlign", names_output=True, amp="widest")
+@op("_contrib_ROIAlign", complete_rule="shape", names_output=True, amp="widest")
 def roi_align(data, rois, *, pooled_size: Shape, spatial_scale: Fraction, sample_ratio: _Samples = -1, position_sensitive: bool = False,
               aligned: bool = False):
     """The mean of bilinear samples in each of `pooled_size` (h, w) parts of each region, (R, C, h, w), without rounding (He et al. 2017).
@@ -264,11 +273,7 @@ def roi_align(data, rois, *, pooled_size: Shape, spatial_scale: Fraction, sample
     array([[[[3.],
              [7.]]]], dtype=float32)
     """
-    _check("ROIAlign", data, rois, 4, 5)
-    _check_size("ROIAlign", pooled_size)
-    if position_sensitive and data.shape[1] % math.prod(pooled_size):
-        raise MXNetError(f"ROIAlign: position_sensitive needs a pooled_size whose area divides the {data.shape[1]} channels, "
-                         f"received {pooled_size}")
+    _check_align(data.shape, rois.shape, None, pooled_size=pooled_size, position_sensitive=position_sensitive)
     images, corners = _split_rois(rois)
     start_x, start_y, end_x, end_y = (corners * spatial_scale - (0.5 if aligned else 0)).unbind(1)
     width, height = end_x - start_x, end_y - start_y
@@ -313,12 +318,19 @@ def _split_rois(rois):
     return rois[:, 0].long(), rois[:, 1:]
 
 
+def _check_align(data, rois, trans, *, pooled_size, position_sensitive, **_):
+    _check("ROIAlign", data, rois, 4, 5)
+    _check_size("ROIAlign", pooled_size)
+    if position_sensitive and data[1] >= 0 and data[1] % math.prod(pooled_size):
+        raise MXNetError(f"ROIAlign: position_sensitive needs a pooled_size whose area divides the {data[1]} channels, received {pooled_size}")
+
+
 roi_align.shape_rule(_pooled_rule(
-    lambda depth, size, attributes: depth // math.prod(size) if attributes["position_sensitive"] and depth >= 0 else depth))
+    _check_align, lambda depth, size, attributes: depth // math.prod(size) if attributes["position_sensitive"] and depth >= 0 else depth))
 roi_align.dtype_rule(_types_of_data)
 
 
-@op("_contrib_RROIAlign", names_output=True, amp=None)
+@op("_contrib_RROIAlign", complete_rule="shape", names_output=True, amp=None)
 def rotated_roi_align(data, rois, *, pooled_size: Shape, spatial_scale: Fraction, sampling_ratio: _Samples = -1):
     """`ROIAlign` of rotated regions (R, 6): [number of the image, x and y of the centre, width, height, angle in degrees].
 
@@ -337,8 +349,7 @@ def rotated_roi_align(data, rois, *, pooled_size: Shape, spatial_scale: Fraction
     array([[11.5, 12.5],
            [14.5,  9.5]], dtype=float32)
     """
-    _check("RROIAlign", data, rois, 6)
-    _check_size("RROIAlign", pooled_size)
+    _check_rotated(data.shape, rois.shape, None, pooled_size=pooled_size)
     if on_gpu(data):
         if sampling_ratio > 0 and len(rois) and sampling_ratio ** 2 * math.prod(pooled_size) > _MOST_POINTS:
             raise MXNetError(f"RROIAlign: a region may be sampled at up to {_MOST_POINTS} points, received pooled_size={tuple(pooled_size)} and "
@@ -366,7 +377,12 @@ def rotated_roi_align(data, rois, *, pooled_size: Shape, spatial_scale: Fraction
     return torch.stack(out) if out else data.new_zeros(0, channels, *pooled_size)
 
 
-rotated_roi_align.shape_rule(_pooled_rule())
+def _check_rotated(data, rois, trans, *, pooled_size, **_):
+    _check("RROIAlign", data, rois, 6)
+    _check_size("RROIAlign", pooled_size)
+
+
+rotated_roi_align.shape_rule(_pooled_rule(_check_rotated))
 rotated_roi_align.dtype_rule(_types_of_data)
 
 
@@ -394,14 +410,17 @@ def _mean_weights(start, length, bins, size):
     return ((position >= first) & (position < last)) / (last - first).clamp_min(1)
 
 
-def _first_channels(operator, data, count):
+def _first_channels(data, count):
     """As many channels as position-sensitive pooling reads."""
-    if data.shape[1] < count:
-        raise MXNetError(f"{operator}: `data` must have output_dim * group_size² = {count} channels, received {data.shape[1]}")
     return data if data.shape[1] == count else data[:, :count]
 
 
-@op("_contrib_PSROIPooling", names_output=True, amp="widest")
+def _check_channels(operator, data, count):
+    if 0 <= data[1] < count:
+        raise MXNetError(f"{operator}: `data` must have output_dim * group_size² = {count} channels, received {data[1]}")
+
+
+@op("_contrib_PSROIPooling", complete_rule="shape", names_output=True, amp="widest")
 def psroi_pooling(data, rois, *, spatial_scale: Fraction, output_dim: int, pooled_size: int, group_size: int = 0):
     """Position-sensitive pooling (Dai et al. 2016): part (i, j) of a region averages channels of its own.
 
@@ -421,12 +440,9 @@ def psroi_pooling(data, rois, *, spatial_scale: Fraction, output_dim: int, poole
     array([[[[1., 2.],
              [3., 4.]]]], dtype=float32)
     """
-    _check("PSROIPooling", data, rois, 5)
+    _check_psroi(data.shape, rois.shape, None, output_dim=output_dim, pooled_size=pooled_size, group_size=group_size)
     groups = group_size or pooled_size
-    if min(output_dim, groups, pooled_size) < 1:
-        raise MXNetError(f"PSROIPooling: `output_dim`, `group_size` and `pooled_size` must be positive, received {output_dim}, {group_size} and "
-                         f"{pooled_size}")
-    data = _first_channels("PSROIPooling", data, output_dim * groups * groups)
+    data = _first_channels(data, output_dim * groups * groups)
     images = rois[:, 0].detach().long()
     x, y, width, height = _psroi_corners(rois, spatial_scale)
     if on_gpu(data):
@@ -440,7 +456,16 @@ def psroi_pooling(data, rois, *, spatial_scale: Fraction, output_dim: int, poole
     return _pool_weighted(data, images, rows, columns, (groups, groups))
 
 
-@op("_contrib_DeformablePSROIPooling",
+def _check_psroi(data, rois, trans, *, output_dim, pooled_size, group_size, **_):
+    _check("PSROIPooling", data, rois, 5)
+    groups = group_size or pooled_size
+    if min(output_dim, groups, pooled_size) < 1:
+        raise MXNetError(f"PSROIPooling: `output_dim`, `group_size` and `pooled_size` must be positive, received {output_dim}, {group_size} and "
+                         f"{pooled_size}")
+    _check_channels("PSROIPooling", data, output_dim * groups * groups)
+
+
+@op("_contrib_DeformablePSROIPooling", complete_rule="shape",
     inputs_rule=lambda attributes: ("data", "rois") if attributes["no_trans"] else ("data", "rois", "trans"), names_output=True, amp="float32")
 def deformable_psroi_pooling(data, rois, trans=None, *, spatial_scale: Fraction, output_dim: int, group_size: int, pooled_size: int,
                              part_size: int = 0, sample_per_part: int = 1, trans_std: Fraction = 0.0, no_trans: bool = False):
@@ -465,22 +490,12 @@ def deformable_psroi_pooling(data, rois, trans=None, *, spatial_scale: Fraction,
     >>> mx.nd.contrib.DeformablePSROIPooling(x, roi, no_trans=True, **options).asnumpy()
     array([[[[0.25]]]], dtype=float32)
     """
-    _check("DeformablePSROIPooling", data, rois, 5)
     if no_trans != (trans is None):
         raise MXNetError(f"DeformablePSROIPooling: expected {2 if no_trans else 3} inputs with no_trans={no_trans}")
-    if min(output_dim, group_size, pooled_size, sample_per_part) < 1 or part_size < 0:
-        raise MXNetError("DeformablePSROIPooling: `output_dim`, `group_size`, `pooled_size` and `sample_per_part` must be positive and `part_size` "
-                         f"not negative, received {output_dim}, {group_size}, {pooled_size}, {sample_per_part} and {part_size}")
-    data = _first_channels("DeformablePSROIPooling", data, output_dim * group_size * group_size)
-    if trans is not None:
-        side, classes = part_size or pooled_size, trans.shape[1] // 2 if trans.dim() == 4 else 0
-        if classes < 1 or tuple(trans.shape) != (rois.shape[0], 2 * classes, side, side) or output_dim % classes:
-            raise MXNetError(f"DeformablePSROIPooling: `trans` must have shape ({rois.shape[0]}, 2 * classes, {side}, {side}), the classes dividing "
-                             f"output_dim={output_dim}, received {tuple(trans.shape)}")
+    _check_deformed(data.shape, rois.shape, None if trans is None else trans.shape, output_dim=output_dim, group_size=group_size,
+                    pooled_size=pooled_size, part_size=part_size, sample_per_part=sample_per_part)
+    data = _first_channels(data, output_dim * group_size * group_size)
     points = output_dim * (pooled_size * sample_per_part) ** 2
-    if points > _MOST_POINTS:
-        raise MXNetError(f"DeformablePSROIPooling: a region may be sampled at up to {_MOST_POINTS} points, received output_dim={output_dim}, "
-                         f"pooled_size={pooled_size} and sample_per_part={sample_per_part}")
     if on_gpu(data):
         images, known = regions_on_gpu.known_images(rois[:, :1].detach().long(), data.shape[0])
         rois, each = torch.cat([images.to(rois.dtype), rois[:, 1:]], 1), per_chunk(_BYTES_A_POINT * points)
@@ -490,6 +505,23 @@ def deformable_psroi_pooling(data, rois, trans=None, *, spatial_scale: Fraction,
     out = torch.cat([_pool_deformed(data, rois[i:i + each], None if trans is None else trans[i:i + each], spatial_scale, output_dim, group_size,
                                      pooled_size, part_size, sample_per_part, trans_std) for i in range(0, max(1, len(rois)), each)])
     return out if known is None else regions_on_gpu.zero_unknown(out, known.squeeze(1))
+
+
+def _check_deformed(data, rois, trans, *, output_dim, group_size, pooled_size, part_size, sample_per_part, **_):
+    name = "DeformablePSROIPooling"
+    _check(name, data, rois, 5)
+    if min(output_dim, group_size, pooled_size, sample_per_part) < 1 or part_size < 0:
+        raise MXNetError(f"{name}: `output_dim`, `group_size`, `pooled_size` and `sample_per_part` must be positive and `part_size` not negative, "
+                         f"received {output_dim}, {group_size}, {pooled_size}, {sample_per_part} and {part_size}")
+    _check_channels(name, data, output_dim * group_size * group_size)
+    if trans is not None and rois[0] >= 0 and min(trans) >= 0:
+        side, classes = part_size or pooled_size, trans[1] // 2 if len(trans) == 4 else 0
+        if classes < 1 or tuple(trans) != (rois[0], 2 * classes, side, side) or output_dim % classes:
+            raise MXNetError(f"{name}: `trans` must have shape ({rois[0]}, 2 * classes, {side}, {side}), the classes dividing "
+                             f"output_dim={output_dim}, received {tuple(trans)}")
+    if output_dim * (pooled_size * sample_per_part) ** 2 > _MOST_POINTS:
+        raise MXNetError(f"{name}: a region may be sampled at up to {_MOST_POINTS} points, received output_dim={output_dim}, "
+                         f"pooled_size={pooled_size} and sample_per_part={sample_per_part}")
 
 
 def _pool_deformed(data, rois, trans, spatial_scale, output_dim, group_size, pooled_size, part_size, sample_per_part, trans_std):
@@ -517,6 +549,6 @@ def _pool_deformed(data, rois, trans, spatial_scale, output_dim, group_size, poo
     return values.sum((4, 5)) / inside.sum((4, 5)).clamp_min(1)
 
 
-for _operator in (psroi_pooling, deformable_psroi_pooling):
-    _operator.shape_rule(_pooled_rule(lambda depth, size, attributes: attributes["output_dim"]))
+for _operator, _check_call in ((psroi_pooling, _check_psroi), (deformable_psroi_pooling, _check_deformed)):
+    _operator.shape_rule(_pooled_rule(_check_call, lambda depth, size, attributes: attributes["output_dim"]))
     _operator.dtype_rule(_types_of_data)

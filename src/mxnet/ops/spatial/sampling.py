@@ -58,13 +58,19 @@ def _affine_grid(matrix, target_shape):
 
 
 def _check_affine(operator, matrix, target_shape, name):
-    if matrix.dim() != 2 or matrix.shape[1] != 6:
-        raise MXNetError(f"{operator}: `{name}` must have shape (N, 6) for affine transforms, received {tuple(matrix.shape)}")
+    """Refuse a partial shape that no affine matrices (N, 6) have, and sizes of no grid."""
+    if len(matrix) != 2 or matrix[1] not in (6, -1):
+        raise MXNetError(f"{operator}: `{name}` must have shape (N, 6) for affine transforms, received {tuple(matrix)}")
     if len(target_shape) != 2 or min(target_shape) <= 0:
         raise MXNetError(f"{operator}: `target_shape` must be (height, width) above 0, received {target_shape}")
 
 
-@op("GridGenerator", names_output=True)
+def _check_flow(data):
+    if len(data) != 4 or data[1] not in (2, -1):
+        raise MXNetError(f"GridGenerator: `data` must have shape (N, 2, H, W) for transform_type='warp', received {tuple(data)}")
+
+
+@op("GridGenerator", complete_rule="shape", names_output=True)
 def grid_generator(data, *, transform_type: Literal["affine", "warp"], target_shape: Shape = (0, 0)):
     """A grid (N, 2, H, W) for `BilinearSampler`.
 
@@ -90,15 +96,27 @@ def grid_generator(data, *, transform_type: Literal["affine", "warp"], target_sh
     array([[[[nan, nan, nan]]]], dtype=float32)
     """
     if transform_type == "affine":
-        _check_affine("GridGenerator", data, target_shape, "data")
+        _check_affine("GridGenerator", data.shape, target_shape, "data")
         return _affine_grid(data, target_shape)
-    if data.dim() != 4 or data.shape[1] != 2:
-        raise MXNetError(f"GridGenerator: `data` must have shape (N, 2, H, W) for transform_type='warp', received {tuple(data.shape)}")
+    _check_flow(data.shape)
     height, width = data.shape[2:]
     x = torch.arange(width, dtype=data.dtype, device=data.device).expand(height, width)
     y = torch.arange(height, dtype=data.dtype, device=data.device).unsqueeze(1).expand(height, width)
     half = constant([(width - 1) / 2, (height - 1) / 2], data.dtype, data.device).reshape(1, 2, 1, 1)
     return (data + torch.stack([x, y])) / half - 1
+
+
+@grid_generator.shape_rule
+def _(in_shapes, out_shapes, *, transform_type, target_shape):
+    data, out = in_shapes[0], out_shapes[0]
+    if transform_type == "warp":
+        data = out = unify(data, out)
+        if data is not None:
+            _check_flow(data)
+    elif data is not None:
+        _check_affine("GridGenerator", data, target_shape, "data")
+        out = unify(out, (data[0], 2, *target_shape))
+    return [data], [out]
 
 
 @op("SpatialTransformer", complete_rule="shape", names_output=True)
@@ -121,7 +139,7 @@ def spatial_transformer(data, loc, *, target_shape: Shape = (0, 0), transform_ty
              [4., 3.]]]], dtype=float32)
     """
     require_ndim("SpatialTransformer", data, 4)
-    _check_affine("SpatialTransformer", loc, target_shape, "loc")
+    _check_affine("SpatialTransformer", loc.shape, target_shape, "loc")
     if len(loc) != len(data):  # before a grid is made, which may be large
         raise MXNetError(f"SpatialTransformer: `loc` must have a matrix for each of the {len(data)} images, received {len(loc)}")
     if not len(data):  # no grid for no image, however large
@@ -327,7 +345,7 @@ def _(in_shapes, out_shapes, *, align_corners, **attributes):
     return in_shapes, [out]
 
 
-@op("_contrib_AdaptiveAvgPooling2D")
+@op("_contrib_AdaptiveAvgPooling2D", complete_rule="shape")
 def adaptive_avg_pooling(data, *, output_size: Shape = ()):
     """Average feature maps (N, C, H, W) over areas of (nearly) equal size, `output_size` of them: (h, w), or one number for both.
 
@@ -346,8 +364,19 @@ def adaptive_avg_pooling(data, *, output_size: Shape = ()):
              [11.5]]]], dtype=float32)
     """
     require_ndim("AdaptiveAvgPooling2D", data, 4)
-    height, width = output_size if len(output_size) == 2 else output_size[:1] * 2 or (1, 1)
-    return F.adaptive_avg_pool2d(data, (height, width))
+    return F.adaptive_avg_pool2d(data, _areas(output_size))
+
+
+def _areas(output_size):
+    return output_size if len(output_size) == 2 else output_size[:1] * 2 or (1, 1)
+
+
+@adaptive_avg_pooling.shape_rule
+def _(in_shapes, out_shapes, *, output_size):
+    data, areas = in_shapes[0], _areas(output_size)
+    if data is None or len(data) != 4 or 0 in data[1:] or min(areas) < 0:
+        return in_shapes, out_shapes  # if it is wrong the call says why
+    return in_shapes, [unify(out_shapes[0], (*data[:2], *areas))]
 
 
 def _per_axis(operator, name, value, ndim, least):
@@ -437,7 +466,7 @@ def _(out_grads, inputs, outputs, *, kernel, stride=(), dilate=(), pad=()):
     return _inner(_add_windows(out_grads[0], kernel, stride, dilate, [s + 2 * p for s, p in zip(sizes, pad)]), sizes, pad)
 
 
-@op("col2im", names_output=True, amp=None)
+@op("col2im", complete_rule="shape", names_output=True, amp=None)
 def col2im(data, *, output_size: Shape, kernel: Shape, stride: Shape = (), dilate: Shape = (), pad: Shape = ()):
     """Add the columns back into an image of `output_size`: (N, C * prod(kernel), number of windows) to (N, C, *output_size).
 
@@ -454,16 +483,33 @@ def col2im(data, *, output_size: Shape, kernel: Shape, stride: Shape = (), dilat
     >>> mx.nd.col2im(columns, output_size=(4,), kernel=(2,)).asnumpy()
     array([[[1., 4., 6., 4.]]], dtype=float32)
     """
-    n = len(kernel)
+    stride, dilate, pad, padded = _check_columns(tuple(data.shape), output_size, kernel, stride, dilate, pad)
+    return _inner(_add_windows(data, kernel, stride, dilate, padded), output_size, pad)
+
+
+def _check_columns(data, output_size, kernel, stride, dilate, pad):
+    """The attributes with a number for each axis, and the padded sizes of the image, for columns of this partial shape."""
+    n, area = len(kernel), math.prod(kernel)
     stride, dilate, pad = _all_per_axis("col2im", kernel, stride, dilate, pad)
-    if len(output_size) != n or data.dim() != 3 or data.shape[1] % math.prod(kernel):
-        raise MXNetError(f"col2im: expected columns (N, C * {math.prod(kernel)}, windows) and an output_size of {n} entries, received "
-                         f"shape {tuple(data.shape)} and output_size={output_size}")
+    if len(output_size) != n or len(data) != 3 or data[1] >= 0 and data[1] % area:
+        raise MXNetError(f"col2im: expected columns (N, C * {area}, windows) and an output_size of {n} entries, received shape {data} and "
+                         f"output_size={output_size}")
     padded = tuple(s + 2 * p for s, p in zip(output_size, pad))
     count = math.prod(max((size - (k - 1) * d - 1) // s + 1, 0) for size, k, s, d in zip(padded, kernel, stride, dilate))
-    if count != data.shape[2]:
-        raise MXNetError(f"col2im: an image of {output_size} has {count} windows, received {data.shape[2]}")
-    return _inner(_add_windows(data, kernel, stride, dilate, padded), output_size, pad)
+    if data[2] not in (count, -1):
+        raise MXNetError(f"col2im: an image of {output_size} has {count} windows, received {data[2]}")
+    return stride, dilate, pad, padded
+
+
+@col2im.shape_rule
+def _(in_shapes, out_shapes, *, output_size, kernel, **attributes):
+    data = in_shapes[0]
+    if data is None:
+        return in_shapes, out_shapes
+    _check_columns(data, output_size, kernel, **attributes)
+    if not data[2] or min(output_size) < 0:
+        return in_shapes, out_shapes  # an image without windows: the call knows
+    return in_shapes, [unify(out_shapes[0], (data[0], data[1] // math.prod(kernel) if data[1] >= 0 else -1, *output_size))]
 
 
 @col2im.gradient
@@ -497,16 +543,6 @@ def bilinear_gather(flat, base, y, x, height, width, outside):
         # On a GPU the gradient of `take` is one sum by atomic additions, that of indexing sorts the indices first.
         total = total + (flat.take(index) if on_gpu(flat) else flat[index]) * weight
     return total
-
-
-@grid_generator.shape_rule
-def _(in_shapes, out_shapes, *, transform_type, target_shape):
-    data, out = in_shapes[0], out_shapes[0]
-    if transform_type == "warp":
-        data = out = unify(data, out)
-    elif data is not None:
-        out = unify(out, (data[0], 2, *target_shape))
-    return [data], [out]
 
 
 @im2col.shape_rule
