@@ -334,10 +334,12 @@ def _inserted_shape(operator, moves):
             axis = normalize_axis(operator, axis, len(shape))
         if len(values) > len(shape) or not moves and step == 0:
             return None
-        places = (None, None, None, int_ind or 0) if moves else (start, stop, step, None)
         values = [*(1,) * (len(shape) - len(values)), *values]
         size = shape[axis]
-        count = len(_positions(operator, size, None, *places, room=1)) if size >= 0 else 1 if moves else -1
+        if moves:  # before one index
+            count = len(_positions(operator, size, None, None, None, None, int_ind or 0, room=1)) if size >= 0 else 1
+        else:
+            count = len(_positions(operator, size, None, start, stop, step, None)) if size >= 0 else -1
         if count == 1:
             values.insert(axis if moves else 0, values.pop(0))
             count = values[axis]

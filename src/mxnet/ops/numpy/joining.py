@@ -81,8 +81,8 @@ def _stacking(name, function, least, axis, doc, shapes, result):
     @shape_of_inputs
     def _(*shapes, dim):
         require_arrays(shapes)
-        shapes = [least(shape) for shape in shapes]
-        return _joined(full, shapes, min(axis, len(shapes[0]) - 1)) if len(set(map(len, shapes))) == 1 else None
+        raised = [least(shape) for shape in shapes]
+        return _joined(full, raised, min(axis, len(raised[0]) - 1)) if len(set(map(len, raised))) == 1 else None
 
 
 def _as_column(shape):
