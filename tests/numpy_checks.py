@@ -43,3 +43,11 @@ def check_gradients(compute, x, y, x_grad, y_grad):
 def call(name, *arrays, **attributes):
     """What an operator makes of arrays of mx.np, called by its internal name as MXNet's front end does, as a list."""
     return dispatch.invoke(registry.get(name), list(arrays), {k: str(v) for k, v in attributes.items()}, None, np.ndarray).asnumpy().tolist()
+
+
+def ruled(name, *shapes, **attributes):
+    """The shapes of the results as the operator's shape rule alone says them; sizes of -1, and shapes that are None, are not known."""
+    operator = registry.get(name)
+    parsed = operator.parse(attributes)
+    _, outs = operator.shape_inference(list(shapes), [None] * operator.outputs(parsed), **operator.with_defaults(parsed))
+    return outs[0] if len(outs) == 1 else outs

@@ -3,7 +3,7 @@ import pytest
 
 import mxnet as mx
 from mxnet import np
-from numpy_checks import call
+from numpy_checks import call, ruled
 
 pytestmark = pytest.mark.usefixtures("numpy_mode")
 
@@ -25,3 +25,14 @@ def test_a_matrix_without_rows_takes_no_memory_for_its_columns():
 def test_indices_have_sizes():
     with pytest.raises(mx.MXNetError, match=r"_npi_indices: sizes must not be negative, received \(5, 2147483647, -2\)"):
         np.indices((5, 2147483647, -2))
+
+
+def test_sizes_that_attributes_say():
+    assert ruled("_npi_arange", start=1, stop=7, step=2) == (3,) and ruled("_npi_arange", start=-1) == (0,) and ruled("_npi_hanning") == (0,)
+    assert ruled("_npi_indices", dimensions=(2, 0)) == (2, 2, 0) and ruled("_npi_indices", dimensions=()) == (0,)
+    assert ruled("_npi_identity", shape=(3, 4)) == (3, 3)
+    for shape in ((), (-1, -1)):
+        with pytest.raises(mx.MXNetError, match="_npi_identity: `shape` must begin with the number of rows"):
+            call("_npi_identity", shape=shape)
+    with pytest.raises(mx.MXNetError, match="_npi_logspace: `num` must be at least 0, received -2"):
+        call("_npi_logspace", start=0, stop=1, num=-2)

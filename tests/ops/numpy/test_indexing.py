@@ -3,7 +3,7 @@ import pytest
 
 import mxnet as mx
 from mxnet import np
-from numpy_checks import call
+from numpy_checks import call, ruled
 
 pytestmark = pytest.mark.usefixtures("numpy_mode")
 
@@ -39,3 +39,35 @@ def test_masks_lie_inside(start_axis):
         arrays = [np.ones((2, 2)), np.array(True)] + ([np.ones(1)] if name == "tensor" else [])
         with pytest.raises(mx.MXNetError, match="the mask has shape"):
             call(f"_npi_boolean_mask_assign_{name}", *arrays, start_axis=start_axis, **more)
+
+
+@pytest.mark.parametrize("shape, attributes, expected", [
+    ((2, 4), {"int_ind": -2, "axis": 1}, (2, 3)), ((2, 4), {"start": 0, "stop": 6, "step": 3}, (6,)), ((2, 4), {"start": 1, "axis": -1}, (2, 1)),
+    ((-1, 4), {"int_ind": 0, "axis": 1}, (-1, 3)), ((2, -1), {"int_ind": 0, "axis": 1}, (2, -1)), ((-1, 4), {"int_ind": 0}, (-1,)),
+    ((), {"int_ind": 0, "axis": 0}, ()), ((3,), {"step": 0}, None)])
+def test_shapes_of_delete(shape, attributes, expected):
+    assert ruled("_npi_delete", shape, **attributes) == expected
+
+
+def test_what_an_array_deletes_depends_on_its_values():
+    assert ruled("_npi_delete", (3,), (2,), axis=0) is None
+    with pytest.raises(mx.MXNetError, match=r"_npi_delete: indices must be in \[-3, 2\], received 3"):
+        ruled("_npi_delete", (-1, 3), int_ind=3, axis=1)
+
+
+@pytest.mark.parametrize("name, shapes, attributes, expected", [
+    ("scalar", [(2, 3), (2,)], {"int_ind": 1, "axis": 1}, (2, 4)), ("scalar", [(2, 3)], {"int_ind": -1, "val": 1.5}, (7,)),
+    ("scalar", [(2, 3), (4, 2)], {"int_ind": 1, "axis": 1}, (2, 7)), ("scalar", [(-1, 3), ()], {"axis": 1}, (-1, 4)),
+    ("scalar", [(2, -1), (4, 2)], {"axis": 1}, (2, -1)), ("scalar", [(2, 3), (4, 3)], {"axis": 1}, None), ("scalar", [(2,),
+    (1, 2)], {"axis": 0}, None),
+    ("slice", [(4,), (2,)], {"start": 0, "stop": 4, "step": 2, "axis": 0}, (6,)), ("slice", [(2, 3)], {"stop": 2, "val": 2.0, "axis": -1}, (2, 5)),
+    ("slice", [(2, 3), (2, 4)], {"start": 1, "stop": 2, "axis": 1}, (2, 7)), ("slice", [(-1, 3), (1, 2)], {"stop": 2, "axis": 1}, (-1, 5)),
+    ("slice", [(2, -1), ()], {"stop": 2, "axis": 1}, (2, -1)), ("slice", [(4,), (3,)], {"stop": 2, "axis": 0}, None)])
+def test_shapes_of_insert(name, shapes, attributes, expected):
+    assert ruled(f"_npi_insert_{name}", *shapes, **attributes) == expected
+
+
+def test_masks_are_checked_as_far_as_sizes_are_known():
+    assert ruled("_npi_boolean_mask_assign_scalar", (2, -1), (-1, 3), value=1) == (2, -1)
+    with pytest.raises(mx.MXNetError, match=r"the mask has shape \(4,\), the axes of `data` \(3,\)"):
+        ruled("_npi_boolean_mask_assign_scalar", (-1, 3), (4,), value=1, start_axis=1)

@@ -1,17 +1,11 @@
-"""NumPy operators that multiply; values from MXNet 1.9.1 where nothing else is said."""
+"""NumPy operators of linear algebra; values from MXNet 1.9.1 where nothing else is said."""
 import pytest
 
 import mxnet as mx
 from mxnet import np
-from numpy_checks import call
+from numpy_checks import call, ruled
 
 pytestmark = pytest.mark.usefixtures("numpy_mode")
-
-
-def test_einsum_of_booleans():
-    a = np.array([[True, False], [False, False]], dtype="bool")
-    assert call("_npi_einsum", a, num_args=1, subscripts="ij->i") == [True, False]
-    assert call("_npi_einsum", a, a, num_args=2, subscripts="ij,kj->ik") == [[True, False], [False, False]]
 
 
 def test_matrix_norms_of_batches():
@@ -79,3 +73,40 @@ def test_eigenvalues_of_what_is_not_finite(function):
     for value in (float("nan"), float("inf")):
         with pytest.raises(mx.MXNetError, match="a matrix holds infinity or NaN"):
             function(np.array([[2.9, -2, 0.5], [1, 7.9, -0.4], [value, value, 1]]))
+
+
+@pytest.mark.parametrize("a, b, axes, shape", [
+    ((2, 2, 4), (2, 2), (), (4,)), ((4, 2, 2), (2, 2), (0,), (4,)), ((2, 3, 6), (2, 3), (-1,), (6,)), ((6, 2, 3), (6,), (), (2, 3)),
+    ((-1, 2, 4), (2, 2), (), (4,)), ((2, 2, -1), (-1, 2), (), (-1,)), ((2, 2, 3), (2, 2), (), None), ((2, 2, 4), (3,), (), None), (None, (2,),
+    (), None)])
+def test_shapes_of_solutions_of_tensor_equations(a, b, axes, shape):
+    assert ruled("_npi_tensorsolve", a, b, a_axes=axes) == shape
+
+
+def test_shapes_of_inverses():
+    assert ruled("_npi_tensorinv", (6, 2, 3), ind=1) == (2, 3, 6) and ruled("_npi_tensorinv", (-1, 3, 6), ind=2) == (6, -1, 3)
+    assert ruled("_npi_tensorinv", (4, 2, 3), ind=1) is None
+    assert ruled("_npi_pinv_scalar_rcond", (5, -1, 3)) == (5, 3, -1) and ruled("_npi_pinv", (2, 3), (4,)) == (4, 3, 2)
+
+
+@pytest.mark.parametrize("a, b, shape", [
+    ((3, 3), (3,), (3,)), ((3, 3), (3, 2), (3, 2)), ((5, 3, 3), (5, 3), (5, 3)), ((5, 3, 3), (3,), (5, 3)), ((5, 1, 3, 3), (1, 4, 3, 2),
+    (5, 4, 3, 2)),
+    ((5, 1, 3, 3), (4, 3, 2), None), ((-1, 3), (3, -1), (3, -1)), ((-1, -1), (4,), (4,)), ((3, 3), (2,), None), ((2, 3), (3,), None)])
+def test_shapes_of_systems_of_equations(a, b, shape):
+    assert ruled("_npi_solve", a, b) == shape
+
+
+def test_shapes_of_decompositions():
+    assert ruled("_npi_svd", (5, 2, 3)) == [(5, 2, 2), (5, 2), (5, 2, 3)] and ruled("_npi_svd", (-1, 3)) == [(-1, -1), (-1,), (-1, 3)]
+    assert ruled("_npi_svd", (3, 2)) == [None] * 3
+    assert ruled("_npi_eigh", (5, -1, 3)) == [(5, 3),
+    (5, 3, 3)] and ruled("_npi_eigvals", (-1, -1)) == (-1,) and ruled("_npi_eigvals", (2, 3)) is None
+    assert ruled("_npi_cholesky", (3, -1)) == (3, 3) and ruled("_npi_cholesky", (3,)) is None
+
+
+def test_shapes_of_norms():
+    assert ruled("_npi_norm", (2, -1, 4)) == (2,) and ruled("_npi_norm", (2, -1, 4), flag=-2) == ()
+    assert ruled("_npi_norm", (2, -1, 4), axis=(0,), keepdims=True) == (1, -1, 4)
+    with pytest.raises(mx.MXNetError, match="the norm of a matrix .* has `ord` 1, -1, 2"):
+        ruled("_npi_norm", (2, -1, 4), ord=3)

@@ -5,6 +5,7 @@ import mxnet as mx
 from mxnet import np
 from mxnet.ndarray import dispatch
 from mxnet.ops import registry
+from numpy_checks import ruled
 
 
 @pytest.fixture(autouse=True)
@@ -51,3 +52,17 @@ def test_a_few_out_of_many_take_the_memory_of_few():
 def test_gamma_of_an_infinite_shape_ends():
     found = mx.np.random.gamma(mx.np.array([np.inf, 3.0]), 1.0, size=(2, 2)).asnumpy()
     assert (found[:, 0] != found[:, 0]).all() and (found[:, 1] > 0).all()
+
+
+@pytest.mark.parametrize("name, shapes, attributes, expected", [
+    ("normal", [(2,), (3, 1)], {"loc": None, "scale": None}, (3, 2)), ("normal", [(2,)], {"loc": None, "size": (3, 2)}, (3, 2)),
+    ("normal", [(-1,)], {"loc": None, "size": (3, 2)}, (3, 2)), ("normal", [(-1,)], {"loc": None}, (-1,)), ("normal", [], {"size": (0, 2)}, (0, 2)),
+    ("uniform_n", [(2,)], {"low": None, "size": (3,)}, (3, 2)), ("gamma", [(2,)], {"shape": None, "scale": 1.0}, (2,)), ("exponential", [], {}, ())])
+def test_shapes_of_what_is_drawn(name, shapes, attributes, expected):
+    assert ruled(f"_npi_{name}", *shapes, **attributes) == expected
+
+
+def test_parameters_larger_than_what_is_drawn():
+    for shapes in ([(3, 2)], [(-1, 2)]):
+        with pytest.raises(mx.MXNetError, match=r"do not broadcast to `size` \(2,\)"):
+            ruled("_npi_normal", *shapes, loc=None, size=(2,))

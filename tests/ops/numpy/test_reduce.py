@@ -5,6 +5,7 @@ import mxnet as mx
 from mxnet import np
 from mxnet.ndarray import dispatch
 from mxnet.ops import registry
+from numpy_checks import ruled
 
 
 @pytest.fixture(autouse=True)
@@ -52,3 +53,13 @@ def test_the_deviation_of_equal_numbers_has_no_infinite_gradient():  # MXNet has
         y = np.std(x, axis=1)
     y.backward()
     assert y.asnumpy().tolist() == [0, 1] and x.grad.asnumpy().tolist() == [[0, 0], [-0.5, 0.5]]
+
+
+@pytest.mark.parametrize("name, shapes, attributes, expected", [
+    ("argmax", [(2, -1)], {"axis": 1}, (2,)), ("argmin", [(2, -1)], {"axis": -1, "keepdims": True}, (2, 1)), ("argmax", [(-1, -1)], {}, ()),
+    ("argmax", [(2, 0)], {"axis": 1}, None), ("argmin", [()], {"axis": 0}, ()),
+    ("average", [(2, -1), (-1,)], {"axis": 1}, (2,)), ("average", [(2, 3), (2, 3)], {}, ()), ("average", [(2, 3), (3,)], {}, None),
+    ("average", [(2, 3), (2, 3)], {"axis": 0, "returned": True}, [(3,), (3,)]), ("average", [(-1, 3)], {"weighted": False, "axis": (0,)}, (3,)),
+    ("average", [(2, 3), (2,)], {"axis": 0, "returned": True}, [(3,), ()])])
+def test_shapes_follow_from_shapes(name, shapes, attributes, expected):
+    assert ruled(f"_npi_{name}", *shapes, **attributes) == expected

@@ -3,6 +3,7 @@ import pytest
 
 import mxnet as mx
 from mxnet import np
+from numpy_checks import ruled
 
 
 @pytest.fixture(autouse=True)
@@ -21,3 +22,9 @@ def test_wrong_values_are_value_errors():
         np.percentile(np.array([1.0, 2.0]), 101).asnumpy()
     with pytest.raises(ValueError, match=r"`p` must have one axis, received shape \(1, 2\)"):
         np.polyval(np.array([[1.0, 2.0]]), np.array([1.0])).asnumpy()
+
+
+def test_shapes_of_percentiles():
+    assert ruled("_npi_percentile", (2, -1, 4), (5,), axis=1) == (5, 2, 4) and ruled("_npi_percentile", (2, -1), q_scalar=30) == ()
+    assert ruled("_npi_percentile", (2, -1), axis=-1, q_scalar=30, keepdims=True) == (2, 1)
+    assert ruled("_npi_percentile", (2, 0), q_scalar=30) is None

@@ -1,9 +1,10 @@
-"""What the families of NumPy operators share: types of results, checks on axes."""
+"""What the families of NumPy operators share: types and shapes of results, checks on axes."""
 import torch
 
 from ...base import MXNetError
 from ..axes import normalize_axis
 from ..dtypes import name_of
+from ..elemwise._common import broadcast_rule
 from ..shapes import unify
 
 
@@ -55,17 +56,48 @@ def axes_of(operator, axis, ndim):
     return axes
 
 
+def shape_of_inputs(compute):
+    """A shape rule: ``compute(*in_shapes, **attributes)`` is the shape of the result, or a list of these.
+
+    It is asked once all inputs have a number of axes; sizes that are not known are -1. None leaves a shape to the call, and with it the error
+    where there is none.
+    """
+    def rule(in_shapes, out_shapes, **attributes):
+        if None in in_shapes:
+            return in_shapes, out_shapes
+        shapes = compute(*in_shapes, **attributes)
+        return in_shapes, [unify(a, b) for a, b in zip(out_shapes, shapes if type(shapes) is list else [shapes] * len(out_shapes))]
+    return rule
+
+
+def broadcast(*shapes):
+    """The partial shape that arrays of these partial shapes broadcast to.
+
+    Raises
+    ------
+    MXNetError
+        If they don't.
+    """
+    out = ()
+    for shape in shapes:
+        out = broadcast_rule([out, tuple(shape)], [None])[1][0]
+    return out
+
+
+def agree(*sizes):
+    """True if sizes may be equal; those below 0 are not known."""
+    return len({n for n in sizes if n >= 0}) < 2
+
+
+def reduced(shape, axes, keepdims=False):
+    """The shape without these axes (None for all), or with size 1 there."""
+    axes = range(len(shape)) if axes is None else axes
+    return tuple(1 if i in axes else n for i, n in enumerate(shape) if keepdims or i not in axes)
+
+
 def reduced_shape(operator):
     """A shape rule: the axes in the attribute `axis` are gone, or have size 1 with `keepdims`."""
-    def rule(in_shapes, out_shapes, *, axis, keepdims, **_):
-        shape = in_shapes[0]
-        if shape is None:
-            return in_shapes, out_shapes
-        axes = axes_of(operator, axis, len(shape))
-        axes = range(len(shape)) if axes is None else axes
-        keepdims = keepdims and len(axes) > 0
-        return in_shapes, [unify(out_shapes[0], tuple(1 if i in axes else n for i, n in enumerate(shape) if keepdims or i not in axes))]
-    return rule
+    return shape_of_inputs(lambda shape, *, axis, keepdims, **_: reduced(shape, axes_of(operator, axis, len(shape)), keepdims))
 
 
 def require_one_type(operator, *tensors):

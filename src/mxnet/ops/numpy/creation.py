@@ -4,11 +4,11 @@ import math
 import torch
 
 from ...base import MXNetError
-from ..creation import stated_shape_rule
+from ..creation import stated_shape, stated_shape_rule
 from ..docstrings import with_example
 from ..registry import op
 from ..schema import Device, DType, Optional, Shape
-from ._common import from_dtype_or_input
+from ._common import from_dtype_or_input, shape_of_inputs
 
 
 def _states_type(in_types, out_types, *, dtype, **_):
@@ -30,9 +30,14 @@ _constant("zeros", torch.zeros, "An array of zeros, float32 by default.", "mx.np
 _constant("ones", torch.ones, "An array of ones, float32 by default.", "mx.np.ones((2, 2)) -> array([[1., 1.], [1., 1.]])")
 
 
-@op("_npi_identity")
+@op("_npi_identity", complete_rule="shape")
 def identity(*, shape: Shape = (), dtype: DType = torch.float32, device: Device = None):
     """A square matrix with ones on its diagonal and zeros elsewhere.
+
+    Raises
+    ------
+    MXNetError
+        If `shape` does not begin with a size.
 
     Example
     -------
@@ -40,7 +45,16 @@ def identity(*, shape: Shape = (), dtype: DType = torch.float32, device: Device 
     array([[1., 0.],
            [0., 1.]])
     """
-    return torch.eye(shape[0], dtype=dtype, device=device)
+    return torch.eye(*_square(shape), dtype=dtype, device=device)
+
+
+def _square(shape):
+    if not shape or shape[0] < 0:
+        raise MXNetError(f"_npi_identity: `shape` must begin with the number of rows, received {shape}")
+    return shape[:1] * 2
+
+
+identity.shape_rule(shape_of_inputs(lambda *, shape, **_: stated_shape(_square(shape))))
 
 
 @op("_npi_eye")
@@ -59,7 +73,7 @@ def eye(*, N: int, M: Optional[int] = None, k: int = 0, dtype: DType = torch.flo
     return out
 
 
-@op("_npi_arange")
+@op("_npi_arange", complete_rule="shape")
 def arange(*, start: float, stop: Optional[float] = None, step: float = 1.0, repeat: int = 1, infer_range: bool = False,
            dtype: DType = torch.float32, device: Device = None):
     """``start``, ``start + step``, ... up to, not including, `stop`; from 0 to `start` if that is the only limit.
@@ -74,6 +88,15 @@ def arange(*, start: float, stop: Optional[float] = None, step: float = 1.0, rep
     >>> mx.np.arange(2, 4, 0.5)
     array([2. , 2.5, 3. , 3.5])
     """
+    count = _arange_size(start, stop, step, repeat, infer_range)
+    start = 0.0 if stop is None else start
+    places = torch.arange(count, device=device)
+    # For integers the step is one, too: it is truncated before it is multiplied.
+    whole = not dtype.is_floating_point or start == int(start) and step == int(step)
+    return (places * int(step) + int(start) if whole else places.double() * step + start).to(dtype)
+
+
+def _arange_size(start, stop, step, repeat, infer_range):
     if stop is None:
         if infer_range:
             raise MXNetError("_npi_arange: `stop` must be given; it cannot be inferred")
@@ -82,17 +105,21 @@ def arange(*, start: float, stop: Optional[float] = None, step: float = 1.0, rep
         raise MXNetError(f"_npi_arange: only repeat=1 is supported, received {repeat}; use repeat")
     if step == 0:
         raise MXNetError("_npi_arange: `step` must not be 0")
-    count = max(math.ceil((stop - start) / step), 0)
-    places = torch.arange(count, device=device)
-    # For integers the step is one, too: it is truncated before it is multiplied.
-    whole = not dtype.is_floating_point or start == int(start) and step == int(step)
-    return (places * int(step) + int(start) if whole else places.double() * step + start).to(dtype)
+    return max(math.ceil((stop - start) / step), 0)
 
 
-@op("_npi_logspace")
+arange.shape_rule(shape_of_inputs(lambda *, dtype, **range_: (_arange_size(**range_),)))
+
+
+@op("_npi_logspace", complete_rule="shape")
 def logspace(*, start: float, stop: float, num: int, endpoint: bool = True, base: float = 10.0, dtype: DType = torch.float32,
              device: Device = None):
     """`num` numbers from ``base**start`` to ``base**stop`` with constant ratios.
+
+    Raises
+    ------
+    MXNetError
+        If `num` is negative.
 
     Example
     -------
@@ -100,8 +127,17 @@ def logspace(*, start: float, stop: float, num: int, endpoint: bool = True, base
     array([  1.,  10., 100.])
     """
     steps = max(num - 1 if endpoint else num, 1)
-    exponents = torch.arange(num, dtype=torch.float64, device=device) * ((stop - start) / steps) + start
+    exponents = torch.arange(*_logspace_shape(num), dtype=torch.float64, device=device) * ((stop - start) / steps) + start
     return torch.pow(base, exponents).to(dtype)
+
+
+def _logspace_shape(num, **_):
+    if num < 0:
+        raise MXNetError(f"_npi_logspace: `num` must be at least 0, received {num}")
+    return (num,)
+
+
+logspace.shape_rule(shape_of_inputs(_logspace_shape))
 
 
 @op("_npi_full_like")
@@ -122,9 +158,14 @@ def full_like(a, *, fill_value: float, dtype: Optional[DType] = None, device: De
 full_like.dtype_rule(from_dtype_or_input)
 
 
-@op("_npi_indices")
+@op("_npi_indices", complete_rule="shape")
 def indices(*, dimensions: Shape, dtype: DType = torch.int32, device: Device = None):
     """The indices of a grid: one array of the shape `dimensions` for each axis, stacked.
+
+    Raises
+    ------
+    MXNetError
+        If a size is negative.
 
     Example
     -------
@@ -134,18 +175,24 @@ def indices(*, dimensions: Shape, dtype: DType = torch.int32, device: Device = N
            [[0, 1, 2],
             [0, 1, 2]]], dtype=int32)
     """
-    if not dimensions:
-        return torch.empty((0,), dtype=dtype, device=device)
-    if min(dimensions) < 0:
-        raise MXNetError(f"_npi_indices: sizes must not be negative, received {dimensions}")
-    if 0 in dimensions:  # whatever the others are
-        return torch.empty((len(dimensions), *dimensions), dtype=dtype, device=device)
+    shape = _grid_shape(dimensions)
+    if 0 in shape:  # whatever the other sizes are
+        return torch.empty(shape, dtype=dtype, device=device)
     return torch.stack(torch.meshgrid(*(torch.arange(n, dtype=dtype, device=device) for n in dimensions), indexing="ij"))
+
+
+def _grid_shape(dimensions, **_):
+    if min(dimensions, default=0) < 0:
+        raise MXNetError(f"_npi_indices: sizes must not be negative, received {dimensions}")
+    return (len(dimensions), *dimensions)
+
+
+indices.shape_rule(shape_of_inputs(_grid_shape))
 
 
 def _window(name, function, doc, example):
     def fn(*, M: Optional[int] = None, dtype: DType = torch.float32, device: Device = None):
-        count = 0 if M is None else max(M, 0)
+        count = max(M or 0, 0)
         if count == 1:
             return torch.ones(1, dtype=dtype, device=device)
         angle = torch.arange(count, dtype=torch.float64, device=device) * (2 * math.pi / max(count - 1, 1))
@@ -153,7 +200,9 @@ def _window(name, function, doc, example):
 
     fn.__name__ = fn.__qualname__ = name
     fn.__doc__ = with_example(doc, example)
-    op(f"_npi_{name}")(fn).dtype_rule(_states_type)
+    operator = op(f"_npi_{name}", complete_rule="shape")(fn)
+    operator.dtype_rule(_states_type)
+    operator.shape_rule(shape_of_inputs(lambda *, M, **_: (max(M or 0, 0),)))
 
 
 _window("hanning", lambda x: 0.5 - 0.5 * torch.cos(x), "The Hann window of `M` points.", "mx.np.hanning(3) -> array([0., 1., 0.])")

@@ -4,12 +4,11 @@ import torch
 from ...base import MXNetError
 from ..axes import normalize_axis
 from ..dtypes import name_of
-from ..elemwise._common import broadcast_rule
 from ..host_arrays import constant
 from ..registry import op
 from ..schema import Optional
-from ..shapes import unify
-from ._common import InvalidValueError, require_one_type, result_is
+from ..shapes import product, unify
+from ._common import InvalidValueError, agree, broadcast, require_one_type, result_is, shape_of_inputs
 
 
 def _refuse_meta(tensor):
@@ -131,12 +130,8 @@ def where(condition, x, y):
     return torch.where(condition if condition.dtype is torch.bool else condition != 0, x, y)
 
 
-@where.shape_rule
-def _broadcast_all(in_shapes, out_shapes, **_):
-    found = [in_shapes[0]]
-    for other in in_shapes[1:]:
-        _, found = broadcast_rule([found[0], other], [None])
-    return in_shapes, [unify(out_shapes[0], found[0])]
+_broadcast_all = shape_of_inputs(lambda *shapes, **_: broadcast(*shapes))
+where.shape_rule(_broadcast_all)
 
 
 @where.dtype_rule
@@ -175,41 +170,43 @@ def where_scalars(condition, *, x: float = 0.0, y: float = 0.0):
 where_scalars.dtype_rule(result_is(torch.float32))
 
 
-def _mask_position(operator, data, mask, start_axis):
-    """The mask as booleans, with axes to broadcast over `data` from `start_axis`.
-
-    Raises
-    ------
-    MXNetError
-        If its sizes differ from those of `data`.
-    """
-    end = start_axis + mask.dim()
-    if start_axis < 0 or tuple(data.shape[start_axis:end]) != tuple(mask.shape) or start_axis > data.dim():
-        raise MXNetError(f"{operator}: the mask has shape {tuple(mask.shape)}, the axes of `data` {tuple(data.shape[start_axis:end])}")
-    return (mask if mask.dtype is torch.bool else mask != 0).reshape((*mask.shape, *[1] * (data.dim() - end)))
+def _require_mask(operator, data, mask, start_axis):
+    """Raise a MXNetError unless the mask has the sizes of `data` from `start_axis`; both are shapes, known or partial ones."""
+    covered = data[start_axis:start_axis + len(mask)]
+    if not 0 <= start_axis <= len(data) or len(covered) != len(mask) or not all(map(agree, covered, mask)):
+        raise MXNetError(f"{operator}: the mask has shape {mask}, the axes of `data` {covered}")
 
 
-@op("_npi_boolean_mask_assign_scalar")
+@op("_npi_boolean_mask_assign_scalar", complete_rule="shape")
 def boolean_mask_assign_scalar(data, mask, *, value: float, start_axis: int = 0):
     """A copy of `data` with `value` where the mask, over the axes from `start_axis`, is true."""
-    return torch.where(_mask_position("_npi_boolean_mask_assign_scalar", data, mask, start_axis), data.new_full((), value), data)
+    _require_mask("_npi_boolean_mask_assign_scalar", tuple(data.shape), tuple(mask.shape), start_axis)
+    place = (mask if mask.dtype is torch.bool else mask != 0).reshape((*mask.shape, *[1] * (data.dim() - start_axis - mask.dim())))
+    return torch.where(place, data.new_full((), value), data)
 
 
 @op("_npi_boolean_mask_assign_tensor")
 def boolean_mask_assign_tensor(data, mask, value, *, start_axis: int = 0):
     """A copy of `data` with the entries of `value` where the mask, over the axes from `start_axis`, is true."""
-    place = _mask_position("_npi_boolean_mask_assign_tensor", data, mask, start_axis)
+    _require_mask("_npi_boolean_mask_assign_tensor", tuple(data.shape), tuple(mask.shape), start_axis)
     _refuse_meta(data)
-    key = (slice(None),) * start_axis + (place.reshape(mask.shape),)
+    key = (slice(None),) * start_axis + (mask if mask.dtype is torch.bool else mask != 0,)
     out = data.clone()
     out[key] = value.to(data.dtype)
     return out
 
 
-@boolean_mask_assign_tensor.shape_rule
-def _(in_shapes, out_shapes, **_):
-    data = unify(in_shapes[0], out_shapes[0])
-    return [data, *in_shapes[1:]], [data]
+def _masked_shape(operator):
+    def rule(in_shapes, out_shapes, *, start_axis, **_):
+        data, mask = unify(in_shapes[0], out_shapes[0]), in_shapes[1]
+        if data is not None and mask is not None:
+            _require_mask(operator, data, mask, start_axis)
+        return [data, *in_shapes[1:]], [data]
+    return rule
+
+
+boolean_mask_assign_scalar.shape_rule(_masked_shape("_npi_boolean_mask_assign_scalar"))
+boolean_mask_assign_tensor.shape_rule(_masked_shape("_npi_boolean_mask_assign_tensor"))
 
 
 def _masked_types(in_types, out_types, **_):
@@ -242,7 +239,7 @@ def _positions(operator, size, obj, start, stop, step, int_ind, room=0, ignore_o
     return [i + size if i < 0 else i for i in found]
 
 
-@op("_npi_delete", sized_by_values=True)
+@op("_npi_delete", sized_by_values=True, complete_rule="shape")
 def delete(arr, obj=None, *, start: Optional[int] = None, stop: Optional[int] = None, step: Optional[int] = None,
            int_ind: Optional[int] = None, axis: Optional[int] = None):
     """Without the entries of `axis` that an index, a slice or an array names; flattened if `axis` is None.
@@ -274,6 +271,23 @@ def delete(arr, obj=None, *, start: Optional[int] = None, stop: Optional[int] = 
     gone = set(_positions("_npi_delete", size, obj, start, stop, step, int_ind, ignore_outside=True))
     kept = constant([i for i in range(size) if i not in gone], torch.int64, arr.device)
     return arr.index_select(axis, kept)
+
+
+@delete.shape_rule
+@shape_of_inputs
+def _(shape, obj=None, *, start, stop, step, int_ind, axis):
+    if obj is not None or step == 0:  # how many go depends on the values of `obj`
+        return None
+    if axis is None:
+        shape, axis = (product(shape),), 0
+    elif not shape:
+        return shape
+    else:
+        axis = normalize_axis("_npi_delete", axis, len(shape))
+    size = shape[axis]
+    if size >= 0:
+        size -= len(set(_positions("_npi_delete", size, None, start, stop, step, int_ind if step is None else None)))
+    return (*shape[:axis], size, *shape[axis + 1:])
 
 
 def _inserted(operator, arr, values, val, axis, find, moves):
@@ -311,13 +325,39 @@ def _inserted(operator, arr, values, val, axis, find, moves):
     return out.index_copy(axis, constant(new, torch.int64, arr.device), values)
 
 
+def _inserted_shape(operator, moves):
+    """The shape rule of `_inserted` where attributes say the places."""
+    def shape_of(shape, values=(), *, start, stop, step, int_ind, axis, **_):
+        if axis is None:
+            shape, axis = (product(shape),), 0
+        else:
+            axis = normalize_axis(operator, axis, len(shape))
+        if len(values) > len(shape) or not moves and step == 0:
+            return None
+        values = [*(1,) * (len(shape) - len(values)), *values]
+        size = shape[axis]
+        if moves:  # before one index
+            count = len(_positions(operator, size, None, None, None, None, int_ind or 0, room=1)) if size >= 0 else 1
+        else:
+            count = len(_positions(operator, size, None, start, stop, step, None)) if size >= 0 else -1
+        if count == 1:
+            values.insert(axis if moves else 0, values.pop(0))
+            count = values[axis]
+        target = [*shape[:axis], count, *shape[axis + 1:]]
+        if not all(n == 1 or agree(n, wanted) for n, wanted in zip(values, target)):
+            return None
+        target[axis] = -1 if min(size, count) < 0 else size + count
+        return tuple(target)
+    return shape_of_inputs(shape_of)
+
+
 def _insert_inputs(*names):
     def rule(attributes):
         return tuple(n for n in names if n != "values" or attributes["val"] is None)
     return rule
 
 
-@op("_npi_insert_scalar", inputs_rule=_insert_inputs("arr", "values"))
+@op("_npi_insert_scalar", inputs_rule=_insert_inputs("arr", "values"), complete_rule="shape")
 def insert_scalar(arr, values=None, *, val: Optional[float] = None, start: Optional[int] = None, stop: Optional[int] = None,
                   step: Optional[int] = None, int_ind: Optional[int] = None, axis: Optional[int] = None):
     """With `values` (or the number `val`) inserted before the index `int_ind`."""
@@ -325,12 +365,16 @@ def insert_scalar(arr, values=None, *, val: Optional[float] = None, start: Optio
                      lambda size: _positions("_npi_insert_scalar", size, None, None, None, None, int_ind or 0, room=1), True)
 
 
-@op("_npi_insert_slice", inputs_rule=_insert_inputs("arr", "values"))
+@op("_npi_insert_slice", inputs_rule=_insert_inputs("arr", "values"), complete_rule="shape")
 def insert_slice(arr, values=None, *, val: Optional[float] = None, start: Optional[int] = None, stop: Optional[int] = None,
                  step: Optional[int] = None, int_ind: Optional[int] = None, axis: Optional[int] = None):
     """With `values` (or the number `val`) inserted before each index of a slice."""
     return _inserted("_npi_insert_slice", arr, values, val, axis,
                      lambda size: _positions("_npi_insert_slice", size, None, start, stop, step, None), False)
+
+
+insert_scalar.shape_rule(_inserted_shape("_npi_insert_scalar", True))
+insert_slice.shape_rule(_inserted_shape("_npi_insert_slice", False))
 
 
 @op("_npi_insert_tensor", inputs_rule=_insert_inputs("arr", "values", "obj"))
@@ -344,7 +388,7 @@ def insert_tensor(arr, values=None, obj=None, *, val: Optional[float] = None, st
                      lambda size: _positions("_npi_insert_tensor", size, obj, None, None, None, None, room=1), obj.dim() == 0)
 
 
-@op("_npi_diag_indices_from", no_gradient=True)
+@op("_npi_diag_indices_from", no_gradient=True, complete_rule="shape")
 def diag_indices_from(data):
     """The indices of the main diagonal: one row for each axis.
 
@@ -360,6 +404,7 @@ def diag_indices_from(data):
     return torch.arange(data.shape[0], device=data.device).repeat(data.dim(), 1)
 
 
+diag_indices_from.shape_rule(shape_of_inputs(lambda shape: (len(shape), max(shape)) if len(shape) > 1 and agree(*shape) else None))
 diag_indices_from.dtype_rule(result_is(torch.int64))
 
 

@@ -6,13 +6,11 @@ import torch
 from ...base import MXNetError
 from ..axes import normalize_axis
 from ..dtypes import name_of
-from ..kernels import products
-from ..linalg import square_rule
 from ..norms import vector_norm
 from ..registry import op
 from ..schema import Axes, Shape
-from ..shapes import unify
-from ._common import promoted, require_float, require_one_type
+from ..shapes import product, unify
+from ._common import agree, broadcast, reduced, require_float, shape_of_inputs
 
 
 def _require_square(operator, matrix):
@@ -20,146 +18,14 @@ def _require_square(operator, matrix):
         raise MXNetError(f"{operator}: the last two axes must form square matrices, received shape {tuple(matrix.shape)}")
 
 
+def _square(shape):
+    """The batch and the size of square matrices of a partial shape, or None if they are none."""
+    return (shape[:-2], max(shape[-2:])) if len(shape) > 1 and agree(*shape[-2:]) else None
+
+
 def _single(a):
     """Half precision as single: torch's CPU solvers know no float16."""
     return a.float() if a.dtype in (torch.float16, torch.bfloat16) else a
-
-
-# -- products ------------------------------------------------------------------------------------------------------------
-
-@op("_np_dot", heavy=True, complete_rule="shape")
-def dot(a, b):
-    """Matrix product: sums over `a`'s last axis and `b`'s last but one (its only one, for vectors); numbers multiply.
-
-    Raises
-    ------
-    MXNetError
-        If the axes differ in size, or the inputs are not floating-point arrays of one type.
-
-    Example
-    -------
-    >>> mx.np.dot(mx.np.array([[1, 2], [3, 4]]), mx.np.array([1, 10]))
-    array([21., 43.])
-    """
-    require_float("_np_dot", a, b)
-    if a.dtype is not b.dtype:
-        require_one_type("_np_dot", a, b)
-    if a.dim() == 2 and b.dim() == 2:
-        return products.matmul(a, b)
-    if a.dim() == 0 or b.dim() == 0:
-        return a * b
-    if a.shape[-1] != b.shape[max(b.dim() - 2, 0)]:
-        raise MXNetError(f"_np_dot: shapes {tuple(a.shape)} and {tuple(b.shape)} not aligned: {a.shape[-1]} against "
-                         f"{b.shape[max(b.dim() - 2, 0)]}")
-    return torch.tensordot(a, b, ([-1], [max(b.dim() - 2, 0)]))
-
-
-@op("_npi_matmul", heavy=True)
-def matmul(a, b):
-    """The matrix products: (..., n, k) and (..., k, m) to (..., n, m). Batches broadcast; a vector counts as a row or a column.
-
-    Raises
-    ------
-    MXNetError
-        If an input is a scalar, sizes do not fit, or the inputs are not floating-point arrays of one type.
-
-    Example
-    -------
-    >>> mx.np.matmul(mx.np.array([[1, 2], [3, 4]]), mx.np.array([[0, 1], [1, 0]]))
-    array([[2., 1.],
-           [4., 3.]])
-    """
-    require_float("_npi_matmul", a, b)
-    if a.dtype is not b.dtype:
-        require_one_type("_npi_matmul", a, b)
-    if a.dim() == 0 or b.dim() == 0:
-        raise MXNetError("_npi_matmul: arrays with at least one axis expected, received a scalar; use multiply")
-    return products.matmul(a, b) if a.dim() == b.dim() == 2 else products.batched(a, b)
-
-
-@matmul.shape_rule
-def _(in_shapes, out_shapes):
-    a, b = in_shapes
-    if a and b:
-        inner = -1 if len(b) == 1 else -2
-        if a[-1] < 0:
-            a = (*a[:-1], b[inner])
-        elif b[inner] < 0:
-            b = (*b[:-1], a[-1]) if inner == -1 else (*b[:-2], a[-1], b[-1])
-    return [a, b], out_shapes
-
-
-def _tensordot(operator, a, b, a_axes, b_axes):
-    require_float(operator, a, b)
-    require_one_type(operator, a, b)
-    if len(a_axes) != len(b_axes):
-        raise MXNetError(f"{operator}: as many axes of `a` as of `b` must be summed over, received {a_axes} and {b_axes}")
-    a_axes = [normalize_axis(operator, i, a.dim(), "a_axes_summed") for i in a_axes]
-    b_axes = [normalize_axis(operator, i, b.dim(), "b_axes_summed") for i in b_axes]
-    for i, j in zip(a_axes, b_axes):
-        if a.shape[i] != b.shape[j]:
-            raise MXNetError(f"{operator}: the axes summed over differ in size: {a.shape[i]} (axis {i} of {tuple(a.shape)}) and {b.shape[j]} "
-                             f"(axis {j} of {tuple(b.shape)})")
-    return torch.tensordot(a, b, (a_axes, b_axes))
-
-
-@op("_npi_tensordot")
-def tensordot(a, b, *, a_axes_summed: Shape, b_axes_summed: Shape):
-    """Tensor contraction over pairs of axes of two arrays.
-
-    Raises
-    ------
-    MXNetError
-        If the axes differ in number or size, or the inputs are not floating-point arrays of one type.
-
-    Example
-    -------
-    >>> mx.np.tensordot(mx.np.ones((2, 3, 4)), mx.np.ones((4, 3, 5)), axes=([1, 2], [1, 0])).shape
-    (2, 5)
-    """
-    return _tensordot("_npi_tensordot", a, b, a_axes_summed, b_axes_summed)
-
-
-@op("_npi_tensordot_int_axes")
-def tensordot_int_axes(a, b, *, axes: int):
-    """Tensor contraction over the last `axes` axes of `a` and as many first ones of `b`."""
-    if not 0 <= axes <= min(a.dim(), b.dim()):
-        raise MXNetError(f"_npi_tensordot_int_axes: `axes` must be in [0, {min(a.dim(), b.dim())}], received {axes}")
-    return _tensordot("_npi_tensordot_int_axes", a, b, range(a.dim() - axes, a.dim()), range(axes))
-
-
-@op("_npi_einsum", key_var_num_args="num_args")
-def einsum(*data, subscripts: str = "", optimize: int = 0):
-    """Einstein's summation over the operands, such as ``ij,jk->ik``; the best order is found by torch whatever `optimize` is.
-
-    Raises
-    ------
-    MXNetError
-        If the subscripts name another number of operands than there are, or types differ.
-
-    Example
-    -------
-    >>> mx.np.einsum('ij,j->i', mx.np.array([[1, 2], [3, 4]]), mx.np.array([1, 10]))
-    array([21., 43.])
-    """
-    if not data:
-        raise MXNetError("_npi_einsum: must specify the subscripts and at least one operand")
-    require_one_type("_npi_einsum", *data)
-    terms = subscripts.split("->")[0].count(",") + 1
-    if terms != len(data):
-        raise MXNetError(f"_npi_einsum: the subscripts {subscripts!r} are for {terms} operands, received {len(data)}")
-    if "->" not in subscripts:
-        # NumPy orders letters by the alphabet, with capitals first; torch does too but only among those it keeps.
-        letters = subscripts.replace(",", "").replace(".", "").replace(" ", "")
-        kept = "".join(sorted(c for c in set(letters) if letters.count(c) == 1))
-        subscripts = f"{subscripts}->{'...' if '...' in subscripts else ''}{kept}"
-    if data[0].dtype is torch.bool:  # torch multiplies no booleans
-        return torch.einsum(subscripts, *(t.float() for t in data)).contiguous() != 0
-    if not data[0].is_floating_point() and data[0].device.type != "cpu":  # CUDA multiplies matrices of floating-point numbers only
-        return torch.einsum(subscripts, *(t.double() for t in data)).to(data[0].dtype)
-    out = torch.einsum(subscripts, *data).to(data[0].dtype)
-    shared = any(out.data_ptr() == t.data_ptr() for t in data)
-    return out.clone(memory_format=torch.contiguous_format) if shared else out.contiguous()
 
 
 # -- norms -------------------------------------------------------------------------------------------------------------
@@ -167,7 +33,7 @@ def einsum(*data, subscripts: str = "", optimize: int = 0):
 _MATRIX_ORDERS = (1, -1, 2, -2, math.inf, -math.inf)
 
 
-@op("_npi_norm")
+@op("_npi_norm", complete_rule="shape")
 def norm(data, *, ord: float = 2.0, axis: Axes = None, flag: int = -1, keepdims: bool = False):
     """A norm over axes. Integers are converted to float32.
 
@@ -185,27 +51,39 @@ def norm(data, *, ord: float = 2.0, axis: Axes = None, flag: int = -1, keepdims:
     array([ 5., 10.])
     """
     values = _single(data) if data.is_floating_point() else data.float()
-    axes = None if axis is None else [normalize_axis("_npi_norm", i, data.dim()) for i in ((axis,) if isinstance(axis, int) else axis)]
-    if axes is None and flag != -2 and data.dim() > 1:
-        axes = [data.dim() - 2, data.dim() - 1]
-    if axes is not None and (not 0 < len(axes) <= 2 or len(set(axes)) < len(axes)) or flag in (0, 2) and (axes is None or len(axes) != 2):
-        expected = "two different axes" if flag in (0, 2) else "one axis, or two different ones,"
-        raise MXNetError(f"_npi_norm: {expected} expected, received {axis} for data of {data.dim()} axes")
+    axes = _norm_axes(data.dim(), ord, axis, flag)
     if flag in (0, 2):
         out = torch.linalg.matrix_norm(values, "nuc" if flag == 2 else ord, axes, keepdims)
     elif flag == -1 and axes is not None and len(axes) == 2:
-        if ord not in _MATRIX_ORDERS:
-            raise MXNetError("_npi_norm: the norm of a matrix (two axes) has `ord` 1, -1, 2, -2, inf, -inf, 'fro' or 'nuc', received "
-                             f"{ord}; for norms of vectors name one axis")
         out = torch.linalg.matrix_norm(values, ord, axes, keepdims)
     else:
         out = vector_norm(values, 2 if flag in (-2, 1) else ord, axes, keepdims)
     return out.to(data.dtype) if data.is_floating_point() else out
 
 
+def _norm_axes(ndim, ord, axis, flag):
+    axes = None if axis is None else [normalize_axis("_npi_norm", i, ndim) for i in ((axis,) if isinstance(axis, int) else axis)]
+    if axes is None and flag != -2 and ndim > 1:
+        axes = [ndim - 2, ndim - 1]
+    if axes is not None and (not 0 < len(axes) <= 2 or len(set(axes)) < len(axes)) or flag in (0, 2) and (axes is None or len(axes) != 2):
+        expected = "two different axes" if flag in (0, 2) else "one axis, or two different ones,"
+        raise MXNetError(f"_npi_norm: {expected} expected, received {axis} for data of {ndim} axes")
+    if flag in (-1, 0) and axes is not None and len(axes) == 2 and ord not in _MATRIX_ORDERS:
+        raise MXNetError("_npi_norm: the norm of a matrix (two axes) has `ord` 1, -1, 2, -2, inf, -inf, 'fro' or 'nuc', received "
+                         f"{ord}; for norms of vectors name one axis")
+    return axes
+
+
+@norm.shape_rule
+@shape_of_inputs
+def _(shape, *, ord, axis, flag, keepdims):
+    axes = _norm_axes(len(shape), ord, axis, flag)
+    return None if 0 in shape else reduced(shape, axes, keepdims)  # some norms need an element
+
+
 # -- decompositions and systems of equations ---------------------------------------------------------------------------
 
-@op("_npi_cholesky")
+@op("_npi_cholesky", complete_rule="shape")
 def cholesky(A, *, lower: bool = True):
     """The lower triangular L with L L^T = A, for positive definite A; unless `lower` the upper triangular L^T.
 
@@ -228,7 +106,13 @@ def cholesky(A, *, lower: bool = True):
         raise MXNetError("_npi_cholesky: the matrix is not positive definite") from None
 
 
-cholesky.shape_rule(square_rule)
+@cholesky.shape_rule
+def _(in_shapes, out_shapes, **_):
+    shape = unify(in_shapes[0], out_shapes[0])
+    if shape is None or _square(shape) is None:
+        return in_shapes, out_shapes
+    batch, n = _square(shape)
+    return [(*batch, n, n)], [(*batch, n, n)]
 
 
 def _signs(rows):
@@ -242,7 +126,7 @@ def _signs(rows):
     return torch.ones_like(largest).masked_fill_(largest < 0, -1)
 
 
-@op("_npi_svd", num_outputs=3)
+@op("_npi_svd", num_outputs=3, complete_rule="shape")
 def svd(A):
     """The singular value decomposition UT, L, V with A = UT diag(L) V, for matrices with at most as many rows as columns.
 
@@ -266,6 +150,15 @@ def svd(A):
     return (u * signs.unsqueeze(-2)).contiguous(), s, (vh * signs.unsqueeze(-1)).contiguous()
 
 
+@svd.shape_rule
+@shape_of_inputs
+def _(shape):
+    if len(shape) < 2 or shape[-2] > shape[-1] >= 0:
+        return None
+    batch, m = shape[:-2], shape[-2]
+    return [(*batch, m, m), (*batch, m), shape]
+
+
 def _real_system(name, a, b):
     """Both sides of a system of equations as MXNet solves it: in float32 if that is their type, otherwise in float64."""
     for t in (a, b):
@@ -280,7 +173,7 @@ def _system_types(in_types, out_types, **_):
     return in_types, [torch.float32 if all(t is torch.float32 for t in in_types) else torch.float64]
 
 
-@op("_npi_solve")
+@op("_npi_solve", complete_rule="shape")
 def solve(A, B):
     """X with A X = B, in float64 unless both are float32.
 
@@ -301,7 +194,20 @@ def solve(A, B):
     return torch.linalg.solve(A, B).contiguous()
 
 
-@op("_npi_tensorinv")
+@solve.shape_rule
+@shape_of_inputs
+def _(a, b):
+    if _square(a) is None or not b:
+        return None
+    batch, n = _square(a)
+    vector = len(b) in (1, len(a) - 1)
+    rows = b[-1] if vector else b[-2]
+    if not agree(n, rows):
+        return None
+    return (*broadcast(batch, b[:-1] if vector else b[:-2]), max(n, rows), *(() if vector else b[-1:]))
+
+
+@op("_npi_tensorinv", complete_rule="shape")
 def tensorinv(a, *, ind: int = 2):
     """The inverse under tensordot over `ind` axes: ``tensordot(tensorinv(a, ind), a, ind)`` is the identity.
 
@@ -323,7 +229,13 @@ def tensorinv(a, *, ind: int = 2):
     return torch.linalg.tensorinv(a, ind).contiguous()
 
 
-@op("_npi_tensorsolve")
+@tensorinv.shape_rule
+@shape_of_inputs
+def _(shape, *, ind):
+    return shape[ind:] + shape[:ind] if 0 < ind < len(shape) and agree(product(shape[:ind]), product(shape[ind:])) else None
+
+
+@op("_npi_tensorsolve", complete_rule="shape")
 def tensorsolve(a, b, *, a_axes: Shape = ()):
     """x with ``tensordot(a, x, x.ndim) = b``, in float64 unless both are float32; `a_axes` are moved to the end of `a` before.
 
@@ -333,11 +245,27 @@ def tensorsolve(a, b, *, a_axes: Shape = ()):
     array([0.5, 0.5, 0.5, 0.5])
     """
     a, b = _real_system("_npi_tensorsolve", a, b)
-    axes = [normalize_axis("_npi_tensorsolve", i, a.dim(), "a_axes") for i in a_axes]
-    a = a.permute([i for i in range(a.dim()) if i not in axes] + axes)
+    a = a.permute(_with_last(a_axes, a.dim()))
     shape = tuple(a.shape)[-(a.dim() - b.dim()):]
     size = math.prod(shape)
     return torch.linalg.solve(a.reshape(-1, size), b.reshape(-1)).reshape(shape)
+
+
+def _with_last(axes, ndim):
+    """All axes in order, except that some are the last ones."""
+    axes = [normalize_axis("_npi_tensorsolve", i, ndim, "a_axes") for i in axes]
+    return [i for i in range(ndim) if i not in axes] + axes
+
+
+@tensorsolve.shape_rule
+@shape_of_inputs
+def _(a, b, *, a_axes):
+    order = _with_last(a_axes, len(a))
+    if len(order) > len(a) or len(a) <= len(b):
+        return None
+    moved = [a[i] for i in order]
+    shape = tuple(moved[len(b):])
+    return shape if product(shape) and agree(product(shape), product(moved[:len(b)]), product(b)) else None
 
 
 solve.dtype_rule(_system_types)
@@ -351,7 +279,7 @@ def _pinv(A, rcond):
     return torch.linalg.pinv(A, rtol=rcond)
 
 
-@op("_npi_pinv")
+@op("_npi_pinv", complete_rule="shape")
 def pinv(A, rcond, *, hermitian: bool = False):
     """The pseudo-inverse; singular values below `rcond` times the largest count as 0. `hermitian` changes nothing, as in MXNet.
 
@@ -368,10 +296,23 @@ def pinv(A, rcond, *, hermitian: bool = False):
     return _pinv(A, rcond.detach().to(A.dtype))
 
 
-@op("_npi_pinv_scalar_rcond")
+@op("_npi_pinv_scalar_rcond", complete_rule="shape")
 def pinv_scalar_rcond(A, *, rcond: float = 1e-15, hermitian: bool = False):
     """The pseudo-inverse; singular values below `rcond` times the largest count as 0. `hermitian` changes nothing, as in MXNet."""
     return _pinv(A, rcond)
+
+
+def _pinv_shape(shape, rcond=(), /, **_):
+    if len(shape) < 2 or rcond and 0 in shape:
+        return None
+    batch = broadcast(shape[:-2], rcond)
+    if -1 in shape and batch != shape[:-2]:  # torch does not look at `rcond` where there is no element
+        return None
+    return (*batch, shape[-1], shape[-2])
+
+
+pinv.shape_rule(shape_of_inputs(_pinv_shape))
+pinv_scalar_rcond.shape_rule(shape_of_inputs(_pinv_shape))
 
 
 def _real_eigen(name, A):
@@ -388,7 +329,7 @@ def _finite(name, A):
     return A
 
 
-@op("_npi_eig", num_outputs=2, no_gradient=True)
+@op("_npi_eig", num_outputs=2, no_gradient=True, complete_rule="shape")
 def eig(A):
     """Eigenvalues and eigenvectors, as columns, of matrices whose eigenvalues are real.
 
@@ -408,7 +349,7 @@ def eig(A):
     return values.real.contiguous(), vectors.real.contiguous()
 
 
-@op("_npi_eigvals", no_gradient=True)
+@op("_npi_eigvals", no_gradient=True, complete_rule="shape")
 def eigvals(A):
     """The eigenvalues of matrices whose eigenvalues are real.
 
@@ -425,7 +366,7 @@ def eigvals(A):
     return torch.linalg.eigvals(_finite("_npi_eigvals", _real_eigen("_npi_eigvals", A))).real.contiguous()
 
 
-@op("_npi_eigh", num_outputs=2)
+@op("_npi_eigh", num_outputs=2, complete_rule="shape")
 def eigh(A, *, UPLO: str = "L"):
     """Eigenvalues in ascending order and eigenvectors, as columns, of symmetric matrices given by their lower or upper triangle.
 
@@ -445,7 +386,7 @@ def eigh(A, *, UPLO: str = "L"):
     return values, (vectors * _signs(vectors.mT).unsqueeze(-2)).contiguous()
 
 
-@op("_npi_eigvalsh")
+@op("_npi_eigvalsh", complete_rule="shape")
 def eigvalsh(A, *, UPLO: str = "L"):
     """The eigenvalues in ascending order of symmetric matrices given by their lower or upper triangle.
 
@@ -468,20 +409,16 @@ def _eigen_types(in_types, out_types, **_):
     return in_types, [found] * len(out_types)
 
 
+def _eigen_shapes(count):
+    """A shape rule: the eigenvalues, and if `count` is 2 the eigenvectors."""
+    def shapes(shape, *, UPLO="L"):
+        if _square(shape) is None or UPLO.upper() not in ("L", "U"):
+            return None
+        batch, n = _square(shape)
+        return [(*batch, n), (*batch, n, n)][:count]
+    return shape_of_inputs(shapes)
+
+
 for _operator in (eig, eigvals, eigh, eigvalsh):
     _operator.dtype_rule(_eigen_types)
-dot.dtype_rule(promoted)
-
-
-@dot.shape_rule
-def _(in_shapes, out_shapes):
-    a, b = in_shapes
-    if a is None or b is None:
-        return in_shapes, out_shapes
-    if not a or not b:
-        return in_shapes, [unify(out_shapes[0], a or b)]
-    summed = max(len(b) - 2, 0)
-    # A parameter on either side gets its size from the other, as in the tests of Gluon with deferred initialization.
-    size = unify((a[-1],), (b[summed],))[0]
-    a, b = (*a[:-1], size), (*b[:summed], size, *b[summed + 1:])
-    return [a, b], [unify(out_shapes[0], (*a[:-1], *b[:summed], *b[summed + 1:]))]
+    _operator.shape_rule(_eigen_shapes(_operator.num_outputs))

@@ -14,10 +14,10 @@ from ...base import MXNetError
 from .. import dtypes
 from ..docstrings import with_example
 from ..random_state import generator, source
-from ..registry import get, op
+from ..registry import op
 from ..schema import Between, Device, Floats, Optional, Shape
 from ..shapes import product, unify
-from ._common import InvalidValueError, result_is
+from ._common import InvalidValueError, broadcast, result_is, shape_of_inputs
 
 _Real = Literal["float16", "float32", "float64"]
 _TINY = torch.finfo(torch.float32).tiny
@@ -43,19 +43,26 @@ def _where(parameters, device):
 
 
 def _shape(size, parameters, batch=False):
-    shapes = [p.shape for p in parameters if isinstance(p, torch.Tensor)]
-    common = tuple(torch.broadcast_shapes(*shapes)) if shapes else ()
+    return _drawn_shape(size, [tuple(p.shape) for p in parameters if isinstance(p, torch.Tensor)], batch)
+
+
+def _drawn_shape(size, shapes, batch=False):
+    """The shape of the numbers for arrays of parameters of these partial shapes. (`torch.broadcast_shapes` would import torch's compilers.)"""
+    common = broadcast(*shapes)
     if size is None:
         return common
     if batch:
         return (*size, *common)
     if shapes:
         try:
-            if tuple(torch.broadcast_shapes(common, size)) != tuple(size):
-                raise RuntimeError
-        except RuntimeError:
+            unify(broadcast(common, size), tuple(size))
+        except MXNetError:
             raise MXNetError(f"random: parameters of shape {common} do not broadcast to `size` {tuple(size)}") from None
     return size
+
+
+_drawn = shape_of_inputs(lambda *shapes, size, **_: _drawn_shape(size, shapes))
+_drawn_in_batches = shape_of_inputs(lambda *shapes, size, **_: _drawn_shape(size, shapes, batch=True))
 
 
 def _uniform_numbers(shape, device, dtype=torch.float32):
@@ -145,7 +152,8 @@ def _two_parameters(name, first, second, compute, doc, batch=False, check=None):
             return fn(_parameters((input1, input2), {"loc": loc, "scale": scale}, device), size, dtype, device)
     operator.__name__ = operator.__qualname__ = name
     operator.__doc__ = doc
-    operator = op(f"_npi_{name}", inputs_rule=_inputs_where_none(first, second), draws=True)(operator)
+    operator = op(f"_npi_{name}", inputs_rule=_inputs_where_none(first, second), draws=True, complete_rule="shape")(operator)
+    operator.shape_rule(_drawn_in_batches if batch else _drawn)
 
     @operator.dtype_rule
     def _(in_types, out_types, *, dtype, **_):
@@ -174,6 +182,12 @@ _two_parameters("normal_n", "loc", "scale", _normal,
                 check=lambda loc, scale: _require_range("normal_n", "scale", scale))
 
 
+def _register_single(name, fn, *parameters):
+    operator = op(f"_npi_{name}", inputs_rule=_inputs_where_none(*parameters), draws=True, complete_rule="shape")(fn)
+    operator.dtype_rule(result_is(torch.float32))
+    operator.shape_rule(_drawn)
+
+
 def _location_scale(name, noise, doc):
     """Register ``loc + scale * noise(uniform numbers)``."""
     def fn(input1=None, input2=None, *, loc: Optional[float] = None, scale: Optional[float] = None, size: Optional[Shape] = None,
@@ -185,7 +199,7 @@ def _location_scale(name, noise, doc):
 
     fn.__name__ = fn.__qualname__ = name
     fn.__doc__ = doc
-    op(f"_npi_{name}", inputs_rule=_inputs_where_none("loc", "scale"), draws=True)(fn).dtype_rule(result_is(torch.float32))
+    _register_single(name, fn, "loc", "scale")
 
 
 def _logistic(shape, device):
@@ -208,7 +222,7 @@ def _scaled(name, noise, doc):
 
     fn.__name__ = fn.__qualname__ = name
     fn.__doc__ = doc
-    op(f"_npi_{name}", inputs_rule=_inputs_where_none("scale"), draws=True)(fn).dtype_rule(result_is(torch.float32))
+    _register_single(name, fn, "scale")
 
 
 def _exponential(shape, device, scale):
@@ -233,7 +247,7 @@ def _shaped(name, compute, doc, spare=0):
 
     fn.__name__ = fn.__qualname__ = name
     fn.__doc__ = doc
-    op(f"_npi_{name}", inputs_rule=_inputs_where_none("a"), draws=True)(fn).dtype_rule(result_is(torch.float32))
+    _register_single(name, fn, "a")
 
 
 def _pareto(u, a):
@@ -249,7 +263,7 @@ _shaped("powerd", lambda u, a: _power(1 - u, a),
         _with_mean("Numbers in [0, 1] with the density ``a * x**(a - 1)``. The mean is ``a / (a + 1)``.", "power(4)", "0.8"), spare=1)
 
 
-@op("_npi_gamma", inputs_rule=_inputs_where_none("shape", "scale"), draws=True)
+@op("_npi_gamma", inputs_rule=_inputs_where_none("shape", "scale"), draws=True, complete_rule="shape")
 def gamma(input1=None, input2=None, *, shape: Optional[float] = None, scale: Optional[float] = None, size: Optional[Shape] = None,
           dtype: _Real = "float32", device: Device = None):
     """Numbers of the gamma distribution; its mean is ``shape * scale``.
@@ -300,13 +314,16 @@ def _gamma_numbers(sizes, device, shape, scale):
     return out
 
 
+gamma.shape_rule(_drawn)
+
+
 @gamma.dtype_rule
 def _(in_types, out_types, *, dtype, **_):
     return [t or torch.float32 for t in in_types], [dtypes.NAME_TO_TORCH[dtype]]
 
 
-@op("_npi_bernoulli", no_gradient=True,
-    inputs_rule=lambda attributes: ("input1",) if attributes["prob"] is None and attributes["logit"] is None else (), draws=True)
+@op("_npi_bernoulli", no_gradient=True, draws=True, complete_rule="shape",
+    inputs_rule=lambda attributes: ("input1",) if attributes["prob"] is None and attributes["logit"] is None else ())
 def bernoulli(input1=None, *, prob: Optional[float] = None, logit: Optional[float] = None, size: Optional[Shape] = None,
               dtype: Literal["bool", "float16", "float32", "float64", "int32", "uint8"] = "float32", is_logit: bool = False,
               device: Device = None):
@@ -327,6 +344,9 @@ def bernoulli(input1=None, *, prob: Optional[float] = None, logit: Optional[floa
     if is_logit:
         u = (_log(u) - _log(1 - u)).float()
     return (_single(value) > u).to(dtypes.NAME_TO_TORCH[dtype])
+
+
+bernoulli.shape_rule(_drawn)
 
 
 @bernoulli.dtype_rule
@@ -443,6 +463,11 @@ def _weighted_choice(bank, weights, count, replace):
 choice.dtype_rule(result_is(torch.int64))
 
 
+@choice.shape_rule
+def _(in_shapes, out_shapes, *, size, **_):
+    return in_shapes, [unify(out_shapes[0], size or ())]
+
+
 def _distinct(population, count, source, device):
     """`count` different numbers below `population`; few out of many take the memory of few."""
     if population <= max(1 << 16, 4 * count):
@@ -458,18 +483,10 @@ def _distinct(population, count, source, device):
     return found[:count]
 
 
-def _size_rule(in_shapes, out_shapes, *, size, **_):
-    return in_shapes, [unify(out_shapes[0], () if size is None and not in_shapes else size)]
-
-
-for _name in "uniform normal gumbel logistic exponential rayleigh weibull pareto powerd gamma bernoulli choice".split():
-    get(f"_npi_{_name}").shape_rule(_size_rule)
-
-
 @op("_npi_mvn_fallback", no_gradient=True, draws=True)
 def multivariate_normal(mean, cov, *, size: Optional[Shape] = None):
     """Normally distributed vectors: means (..., N), covariances (..., N, N); `size` stands before the axes these broadcast to."""
-    batch = torch.broadcast_shapes(mean.shape[:-1], cov.shape[:-2])
+    batch = broadcast(mean.shape[:-1], cov.shape[:-2])
     noise = torch.empty((*(size or ()), *batch, mean.shape[-1]), dtype=mean.dtype, device=mean.device)
     if noise.device.type == "meta":
         return noise

@@ -7,7 +7,7 @@ from ..docstrings import with_sample
 from ..integers import convert
 from ..registry import op
 from ..schema import Axes, DType, Optional
-from ._common import axes_of, from_dtype_or_input, reduced_shape, result_is
+from ._common import agree, axes_of, from_dtype_or_input, reduced, reduced_shape, result_is, shape_of_inputs
 
 
 def _sum_type(dtype, given):
@@ -230,7 +230,14 @@ def _position(name, function, doc, sample):
 
     fn.__name__ = fn.__qualname__ = name
     fn.__doc__ = with_sample(f"{doc} Of several equal ones the first counts.", f"mx.np.{name}", sample)
-    op(f"_npi_{name}", no_gradient=True)(fn).dtype_rule(result_is(torch.int64))
+    operator = op(f"_npi_{name}", no_gradient=True, complete_rule="shape")(fn)
+    operator.dtype_rule(result_is(torch.int64))
+
+    @operator.shape_rule
+    @shape_of_inputs
+    def _(shape, *, axis, keepdims):
+        axes = None if axis is None else [normalize_axis(f"_npi_{name}", axis, max(len(shape), 1))]
+        return None if 0 in shape else reduced(shape, axes, keepdims)  # an axis may have to hold an element
 
 
 _position("argmax", torch.argmax, "The index of the largest value along `axis`, or in the flattened array.",
@@ -240,7 +247,7 @@ _position("argmin", torch.argmin, "The index of the smallest value along `axis`,
 
 
 @op("_npi_average", num_outputs=lambda attributes: 1 + attributes["returned"],
-    inputs_rule=lambda attributes: ("a", "weights") if attributes["weighted"] else ("a",))
+    inputs_rule=lambda attributes: ("a", "weights") if attributes["weighted"] else ("a",), complete_rule="shape")
 def average(a, weights=None, *, axis: Axes = None, returned: bool = False, weighted: bool = True):
     """The weighted mean over axes; with `returned` also the sum of the weights, one number if all places share them.
 
@@ -273,3 +280,15 @@ def average(a, weights=None, *, axis: Axes = None, returned: bool = False, weigh
     out = out if axes == [] else torch.sum(out, _all_axes(a, axes), dtype=a.dtype)
     out = torch.div(out, total, rounding_mode=None if a.is_floating_point() else "trunc")
     return (out, total) if returned else out
+
+
+@average.shape_rule
+@shape_of_inputs
+def _(shape, weights=None, *, axis, **_):
+    axes = axes_of("_npi_average", axis, len(shape))
+    out = reduced(shape, axes)
+    if weights is None:
+        return [out, ()]
+    if len(weights) == len(shape) and all(map(agree, weights, shape)):
+        return [out, out]
+    return [out, ()] if axes is not None and len(weights) == len(axes) == 1 and agree(weights[0], shape[axes[0]]) else None

@@ -14,7 +14,7 @@ from ..host_arrays import constant, sent
 from ..registry import op
 from ..schema import Axes, Optional, Shape
 from ..shapes import known, product, unify
-from ._common import require_one_type
+from ._common import reduced, require_one_type, shape_of_inputs
 
 
 @op("_np_reshape", complete_rule="shape", shares_memory=True)
@@ -188,7 +188,7 @@ def moveaxis(a, *, source: Shape, destination: Shape):
     return torch.movedim(a, source, destination).clone(memory_format=torch.contiguous_format)
 
 
-@op("_np_roll")
+@op("_np_roll", complete_rule="shape")
 def roll(data, *, shift: Optional[Shape] = None, axis: Optional[Shape] = None):
     """Roll elements along axes: what leaves at the end comes in at the start. Without `axis` the array counts as flat.
 
@@ -205,20 +205,33 @@ def roll(data, *, shift: Optional[Shape] = None, axis: Optional[Shape] = None):
     array([[3., 4.],
            [1., 2.]])
     """
+    shift, axes = _roll(data.dim(), shift, axis)
+    return torch.roll(data, shift, axes)
+
+
+def _roll(ndim, shift, axis):
+    """How far to roll along which axes; along none for the flat array."""
     if shift is None:
         raise MXNetError("_np_roll: `shift` must be given")
     if axis is None:
-        return torch.roll(data, sum(shift))
+        return sum(shift), ()
     if len(shift) == 1:
         shift = shift * len(axis)
     if len(shift) != len(axis):
         raise MXNetError(f"_np_roll: `shift` and `axis` must be as long as each other, received {shift} and {axis}")
-    if not data.dim():
+    if not ndim:
         raise MXNetError("_np_roll: an array without axes has none to roll along")
-    return torch.roll(data, shift, [normalize_axis("_np_roll", i, data.dim()) for i in axis])
+    return shift, [normalize_axis("_np_roll", i, ndim) for i in axis]
 
 
-@op("_npi_flip")
+@roll.shape_rule
+@shape_of_inputs
+def _(shape, *, shift, axis):
+    _roll(len(shape), shift, axis)
+    return shape
+
+
+@op("_npi_flip", complete_rule="shape")
 def flip(data, *, axis: Axes = None):
     """Reversed along axes, by default all.
 
@@ -228,11 +241,22 @@ def flip(data, *, axis: Axes = None):
     array([[2., 1.],
            [4., 3.]])
     """
-    axes = range(data.dim()) if axis is None else (axis,) if isinstance(axis, int) else axis
-    return torch.flip(data, [normalize_axis("_npi_flip", i, data.dim()) for i in axes])
+    return torch.flip(data, _flipped(data.dim(), axis))
 
 
-@op("_npi_rot90")
+def _flipped(ndim, axis):
+    axes = range(ndim) if axis is None else (axis,) if isinstance(axis, int) else axis
+    return [normalize_axis("_npi_flip", i, ndim) for i in axes]
+
+
+@flip.shape_rule
+@shape_of_inputs
+def _(shape, *, axis):
+    axes = _flipped(len(shape), axis)
+    return shape if len(set(axes)) == len(axes) else None
+
+
+@op("_npi_rot90", complete_rule="shape")
 def rot90(data, *, k: int = 1, axes: Optional[Shape] = (0, 1)):
     """Rotated `k` times by 90 degrees, from the first of `axes` towards the second.
 
@@ -243,6 +267,23 @@ def rot90(data, *, k: int = 1, axes: Optional[Shape] = (0, 1)):
            [1., 3.]])
     """
     return torch.rot90(data, k, (0, 1) if axes is None else axes).contiguous()
+
+
+@rot90.shape_rule
+@shape_of_inputs
+def _(shape, *, k, axes):
+    axes = (0, 1) if axes is None else axes
+    if len(axes) != 2 or not _are_axes(shape, *axes):
+        return None
+    first, second = (i % len(shape) for i in axes)
+    turned = {first: shape[second], second: shape[first]} if k % 2 else {}
+    return tuple(turned.get(i, n) for i, n in enumerate(shape))
+
+
+def _are_axes(shape, first, second):
+    """True if these are two axes of arrays of this shape."""
+    ndim = len(shape)
+    return -ndim <= first < ndim and -ndim <= second < ndim and (first - second) % ndim != 0
 
 
 @op("_npi_broadcast_to")
@@ -285,7 +326,7 @@ _at_least(2, torch.atleast_2d, "(1, 3)")
 _at_least(3, torch.atleast_3d, "(1, 3, 1)")
 
 
-@op("_np_diag")
+@op("_np_diag", complete_rule="shape")
 def diag(data, *, k: int = 0):
     """The `k`-th diagonal of a matrix, or a matrix with a vector as its `k`-th diagonal.
 
@@ -307,7 +348,21 @@ def diag(data, *, k: int = 0):
     return torch.diag(data, k).clone() if data.dim() == 2 else torch.diag_embed(data, k)
 
 
-@op("_np_diagflat")
+@diag.shape_rule
+@shape_of_inputs
+def _(shape, *, k):
+    if len(shape) == 2:
+        return (-1 if min(shape) < 0 else max(min(shape[0] + min(k, 0), shape[1] - max(k, 0)), 0),)
+    return _matrix_around(shape, k) if len(shape) == 1 else None
+
+
+def _matrix_around(shape, k):
+    """The shape of the matrix with this many elements on its `k`-th diagonal."""
+    count = product(shape)
+    return (-1 if count < 0 else count + abs(k),) * 2
+
+
+@op("_np_diagflat", complete_rule="shape")
 def diagflat(data, *, k: int = 0):
     """A matrix with the flattened array as its `k`-th diagonal.
 
@@ -319,6 +374,9 @@ def diagflat(data, *, k: int = 0):
            [0., 0., 0.]])
     """
     return torch.diagflat(data, k)
+
+
+diagflat.shape_rule(shape_of_inputs(lambda shape, *, k: _matrix_around(shape, k)))
 
 
 @op("_np_diagonal")
@@ -333,7 +391,7 @@ def diagonal(data, *, offset: int = 0, axis1: int = 0, axis2: int = 1):
     return torch.diagonal(data, offset, axis1, axis2).clone(memory_format=torch.contiguous_format)
 
 
-@op("_np_trace")
+@op("_np_trace", complete_rule="shape")
 def trace(data, *, offset: int = 0, axis1: int = 0, axis2: int = 1):
     """The sums of the diagonals of the matrices in two axes.
 
@@ -345,7 +403,13 @@ def trace(data, *, offset: int = 0, axis1: int = 0, axis2: int = 1):
     return torch.diagonal(data, offset, axis1, axis2).sum(-1, dtype=data.dtype)
 
 
-@op("_npi_tril")
+@trace.shape_rule
+@shape_of_inputs
+def _(shape, *, offset, axis1, axis2):
+    return reduced(shape, (axis1 % len(shape), axis2 % len(shape))) if _are_axes(shape, axis1, axis2) else None
+
+
+@op("_npi_tril", complete_rule="shape")
 def tril(data, *, k: int = 0):
     """Matrices with zeros above the `k`-th diagonal; a vector counts as the rows of a matrix.
 
@@ -365,10 +429,13 @@ def tril(data, *, k: int = 0):
     return torch.tril(data.expand(data.shape[0], data.shape[0]) if data.dim() == 1 else data, k)
 
 
+tril.shape_rule(shape_of_inputs(lambda shape, *, k: (shape * 2 if len(shape) == 1 else shape) or None))
+
+
 _PAD_MODES = Literal["constant", "edge", "reflect", "symmetric", "maximum", "minimum"]
 
 
-@op("_npi_pad")
+@op("_npi_pad", complete_rule="shape")
 def pad(data, *, pad_width: str, mode: _PAD_MODES = "constant", constant_value: float = 0.0, reflect_type: str = "even"):
     """The array with further elements before and after each axis.
 
@@ -389,11 +456,7 @@ def pad(data, *, pad_width: str, mode: _PAD_MODES = "constant", constant_value: 
     >>> mx.np.pad(mx.np.array([1, 2, 3]), (1, 2), mode='reflect')
     array([2., 1., 2., 3., 2., 1.])
     """
-    widths = ast.literal_eval(pad_width)
-    if data.dim() == 1 and len(widths) == 2:
-        widths = ((widths[0][0], widths[1][0]),)
-    if len(widths) != data.dim() or any(len(pair) != 2 or min(pair) < 0 for pair in widths):
-        raise MXNetError(f"_npi_pad: `pad_width` must hold a pair of sizes for each of the {data.dim()} axes, received {pad_width}")
+    widths = _pad_widths(data.dim(), pad_width)
     if mode == "constant":
         return torch.nn.functional.pad(data, [n for pair in reversed(widths) for n in pair], value=constant_value)
     if reflect_type != "even":
@@ -411,7 +474,28 @@ def pad(data, *, pad_width: str, mode: _PAD_MODES = "constant", constant_value: 
     return data.clone() if not any(n for pair in widths for n in pair) else data
 
 
-@op("_npi_diff")
+def _pad_widths(ndim, pad_width):
+    """How many elements stand before and after each axis."""
+    try:
+        widths = ast.literal_eval(pad_width)
+        if ndim == 1 and len(widths) == 2:
+            widths = ((widths[0][0], widths[1][0]),)
+        if len(widths) == ndim and all(len(pair) == 2 and min(pair) >= 0 for pair in widths):
+            return widths
+    except (ValueError, SyntaxError, TypeError, IndexError):
+        pass
+    raise MXNetError(f"_npi_pad: `pad_width` must hold a pair of sizes for each of the {ndim} axes, received {shortened(pad_width)}")
+
+
+@pad.shape_rule
+@shape_of_inputs
+def _(shape, *, pad_width, mode, reflect_type, **_):
+    if mode != "constant" and (reflect_type != "even" or 0 in shape):  # elements are added to none by a constant only
+        return None
+    return tuple(n if n < 0 else before + n + after for n, (before, after) in zip(shape, _pad_widths(len(shape), pad_width)))
+
+
+@op("_npi_diff", complete_rule="shape")
 def diff(a, *, n: int = 1, axis: int = -1):
     """The differences between neighbours along `axis`, taken `n` times.
 
@@ -430,6 +514,15 @@ def diff(a, *, n: int = 1, axis: int = -1):
     return torch.diff(a, n=n, dim=normalize_axis("_npi_diff", axis, a.dim())) if n else a.clone()
 
 
+@diff.shape_rule
+@shape_of_inputs
+def _(shape, *, n, axis):
+    if n <= 0:
+        return None if n else shape
+    axis = normalize_axis("_npi_diff", axis, len(shape))
+    return (*shape[:axis], max(shape[axis] - n, min(shape[axis], 0)), *shape[axis + 1:])
+
+
 def _one(like, value):
     """A vector of one number; integers are truncated and wrap around."""
     number, dtype = (value, torch.float32) if like.is_floating_point() else (int(value), torch.int64)
@@ -441,7 +534,7 @@ def _ediff_inputs(attributes):
     return ("input1", "input2", "input3")[:1 + given]
 
 
-@op("_npi_ediff1d", inputs_rule=_ediff_inputs)
+@op("_npi_ediff1d", inputs_rule=_ediff_inputs, complete_rule="shape")
 def ediff1d(input1, input2=None, input3=None, *, to_begin_arr_given: bool = False, to_end_arr_given: bool = False,
             to_begin_scalar: Optional[float] = None, to_end_scalar: Optional[float] = None):
     """The differences between neighbours of the flattened array, between what is to stand before and after them.
@@ -466,6 +559,16 @@ def ediff1d(input1, input2=None, input3=None, *, to_begin_arr_given: bool = Fals
         end = _one(input1, to_end_scalar)
     middle = torch.diff(input1.reshape(-1)) if input1.numel() else input1.reshape(-1)
     return torch.cat([t for t in (begin, middle, end) if t is not None])
+
+
+@ediff1d.shape_rule
+@shape_of_inputs
+def _(shape, *extra, to_begin_arr_given, to_end_arr_given, to_begin_scalar, to_end_scalar):
+    count, ends = product(shape), [product(s) for s in extra]
+    begin = ends.pop(0) if to_begin_arr_given else 0
+    end = ends.pop(0) if to_end_arr_given else 0
+    begin, end = begin if to_begin_scalar is None else 1, end if to_end_scalar is None else 1
+    return (-1 if min(count, begin, end) < 0 else begin + max(count - 1, 0) + end,)
 
 
 @op("_npi_resize_fallback")

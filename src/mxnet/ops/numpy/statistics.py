@@ -8,10 +8,11 @@ from ..axes import normalize_axis
 from ..elemwise._common import quotient
 from ..registry import op
 from ..schema import Axes, Optional
-from ._common import InvalidValueError, require_one_type
+from ._common import InvalidValueError, reduced, require_one_type, shape_of_inputs
 
 
-@op("_npi_percentile", no_gradient=True, inputs_rule=lambda attributes: ("a", "q") if attributes["q_scalar"] is None else ("a",))
+@op("_npi_percentile", no_gradient=True, complete_rule="shape",
+    inputs_rule=lambda attributes: ("a", "q") if attributes["q_scalar"] is None else ("a",))
 def percentile(a, q=None, *, axis: Axes = None, interpolation: Literal["linear", "lower", "higher", "midpoint", "nearest"] = "linear",
                keepdims: bool = False, q_scalar: Optional[float] = None):
     """The values below which `q` percent of the elements over the axes lie.
@@ -29,10 +30,8 @@ def percentile(a, q=None, *, axis: Axes = None, interpolation: Literal["linear",
     (array(2.5), array(2.))
     """
     values = a if a.dtype in (torch.float32, torch.float64) else a.float()
-    axes = range(a.dim()) if axis is None else sorted({normalize_axis("_npi_percentile", i, a.dim())
-                                                      for i in ((axis,) if isinstance(axis, int) else axis)})
+    axes = _axes(axis, a.dim())
     kept = [i for i in range(a.dim()) if i not in axes]
-    shape = [1 if i in axes else n for i, n in enumerate(a.shape)] if keepdims else [a.shape[i] for i in kept]
     ordered = values.permute((*kept, *axes)).reshape(*[a.shape[i] for i in kept], -1).sort(-1).values
     if not ordered.shape[-1]:
         raise MXNetError("_npi_percentile: the array holds no elements")
@@ -53,7 +52,21 @@ def percentile(a, q=None, *, axis: Axes = None, interpolation: Literal["linear",
         share = share.reshape((*share.shape, *[1] * len(kept)))
         below, above = _at(ordered, low), _at(ordered, high)
         out = below + (above - below) * share
-    return out.reshape((*wanted.shape, *shape))
+    return out.reshape((*wanted.shape, *reduced(a.shape, axes, keepdims)))
+
+
+def _axes(axis, ndim):
+    """The axes of which percentiles are taken, in order; one may be named twice."""
+    if axis is None:
+        return range(ndim)
+    return sorted({normalize_axis("_npi_percentile", i, ndim) for i in ((axis,) if isinstance(axis, int) else axis)})
+
+
+@percentile.shape_rule
+@shape_of_inputs
+def _(shape, q=(), *, axis, keepdims, **_):
+    axes = _axes(axis, len(shape))
+    return None if 0 in shape else (*q, *reduced(shape, axes, keepdims))  # of no elements there are none
 
 
 def _at(ordered, place):
@@ -68,7 +81,7 @@ def _(in_types, out_types, **_):
     return in_types, [given if given in (None, torch.float32, torch.float64) else torch.float32]
 
 
-@op("_npi_polyval")
+@op("_npi_polyval", complete_rule="shape")
 def polyval(p, x):
     """The polynomial with the coefficients `p`, that of the highest power first, at the points `x`.
 
@@ -88,4 +101,5 @@ def polyval(p, x):
 
 @polyval.shape_rule
 def _(in_shapes, out_shapes):
-    return in_shapes, [in_shapes[1]]
+    p, x = in_shapes
+    return in_shapes, [x] if p is None or len(p) == 1 else out_shapes
