@@ -7,6 +7,7 @@ import torch
 import mxnet as mx
 from interrupt_checks import at_each_point
 from mxnet import autograd, nd
+from mxnet.base import MXNetError
 
 
 def variable(values, **kwargs):
@@ -564,3 +565,35 @@ def test_scopes_in_a_stack():
         stack.enter_context(autograd.predict_mode())
         assert autograd.is_recording() and not autograd.is_training()
     assert not autograd.is_recording()
+
+
+@pytest.mark.parametrize("function", [nd.abs, nd.sign, nd.round])
+def test_second_derivatives_that_are_zero_everywhere_have_memory(function):
+    """Torch has no memory for some of them; values as from the real MXNet where it has the operator's second derivative."""
+    x = nd.array([1.5, -2, 3])
+    x.attach_grad()
+    with autograd.record():
+        dx = autograd.grad(function(x) * 2, x, create_graph=True, retain_graph=True)[0]
+        again = autograd.grad(dx * x, x, create_graph=True, retain_graph=True)[0]
+        third = autograd.grad(dx, x, create_graph=True, retain_graph=True)[0]
+    dx.backward()
+    assert third.asnumpy().tolist() == x.grad.asnumpy().tolist() == [0, 0, 0]
+    assert again.asnumpy().tolist() == dx.asnumpy().tolist()
+    for zeros in (third.detach(), x.grad):
+        zeros[:] = 7
+        assert zeros.asnumpy().tolist() == [7, 7, 7]
+
+
+def test_a_gradient_that_was_differentiated_leaves_what_it_came_from():
+    """As MXNet, whose graph of a gradient does not hold the result that it is the gradient of."""
+    x, w = nd.array([[1, 2]]), nd.array([[3, 4], [5, 6]])
+    for array in (x, w):
+        array.attach_grad()
+    with autograd.record():
+        y = nd.FullyConnected(x, w, num_hidden=2, no_bias=True)
+        dx = autograd.grad(y, x, nd.array([[1, 10]]), create_graph=True, retain_graph=True)[0]
+        ddw = autograd.grad(dx, w, nd.array([[1, 1]]), create_graph=False)[0]
+        dw = autograd.grad(y, w, nd.array([[1, 10]]), create_graph=True, retain_graph=True)[0]
+    assert dx.asnumpy().tolist() == [[53, 64]] and ddw.asnumpy().tolist() == [[1, 1], [10, 10]] and dw.asnumpy().tolist() == [[1, 2], [10, 20]]
+    with pytest.raises(MXNetError, match="not part of a recorded computation"):
+        dx.backward()

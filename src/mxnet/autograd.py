@@ -179,7 +179,7 @@ def backward(heads: NDArray | Sequence[NDArray], head_grads: NDArray | Sequence[
     if start and dispatch.call_observer is not None:
         dispatch.call_observer("MXAutogradBackwardEx", start, time.perf_counter_ns())
     if not retain_graph:
-        _free(nodes)
+        _free(nodes, heads)
 
 
 def _reachable(heads: Sequence[NDArray]) -> tuple[set[Marked], set[TapeNode], bool]:
@@ -200,8 +200,20 @@ def _reachable(heads: Sequence[NDArray]) -> tuple[set[Marked], set[TapeNode], bo
     return variables, nodes, light
 
 
-def _free(nodes: Iterable[TapeNode]) -> None:
-    """Make constants of the results of recorded calls that are still in use, as MXNet does once a computation was differentiated."""
+def _free(nodes: Iterable[TapeNode], heads: Sequence[NDArray]) -> None:
+    """Make constants of the results of recorded calls that are still in use, as MXNet does once a computation was differentiated.
+
+    What a gradient was computed of stays: it may be differentiated in another way.
+    """
+    if any(node.op is _GRADIENT for node in nodes):
+        found: set[TapeNode] = set()
+        stack = [h._autograd.node for h in heads]
+        while stack:
+            node = stack.pop()
+            if node is not None and node not in found:
+                found.add(node)
+                stack += [] if node.op is _GRADIENT else [info.node for info in node.inputs]
+        nodes = found
     for node in nodes:
         for reference in node.outputs:
             array = reference()
@@ -282,7 +294,7 @@ def grad(heads: NDArray | Sequence[NDArray], variables: NDArray | Sequence[NDArr
             results.append(_stored_by_rows(g, v))
             continue
         g = g.to_dense() if g.is_sparse else g
-        if not g.is_contiguous() or g.untyped_storage().data_ptr() in in_use or not memory_format.owned(g):
+        if not g.is_contiguous() or not memory_format.owned(g) or g.untyped_storage().data_ptr() in in_use:
             with GradMode(create_graph):
                 g = g.clone(memory_format=torch.contiguous_format)
         in_use.add(g.untyped_storage().data_ptr())
@@ -291,7 +303,7 @@ def grad(heads: NDArray | Sequence[NDArray], variables: NDArray | Sequence[NDArr
             dispatch.record(_GRADIENT, {}, heads, (out,))
         results.append(out)
     if not retain_graph:
-        _free(_reachable(heads)[1])
+        _free(_reachable(heads)[1], heads)
     return results
 
 

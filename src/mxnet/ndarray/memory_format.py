@@ -11,7 +11,7 @@ import torch
 
 def owned(tensor: torch.Tensor) -> bool:
     """Return True if the tensor is all of its storage, or is marked as a part that nobody else uses, and no other tensor uses that storage."""
-    if tensor._is_view() or type(tensor) is not torch.Tensor:
+    if tensor._is_view() or type(tensor) is not torch.Tensor or tensor._is_zerotensor():  # a gradient that torch knows to be 0 has no memory
         return hasattr(tensor, "alone")
     storage = tensor.untyped_storage()
     # One for the tensor, one for this look at it.
