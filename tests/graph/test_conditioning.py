@@ -65,3 +65,14 @@ def test_moving_statistics_are_no_concern():
     for _ in range(2):
         data = mx.sym.BatchNorm(data, use_global_stats=True)
     assert conditioning.batch_norms(data._nodes()) == set()
+
+
+@pytest.mark.parametrize("shape, ill", [((2, 32, 1, 1), True), ((8, 32, 1, 1), False)])
+def test_a_graph_that_stands_as_one_node_is_looked_into(shape, ill):
+    inner = chain(2)(mx.sym.Variable("data"))
+    names = inner.list_inputs()
+    outer = mx.sym._internal._CachedOp(*[mx.sym.Variable(f"in_{n}") for n in names], subgraph=inner.tojson())
+    arguments, _, states = inner.infer_shape(data=shape)
+    known = dict(zip(inner.list_arguments(), arguments)) | dict(zip(inner.list_auxiliary_states(), states))
+    nodes = outer._nodes()
+    assert conditioning.is_ill_conditioned(nodes, conditioning.batch_norms(nodes), {f"in_{n}": known[n] for n in names}) is ill
