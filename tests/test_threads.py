@@ -207,3 +207,10 @@ def test_one_core_is_one_thread():
                "print(torch.get_num_threads(), threads.policy.due)")
     done = subprocess.run([sys.executable, "-c", program], env=env, capture_output=True, text=True, timeout=200)
     assert done.stdout.split() == ["1", "inf"], done.stderr
+
+
+def test_what_is_found_out_is_kept_for_the_usual_number(monkeypatch):
+    assert threads.usual() == torch.get_num_threads() == 2
+    monkeypatch.setattr(threads.policy, "full", 4)
+    monkeypatch.setattr(threads.policy, "count", 1)
+    assert threads.usual() == 4

@@ -126,3 +126,8 @@ def poll() -> None:
 def reduced() -> bool:
     """Whether there are fewer threads than usual, because other programs are busy: no time to find out what is the fastest."""
     return policy.count < policy.full
+
+
+def usual() -> int:
+    """How many threads there are where no other program is busy: by these is kept what was found out for a number of threads."""
+    return policy.full if reduced() else torch.get_num_threads()

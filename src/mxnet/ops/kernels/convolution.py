@@ -10,7 +10,7 @@ from typing import Any, Optional
 
 import torch
 
-from ...threads import policy, reduced
+from ...threads import reduced, usual
 from ..registry import get
 from . import amx, products, winograd
 from .denormals import zeroed
@@ -83,7 +83,7 @@ class Layer:
 
 def _fastest(way: str, data: torch.Tensor, weight: torch.Tensor, steps: tuple[int, ...], runs: Mapping[str, Callable[[torch.Tensor], Any]]) -> str:
     """The name of the fastest of the `runs` for data of this shape: found by a race of all on a part of `data`, once for each machine."""
-    threads = policy.full
+    threads = usual()
     key = way, data.dtype, data.shape, weight.shape, steps, threads
     try:
         return _found[key]

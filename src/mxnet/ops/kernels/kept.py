@@ -7,7 +7,7 @@ from typing import Optional
 
 import torch
 
-from ...threads import policy, reduced
+from ...threads import reduced, usual
 from . import amx, winograd
 from .gate import Kernel, Plan
 from .parts import ANY, Bound, IntoPart, new_images
@@ -211,7 +211,7 @@ class Kept(IntoPart):
 
     def _fastest(self, data: torch.Tensor, rivals: Sequence[str]) -> str:
         """The name of the fastest way for data of this shape, the direct one or a rival: found by a race of all, once for each machine."""
-        threads = policy.full
+        threads = usual()
         key = data.shape, self._numbers(), threads
         found = _found.get(key)
         if found is not None:

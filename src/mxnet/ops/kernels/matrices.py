@@ -10,7 +10,7 @@ from typing import Any, Optional
 
 import torch
 
-from ...threads import policy, reduced
+from ...threads import reduced, usual
 from . import amx
 from .gate import Kernel
 from .races import Races
@@ -49,7 +49,7 @@ def product(a: torch.Tensor, b: torch.Tensor, bias: Optional[torch.Tensor], memo
         way, arrays = "gradient of data", (a, b)
     else:
         return library()
-    key = way, a.shape, b.shape, bias is None, policy.full
+    key = way, a.shape, b.shape, bias is None, usual()
     found = _found.get(key)
     if found == LIBRARY or found is None and reduced():
         return library()
