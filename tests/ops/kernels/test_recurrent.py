@@ -291,5 +291,5 @@ def test_the_operator_runs_on_it(layer, monkeypatch):
     out.backward()
     assert len(calls) == 1
     monkeypatch.setattr(recurrent, "suits", lambda *a: False)
-    np.testing.assert_allclose(out.asnumpy(), layer(x).asnumpy(), rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(out.asnumpy(), layer(x).asnumpy(), rtol=1e-5, atol=5e-6)  # sums of 512 in another order
     assert len(calls) == 1
