@@ -37,6 +37,7 @@ CASES = {
     "_contrib_MultiBoxPrior": (mx.sym.contrib.MultiBoxPrior(DATA, sizes=(0.5, 0.25), ratios=(1, 2, 0.5)), (2, 3, 4, 5)),
     "_contrib_MultiBoxDetection": (mx.sym.contrib.MultiBoxDetection(DATA, mx.sym.var("boxes", shape=(2, 20)), mx.sym.var("anchors", shape=(1, 5, 4))),
                                     (2, 3, 5)),
+    "_contrib_SparseEmbedding": (mx.sym.contrib.SparseEmbedding(DATA, input_dim=7, output_dim=4), (3, 5)),
     "LRN": (mx.sym.LRN(DATA, nsize=3), (2, 5, 4, 3)),
     "SoftmaxOutput of many": (mx.sym.SoftmaxOutput(DATA, multi_output=True), (3, 5, 2)),
 }
