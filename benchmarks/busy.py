@@ -76,7 +76,6 @@ def main():
         return
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     peers.add_arguments(parser)
-    parser.add_argument("--rounds", type=int, default=1)
     parser.add_argument("--seconds", type=float, default=2.0, help="half of how long each process trains")
     parser.add_argument("--networks", default=",".join(ROWS))
     parser.add_argument("--results", default=os.path.join(peers.ROOT, "benchmarks", "results"))

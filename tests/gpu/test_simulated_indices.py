@@ -43,7 +43,7 @@ def test_no_operator_reads_outside_of_an_array(monkeypatch):
     monkeypatch.setattr(simulated_gpus, "run", run)
     with gpus() as (gpu, _):
         for now in sorted(RECORDS):
-            for _, sample in runs(now)[:3]:
+            for _, sample in runs(now)[:1]:
                 for other in damaged(sample):
                     with contextlib.suppress(Exception):
                         call(get(now), other, gpu, contextlib.nullcontext())
