@@ -16,7 +16,7 @@ from simulated_gpus import Watch, gpus
 sys.path.insert(0, str(Path(__file__).parent.parent / "ops"))
 from records import RECORDS  # noqa: E402
 
-CASES = 20
+CASES = 8
 
 
 class Draw(np.random.RandomState):
