@@ -248,7 +248,7 @@ def write(path: str, found: list[dict[str, Any]], head: str, tests: str) -> None
 
 
 def tested(path: str) -> tuple[str, bool]:
-    """What a report of pytest's says, in a line, and whether nothing failed."""
+    """Return a line about a report of pytest's, and True if nothing failed."""
     suite = next(iter(ElementTree.parse(path).getroot().iter("testsuite"))).attrib
     failed = int(suite["failures"]) + int(suite["errors"])
     ran = int(suite["tests"]) - int(suite["skipped"])

@@ -9,16 +9,6 @@ GPU = mx.gpu(0)
 needs_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="torch sees no GPU here; `make gpu` runs this where it does")
 
 
-@pytest.fixture
-def exact():
-    """Products in full precision, so that a GPU's numbers can be compared with a processor's."""
-    backends = torch.backends
-    before = backends.cudnn.allow_tf32, backends.cuda.matmul.allow_tf32
-    backends.cudnn.allow_tf32 = backends.cuda.matmul.allow_tf32 = False
-    yield
-    backends.cudnn.allow_tf32, backends.cuda.matmul.allow_tf32 = before
-
-
 def close(found, expected, tolerance=1e-4):
     """Compare arrays by the largest difference over the largest expected value."""
     found, expected = (a.asnumpy().astype("float64") if isinstance(a, mx.nd.NDArray) else np.asarray(a, "float64") for a in (found, expected))

@@ -9,6 +9,7 @@ import pytest
 import torch
 
 from mxnet import openmp, threads
+from mxnet.ops.kernels import convolution, winograd
 from mxnet.threads import Policy
 
 SOURCE = pathlib.Path(threads.__file__).parents[1]
@@ -160,12 +161,16 @@ def test_who_runs_graphs_looks(monkeypatch):
     assert len(looks) > scored >= 1
 
 
-def test_no_races_while_others_are_busy(monkeypatch):
-    monkeypatch.setattr(threads.policy, "full", 2)
-    monkeypatch.setattr(threads.policy, "count", 1)
-    assert threads.reduced()
-    monkeypatch.setattr(threads.policy, "count", 2)
-    assert not threads.reduced()
+@pytest.mark.parametrize("busy", [False, True])
+def test_kernels_race_only_where_no_other_program_is_busy(monkeypatch, busy):
+    races = []
+    monkeypatch.setattr(convolution.races, "winner", lambda name, runs: races.append(name) or "a rival")
+    monkeypatch.setattr(convolution, "_found", {})
+    monkeypatch.setattr(threads.policy, "full", 3)
+    monkeypatch.setattr(threads.policy, "count", 1 if busy else 3)
+    data, weight = torch.ones(8, 64, 56, 56), torch.ones(64, 64, 3, 3)
+    found = convolution._fastest("forward", data, weight, (1, 1, 1), {"direct": torch.relu, "a rival": torch.relu})
+    assert (found, len(races)) == ((winograd.DIRECT, 0) if busy else ("a rival", 1))
 
 
 BUSY = """

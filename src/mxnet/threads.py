@@ -1,4 +1,4 @@
-"""How many threads share an operator: as many as the process may have cores, and fewer while other programs need them.
+"""The number of threads that share an operator: one for each core of the process, and fewer while other programs need the cores.
 
 Threads of OpenMP divide an operator evenly, and who is done first waits at full speed for the others. Beside a busy program one of them waits for
 a core, and all others for it: a step that takes 2 ms alone then takes 100. With as many threads as there are free cores nobody waits. What is free is

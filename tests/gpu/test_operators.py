@@ -6,7 +6,7 @@ import pytest
 import torch
 
 import mxnet as mx
-from gpu_checks import GPU, exact, needs_gpu  # noqa: F401
+from gpu_checks import GPU, needs_gpu
 from gpu_operator_runs import RECORDS, call, runs
 from mxnet.ops import get
 
@@ -15,7 +15,7 @@ TOLERANCES = {torch.float16: 2e-2, torch.bfloat16: 2e-2}
 
 
 @pytest.mark.parametrize("name", sorted(RECORDS))
-def test_operator_is_as_on_a_processor(name, exact):  # noqa: F811
+def test_operator_is_as_on_a_processor(name, exact):
     operator = get(name)
     for key, sample in runs(name):
         expected, found = (call(operator, sample, ctx, contextlib.nullcontext()) for ctx in (mx.cpu(), GPU))

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 import mxnet as mx
-from gpu_checks import GPU, close, exact, needs_gpu  # noqa: F401
+from gpu_checks import GPU, close, needs_gpu
 from mxnet import autograd, gluon, nd, npx
 
 pytestmark = needs_gpu
@@ -95,7 +95,7 @@ def test_custom_operators():
 
 
 @pytest.mark.parametrize("options", [{}, {"static_alloc": True, "static_shape": True}])
-def test_networks_score_as_on_a_processor(options, exact):  # noqa: F811
+def test_networks_score_as_on_a_processor(options, exact):
     net = small_network(mx.cpu())
     expected = net(images(mx.cpu()))
     net.collect_params().reset_ctx(GPU)
@@ -226,7 +226,7 @@ def test_kernels_of_the_user():
 
 
 @pytest.mark.filterwarnings("ignore")  # of torch's compiler
-def test_inductor_computes_the_same(exact):  # noqa: F811
+def test_inductor_computes_the_same(exact):
     net = small_network()
     expected = net(images())
     net.optimize_for(images(), backend="inductor")

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 import mxnet as mx
-from gpu_checks import GPU, close, exact, needs_gpu  # noqa: F401
+from gpu_checks import GPU, close, needs_gpu
 from mxnet import autograd, gluon, nd
 from mxnet.contrib import amp
 
@@ -31,7 +31,7 @@ def curve(name, style, ctx, count):
 
 @pytest.mark.parametrize("style", ["imperative", "hybridized", "Module"])
 @pytest.mark.parametrize("name", ["mlp2x128", "lenet", "resnet18-thin", "lm2x64", "encoder2x64", "deepar2x40"])
-def test_curves_are_those_of_a_processor(name, style, exact):  # noqa: F811
+def test_curves_are_those_of_a_processor(name, style, exact):
     expected, found = (curve(name, s, ctx, 8) for s, ctx in (("imperative", mx.cpu()), (style, GPU)))
     assert expected[-1] < expected[0] and np.isfinite(found).all()
     np.testing.assert_allclose(found, expected, rtol=5e-3, atol=1e-4)
@@ -79,7 +79,7 @@ def detect(ctx, hybridized):
 
 
 @pytest.mark.parametrize("hybridized", [False, True])
-def test_a_detector_learns_as_on_a_processor(hybridized, exact):  # noqa: F811
+def test_a_detector_learns_as_on_a_processor(hybridized, exact):
     expected, boxes = detect(mx.cpu(), False)
     found, on_gpu = detect(GPU, hybridized)
     assert expected[-1] < expected[0]
@@ -202,7 +202,7 @@ def test_module_fits_with_every_store(store):
 
 @pytest.mark.parametrize("kind", ["rnn", "gru", "lstm"])
 @pytest.mark.parametrize("bidirectional", [False, True])
-def test_recurrent_layers_have_the_gradients_of_a_processor(kind, bidirectional, exact):  # noqa: F811
+def test_recurrent_layers_have_the_gradients_of_a_processor(kind, bidirectional, exact):
     layer = {"rnn": gluon.rnn.RNN, "gru": gluon.rnn.GRU, "lstm": gluon.rnn.LSTM}[kind](6, 2, bidirectional=bidirectional, input_size=4)
     layer.initialize(ctx=mx.cpu())
     random = np.random.RandomState(0)

@@ -80,8 +80,9 @@ def together(module: fx.GraphModule) -> list[str]:
 
 
 def cast_together(dtype: torch.dtype, *tensors: torch.Tensor) -> tuple[torch.Tensor, ...]:
-    """What `amp_cast` makes of each tensor, in as few kernels as they fit into; their gradients are cast back in as few."""
-    return _Together.apply(dtype, *tensors)  # type: ignore[no-any-return]  # torch does not say what `apply` returns
+    """Return the results of `amp_cast` for all tensors, in as few kernels as they fit into; their gradients are cast back in as few."""
+    found: tuple[torch.Tensor, ...] = _Together.apply(dtype, *tensors)
+    return found
 
 
 class _Together(torch.autograd.Function):

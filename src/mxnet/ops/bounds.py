@@ -24,7 +24,9 @@ def within(operator: str, indices: Sequence[torch.Tensor], sizes: Sequence[int],
     IndexOutOfBoundsError
         If a GPU would read or write outside of an axis.
     """
-    examined = [k for k, index in enumerate(indices) if index.is_cuda and index.numel()]
+    if not indices or not indices[0].is_cuda:
+        return tuple(indices)
+    examined = [k for k, index in enumerate(indices) if index.numel()]
     if not examined:
         return tuple(indices)
     lowest = [-size if negative else 0 for size in sizes]

@@ -1,4 +1,4 @@
-"""How often values lie between edges."""
+"""Histograms: the counts of values between edges."""
 from typing import Optional
 
 import torch
@@ -55,7 +55,7 @@ def histogram(data, bins=None, *, bin_cnt: Optional[int] = None, range: Optional
 
 
 def _counts(at, size):
-    """How often each number below `size` occurs in `at`, which may hold `size`, too."""
+    """Count each number below `size` in `at`, which may hold `size`, too."""
     if at.is_cpu:
         return torch.bincount(at, minlength=size + 1)[:size]
     return at.new_zeros(size + 1).scatter_add_(0, at, torch.ones_like(at))[:size]  # nothing asks how large the largest is

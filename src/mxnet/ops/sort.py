@@ -126,7 +126,7 @@ def topk(data, *, axis: Optional[int] = -1, k: int = 1, ret_typ: Literal["both",
 
 
 def _topk_count(k, size):
-    """How many elements `topk` takes of `size`."""
+    """Return the number of elements that `topk` takes of `size`."""
     if 0 <= size < k:
         raise MXNetError(f"topk: `k` must not exceed the size of the axis, which is {size}, received {k}")
     return k if k > 0 else size

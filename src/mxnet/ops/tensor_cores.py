@@ -4,18 +4,20 @@ Torch has one switch for the whole process, which is off: what a program compute
 moment in which these products are asked for, forward and backward.
 """
 from collections.abc import Callable
-from typing import Any, Optional
+from typing import Any, Optional, TypeVar
 
 import torch
 
+_T = TypeVar("_T")
+
 
 def suits(*tensors: torch.Tensor) -> bool:
-    """Whether all are float32 on a GPU, and the user has not asked for full precision (``MXNET_CUDA_ALLOW_TENSOR_CORE=0``)."""
+    """Return True if all are float32 on a GPU, and the user has not asked for full precision (``MXNET_CUDA_ALLOW_TENSOR_CORE=0``)."""
     return all(t.is_cuda and t.dtype is torch.float32 for t in tensors) and torch.backends.cudnn.allow_tf32
 
 
-def switched(function: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
-    """Call a function whose products may be TF32."""
+def switched(function: Callable[..., _T], *arguments: Any, **options: Any) -> _T:
+    """Call a function whose products may be TF32; so may those of other threads meanwhile."""
     matmul = torch.backends.cuda.matmul
     if matmul.allow_tf32:
         return function(*arguments, **options)
@@ -30,23 +32,27 @@ def product(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
     """``a @ b``, of matrices or of batches with the same leading axes."""
     if not suits(a, b):
         return torch.matmul(a, b)
-    return _Product.apply(a, b) if torch.is_grad_enabled() else switched(torch.matmul, a, b)  # type: ignore[no-any-return]
+    found: torch.Tensor = _Product.apply(a, b) if torch.is_grad_enabled() else switched(torch.matmul, a, b)
+    return found
 
 
 def linear(data: torch.Tensor, weight: torch.Tensor, bias: Optional[torch.Tensor]) -> torch.Tensor:
     """``data @ weight.T + bias`` over the last axis of `data`."""
+    found: torch.Tensor
     if not suits(data, weight):
-        return torch._C._nn.linear(data, weight, bias)  # type: ignore[no-any-return]
-    if torch.is_grad_enabled():
-        return _Linear.apply(data, weight, bias)  # type: ignore[no-any-return]
-    return switched(torch._C._nn.linear, data, weight, bias)  # type: ignore[no-any-return]
+        found = torch._C._nn.linear(data, weight, bias)
+    elif torch.is_grad_enabled():
+        found = _Linear.apply(data, weight, bias)
+    else:
+        found = switched(torch._C._nn.linear, data, weight, bias)
+    return found
 
 
 class _Product(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
         ctx.save_for_backward(a, b)
-        return switched(torch.matmul, a, b)  # type: ignore[no-any-return]
+        return switched(torch.matmul, a, b)
 
     @staticmethod
     def backward(ctx: Any, gradient: torch.Tensor) -> tuple[Optional[torch.Tensor], ...]:
@@ -58,7 +64,7 @@ class _Linear(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, data: torch.Tensor, weight: torch.Tensor, bias: Optional[torch.Tensor]) -> torch.Tensor:
         ctx.save_for_backward(data, weight)
-        return switched(torch._C._nn.linear, data, weight, bias)  # type: ignore[no-any-return]
+        return switched(torch._C._nn.linear, data, weight, bias)
 
     @staticmethod
     def backward(ctx: Any, gradient: torch.Tensor) -> tuple[Optional[torch.Tensor], ...]:

@@ -15,12 +15,12 @@ _TAIL = b'\n],\n"displayTimeUnit": "ms"\n}\n'
 
 
 def machine(waited_ms: float = 0.0) -> dict[str, Any]:
-    """What a profile has to say of the machine.
+    """Return a profile's record of the machine.
 
     Threads of an operator, usable cores, for how long threads waited for one while events were taken, and whether it multiplies bfloat16 fast.
     """
     return {"waited_ms": round(waited_ms, 1), "name": processor.name() or "unknown",
-            "threads": threads.policy.full, "cores": float(threads.usable()), "policy": threads.policy.reason,
+            "threads": threads.usual(), "cores": float(threads.usable()), "policy": threads.policy.reason,
             "bfloat16": bool({"avx512_bf16", "amx_bf16", "bf16"} & set(processor.flags()))}
 
 

@@ -1,4 +1,4 @@
-"""What the families of NumPy operators share: types and shapes of results, checks on axes."""
+"""Parts that the families of NumPy operators share: types and shapes of results, checks on axes."""
 import torch
 
 from ...base import MXNetError

@@ -210,7 +210,7 @@ def roll(data, *, shift: Optional[Shape] = None, axis: Optional[Shape] = None):
 
 
 def _roll(ndim, shift, axis):
-    """How far to roll along which axes; along none for the flat array."""
+    """Return the steps to roll by, and the axes; no axis for the flat array."""
     if shift is None:
         raise MXNetError("_np_roll: `shift` must be given")
     if axis is None:
@@ -475,7 +475,7 @@ def pad(data, *, pad_width: str, mode: _PAD_MODES = "constant", constant_value: 
 
 
 def _pad_widths(ndim, pad_width):
-    """How many elements stand before and after each axis."""
+    """Return the numbers of elements before and after each axis."""
     try:
         widths = ast.literal_eval(pad_width)
         if ndim == 1 and len(widths) == 2:

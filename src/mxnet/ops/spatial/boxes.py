@@ -327,7 +327,7 @@ def box_encode(samples, matches, anchors, refs, means, stds):
 
 
 def _encoded_shapes(shapes):
-    """What the partial shapes of samples, matches, anchors and refs say of one another."""
+    """Return the partial shapes of samples, matches, anchors and refs, completed by one another."""
     sizes = [-1, -1, -1]  # B, N and M
     axes = (0, 1), (0, 1), (0, 1, None), (0, 2, None)
     for shape, names in zip(shapes, axes):

@@ -88,7 +88,7 @@ def correlation(data1, data2, *, kernel_size: int = 1, max_displacement: int = 1
 
 
 def _places(data, kernel_size, max_displacement, stride1, stride2, pad_size):
-    """How many patches of maps of this partial shape there are, down and across, -1 where that is not known."""
+    """Return the numbers of patches of maps of this partial shape, down and across; -1 where that is not known."""
     if len(data) != 4:
         raise MXNetError(f"Correlation: `data1` and `data2` must be 4-D, received shape {data}")
     if kernel_size % 2 == 0:

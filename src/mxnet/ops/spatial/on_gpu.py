@@ -1,4 +1,4 @@
-"""What the GPU paths of the detection operators share: when they are used, and the size of chunks.
+"""Parts that the GPU paths of the detection operators share: the choice of the path, and the size of chunks.
 
 These paths are torch operations on the device alone. Nothing is copied from or to the host, and no number is read on the host, since each of
 these makes the host wait for the GPU. All loops are over shapes.
