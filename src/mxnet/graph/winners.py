@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch import fx
 
-from .. import environment, memory
+from .. import environment, memory, threads
 from ..libinfo import remex_version
 from ..ndarray import writes
 from ..ops import registry
@@ -46,7 +46,7 @@ class Record:
         # Where no races are allowed, others win: who won there decides nothing elsewhere.
         settings = f"{remex_version} {exact or asks_for_exact()} {environment.get_bool('MXNET_USE_FUSION')} {races.allowed()}"
         self._key = None if text is None else (f"{hashlib.sha256(f'{settings}{text}'.encode()).hexdigest()[:24]}, {len(module.graph.nodes)} nodes, "
-                                               f"{torch.get_num_threads()} threads, OpenVINO {_openvino()}")
+                                               f"{threads.usual()} threads, OpenVINO {_openvino()}")
 
     @property
     def winner(self) -> str | None:

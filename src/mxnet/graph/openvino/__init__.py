@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from torch import fx
 
-from ... import openmp
+from ... import openmp, threads
 from ...base import MXNetError
 from ...ndarray import dispatch
 from ...ndarray.dispatch import Call
@@ -122,7 +122,7 @@ def _config(precision: object = "float32", cache_dir: Any = None, num_threads: i
     if str(precision) not in _PRECISIONS:
         raise MXNetError(f"backend 'openvino': `precision` must be one of {', '.join(_PRECISIONS)}, received {shortened(precision)}")
     config = {"PERFORMANCE_HINT": "LATENCY", "INFERENCE_PRECISION_HINT": _PRECISIONS[str(precision)],
-              "INFERENCE_NUM_THREADS": int(num_threads or torch.get_num_threads())}
+              "INFERENCE_NUM_THREADS": int(num_threads or threads.usual())}
     if cache_dir is not None:
         config["CACHE_DIR"] = str(cache_dir)
     return config
