@@ -191,16 +191,18 @@ def test_who_runs_graphs_looks(monkeypatch):
     assert len(looks) > scored >= 1
 
 
-@pytest.mark.parametrize("busy", [False, True])
-def test_kernels_race_only_where_no_other_program_is_busy(monkeypatch, busy):
+@pytest.mark.parametrize("busy, known, winner, count", [(False, None, "a rival", 1), (True, None, winograd.DIRECT, 0), (True, "a rival", "a rival", 0),
+                                                        (True, "gone", winograd.DIRECT, 0)])
+def test_kernels_race_only_where_no_other_program_is_busy(monkeypatch, busy, known, winner, count):
     races = []
     monkeypatch.setattr(convolution.races, "winner", lambda name, runs: races.append(name) or "a rival")
+    monkeypatch.setattr(convolution.races, "get", lambda name: known)
     monkeypatch.setattr(convolution, "_found", {})
     monkeypatch.setattr(threads.policy, "full", 3)
     monkeypatch.setattr(threads.policy, "count", 1 if busy else 3)
     data, weight = torch.ones(8, 64, 56, 56), torch.ones(64, 64, 3, 3)
     found = convolution._fastest("forward", data, weight, (1, 1, 1), {"direct": torch.relu, "a rival": torch.relu})
-    assert (found, len(races)) == ((winograd.DIRECT, 0) if busy else ("a rival", 1))
+    assert (found, len(races)) == (winner, count)
 
 
 BUSY = """

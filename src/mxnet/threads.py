@@ -101,7 +101,8 @@ class Policy:
 
     def end(self) -> None:
         """Leave the number to the user from now on."""
-        self.due, self.count, self.reason = math.inf, self.full, "torch.set_num_threads, or OpenMP's own function, was called"
+        self.full = self.count = torch.get_num_threads()
+        self.due, self.reason = math.inf, "torch.set_num_threads, or OpenMP's own function, was called"
 
     @staticmethod
     def _now() -> tuple[float, float, float] | None:

@@ -420,6 +420,53 @@ def test_what_does_not_compile_is_forgotten(backend, store, caplog):
     assert right(net) and backend.compiled == 2  # for whom it was kept, and as if nothing had been known
 
 
+@pytest.fixture
+def shipped(monkeypatch, tmp_path):
+    """Lets the package have known a winner of all graphs."""
+    def know(name):
+        monkeypatch.setattr(races, "_SHIPPED", tmp_path / "shipped")
+        network()(data())
+        (known, _), = winners.kept.content().items()
+        file = races.shipped_file("graphs")
+        file.parent.mkdir(exist_ok=True)
+        file.write_text(json.dumps({known.partition(", remex ")[0]: name}))
+        winners.kept.path.unlink()
+    return know
+
+
+def test_a_winner_that_came_with_the_package_is_compared_once(backend, store, shipped):
+    shipped("test_counting")
+    backend.timed, store = 0, store.another()
+    net = network()
+    assert right(net) and type(state_of(net)) is Known and backend.timed == 0
+    assert right(net) and type(state_of(net)) is states.Frozen and "test_counting won before: as the package knows" in net.explain()
+    assert not store.path.exists()
+
+
+def test_what_is_kept_counts_more_than_what_came_with_the_package(backend, store, shipped):
+    shipped("test_counting")
+    store = store.another()
+    lowered_key = next(iter(json.loads(races.shipped_file("graphs").read_text())))
+    store.keep(f"{lowered_key}, remex {winners.remex_version}, OpenVINO {winners._openvino()}", NATIVE)
+    net = network()
+    assert right(net) and type(state_of(net)) is states.Stays and "native, which proved the fastest before, kept in" in net.explain()
+
+
+def test_a_winner_that_came_with_the_package_and_fails_is_not_asked_again(backend, store, shipped):
+    shipped("test_counting")
+    backend.scale, another = 1.5, store.another
+    another()
+    net = network()
+    assert right(net) and list(winners.kept.content().values()) == [""]
+    with pytest.warns(UserWarning, match="backend 'test_counting' gives other results than 'native'"):
+        assert right(net)
+    another()
+    net = network()
+    with pytest.warns(UserWarning, match="backend 'test_counting' gives other results than 'native'"):
+        assert right(net)  # at once by a contest
+    assert type(state_of(net)) is states.Stays
+
+
 def test_a_weight_that_changes_after_the_comparison(backend):
     assert right(network())
     net = network()
@@ -500,7 +547,7 @@ def races_with(backend, monkeypatch):
     """Small convolutions have a rival that takes so much of the holder's time, and a race begins at once."""
     def begin(takes):
         monkeypatch.setattr(own, "_LARGE", 1)
-        for cost in ("_COMPILE", "_COMPILE_OPERATOR", "_RACE"):
+        for cost in ("_COMPILE", "_COMPILE_OPERATOR"):
             monkeypatch.setattr(promotion, cost, 0.0)
         monkeypatch.setattr(rivalry.processor, "waited", lambda: 0.0)
         monkeypatch.setattr(rivalry, "_SECONDS", 0.0)  # turns as short as they may be

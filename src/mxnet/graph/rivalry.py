@@ -1,7 +1,7 @@
 """A compiled graph and a rival that may be faster, in the program's own calls.
 
 Nobody can tell beforehand whether OpenVINO or the backend `kernels`, which multiplies less, is faster: that depends on layers, batch, processor and
-threads. The one that won first, the holder, runs until it has taken as long as finding that out costs. Then the rival is compiled, and its layers
+threads. The one that won first, the holder, runs until it has taken as long as compiling the rival. Then the rival is compiled, and its layers
 run one after another beside several calls, of which each takes about twice as long: each layer looks for its fastest algorithm then, and weights are
 transformed. If the results agree, both take turns of some calls, which count by their medians. The loser goes, with its copy of the weights.
 """
@@ -28,7 +28,8 @@ _log = logging.getLogger(__name__)
 _TURN = 4  # calls, at least, of which the first does not count: OpenVINO ends torch's threads, and the caches hold the other one's weights
 _SECONDS, _MOST = 0.1, 50  # of a turn: what other machines of the host do to a call of 4 ms, they do to the next four, too; calls, at most
 LONG, _TURN_OF_LONG = 0.25, 2  # calls of so many seconds vary less, and how they begin does not matter
-_PAIRS = 3  # turns of each; the rival has lost before, if it is clearly behind after one
+_PAIRS = 3  # turns of each, unless one is clearly behind after the first ones
+_FAR = 0.85  # of the holder's time: a rival that takes less has won before
 _CLEARLY = 0.96  # of the other's time: who is less ahead may be so by chance, after one turn, or where other programs ran
 
 
@@ -140,7 +141,7 @@ class Rivalry:
     def _judge(self, rival: Frozen) -> None:
         """Decide after a turn of each, if that is possible by now."""
         held, challenged = map(statistics.median, self._seconds)
-        if _CLEARLY * challenged < held and self._calls < 2 * self._turn * _PAIRS:
+        if held * _FAR < challenged < held / _CLEARLY and self._calls < 2 * self._turn * _PAIRS:
             return
         measured = sum(map(sum, self._seconds))
         # Level, the rival is the better choice: it holds a copy of the weights less, and the next process does not import the holder.

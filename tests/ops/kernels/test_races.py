@@ -52,6 +52,26 @@ def test_short_runs_are_repeated_and_long_ones_are_not(clock, races):
     assert (len(short.ran), len(long.ran)) == (4, 2)
 
 
+def test_who_is_far_behind_runs_no_second_time(clock, races):
+    near, far = clock(0.0011), clock(0.0016)
+    assert races.winner("a", {"best": clock(0.001), "near": near, "far": far}) == "best"
+    assert (len(near.ran), len(far.ran)) == (4, 2)  # the first time of each does not count
+
+
+def test_what_came_with_the_package_serves_where_nothing_is_kept(clock, races, monkeypatch, tmp_path):
+    monkeypatch.setattr(module, "_SHIPPED", tmp_path / "shipped")
+    monkeypatch.setattr(module.processor, "design", lambda: "Maker-7-wide")
+    (tmp_path / "shipped").mkdir()
+    (tmp_path / "shipped" / "tested-Maker-7-wide.json").write_text('{"a": "slow", "b": "gone"}')
+    idle = clock(5.0)
+    assert races.winner("a", {"fast": idle, "slow": idle}) == "slow" and not idle.ran
+    assert races.winner("b", {"fast": clock(1.0), "slow": clock(2.0)}) == "fast"  # no such way any more
+    races.keep("a", "fast")
+    assert races.winner("a", {"fast": idle, "slow": idle}) == "fast"
+    monkeypatch.setattr(module.processor, "design", lambda: "Maker-8-wide")
+    assert Races("tested", "winograd").get("c") is None and Races("tested", "winograd").shipped("a") is None
+
+
 def test_winners_are_kept_on_disk(clock, races):
     assert races.winner("a", {"slow": clock(2.0), "fast": clock(1.0)}) == "fast"
     assert races.winner("b", {"slow": clock(2.0), "fast": clock(3.0)}) == "slow"
