@@ -248,6 +248,7 @@ def test_what_is_found_out_is_kept_for_the_usual_number(monkeypatch):
     assert threads.usual() == torch.get_num_threads() == 2
     monkeypatch.setattr(threads.policy, "full", 4)
     monkeypatch.setattr(threads.policy, "count", 1)
+    torch.set_num_threads(1)
     assert threads.usual() == 4
 
 
