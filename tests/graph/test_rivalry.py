@@ -109,7 +109,8 @@ def test_layers_run_beside_calls_which_take_twice_as_long(clock):
     (10.2, 0.0, 12, "holder", "rival: 1.02e+04 ms a call, holder 1e+04 (medians of 3)"),  # after one turn it could have been by chance
     (8.6, 0.0, 12, "rival", "rival: 8.6e+03 ms a call, holder 1e+04 (medians of 3)"),
     (8.4, 0.0, 2, "rival", "rival: 8.4e+03 ms a call, holder 1e+04 (medians of 1)"),  # than all calls of the holder before
-    (10.5, 0.0, 4, "holder", "rival: 1.05e+04 ms a call, holder 1e+04 (medians of 1)"),
+    (10.9, 0.0, 12, "holder", "rival: 1.09e+04 ms a call, holder 1e+04 (medians of 3)"),
+    (11.1, 0.0, 4, "holder", "rival: 1.11e+04 ms a call, holder 1e+04 (medians of 1)"),
 ])
 def test_who_wins(takes, waits, calls, winner, said, clock, monkeypatch):
     monkeypatch.setattr(rivalry.processor, "waited", lambda: waits * clock.now)

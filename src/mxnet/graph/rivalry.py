@@ -29,8 +29,8 @@ _TURN = 4  # calls, at least, of which the first does not count: OpenVINO ends t
 _SECONDS, _MOST = 0.1, 50  # of a turn: what other machines of the host do to a call of 4 ms, they do to the next four, too; calls, at most
 LONG, _TURN_OF_LONG = 0.25, 2  # calls of so many seconds vary less, and how they begin does not matter
 _PAIRS = 3  # turns of each, unless one is clearly behind after the first ones
-_FAR = 0.85  # of the holder's time: a rival that takes no more has won before
-_CLEARLY = 0.96  # of the other's time: who is less ahead may be so by chance, after one turn, or where other programs ran
+_FAR, _BEHIND = 0.85, 1.1  # times the holder's time: a rival that takes no more has won before, and one that takes more has lost
+_CLEARLY = 0.96  # of the other's time: who is less ahead where other programs ran may be so by chance
 
 
 class Rivalry:
@@ -145,7 +145,7 @@ class Rivalry:
         challenged = statistics.median(self._seconds[0])
         held = statistics.median(self._seconds[1]) if self._seconds[1] else self._alone
         first, pair = self._calls == self._turn, self._calls % (2 * self._turn) == 0
-        far, behind = challenged <= held * _FAR, _CLEARLY * challenged >= held
+        far, behind = challenged <= held * _FAR, challenged > held * _BEHIND
         if not (far and (first or pair) or pair and (behind or self._calls >= 2 * self._turn * _PAIRS)):
             return
         measured = sum(map(sum, self._seconds))
