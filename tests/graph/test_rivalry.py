@@ -103,9 +103,9 @@ def test_layers_run_beside_calls_which_take_twice_as_long(clock):
 
 
 @pytest.mark.parametrize("takes, waits, calls, winner, said", [
-    (9.0, 0.1, 12, "rival", "rival: 9e+03 ms a call, holder 1e+04 (medians of 3)"),
+    (9.0, 0.12, 12, "rival", "rival: 9e+03 ms a call, holder 1e+04 (medians of 3)"),
     (9.7, 0.0, 12, "rival", "rival: 9.7e+03 ms a call, holder 1e+04 (medians of 3)"),
-    (9.7, 0.1, 12, "holder", "rival: 9.7e+03 ms a call, holder 1e+04 (medians of 3), not clearly ahead"),  # by which other programs may explain
+    (9.7, 0.12, 12, "holder", "rival: 9.7e+03 ms a call, holder 1e+04 (medians of 3), not clearly ahead"),  # by which other programs may explain
     (10.2, 0.0, 12, "holder", "rival: 1.02e+04 ms a call, holder 1e+04 (medians of 3)"),  # after one turn it could have been by chance
     (8.6, 0.0, 12, "rival", "rival: 8.6e+03 ms a call, holder 1e+04 (medians of 3)"),
     (8.4, 0.0, 2, "rival", "rival: 8.4e+03 ms a call, holder 1e+04 (medians of 1)"),  # than all calls of the holder before

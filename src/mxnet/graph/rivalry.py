@@ -53,7 +53,7 @@ class Rivalry:
     agree : callable
         ``agree(found, expected)`` tells whether these are the same results.
     keep : callable, optional
-        ``keep(name, seconds, waited)`` keeps who won for other processes, and says what became of it; see `winners.Record.keep`.
+        ``keep(name, seconds, waited, sure)`` keeps who won for other processes, and says what became of it; see `winners.Record.keep`.
 
     Several threads may run it: one of them at a time races, the others run the holder.
     """
@@ -155,7 +155,7 @@ class Rivalry:
         self._decide(winner, f"{challenged * 1e3:.3g} ms a call, {self.holder.name} {held * 1e3:.3g} "
                      f"(medians of {len(self._seconds[0])}){'' if ahead or challenged >= held else ', not clearly ahead'}")
         if self._keep is not None:
-            winner.program.note(f"{winner.name}: {self._keep(winner.name, measured, self._waited)}")
+            winner.program.note(f"{winner.name}: {self._keep(winner.name, measured, self._waited, far or behind)}")
 
     def _fails(self, error: Exception) -> None:
         _log.info("graph: %s fails: %s", self.name, error)

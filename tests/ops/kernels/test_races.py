@@ -81,11 +81,11 @@ def test_winners_are_kept_on_disk(clock, races):
 
 
 def test_who_wins_narrowly_while_other_programs_run_counts_in_this_process_only(clock, races):
-    clock.waiting = 0.06
+    clock.waiting = 0.12
     assert races.winner("a", {"slow": clock(1.1), "fast": clock(1.0)}) == "fast"
     idle = clock(5.0)
     assert races.winner("a", {"slow": idle, "fast": idle}) == "fast" and not idle.ran and not list(compiled.folder().glob("tested-*"))
-    clock.waiting = 0.04
+    clock.waiting = 0.08
     races.winner("b", {"slow": clock(1.1), "fast": clock(1.0)})
     assert json.loads(kept().read_text()) == {"b": "fast"}
     assert Races("tested", "winograd").winner("a", {"slow": clock(1.0), "fast": clock(1.1)}) == "slow"

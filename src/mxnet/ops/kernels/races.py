@@ -23,7 +23,8 @@ _CACHES = 1 << 22  # floats that are read before each run: in a network, too, ot
 _CLEARLY = 0.93  # of the first one's time: who is only just ahead may be so by chance
 _SURE = 1.2  # times the fastest one's time: if all others take longer, other programs don't explain it
 _HOPELESS = 1.5  # times the best one's time: who takes that long in one round needs no other
-_QUIET = 0.05  # of the time that was measured: where threads waited longer for a processor, other programs have decided the race
+_QUIET = 0.1  # of the time that was measured: where threads waited longer for a processor, other programs have decided the race (OpenVINO's
+# and torch's threads let one another wait for a twentieth where they take turns)
 _SHIPPED = pathlib.Path(__file__).parent / "winners"
 _LARGEST = 1 << 22  # bytes of a file of winners: a larger one is not ours, or of programs whose shapes never repeat, and begins anew
 
