@@ -64,7 +64,7 @@ class Record:
         """Where it is kept, for the user."""
         return f"kept in {kept.path}" if self._key is not None and kept.get(self._key) else "as the package knows"
 
-    def keep(self, name: str, seconds: float, waited: float) -> str:
+    def keep(self, name: str, seconds: float, waited: float, sure: bool = False) -> str:
         """Keep who won, unless other programs had a part in it: a race among them is not to be believed by processes that run without them.
 
         Parameters
@@ -72,13 +72,15 @@ class Record:
         name : str
         seconds, waited : float
             How long was measured, and for how long threads of this process waited for a processor meanwhile.
+        sure : bool
+            Whether the winner was so far ahead that other programs don't explain it.
 
         Returns
         -------
         str
             What became of it, for the user.
         """
-        if not races.quiet(seconds, waited):
+        if not sure and not races.quiet(seconds, waited):
             return f"not kept, since other programs ran meanwhile: threads waited {waited * 1e3:.3g} of {seconds * 1e3:.3g} ms for a processor"
         if self._key is None:
             return "not kept, since it is not known whether another graph is the same"

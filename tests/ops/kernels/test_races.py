@@ -80,18 +80,25 @@ def test_winners_are_kept_on_disk(clock, races):
     assert Races("tested", "winograd").winner("a", {"slow": idle, "fast": idle}) == "fast" and not idle.ran
 
 
-def test_who_wins_while_other_programs_run_counts_in_this_process_only(clock, races):
-    clock.waiting = 0.06
-    assert races.winner("a", {"slow": clock(2.0), "fast": clock(1.0)}) == "fast"
+def test_who_wins_narrowly_while_other_programs_run_counts_in_this_process_only(clock, races):
+    clock.waiting = 0.12
+    assert races.winner("a", {"slow": clock(1.1), "fast": clock(1.0)}) == "fast"
     idle = clock(5.0)
     assert races.winner("a", {"slow": idle, "fast": idle}) == "fast" and not idle.ran and not list(compiled.folder().glob("tested-*"))
-    clock.waiting = 0.04
-    races.winner("b", {"slow": clock(2.0), "fast": clock(1.0)})
+    clock.waiting = 0.08
+    races.winner("b", {"slow": clock(1.1), "fast": clock(1.0)})
     assert json.loads(kept().read_text()) == {"b": "fast"}
-    assert Races("tested", "winograd").winner("a", {"slow": clock(1.0), "fast": clock(2.0)}) == "slow"
+    assert Races("tested", "winograd").winner("a", {"slow": clock(1.0), "fast": clock(1.1)}) == "slow"
     assert json.loads(kept().read_text()) == {"a": "slow", "b": "fast"}
     races.forget()
     assert races.get("a") == "slow"  # what is kept by now
+
+
+@pytest.mark.parametrize("second, known", [(1.15, False), (1.25, True)])
+def test_who_is_far_ahead_is_kept_whatever_else_runs(clock, races, second, known):
+    clock.waiting = 0.5
+    assert races.winner("a", {"slow": clock(2.0), "fast": clock(1.0), "third": clock(second)}) == "fast"
+    assert bool(list(compiled.folder().glob("tested-*"))) is known
 
 
 def test_what_another_process_has_found_stays(clock, races):

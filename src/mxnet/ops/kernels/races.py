@@ -21,8 +21,10 @@ from . import compiled
 _ROUNDS, _ENOUGH = 3, 0.1  # each runs so often, or until all have taken so many seconds
 _CACHES = 1 << 22  # floats that are read before each run: in a network, too, other layers' weights have been in the caches meanwhile
 _CLEARLY = 0.93  # of the first one's time: who is only just ahead may be so by chance
+_SURE = 1.2  # times the fastest one's time: if all others take longer, other programs don't explain it
 _HOPELESS = 1.5  # times the best one's time: who takes that long in one round needs no other
-_QUIET = 0.05  # of the time that was measured: where threads waited longer for a processor, other programs have decided the race
+_QUIET = 0.1  # of the time that was measured: where threads waited longer for a processor, other programs have decided the race (OpenVINO's
+# and torch's threads let one another wait for a twentieth where they take turns)
 _SHIPPED = pathlib.Path(__file__).parent / "winners"
 _LARGEST = 1 << 22  # bytes of a file of winners: a larger one is not ours, or of programs whose shapes never repeat, and begins anew
 
@@ -110,7 +112,7 @@ class Winners:
 class Races(Winners):
     """The races of kernels of one kind.
 
-    What won while other programs had a part of the processors is not kept on disk, for processes that run without them.
+    What won narrowly while other programs had a part of the processors is not kept on disk, for processes that run without them.
     """
 
     def __init__(self, name: str, *libraries: str):
@@ -141,8 +143,8 @@ class Races(Winners):
         if not allowed() or not self._racing.acquire(blocking=False):
             return first
         try:
-            found, undisturbed = _fastest(runs, first)
-            if undisturbed:
+            found, believed = _fastest(runs, first)
+            if believed:
                 self.keep(key, found)
             else:
                 self._disturbed[key] = found
@@ -152,23 +154,24 @@ class Races(Winners):
 
 
 def _fastest(runs: Mapping[str, Callable[[], object]], first: str) -> tuple[str, bool]:
-    """The name of the fastest, and whether it was `quiet`."""
+    """The name of the fastest, and whether that is to be believed: it was `quiet`, or no other comes near."""
     for run in runs.values():
         run()
     best = dict.fromkeys(runs, float("inf"))
-    others = torch.zeros(_CACHES, dtype=torch.float32, device="cpu")
+    elsewhere = torch.zeros(_CACHES, dtype=torch.float32, device="cpu")
     waited, begin = processor.waited(), time.perf_counter()
     for _ in range(_ROUNDS):
         for name in [n for n in best if best[n] <= _HOPELESS * min(best.values())]:
-            others.sum()
+            elsewhere.sum()
             start = time.thread_time()  # which other programs that use the processor do not lengthen
             runs[name]()
             best[name] = min(best[name], time.thread_time() - start)
         if time.perf_counter() - begin > _ENOUGH:
             break
-    undisturbed = quiet(time.perf_counter() - begin, processor.waited() - waited)
-    found = min(best, key=best.__getitem__)
-    return found if best[found] < _CLEARLY * best[first] else first, undisturbed
+    fastest, *others = sorted(best, key=best.__getitem__)
+    found = fastest if best[fastest] < _CLEARLY * best[first] else first
+    sure = found == fastest and all(best[other] > _SURE * best[fastest] for other in others)
+    return found, sure or quiet(time.perf_counter() - begin, processor.waited() - waited)
 
 
 def _read(path: pathlib.Path) -> dict[str, str]:
