@@ -4,12 +4,12 @@ import math
 import numpy as np
 
 from .....base import MXNetError
-from ..reading import UnsupportedFeature
+from ..reading import UnknownValue, UnsupportedFeature
 from ..registry import translates
 from ..reshaping import reshape
 from .dense import window
 from .elemwise import binary
-from .shape import padded
+from .slicing import padded
 
 _LOWEST = -3.4028234663852886e38
 
@@ -21,7 +21,7 @@ def _windows(g, data, kernel, strides, widths, ceil):
         size = g.sizes(data)[axis + 2]
         if size is None:
             if ceil:
-                raise UnsupportedFeature("ceil_mode over an axis whose size the file leaves open")
+                raise UnknownValue("ceil_mode over an axis whose size the file leaves open")
             behind.append(after)
             counts.append(None)
             continue
@@ -50,15 +50,14 @@ def _plain(widths, kernel, ceil):
 def max_pooling(g, data, *, kernel_shape, strides=None, pads=None, dilations=None, auto_pad="NOTSET", ceil_mode=0, storage_order=0):
     """The largest value of each window."""
     g.entry(data)
-    if g.node_outputs > 1:
-        raise UnsupportedFeature("the second output of MaxPool, where the values stood")
     kernel = tuple(kernel_shape)
     strides, dilations, widths = window(g, data, kernel, strides, pads, dilations, auto_pad)
+    if g.node_outputs > 1:
+        return _max_with_places(g, data, kernel, strides, dilations, widths, ceil_mode, storage_order)
     kind = g.dtype(data)
     if kind is not None and kind.kind != "f":
-        if kind.itemsize > 2:
-            raise UnsupportedFeature(f"MaxPool of {kind}")
-        return g.op("Cast", _max(g, g.op("Cast", data, dtype="float32"), kernel, strides, dilations, widths, ceil_mode), dtype=kind.name)
+        wide = "float32" if kind.itemsize < 3 else "float64"
+        return g.op("Cast", _max(g, g.op("Cast", data, dtype=wide), kernel, strides, dilations, widths, ceil_mode), dtype=kind.name)
     return _max(g, data, kernel, strides, dilations, widths, ceil_mode)
 
 
@@ -75,6 +74,26 @@ def _max(g, data, kernel, strides, dilations, widths, ceil):
     for part in parts:
         found = binary(g, "broadcast_maximum", found, part)
     return found
+
+
+def _max_with_places(g, data, kernel, strides, dilations, widths, ceil, columns_first):
+    """The largest values, and where they stood in the flattened data."""
+    sizes, kind = g.fixed(data, "the places of MaxPool"), g.dtype(data) or np.dtype("float32")
+    lowest = -65504.0 if kind == np.float16 else _LOWEST if kind.kind == "f" else float(np.iinfo(kind).min)
+    parts, counts = _dilated(g, data, kernel, strides, dilations, widths, ceil, lowest)
+    g.small((*sizes[:2], *counts), "the places of MaxPool")
+    windows = g.op("stack", *parts, axis=0)
+    found = g.op("max", windows, axis=(0,))
+    chosen = g.op("argmax", windows, axis=0)
+    # A place in the flattened data is a sum of what follows from the channel, the window, and the place in that.
+    steps = np.cumprod((1, *(sizes[2:-1] if columns_first else sizes[:2:-1])))
+    steps = steps if columns_first else steps[::-1]
+    offsets = np.array([sum(p * d * step for p, d, step in zip(place, dilations, steps)) for place in np.ndindex(*kernel)])
+    base = np.arange(sizes[0] * sizes[1]).reshape(sizes[0], sizes[1], *[1] * len(kernel)) * math.prod(sizes[2:])
+    for axis, (count, stride, (before, _), step) in enumerate(zip(counts, strides, widths, steps)):
+        base = base + ((np.arange(count) * stride - before) * step).reshape(-1, *[1] * (len(kernel) - 1 - axis))
+    offset = g.op("take", g.array(offsets.astype("int64")), chosen, mode="clip")
+    return [found, binary(g, "broadcast_add", offset, g.array(base.astype("int64")))]
 
 
 @translates("AveragePool")
@@ -99,7 +118,7 @@ def _divided(g, data, total, reach, strides, widths, counts, include, step=None)
     for axis, (r, s, (before, after), count) in enumerate(zip(reach, strides, widths, counts)):
         d = 1 if step is None else step[axis]
         if count is None:
-            raise UnsupportedFeature("AveragePool with unlike padding over an axis whose size the file leaves open")
+            raise UnknownValue("AveragePool with unlike padding over an axis whose size the file leaves open")
         size = g.sizes(data)[axis + 2]
         places = np.arange(count)[:, None] * s - before + np.arange(0, r, d)[None]
         inside = (places >= (-before if include else 0)) & (places < size + (after if include else 0))
