@@ -10,7 +10,7 @@ from onnx_checks import run
 
 
 def compare(net, path, example, varying, others, rtol=1e-4):
-    """Export a network and compare its scores for the example and other inputs; the ONNX model."""
+    """Export a network and compare its scores, for the example and other inputs, with ONNX Runtime's and with the file read back; the model."""
     net.initialize(mx.init.Xavier())
     net.hybridize()
     net(*(mx.nd.array(v, dtype=v.dtype) for v in example))
@@ -20,11 +20,15 @@ def compare(net, path, example, varying, others, rtol=1e-4):
     model = onnx.load(path / "net.onnx")
     onnx.checker.check_model(model, full_check=True)
     names = [i.name for i in model.graph.input]
+    back = mx.contrib.onnx.import_to_gluon(str(path / "net.onnx"))
     for given in (example, *others):
         expected = net(*(mx.nd.array(v, dtype=v.dtype) for v in given))
         expected = list(expected) if isinstance(expected, (list, tuple)) else [expected]
         for found, out in zip(run(model, dict(zip(names, given))), expected, strict=True):
             np.testing.assert_allclose(found, out.asnumpy(), rtol=rtol, atol=rtol * abs(out.asnumpy()).max())
+        scores = back(*(mx.nd.array(v, dtype=v.dtype) for v in given))
+        for found, out in zip(scores if isinstance(scores, (list, tuple)) else [scores], expected, strict=True):
+            np.testing.assert_allclose(found.asnumpy(), out.asnumpy(), rtol=rtol, atol=rtol * abs(out.asnumpy()).max())
     return model
 
 

@@ -3,7 +3,7 @@ import fnmatch
 
 import pytest
 
-from onnx_cases import KINDS, cases, failure, known_failure
+from onnx_cases import KINDS, KNOWN, cases, failure, known_failure, round_trip
 
 FAST = [kind for kind in KINDS if kind != "real"]
 
@@ -20,6 +20,11 @@ def test_cases(kind):
 
 
 def test_the_table_of_reasons_names_cases():
-    from onnx_cases import KNOWN
     names = [case.name for case in cases("node")] + [case.name for case in cases("simple")]
     assert [pattern for pattern in KNOWN if not fnmatch.filter(names, pattern)] == []
+
+
+@pytest.mark.parametrize("name", ["resnet18_v1", "mobilenetv2_0.25", "squeezenet1.1", "densenet121"])
+def test_networks_there_and_back(name, tmp_path):
+    difference, written, read = round_trip(name, tmp_path)
+    assert difference < 1e-4 and read == written

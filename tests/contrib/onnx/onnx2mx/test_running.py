@@ -58,6 +58,13 @@ def test_values_of_all_kinds_go_into_the_part():
         agrees(nodes, {"x": X, "i": np.array(place)}, {"limit": np.float32(limit)})
 
 
+def test_graphs_within_nodes_take_what_is_there():
+    result = helper.make_tensor_value_info("z", 1, None)
+    branches = {key: helper.make_graph([node("Neg", name, "z")], key, [], [result]) for key, name in (("then_branch", "x"), ("else_branch", "none"))}
+    with pytest.raises(MXNetError, match="a graph within a node uses 'none', which is no input of the graph"):
+        run(model_of([node("If", "c", **branches)], {"x": (2,), "c": ()}, types={"c": 9}))
+
+
 def test_random_numbers_are_drawn():
     nodes = [node("ConstantOfShape", "n", "a"), node("RandomUniformLike", "a")]
     model = model_of(nodes, {"n": (1,)}, types={"n": 7})

@@ -7,6 +7,7 @@ import base64
 
 import numpy as np
 
+from ....base import MXNetError
 from .reading import onnx_package, read_tensor
 
 OPERATOR = "_contrib_onnx_graph"
@@ -44,10 +45,11 @@ def finish(g, nodes, scope, infos):
     model.functions.extend(g.functions.values())
     graph = model.graph
     made = {name for node in kept for name in node.output}
-    inputs = []
-    for name in sorted(free_names(kept) - made, key=[*scope].index):
-        if scope[name] is not None:
-            inputs += _input(g, graph, name, scope[name])
+    outside = free_names(kept) - made
+    missing = sorted(outside - scope.keys())
+    if missing:
+        raise MXNetError(f"a graph within a node uses '{missing[0]}', which is no input of the graph, no initializer, and made by no node before")
+    inputs = [taken for name, value in scope.items() if name in outside for taken in _input(g, graph, name, value)]
     graph.node.extend(kept[::-1])
     for attribute in (attribute for node in graph.node for attribute in node.attribute):
         if attribute.HasField("t") and attribute.t.data_location == attribute.t.EXTERNAL:

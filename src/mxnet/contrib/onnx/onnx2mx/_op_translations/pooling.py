@@ -12,6 +12,7 @@ from .elemwise import binary
 from .slicing import padded
 
 _LOWEST = -3.4028234663852886e38
+_MOST = 1024  # elements of a window that are taken one by one
 
 
 def _windows(g, data, kernel, strides, widths, ceil):
@@ -69,18 +70,14 @@ def _max(g, data, kernel, strides, dilations, widths, ceil):
         behind, _ = _windows(g, data, kernel, strides, widths, ceil)
         whole = padded(g, data, [(0, 0), (0, 0), *((before, b) for (before, _), b in zip(widths, behind))], value=lowest)
         return _pool(g, whole, "max", kernel, strides, [(0, 0)] * len(kernel))
-    parts, _ = _dilated(g, data, kernel, strides, dilations, widths, ceil, lowest)
-    found = next(parts)
-    for part in parts:
-        found = binary(g, "broadcast_maximum", found, part)
-    return found
+    return _by_axes(g, "broadcast_maximum", data, kernel, strides, dilations, widths, ceil, lowest)[0]
 
 
 def _max_with_places(g, data, kernel, strides, dilations, widths, ceil, columns_first):
     """The largest values, and where they stood in the flattened data."""
     sizes, kind = g.fixed(data, "the places of MaxPool"), g.dtype(data) or np.dtype("float32")
     lowest = -65504.0 if kind == np.float16 else _LOWEST if kind.kind == "f" else float(np.iinfo(kind).min)
-    parts, counts = _dilated(g, data, kernel, strides, dilations, widths, ceil, lowest)
+    parts, counts = _places(g, data, kernel, strides, dilations, widths, ceil, lowest)
     g.small((*sizes[:2], *counts), "the places of MaxPool")
     windows = g.op("stack", *parts, axis=0)
     found = g.op("max", windows, axis=(0,))
@@ -129,32 +126,45 @@ def _divided(g, data, total, reach, strides, widths, counts, include, step=None)
 
 
 def _dilated_average(g, data, kernel, strides, dilations, widths, ceil, include):
-    total, counts = _dilated_sum(g, data, kernel, strides, dilations, widths, ceil)
+    total, counts = _by_axes(g, "broadcast_add", data, kernel, strides, dilations, widths, ceil, 0.0)
     reach = [(k - 1) * d + 1 for k, d in zip(kernel, dilations)]
     return _divided(g, data, total, reach, strides, widths, counts, include, dilations)
 
 
-def _dilated_sum(g, data, kernel, strides, dilations, widths, ceil):
-    parts, counts = _dilated(g, data, kernel, strides, dilations, widths, ceil, 0.0)
-    found = next(parts)
-    for part in parts:
-        found = binary(g, "broadcast_add", found, part)
-    return found, counts
+def _by_axes(g, operator, data, kernel, strides, dilations, widths, ceil, value):
+    """Windows with gaps joined by an operator, along one axis after the other; and how many windows there are."""
+    whole, counts = _spread(g, data, kernel, strides, dilations, widths, ceil, value)
+    for axis, (k, s, d, count) in enumerate(zip(kernel, strides, dilations, counts)):
+        if k > _MOST:
+            raise MXNetError(f"windows of size {kernel}; with dilations expected at most {_MOST} along an axis")
+        spans = [(place * d, place * d + (count - 1) * s + 1) for place in range(k)]
+        parts = [g.op("slice", whole, begin=(None,) * (axis + 2) + (begin,), end=(None,) * (axis + 2) + (end,), step=(1,) * (axis + 2) + (s,))
+                 for begin, end in spans]
+        whole = parts[0]
+        for part in parts[1:]:
+            whole = binary(g, operator, whole, part)
+    return whole, counts
 
 
-def _dilated(g, data, kernel, strides, dilations, widths, ceil, value):
-    """What stands at each place of a window with gaps, for all windows at once; and how many windows there are."""
+def _spread(g, data, kernel, strides, dilations, widths, ceil, value):
+    """The data with their padding, and how many windows with gaps there are."""
     behind, counts = _windows(g, data, [(k - 1) * d + 1 for k, d in zip(kernel, dilations)], strides, widths, ceil)
-    if None in counts or math.prod(kernel) > 1024:
-        raise UnsupportedFeature(f"pooling with dilations {dilations}, windows of {kernel} and {counts} of them")
-    whole = padded(g, data, [(0, 0), (0, 0), *((before, b) for (before, _), b in zip(widths, behind))], value=value)
+    if None in counts:
+        raise UnknownValue(f"pooling with dilations {dilations} over an axis whose size the file leaves open")
+    return padded(g, data, [(0, 0), (0, 0), *((before, b) for (before, _), b in zip(widths, behind))], value=value), counts
 
-    def parts():
-        for place in np.ndindex(*kernel):
-            begin = [p * d for p, d in zip(place, dilations)]
-            end = [b + (n - 1) * s + 1 for b, n, s in zip(begin, counts, strides)]
-            yield g.op("slice", whole, begin=(None, None, *begin), end=(None, None, *end), step=(1, 1, *strides))
-    return parts(), counts
+
+def _places(g, data, kernel, strides, dilations, widths, ceil, value):
+    """What stands at each place of the windows, for all windows at once; and how many windows there are."""
+    whole, counts = _spread(g, data, kernel, strides, dilations, widths, ceil, value)
+    if math.prod(kernel) > _MOST:
+        raise UnsupportedFeature(f"the places of the largest values of windows of size {kernel}")
+    found = []
+    for place in np.ndindex(*kernel):
+        begin = [p * d for p, d in zip(place, dilations)]
+        end = [b + (n - 1) * s + 1 for b, n, s in zip(begin, counts, strides)]
+        found.append(g.op("slice", whole, begin=(None, None, *begin), end=(None, None, *end), step=(1, 1, *strides)))
+    return found, counts
 
 
 @translates("LpPool")
@@ -165,7 +175,7 @@ def lp_pooling(g, data, *, kernel_shape, strides=None, pads=None, dilations=None
     strides, dilations, widths = window(g, data, kernel, strides, pads, dilations, auto_pad)
     powers = g.op("_power_scalar", g.op("abs", data), scalar=float(p))
     if set(dilations) != {1}:
-        return g.op("_power_scalar", _dilated_sum(g, powers, kernel, strides, dilations, widths, ceil_mode)[0], scalar=1 / p)
+        return g.op("_power_scalar", _by_axes(g, "broadcast_add", powers, kernel, strides, dilations, widths, ceil_mode, 0.0)[0], scalar=1 / p)
     behind, _ = _windows(g, data, kernel, strides, widths, ceil_mode)
     whole = padded(g, powers, [(0, 0), (0, 0), *((before, b) for (before, _), b in zip(widths, behind))])
     return g.op("_power_scalar", _pool(g, whole, "sum", kernel, strides, [(0, 0)] * len(kernel)), scalar=1 / p)

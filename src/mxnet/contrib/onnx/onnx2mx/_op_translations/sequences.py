@@ -11,9 +11,8 @@ _MOST = 1 << 12  # elements of a sequence
 
 def _place(sequence, position, beyond=0):
     """A position in a sequence, counted from the front."""
-    count = len(sequence) + beyond
     place = len(sequence) if position is None else int(position.number("position"))
-    if not -count <= place < count and not (beyond and place == -count):
+    if not -len(sequence) <= place < len(sequence) + beyond:
         raise MXNetError(f"position {place} of a sequence of {len(sequence)} elements")
     return place + len(sequence) if place < 0 else place
 
@@ -34,7 +33,7 @@ def sequence_empty(g, *, dtype=1):
 def sequence_at(g, data, position):
     """One element of a sequence."""
     elements = data.elements("input_sequence")
-    return elements[_place(elements[:-1], position, 1)] if position.number("position") >= 0 else elements[_place(elements, position)]
+    return elements[_place(elements, position)]
 
 
 @translates("SequenceInsert")

@@ -1,4 +1,6 @@
 """Shapes and the order of axes, arrays joined, cut and repeated."""
+import ast
+
 import numpy as np
 
 from ...builder import Unsupported
@@ -119,7 +121,7 @@ def roll(on, x, *, shift, axis):
 def pad(on, x, *, pad_width, mode, constant_value):
     if mode not in ("constant", "edge", "reflect"):
         raise Unsupported(f"mode={mode!r}; there are constant, edge and reflect")
-    before, behind = np.asarray(pad_width).reshape(-1, 2).T.tolist()
+    before, behind = np.asarray(ast.literal_eval(pad_width)).reshape(-1, 2).T.tolist()
     return on.Pad(x, [*before, *behind], on.const(constant_value, x.dtype) if mode == "constant" else None, mode=mode)
 
 
