@@ -35,7 +35,7 @@ def grid_sample(data, grid, *, mode: Literal["nearest", "linear", "cubic"] = "li
     -------
     >>> x = mx.nd.array([[[[0, 1, 2], [3, 4, 5]]]])
     >>> mx.nd.contrib.grid_sample(x, mx.nd.array([[[[-1, -1], [0, 0]]]]), align_corners=True).asnumpy()
-    array([[[[0., 2.5]]]], dtype=float32)
+    array([[[[0. , 2.5]]]], dtype=float32)
     """
     _check(data.shape, grid.shape, mode)
     return F.grid_sample(data, grid.to(data.dtype), _MODES[mode], padding_mode, align_corners)
