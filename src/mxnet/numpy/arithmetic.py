@@ -11,7 +11,7 @@ from .functions.elementwise import BINARY, UNARY, binary, unary
 from .multiarray import ndarray
 
 _METHODS = {"add": "add", "subtract": "sub", "multiply": "mul", "divide": "truediv", "mod": "mod", "power": "pow", "bitwise_and": "and",
-            "bitwise_or": "or", "bitwise_xor": "xor"}
+            "bitwise_or": "or", "bitwise_xor": "xor", "floor_divide": "floordiv", "bitwise_left_shift": "lshift", "bitwise_right_shift": "rshift"}
 _COMPARISONS = {"equal": "eq", "not_equal": "ne", "greater": "gt", "greater_equal": "ge", "less": "lt", "less_equal": "le"}
 
 
@@ -63,6 +63,8 @@ ndarray.__matmul__ = lambda self, other: arrays.call("_npi_matmul", self, other)
 ndarray.__rmatmul__ = lambda self, other: arrays.call("_npi_matmul", other, self)
 ndarray.__imatmul__ = lambda self, other: arrays.call("_npi_matmul", self, other, out=self)
 ndarray.__neg__ = lambda self: binary(arrays, "multiply", self, -1.0)
+ndarray.__pos__ = lambda self: self.copy()
+ndarray.__div__, ndarray.__rdiv__, ndarray.__idiv__ = ndarray.__truediv__, ndarray.__rtruediv__, ndarray.__itruediv__
 ndarray.__invert__ = lambda self: unary(arrays, "invert", self)
 ndarray.__abs__ = lambda self: unary(arrays, "absolute", self)
 ndarray.__ceil__ = lambda self: unary(arrays, "ceil", self)

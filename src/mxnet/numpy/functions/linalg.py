@@ -83,6 +83,20 @@ def einsum(F, *operands, **kwargs):
 
 
 @function()
+def kron(F, a, b):
+    """The Kronecker product: every element of `a` times the array `b`, as blocks."""
+    return F.call("_npi_kron", a, b)
+
+
+@function()
+def cross(F, a, b, axisa=-1, axisb=-1, axisc=-1, axis=None):
+    """The cross products of the vectors along `axisa` and `axisb`, of 2 or 3 elements, laid along `axisc`; `axis` stands for all three."""
+    if axis is not None:
+        axisa = axisb = axisc = axis
+    return F.call("_npi_cross", a, b, a_axis=axisa, b_axis=axisb, c_axis=axisc)
+
+
+@function()
 def polyval(F, p, x):
     """The polynomial with the coefficients `p`, that of the highest power first, at the points `x`."""
     if not F.is_array(p) or not F.is_array(x):

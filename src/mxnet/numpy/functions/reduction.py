@@ -108,6 +108,24 @@ def cumsum(F, a, axis=None, dtype=None, out=None):
 
 
 @function()
+def cumprod(F, a, axis=None, dtype=None, out=None):
+    """Cumulative products along `axis`, or over the flattened array."""
+    return F.call("_npi_cumprod", a, axis=axis, dtype=dtype, out=out)
+
+
+@function()
+def median(F, a, axis=None, out=None, overwrite_input=None, keepdims=False):
+    """The middle of the sorted values over the axes: the mean of both middle ones where their number is even.
+
+    Example
+    -------
+    >>> mx.np.median(mx.np.array([[1, 5, 2], [4, 0, 9]]), axis=1)
+    array([2., 4.])
+    """
+    return percentile(F, a, 50, axis, out, overwrite_input, "midpoint", keepdims)
+
+
+@function()
 def percentile(F, a, q, axis=None, out=None, overwrite_input=None, interpolation="linear", keepdims=False):
     """The values below which `q` percent of the elements over the axes lie.
 
