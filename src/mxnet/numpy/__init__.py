@@ -16,6 +16,7 @@ from . import creation as _creation
 from . import fallback as _fallback
 from . import functions as _functions
 from . import protocols as _protocols
+from ..suggestions import MissingAttributeError as _MissingAttributeError
 from .creation import array, broadcast_arrays, empty, genfromtxt, meshgrid, set_printoptions, shape
 from .frontend import TABLE as _TABLE
 from .frontend import arrays as _arrays
@@ -35,6 +36,15 @@ for _names, _make in ((_arithmetic.BINARY, _arithmetic.binary_function), (_arith
         _fast.__name__ = _fast.__qualname__ = _name
         _fast.__module__, _fast.__doc__, _fast.__signature__ = __name__, _slow.__doc__, _slow.__signature__
         globals()[_name] = _fast
+
+
+def __getattr__(name):
+    if name == "array_api":  # what few programs need is not loaded for all
+        import importlib
+        return importlib.import_module(f"{__name__}.array_api")
+    raise _MissingAttributeError(__name__, name)
+
+
 _protocols.register(_sys.modules[__name__])
 
 __all__ = sorted({*_TABLE[""], *_fallback.functions(), *_creation.__dict__.keys() & {"array", "broadcast_arrays", "empty", "genfromtxt", "meshgrid",

@@ -1,5 +1,6 @@
 """The array of ``mx.np``."""
 import contextlib
+import importlib
 import warnings
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
@@ -65,6 +66,41 @@ class ndarray(_Base):  # noqa: N801
     def ctx(self) -> Context:
         """The device that holds the array."""
         return self._ctx
+
+    @property
+    def mT(self) -> "ndarray":  # noqa: N802
+        """Matrices with rows and columns exchanged.
+
+        Raises
+        ------
+        ValueError
+            If the array has fewer than two axes.
+        """
+        if self.ndim < 2:
+            raise ValueError(f"mT: matrices expected, received an array of shape {self.shape}")
+        return self.swapaxes(-1, -2)
+
+    def __array_namespace__(self, *, api_version: str | None = None) -> Any:
+        """The functions of the array API standard on these arrays: ``mxnet.numpy.array_api``.
+
+        Raises
+        ------
+        ValueError
+            If `api_version` is a version that these functions do not follow.
+        """
+        if api_version not in (None, "2021.12", "2022.12", "2023.12", "2024.12"):
+            raise ValueError(f"api_version must be '2024.12' or an earlier version, received {shortened(api_version)}")
+        return importlib.import_module("mxnet.numpy.array_api")
+
+    def __index__(self) -> int:
+        if self.ndim or self._data.is_floating_point() or self._data.is_complex() or self._data.dtype is torch.bool:
+            raise TypeError(f"only integer arrays without axes can be indices, received an array of shape {self.shape} and type {self.dtype}")
+        return int(self._raw().item())
+
+    def __complex__(self) -> complex:
+        if self.size != 1:
+            raise TypeError(f"an array of one element expected, received {self.size} elements")
+        return complex(self._raw().item())
 
     def __len__(self) -> int:
         if not self._data.dim():

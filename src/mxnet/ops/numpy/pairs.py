@@ -143,7 +143,8 @@ def _gcd(a, b):
     return unsigned.gcd(a, b) if a.dtype in unsigned.WIDER else torch.gcd(a, b)
 
 
-def _left_shift(a, b):
+def left_shift(a, b):
+    """The bits of `a` moved by `b` towards the higher ones; 0 where all are moved out."""
     if a.dtype is torch.bool:
         a, b = a.long(), b.long()
     shifted = unsigned.by_bits(torch.bitwise_left_shift, a, b)
@@ -163,7 +164,7 @@ def _beyond(a, b):
 
 
 _pair("gcd", _gcd, "The greatest common divisor.", _integers("gcd", "[12, 7]", "[18]", "[6, 1]"), integers=True)
-_pair("bitwise_left_shift", _left_shift, "The bits moved towards the higher ones: x1 * 2**x2, within the type.", _integers("bitwise_left_shift", "[1, 3]", "[2]", "[ 4, 12]"), commutes=False,
+_pair("bitwise_left_shift", left_shift, "The bits moved towards the higher ones: x1 * 2**x2, within the type.", _integers("bitwise_left_shift", "[1, 3]", "[2]", "[ 4, 12]"), commutes=False,
       integers=True)
 _pair("bitwise_right_shift", right_shift, "The bits moved towards the lower ones: x1 / 2**x2, rounded down.", _integers("bitwise_right_shift", "[8, -3]", "[1]", "[ 4, -2]"), commutes=False,
       integers=True)
