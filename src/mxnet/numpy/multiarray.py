@@ -1,6 +1,5 @@
 """The array of ``mx.np``."""
 import contextlib
-import importlib
 import warnings
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
@@ -16,6 +15,7 @@ from ..ndarray.fast_calls import eligibility
 from ..ndarray.ndarray import _drop_leading, _share
 from ..ops import dtypes, host_arrays
 from ..ops.registry import get
+from ..reachable import finder
 from ..suggestions import shortened
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ class ndarray(_Base):  # noqa: N801
         """
         if api_version not in (None, "2021.12", "2022.12", "2023.12", "2024.12"):
             raise ValueError(f"api_version must be '2024.12' or an earlier version, received {shortened(api_version)}")
-        return importlib.import_module("mxnet.numpy.array_api")
+        return finder.load("mxnet.numpy.array_api")
 
     def __index__(self) -> int:
         if self.ndim or self._data.is_floating_point() or self._data.is_complex() or self._data.dtype is torch.bool:
@@ -219,6 +219,14 @@ class ndarray(_Base):  # noqa: N801
             self._data, self._autograd = original._data, original._autograd
             return
         self._mark(type(self)._new(torch.zeros_like(self._raw(), memory_format=torch.contiguous_format), self._ctx), grad_req)
+
+    def drop_grad(self) -> None:
+        """Make the array a constant again, and free the gradient that `attach_grad` asked for."""
+        self._end_history()
+
+    def diagonal(self, offset: int = 0, axis1: int = 0, axis2: int = 1) -> "ndarray":
+        """The diagonals of the matrices in two axes, along a new last axis."""
+        return invoke(get("_np_diagonal"), (self,), {"offset": offset, "axis1": axis1, "axis2": axis2}, cls=ndarray)
 
     def reshape_view(self, *shape: Any, **kwargs: Any) -> "ndarray":
         """The array with another shape, sharing memory; the codes of `mx.nd.NDArray.reshape` hold."""
@@ -433,7 +441,7 @@ for _name in """asscalar reshape_like zeros_like ones_like broadcast_axes broadc
                 pick topk argmax_channel abs sign shape_array size_array expand_dims tile flip depth_to_space space_to_depth diag nansum
                 nanprod norm rint fix floor ceil trunc sin cos tan arcsin arccos arctan degrees radians sinh cosh tanh arcsinh arccosh
                 arctanh exp expm1 log log10 log2 log1p sqrt rsqrt cbrt rcbrt square reciprocal relu sigmoid softmax log_softmax softmin
-                tostype""".split():
+                tostype log_sigmoid mish""".split():
     setattr(ndarray, _name, _unsupported(_name))
 
 dispatch.numpy_array = ndarray

@@ -129,7 +129,7 @@ logical_not = _unary("logical_not", lambda x: x == 0, "True where x is False, or
 # -- two arrays ------------------------------------------------------------------------------------------------------------
 
 def _binary(name: str, function: Callable, doc: str, kind: str = "numeric") -> Callable:
-    """Return a function of two arrays or of an array and a Python number, which broadcast. `kind` is as for `_unary`, or 'real', without complex numbers."""
+    """Return a function of two arrays, or of an array and a Python number, which broadcast. `kind` is as for `_unary`, or 'real': not complex."""
     def call(x1: Any, x2: Any, /) -> ndarray:
         x1, x2, dtype = pair(name, x1, x2)
         if kind == "floating" and not (dtype.is_floating_point or dtype.is_complex):
@@ -216,7 +216,7 @@ logical_xor = _binary("logical_xor", lambda a, b: (a != 0) ^ (b != 0), "True whe
 # -- further ---------------------------------------------------------------------------------------------------------------
 
 def clip(x: ndarray, /, min: Any = None, max: Any = None) -> ndarray:
-    """Return the values limited to the range from `min` to `max`, numbers or arrays that broadcast to `x`; None is no limit. The type is that of `x`."""
+    """Return the values limited to the range from `min` to `max`: numbers, arrays that broadcast to `x`, or None. The type is that of `x`."""
     require_arrays("clip", x)
     dtype = x._data.dtype
     arrays, given = [x], []

@@ -93,8 +93,9 @@ def searchsorted(x1: ndarray, x2: ndarray, /, *, side: str = "left", sorter: nda
     x1, x2, dtype = pair("searchsorted", x1, x2)
 
     def places(a: torch.Tensor, b: torch.Tensor, *order: torch.Tensor) -> torch.Tensor:
-        return unsigned.by_order(lambda s, v: torch.searchsorted(s.contiguous(), v.contiguous(), side=side, sorter=order[0].long() if order else None),
-                                 a.to(dtype), b.to(dtype), indices=True)
+        by = order[0].long() if order else None
+        return unsigned.by_order(lambda s, v: torch.searchsorted(s.contiguous(), v.contiguous(), side=side, sorter=by), a.to(dtype), b.to(dtype),
+                                 indices=True)
 
     return apply("searchsorted", places, x1, x2, *(() if sorter is None else (sorter,)))
 

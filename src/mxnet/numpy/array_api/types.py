@@ -81,8 +81,10 @@ def iinfo(type: Any, /) -> IntegerInfo:
 
 
 def isdtype(dtype: Any, kind: Any) -> builtins.bool:
-    """Return True if a type is of a kind: another type, ``'bool'``, ``'signed integer'``, ``'unsigned integer'``, ``'integral'``, ``'real floating'``,
-    ``'complex floating'`` or ``'numeric'``; or of one of a tuple of kinds.
+    """Return True if a type is of a kind, or of one of a tuple of kinds.
+
+    A kind is another type or ``'bool'``, ``'signed integer'``, ``'unsigned integer'``, ``'integral'``, ``'real floating'``, ``'complex floating'``,
+    ``'numeric'``.
 
     Raises
     ------

@@ -1,5 +1,4 @@
 """Parts that the families of NumPy operators share: types and shapes of results, checks on axes."""
-import torch
 
 from ...base import MXNetError
 from ..axes import normalize_axis

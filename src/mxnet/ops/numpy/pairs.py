@@ -14,7 +14,7 @@ from .promotion import number_beside, promoted_pair
 def _pair(name, function, doc, sample, *, commutes=True, integers=False, result=None, rule=promoted, **traits):
     """Register ``_npi_<name>``, ``_npi_<name>_scalar`` and, unless it commutes, ``_npi_r<name>_scalar``.
 
-    `function` computes from two tensors of one type. `integers` refuses floating-point numbers, and `result` is the result's type where that is not the
+    `function` computes from two tensors of one type. `integers` refuses floating-point numbers. `result` is the result's type where that is not the
     common type of both.
     """
     full = f"_npi_{name}"
@@ -72,7 +72,8 @@ def _logic(name, function, doc, sample):
 
 _logic("and", torch.logical_and, "True where both are other than 0.", "[0, 1, 2] and [[0], [3]] -> [[False, False, False], [False, True, True]]")
 _logic("or", torch.logical_or, "True where one is other than 0.", "[0, 1, 2] and [[0], [3]] -> [[False, True, True], [ True, True, True]]")
-_logic("xor", torch.logical_xor, "True where exactly one is other than 0.", "[0, 1, 2] and [[0], [3]] -> [[False, True, True], [ True, False, False]]")
+_logic("xor", torch.logical_xor, "True where exactly one is other than 0.",
+       "[0, 1, 2] and [[0], [3]] -> [[False, True, True], [ True, False, False]]")
 
 
 # -- division --------------------------------------------------------------------------------------------------------------
@@ -81,7 +82,7 @@ def floor_quotient(a, b):
     """The quotient rounded down: of integers 0 where `b` is 0, of floating-point numbers infinite or not a number there."""
     if a.is_floating_point():
         whole = torch.floor(a / b)
-        # The rounded quotient may have reached the next whole number; the remainder is exact. Infinite and undefined quotients are as division has them.
+        # The rounded quotient may have reached the next whole number; torch corrects it, but not where it is infinite or undefined.
         exact = torch.div(a, b, rounding_mode="floor")
         return torch.where(torch.isfinite(whole) & torch.isfinite(exact), exact, whole)
     if a.dtype in unsigned.WIDER:
@@ -164,7 +165,9 @@ def _beyond(a, b):
 
 
 _pair("gcd", _gcd, "The greatest common divisor.", _integers("gcd", "[12, 7]", "[18]", "[6, 1]"), integers=True)
-_pair("bitwise_left_shift", left_shift, "The bits moved towards the higher ones: x1 * 2**x2, within the type.", _integers("bitwise_left_shift", "[1, 3]", "[2]", "[ 4, 12]"), commutes=False,
+_pair("bitwise_left_shift", left_shift, "The bits moved towards the higher ones: x1 * 2**x2, within the type.",
+      _integers("bitwise_left_shift", "[1, 3]", "[2]", "[ 4, 12]"), commutes=False,
       integers=True)
-_pair("bitwise_right_shift", right_shift, "The bits moved towards the lower ones: x1 / 2**x2, rounded down.", _integers("bitwise_right_shift", "[8, -3]", "[1]", "[ 4, -2]"), commutes=False,
+_pair("bitwise_right_shift", right_shift, "The bits moved towards the lower ones: x1 / 2**x2, rounded down.",
+      _integers("bitwise_right_shift", "[8, -3]", "[1]", "[ 4, -2]"), commutes=False,
       integers=True)

@@ -35,7 +35,8 @@ def common_type(operator, a, b):
     unsigned = b if signed[0] is a else a
     size = max(signed[0].itemsize, 2 * unsigned.itemsize)
     if size > 8:
-        raise MXNetError(f"{operator}: the data types {name_of(a)} and {name_of(b)} do not mix, since no integer type holds both; convert one with astype")
+        raise MXNetError(f"{operator}: the data types {name_of(a)} and {name_of(b)} do not mix, since no integer type holds both; "
+                         "convert one with astype")
     return _SIGNED[size]
 
 

@@ -1,8 +1,8 @@
 """Unsigned integers of 16, 32 and 64 bits, for which torch stores arrays but lacks most kernels.
 
 A kernel runs on signed integers in their place, in one of two ways. `by_bits` keeps the bits: sums, products, bitwise operators and whatever moves
-elements are the same for both, modulo 2**n. `by_order` keeps the order: comparisons, extrema and sorting. Numbers of 16 and 32 bits are converted to a
-wider type, where the two are one. Numbers of 64 bits keep their bits, or have their highest bit flipped, which maps 0 ... 2**64 - 1 to
+elements are the same for both, modulo 2**n. `by_order` keeps the order: comparisons, extrema and sorting. Numbers of 16 and 32 bits are converted
+to a wider type, where the two are one. Numbers of 64 bits keep their bits, or have their highest bit flipped, which maps 0 ... 2**64 - 1 to
 -2**63 ... 2**63 - 1.
 """
 import functools
