@@ -1,14 +1,12 @@
 """``mx.npx``: what ``mx.np`` arrays need beyond NumPy: neural-network operators, and the switches of NumPy semantics."""
 from ..context import Context, cpu, cpu_pinned, current_context, gpu, gpu_memory_info, num_gpus
 from ..ndarray import waitall
-from ..numpy.creation import from_dlpack
 from ..numpy.multiarray import ndarray as _ndarray
 from ..suggestions import MissingAttributeError as _MissingAttributeError
 from ..util import get_cuda_compute_capability, is_np_array, is_np_shape, np_array, np_shape, reset_np, set_np, use_np, use_np_array, use_np_shape
 from . import operators as _operators
 from . import random
-from .control_flow import cond, foreach, while_loop
-from .io import from_numpy, load, save, to_dlpack_for_read, to_dlpack_for_write
+from .io import load, save
 from .operators import constraint_check, nonzero, reshape
 
 

@@ -2,7 +2,6 @@
 from typing import Any
 
 from ..ndarray import NDArray
-from ..ndarray.creation import from_numpy as _from_numpy
 from ..ndarray.serialization import load as _load
 from ..ndarray.serialization import save as _save
 from ..numpy.multiarray import ndarray
@@ -37,25 +36,3 @@ def load(file: str) -> Any:
 
 def _as_np(array: NDArray | None) -> Any:
     return None if array is None else array.as_np_ndarray()  # None was saved before its shape was known
-
-
-def from_numpy(array: Any, zero_copy: bool = True) -> ndarray:
-    """An array with the values of one of NumPy, whose memory it shares unless `zero_copy` is False; the official array can't be written to then.
-
-    Example
-    -------
-    >>> import numpy
-    >>> mx.npx.from_numpy(numpy.ones(2, 'float32'))
-    array([1., 1.])
-    """
-    return _from_numpy(array, zero_copy).as_np_ndarray()
-
-
-def to_dlpack_for_read(data: ndarray) -> Any:
-    """A DLPack capsule that shares the memory of an array, for readers."""
-    return data.to_dlpack_for_read()
-
-
-def to_dlpack_for_write(data: ndarray) -> Any:
-    """A DLPack capsule that shares the memory of an array, for writers."""
-    return data.to_dlpack_for_write()
