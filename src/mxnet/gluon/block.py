@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from .. import initializer, interrupts, ndarray
 from .. import name as naming
 from ..base import MXNetError
+from ..context import ctx_or_device
 from ..ndarray import NDArray
 from ..suggestions import suggests_arguments
 from ..symbol import Symbol
@@ -341,6 +342,10 @@ class Block:
         """Move all parameters to another context, or list of contexts."""
         self.collect_params().reset_ctx(ctx)
 
+    def reset_device(self, device: Context | list[Context] | None) -> None:
+        """MXNet 2's name of `reset_ctx`."""
+        self.reset_ctx(device)
+
     def setattr(self, name: str, value: Any) -> None:
         """Set an attribute of all parameters, such as ``grad_req`` to ``'null'``."""
         self.collect_params().setattr(name, value)
@@ -357,7 +362,7 @@ class Block:
         return self
 
     def initialize(self, init: Initializer | str | Callable[..., Any] = initializer.Uniform(), ctx: Context | list[Context] | None = None,
-                   verbose: bool = False, force_reinit: bool = False) -> None:
+                   verbose: bool = False, force_reinit: bool = False, *, device: Context | list[Context] | None = None) -> None:
         """Initialize all parameters.
 
         Parameters
@@ -365,13 +370,13 @@ class Block:
         init : Initializer
             For parameters without an initializer of their own.
         ctx : Context or list of Context, optional
-            Where copies are kept; the current context by default.
+            Where copies are kept; the current context by default. `device` is its name in MXNet 2.
         verbose : bool
             Tell what each parameter starts with.
         force_reinit : bool
             Start anew what is initialized already.
         """
-        self.collect_params().initialize(init, ctx, verbose, force_reinit)
+        self.collect_params().initialize(init, ctx_or_device(ctx, device), verbose, force_reinit)
 
     def cast(self, dtype: Any) -> None:
         """Convert all parameters to another type."""
@@ -460,14 +465,14 @@ class Block:
         ndarray.save(filename, {name: parameter._reduce() for name, parameter in parameters.items()})
 
     def load_parameters(self, filename: str, ctx: Context | list[Context] | None = None, allow_missing: bool = False, ignore_extra: bool = False,
-                        cast_dtype: bool = False, dtype_source: str = "current") -> None:
+                        cast_dtype: bool = False, dtype_source: str = "current", *, device: Context | list[Context] | None = None) -> None:
         """Read what `save_parameters`, or an older version of it, wrote.
 
         Parameters
         ----------
         filename : str
         ctx : Context or list of Context, optional
-            Where parameters go that are not initialized; the CPU by default.
+            Where parameters go that are not initialized; the CPU by default. `device` is its name in MXNet 2.
         allow_missing, ignore_extra : bool
             Accept that parameters, or entries of the file, have no counterpart.
         cast_dtype : bool
@@ -482,6 +487,7 @@ class Block:
         ExtraParameterError
             If the file has an entry that is no parameter here; it is a ValueError, too.
         """
+        ctx = ctx_or_device(ctx, device)
         loaded = ndarray.load(filename)
         parameters = self._collect_params_with_prefix()
         if not loaded and not parameters:

@@ -8,6 +8,7 @@ import numpy as np
 
 from .. import initializer, ndarray
 from ..base import MXNetError
+from ..context import ctx_or_device
 from ..ops.dtypes import to_torch
 from .parameter import Constant, Parameter
 from .utils import UsageError, _brief_print_list
@@ -147,10 +148,11 @@ class ParameterDict:
         own.update(other.items())
 
     def initialize(self, init: Any = initializer.Uniform(), ctx: Context | list[Context] | None = None, verbose: bool = False,
-                   force_reinit: bool = False) -> None:
+                   force_reinit: bool = False, *, device: Context | list[Context] | None = None) -> None:
         """Initialize all parameters; `init` serves those that have none of their own. See `Parameter.initialize`."""
         if verbose:
             init.set_verbosity(verbose=verbose)
+        ctx = ctx_or_device(ctx, device)
         for parameter in self.values():
             parameter.initialize(None, ctx, init, force_reinit=force_reinit)
 
@@ -165,9 +167,17 @@ class ParameterDict:
         for parameter in self.values():
             parameter.reset_ctx(ctx)
 
+    def reset_device(self, device: Context | list[Context] | None) -> None:
+        """MXNet 2's name of `reset_ctx`."""
+        self.reset_ctx(device)
+
     def list_ctx(self) -> list[Context]:
         """All contexts that parameters are initialized on."""
         return list({ctx: None for parameter in self.values() for ctx in parameter.list_ctx()})
+
+    def list_device(self) -> list[Context]:
+        """MXNet 2's name of `list_ctx`."""
+        return self.list_ctx()
 
     def setattr(self, name: str, value: Any) -> None:
         """Set an attribute of all parameters.
@@ -206,16 +216,18 @@ class ParameterDict:
         ndarray.save(filename, arrays)
 
     def load(self, filename: str, ctx: Context | list[Context] | None = None, allow_missing: bool = False, ignore_extra: bool = False,
-             restore_prefix: str = "", cast_dtype: bool = False, dtype_source: str = "current") -> None:
+             restore_prefix: str = "", cast_dtype: bool = False, dtype_source: str = "current", *,
+             device: Context | list[Context] | None = None) -> None:
         """Read parameters from a file; see `load_dict`."""
         for name in self.keys() if restore_prefix else ():
             if not name.startswith(restore_prefix):
                 raise UsageError(f"restore_prefix is '{restore_prefix}' but Parameters name '{name}' does not start with "
                                  f"'{restore_prefix}'; were child blocks created outside of 'with name_scope()'?")
-        self.load_dict(ndarray.load(filename), ctx, allow_missing, ignore_extra, restore_prefix, filename, cast_dtype, dtype_source)
+        self.load_dict(ndarray.load(filename), ctx_or_device(ctx, device), allow_missing, ignore_extra, restore_prefix, filename, cast_dtype, dtype_source)
 
     def load_dict(self, param_dict: Any, ctx: Context | list[Context] | None = None, allow_missing: bool = False, ignore_extra: bool = False,
-                  restore_prefix: str = "", filename: str | None = None, cast_dtype: bool = False, dtype_source: str = "current") -> None:
+                  restore_prefix: str = "", filename: str | None = None, cast_dtype: bool = False, dtype_source: str = "current", *,
+                  device: Context | list[Context] | None = None) -> None:
         """Take values from a dictionary of arrays.
 
         Parameters
@@ -223,7 +235,7 @@ class ParameterDict:
         param_dict : dict of str to NDArray
             Names may begin with ``arg:`` or ``aux:``, as in checkpoints.
         ctx : Context or list of Context, optional
-            Where parameters go that are not initialized; the CPU by default.
+            Where parameters go that are not initialized; the CPU by default. `device` is its name in MXNet 2.
         allow_missing, ignore_extra : bool
             Accept that parameters, or entries of the dictionary, have no counterpart.
         restore_prefix : str
@@ -240,6 +252,7 @@ class ParameterDict:
         UsageError
             If names, shapes or types do not fit.
         """
+        ctx = ctx_or_device(ctx, device)
         if isinstance(param_dict, list) and any(not isinstance(pair, tuple) for pair in param_dict):
             raise MXNetError(f"{filename or 'param_dict'} holds a list of {len(param_dict)} arrays without names; parameters are needed by name")
         pairs = param_dict.items() if isinstance(param_dict, dict) else param_dict

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as onp
 import torch
 
-from ..context import current_context, intern_context
+from ..context import ctx_or_device, current_context, intern_context
 from ..ndarray import NDArray
 from ..ndarray.creation import array as _nd_array
 from ..ops import dtypes, host_arrays
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from ..context import Context
 
 
-def array(object: Any, dtype: Any = None, ctx: Context | None = None) -> ndarray:
+def array(object: Any, dtype: Any = None, ctx: Context | None = None, *, device: Context | None = None) -> ndarray:
     """A new array with the values of nested lists, numbers, NumPy or ``mx.np`` arrays.
 
     Parameters
@@ -26,7 +26,7 @@ def array(object: Any, dtype: Any = None, ctx: Context | None = None) -> ndarray
     dtype : str or type, optional
         By default that of an array; float32 for lists and numbers.
     ctx : Context, optional
-        The current context by default.
+        The current context by default. `device` is its name in MXNet 2.
 
     Raises
     ------
@@ -37,6 +37,7 @@ def array(object: Any, dtype: Any = None, ctx: Context | None = None) -> ndarray
     """
     if isinstance(object, NDArray) and not isinstance(object, ndarray):
         raise ValueError("np.array: received an NDArray of mx.nd; call as_np_ndarray() on it, which copies nothing")
+    ctx = ctx_or_device(ctx, device)
     context = intern_context(ctx) if ctx is not None else current_context()
     if isinstance(object, (ndarray, torch.Tensor)):
         values = object._raw() if isinstance(object, ndarray) else object
@@ -65,9 +66,9 @@ def _plain(source: Any) -> Any:
     return [_plain(s) for s in source] if isinstance(source, (list, tuple)) else source
 
 
-def empty(shape: Any, dtype: Any = None, order: str = "C", ctx: Context | None = None) -> ndarray:
+def empty(shape: Any, dtype: Any = None, order: str = "C", ctx: Context | None = None, *, device: Context | None = None) -> ndarray:
     """An array whose values mean nothing, float32 by default."""
-    return TABLE[""]["zeros"](arrays, shape, dtype, order, ctx)
+    return TABLE[""]["zeros"](arrays, shape, dtype, order, ctx_or_device(ctx, device))
 
 
 def shape(a: Any) -> tuple[int, ...]:
@@ -110,7 +111,7 @@ def meshgrid(*xi: Any, **kwargs: Any) -> list[ndarray]:
 
 def genfromtxt(*args: Any, **kwargs: Any) -> ndarray:
     """Read a text file of numbers with ``numpy.genfromtxt``; float32 unless `dtype` is given."""
-    ctx = kwargs.pop("ctx", None)
+    ctx = ctx_or_device(kwargs.pop("ctx", None), kwargs.pop("device", None))
     dtype = kwargs.get("dtype", float)
     values = onp.genfromtxt(*args, **kwargs)
     return array(values, dtype="float32" if dtype is float else values.dtype, ctx=ctx)

@@ -8,7 +8,7 @@ import numpy as onp
 import torch
 
 from ..base import MXNetError, integer_types, numeric_types
-from ..context import Context, cpu
+from ..context import Context, cpu, intern_context
 from ..ndarray import NDArray, dispatch, indexing, memory_format, writes
 from ..ndarray.dispatch import in_graph, invoke, mode, refuse_inplace, traces, wrap
 from ..ndarray.fast_calls import eligibility
@@ -64,6 +64,11 @@ class ndarray(_Base):  # noqa: N801
     @property
     def ctx(self) -> Context:
         """The device that holds the array."""
+        return self._ctx
+
+    @property
+    def device(self) -> Context:
+        """The device that holds the array: MXNet 2's name of `ctx`."""
         return self._ctx
 
     def __len__(self) -> int:
@@ -142,6 +147,10 @@ class ndarray(_Base):  # noqa: N801
     def as_in_ctx(self, ctx: Context) -> "ndarray":
         """The array itself if it is on `ctx`, otherwise a copy there."""
         return self._on(ctx)
+
+    def to_device(self, device: Context | str) -> "ndarray":
+        """The array itself if it is on `device`, otherwise a copy there: MXNet 2's name of `as_in_ctx`."""
+        return self._on(intern_context(device))
 
     def as_in_context(self, context: Context) -> "ndarray":
         """The array on `context`; MXNet now calls it `as_in_ctx`."""
