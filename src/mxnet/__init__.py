@@ -51,8 +51,8 @@ with _memory.without_collection():
 _LAZY = {"mod": "module", "mon": "monitor", "kv": "kvstore", "th": "torch", "viz": "visualization", "img": "image", "init": "initializer",
          "np": "numpy", "npx": "numpy_extension", "np_symbol": "symbol.numpy"}
 _SUBMODULES = {"amp", "callback", "checkpoint", "contrib", "engine", "environment", "error", "executor", "gluon",
-               "graph", "image", "initializer", "io", "kvstore", "legacy", "library", "libinfo", "log", "lr_scheduler", "memory", "metric", "model", "module",
-               "monitor", "ndarray_doc", "notebook", "numpy", "numpy_dispatch_protocol", "numpy_extension", "numpy_op_fallback",
+               "graph", "image", "initializer", "io", "kvstore", "legacy", "library", "libinfo", "log", "lr_scheduler", "memory", "metric", "model",
+               "module", "monitor", "ndarray_doc", "notebook", "numpy", "numpy_dispatch_protocol", "numpy_extension", "numpy_op_fallback",
                "numpy_op_signature", "onnx", "optimizer", "profiler", "recordio", "registry", "rnn", "rtc", "runtime", "symbol_doc",
                "test_utils", "tools", "torch", "visualization"}
 
@@ -76,8 +76,9 @@ def __dir__():
 
 
 __all__ = ["AttrScope", "Context", "Device", "MXNetError", "attribute", "autograd", "base", "context", "cpu", "cpu_pinned",
-           "current_context", "current_device", "device", "gpu", "gpu_memory_info", "is_np_array", "is_np_shape", "name", "nd", "ndarray", "np_array", "np_shape", "num_gpus", "operator",
-           "random", "rnd", "set_np_shape", "sym", "symbol", "use_np", "use_np_array", "use_np_shape", "util", "__version__"]
+           "current_context", "current_device", "device", "gpu", "gpu_memory_info", "is_np_array", "is_np_shape", "name", "nd",
+           "ndarray", "np_array", "np_shape", "num_gpus", "operator", "random", "rnd", "set_np_shape", "sym", "symbol",
+           "use_np", "use_np_array", "use_np_shape", "util", "__version__"]
 
 _finder.complete(_sys.modules[__name__])
 

@@ -10,8 +10,17 @@ from typing import TYPE_CHECKING, Any
 from .context import ctx_or_device, current_context
 from .contrib import amp as _amp
 from .contrib.amp import (
-    init, init_trainer, list_conditional_fp32_ops, list_fp32_ops, list_loss_output_functions, list_lp16_fp32_ops, list_lp16_ops,
-    list_lp16_use_fp32_params, list_widest_type_cast, scale_loss, unscale,
+    init,
+    init_trainer,
+    list_conditional_fp32_ops,
+    list_fp32_ops,
+    list_loss_output_functions,
+    list_lp16_fp32_ops,
+    list_lp16_ops,
+    list_lp16_use_fp32_params,
+    list_widest_type_cast,
+    scale_loss,
+    unscale,
 )
 from .gluon import HybridBlock
 from .gluon.utils import UsageError

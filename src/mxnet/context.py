@@ -10,7 +10,6 @@ from . import interrupts, memory
 from .base import ClassPropertyType, MXNetError, classproperty
 from .suggestions import did_you_mean, shortened
 
-
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
