@@ -280,8 +280,8 @@ class HybridBlock(Block):
                 for parameter in self.params.values():
                     parameter._finish_deferred_init()
             parameters = {name: parameter.data(ctx) for name, parameter in self._reg_params.items()}
-        if numpy:
-            parameters = {name: array.as_np_ndarray() for name, array in parameters.items()}
+        if parameters and (type(next(iter(parameters.values()))) is dispatch.numpy_array) is not numpy:  # they were initialized in the other mode
+            parameters = {name: array.as_np_ndarray() if numpy else array.as_nd_ndarray() for name, array in parameters.items()}
         out = self.hybrid_forward(ndarray, *args, **parameters)
         if numpy:
             require_np(_flatten(out, "output")[0])

@@ -11,6 +11,7 @@ import torch
 from .. import autograd, initializer, ndarray, symbol
 from ..base import MXNetError, mx_real_t
 from ..context import Context, cpu, ctx_or_device, current_context
+from ..ndarray import dispatch
 from ..ndarray.dispatch import mode, traces
 from ..ndarray.ndarray import GRAD_REQS
 from ..ops.dtypes import name_of, to_torch
@@ -451,6 +452,8 @@ class Parameter:
             return
         if self._trainer:
             self._trainer._forget_weight(self)
+        if isinstance(data, ndarray.NDArray) and type(self._data[0]) is dispatch.numpy_array:
+            data = data.as_np_ndarray()
         for array in self._data:
             array[:] = data
         if self._trainer:

@@ -11,6 +11,7 @@ from ..ndarray import NDArray
 from ..ndarray.creation import array as _nd_array
 from ..ops import dtypes, host_arrays
 from ..suggestions import shortened
+from ..util import is_np_array
 from .frontend import TABLE, arrays
 from .multiarray import ndarray
 
@@ -57,6 +58,18 @@ def array(object: Any, dtype: Any = None, ctx: Context | None = None, *, device:
     except (TypeError, ValueError) as error:
         raise TypeError(f"{shortened(object)} is not made of numbers of one depth: {error}") from None
     return ndarray._new(_nd_array(values, context, dtype)._data, context)
+
+
+def default_array(source_array: Any, device: Context | None = None, dtype: Any = None) -> NDArray:
+    """A new array of ``mx.np`` if NumPy array semantics is active, else of ``mx.nd``, with the values of an array, numbers or nested lists.
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> mx.util.default_array([1, 2])
+    array([1., 2.])
+    """
+    return array(source_array, dtype, device) if is_np_array() else _nd_array(source_array, device, dtype)
 
 
 def _plain(source: Any) -> Any:

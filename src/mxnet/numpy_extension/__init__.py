@@ -7,8 +7,9 @@ from ..suggestions import MissingAttributeError as _MissingAttributeError
 from ..util import get_cuda_compute_capability, is_np_array, is_np_shape, np_array, np_shape, reset_np, set_np, use_np, use_np_array, use_np_shape
 from . import operators as _operators
 from . import random
+from .control_flow import cond, foreach, while_loop
 from .io import load, save, savez
-from .operators import constraint_check, nonzero, reshape
+from .operators import constraint_check, from_numpy, nonzero, reshape
 
 
 def __getattr__(name):

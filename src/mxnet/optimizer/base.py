@@ -42,7 +42,8 @@ class Optimizer:
         How many weights one update gets at most, in lists; 0 for one that is not in a list. By default 0, and for optimizers that gain by it
         ``MXNET_OPTIMIZER_AGGREGATION_SIZE``.
     use_fused_step : bool, optional
-        Whether `update` calls `fused_step` rather than `step` of a class that defines them, as in MXNet 2. The optimizers here compute the same in both.
+        Whether `update` calls `fused_step` rather than `step` of a class that defines them, as in MXNet 2. The optimizers here compute the same
+        in both.
 
     Example
     -------
