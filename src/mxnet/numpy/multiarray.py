@@ -8,7 +8,7 @@ import numpy as onp
 import torch
 
 from ..base import MXNetError, integer_types, numeric_types
-from ..context import Context, cpu
+from ..context import Context, cpu, intern_context
 from ..ndarray import NDArray, dispatch, indexing, memory_format, writes
 from ..ndarray.dispatch import in_graph, invoke, mode, refuse_inplace, traces, wrap
 from ..ndarray.fast_calls import eligibility
@@ -102,6 +102,11 @@ class ndarray(_Base):  # noqa: N801
             raise TypeError(f"an array of one element expected, received {self.size} elements")
         return complex(self._raw().item())
 
+    @property
+    def device(self) -> Context:
+        """The device that holds the array: MXNet 2's name of `ctx`."""
+        return self._ctx
+
     def __len__(self) -> int:
         if not self._data.dim():
             raise TypeError("len() of unsized object")
@@ -178,6 +183,18 @@ class ndarray(_Base):  # noqa: N801
     def as_in_ctx(self, ctx: Context) -> "ndarray":
         """The array itself if it is on `ctx`, otherwise a copy there."""
         return self._on(ctx)
+
+    def to_device(self, device: Context | str, *, stream: None = None) -> "ndarray":
+        """The array itself if it is on `device`, otherwise a copy there: MXNet 2's name of `as_in_ctx`.
+
+        Raises
+        ------
+        ValueError
+            If a `stream` is named; copies go on the device's current one.
+        """
+        if stream is not None:
+            raise ValueError(f"to_device: copies go on the device's current stream, so that stream must be None, received {shortened(stream)}")
+        return self._on(intern_context(device))
 
     def as_in_context(self, context: Context) -> "ndarray":
         """The array on `context`; MXNet now calls it `as_in_ctx`."""

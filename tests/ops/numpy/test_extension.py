@@ -6,15 +6,6 @@ from mxnet.base import MXNetError
 from mxnet.ops.registry import get
 
 
-def test_what_is_masked_takes_no_part():
-    data, mask = torch.arange(5.0), torch.tensor([1, 0, 1, 0, 1])
-    assert get("_npx_masked_softmax")(data, mask).tolist() == pytest.approx([0.01587624, 0, 0.11731042, 0, 0.8668133])
-    assert get("_npx_masked_log_softmax")(data, mask).tolist() == pytest.approx([-4.1429286, -torch.inf, -2.1429286, -torch.inf, -0.14292854])
-    assert get("_npx_masked_softmax")(data, mask * 0).isnan().sum() == 0
-    with pytest.raises(MXNetError, match=r"broadcasts to the data's shape \(5,\) expected, received \(2, 5\)"):
-        get("_npx_masked_softmax")(data, torch.ones(2, 5))
-
-
 def test_places_named_twice_receive_both():
     ind = torch.tensor([[0, 0, 1], [2, 2, 0]], dtype=torch.int32)
     assert get("_npx_index_add")(torch.zeros(2, 3), ind, torch.tensor([1.0, 2.0, 4.0])).tolist() == [[0, 0, 3], [4, 0, 0]]

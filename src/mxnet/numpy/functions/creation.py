@@ -82,7 +82,7 @@ def ones_like(F, a, dtype=None, order="C", ctx=None, out=None):
 
 
 @function()
-def empty_like(F, prototype, dtype=None, order="C", subok=False, shape=None):
+def empty_like(F, prototype, dtype=None, order="C", subok=False, shape=None, ctx=None):
     """An array in the shape, and by default the type, of `prototype`, whose values mean nothing.
 
     Example
@@ -93,7 +93,7 @@ def empty_like(F, prototype, dtype=None, order="C", subok=False, shape=None):
     _require_c(order)
     if subok or shape is not None:
         raise NotImplementedError("empty_like supports neither `subok` nor another `shape`")
-    return full_like(F, prototype, 0, dtype)
+    return full_like(F, prototype, 0, dtype, order, ctx)
 
 
 @function()
