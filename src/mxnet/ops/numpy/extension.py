@@ -1,9 +1,9 @@
 """Operators of ``mx.npx`` that MXNet 2.0 added, and its names of operators that ``mx.nd`` has had."""
-import torch
-
 from ...base import MXNetError
 from ..registry import alias, op
+from ..schema import Optional, Shape
 from ._common import shape_of_inputs
+from .shape import reshape_with_codes, transpose
 
 _NAMES = {
     "broadcast_greater": "broadcast_greater", "contrib_calibrate_entropy": "_contrib_calibrate_entropy", "contrib_quantize": "_contrib_quantize",
@@ -65,3 +65,36 @@ def index_update(a, ind, val):
 
 for _operator in (index_add, index_update):
     _operator.shape_rule(shape_of_inputs(lambda a, ind, val: a))
+
+
+# -- quantized arrays, which move like others, with their range ----------------------------------------------------------------
+
+@op("_npx_quantized_reshape", num_outputs=3, output_names=("output", "min_output", "max_output"), no_gradient=True)
+def quantized_reshape(data, min_data, max_data, *, newshape: Shape, reverse: bool = False, order: str = "C"):
+    """`npx.reshape` of int8 or uint8 `data`; the range stays.
+
+    Example
+    -------
+    >>> low, high = mx.np.array([-1]), mx.np.array([1])
+    >>> mx.npx.quantized_reshape(mx.np.array([[1, 2]], dtype='int8'), low, high, newshape=(-1,))[0]
+    array([1, 2], dtype=int8)
+    """
+    return reshape_with_codes.fn(data, newshape=newshape, reverse=reverse, order=order), min_data.clone(), max_data.clone()
+
+
+@op("_npx_quantized_transpose", num_outputs=3, output_names=("output", "min_output", "max_output"), no_gradient=True)
+def quantized_transpose(data, min_data, max_data, *, axes: Optional[Shape] = None):
+    """`np.transpose` of int8 or uint8 `data`; the range stays.
+
+    Example
+    -------
+    >>> low, high = mx.np.array([-1]), mx.np.array([1])
+    >>> mx.npx.quantized_transpose(mx.np.array([[1, 2]], dtype='int8'), low, high)[0]
+    array([[1],
+           [2]], dtype=int8)
+    """
+    return transpose.fn(data, axes=axes), min_data.clone(), max_data.clone()
+
+
+for _operator in (quantized_reshape, quantized_transpose):
+    _operator.dtype_rule(lambda in_types, out_types, **_: (in_types, [*in_types]))
