@@ -267,7 +267,7 @@ class ndarray(_Base):  # noqa: N801
         if mode.tracing is not None:
             return mode.tracing.index(self, key)
         where, flips = _torch_key(key, self)
-        return self._recorded_call(lambda t: (t.flip(flips) if flips else t)[where], "_advanced_indexing", self._ctx, [key])
+        return self._recorded_call(lambda t: (_flip(t, flips) if flips else t)[where], "_advanced_indexing", self._ctx, [key])
 
     def _select(self, view: Any, key: Any) -> "ndarray":
         def select(t):
@@ -301,6 +301,8 @@ class ndarray(_Base):  # noqa: N801
     def __setitem__(self, key: Any, value: Any) -> None:
         if isinstance(value, NDArray) and not isinstance(value, ndarray):
             raise TypeError("an array of mx.np takes no NDArray of mx.nd; call as_np_ndarray() on it")
+        if self._data.dtype in _SIGNED or self._data.is_complex():
+            value = self._as_own_type(value)
         key = _normalized(key)
         whole = key is Ellipsis or isinstance(key, tuple) and key == ()
         if not self._data.dim() and not whole and not _is_mask(key):
@@ -316,9 +318,9 @@ class ndarray(_Base):  # noqa: N801
         if isinstance(key, tuple) and any(_is_mask(k) and not k.ndim and not bool(k) for k in key):
             return  # False selects nothing
         where, flips = _torch_key(key, self)
-        base = self._writable()
+        base = _signed(self._writable())
         target = base.flip(flips) if flips else base  # torch has no negative steps: a flipped copy is written to, and copied back
-        values = writes.apart(self._as_values(value).to(target.dtype), base)
+        values = writes.apart(_signed(self._as_values(value).to(self._data.dtype)), base)
         if _is_mask(key) and values.numel() == 1:
             mask = where[0]
             target.masked_fill_(mask.reshape((*mask.shape, *[1] * (target.dim() - mask.dim()))), values.reshape(()))
@@ -330,6 +332,15 @@ class ndarray(_Base):  # noqa: N801
                 base.copy_(target.flip(flips))
         except (RuntimeError, IndexError):
             raise ValueError(f"cannot assign values of shape {tuple(values.shape)} to a selection of shape {selected}") from None
+
+    def _as_own_type(self, value: Any) -> Any:
+        """A number as an array of this one's type, for types to which torch writes no Python numbers, or only some."""
+        if not isinstance(value, (*numeric_types, complex, onp.ndarray)):
+            return value
+        if isinstance(value, int) and not self._data.is_complex():
+            value = value % 2**(8 * self._data.dtype.itemsize)
+        values = torch.from_numpy(onp.array(value, self.dtype)).to(self._data.device)
+        return ndarray._new(values, self._ctx)
 
     # -- methods whose arguments differ from those of the functions ------------------------------------------------------
 
@@ -365,6 +376,19 @@ class ndarray(_Base):  # noqa: N801
     def slice_assign_scalar(self, value: Any, begin: Any, end: Any, step: Any) -> "ndarray":
         """Write a number to the block ``begin:end:step`` of this array."""
         return invoke(get("_npi_slice_assign_scalar"), (self,), {"scalar": value, "begin": begin, "end": end, "step": step}, self, ndarray)
+
+
+# Types of which torch moves the elements only under another name.
+_SIGNED = {torch.uint16: torch.int16, torch.uint32: torch.int32, torch.uint64: torch.int64}
+
+
+def _signed(tensor: torch.Tensor) -> torch.Tensor:
+    """The same memory as signed integers, where it holds unsigned ones of more than 8 bits."""
+    return tensor.view(_SIGNED[tensor.dtype]) if tensor.dtype in _SIGNED else tensor
+
+
+def _flip(tensor: torch.Tensor, axes: list[int]) -> torch.Tensor:
+    return _signed(tensor).flip(axes).view(tensor.dtype)
 
 
 def _is_mask(key: Any) -> bool:

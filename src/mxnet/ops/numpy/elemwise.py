@@ -259,6 +259,8 @@ def _modulo(a, b):
 def _power(a, b):
     if a.dtype is torch.bool:
         return torch.logical_or(a, ~b)
+    if a.is_complex():
+        return torch.pow(a, b)
     return _legacy_power(a, b) if a.dtype not in unsigned.WIDER else unsigned.power(a, b)
 
 

@@ -21,8 +21,8 @@ def _as_legacy(name, of, doc, **traits):
     def fn(data, *, scalar: float = 1.0, is_int: bool = True):
         try:
             return legacy(data, scalar=scalar, is_int=is_int)
-        except (RuntimeError, OverflowError):
-            if data.dtype not in WIDER:
+        except (RuntimeError, OverflowError, TypeError):
+            if data.dtype not in WIDER and not data.is_complex():
                 raise
             both = number_beside(data, scalar)
             return pair(*both[::-1] if reverse else both)
@@ -49,7 +49,7 @@ _as_legacy("rpower", "_rpower_scalar", "scalar to the power of x.")
 
 
 def _floating(data):
-    return data if data.is_floating_point() else data.float()
+    return data if data.is_floating_point() or data.is_complex() else data.float()
 
 
 def _quotient(name, function, doc, **traits):
@@ -114,7 +114,7 @@ _integer("bitwise_xor", torch.bitwise_xor, "The bits in which x and scalar diffe
 
 def _comparison(name, function, doc):
     def fn(data, *, scalar: float = 1.0, is_int: bool = True):
-        if is_int and not (data.is_floating_point() or data.dtype is torch.bool):
+        if is_int and not (data.is_floating_point() or data.dtype is torch.bool or data.is_complex()):
             scalar = wrap_integer(scalar, data.dtype)  # MXNet compares integers in their own type
         if data.dtype in WIDER:
             return get(f"_npi_{name}").raw(*number_beside(data, scalar))
