@@ -78,7 +78,7 @@ def unstack(x: ndarray, /, *, axis: int = 0) -> tuple[ndarray, ...]:
     return apply("unstack", lambda t: [s.clone(memory_format=torch.contiguous_format) for s in t.unbind(where)], x)
 
 
-def expand_dims(x: ndarray, /, *, axis: int = 0) -> ndarray:
+def expand_dims(x: ndarray, /, axis: int) -> ndarray:
     """Return the array with a new axis of size 1 at `axis`.
 
     Raises
