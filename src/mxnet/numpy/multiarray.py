@@ -307,7 +307,7 @@ class ndarray(_Base):  # noqa: N801
     def __setitem__(self, key: Any, value: Any) -> None:
         if isinstance(value, NDArray) and not isinstance(value, ndarray):
             raise TypeError("an array of mx.np takes no NDArray of mx.nd; call as_np_ndarray() on it")
-        if self._data.dtype in _SIGNED or self._data.is_complex():
+        if self._data.dtype in _WITHOUT_NUMBERS:
             value = self._as_own_type(value)
         key = _normalized(key)
         whole = key is Ellipsis or isinstance(key, tuple) and key == () or not self._data.dim() and _names_no_axis(key)
@@ -340,7 +340,7 @@ class ndarray(_Base):  # noqa: N801
             raise ValueError(f"cannot assign values of shape {tuple(values.shape)} to a selection of shape {selected}") from None
 
     def _as_own_type(self, value: Any) -> Any:
-        """A number as an array of this one's type, for types to which torch writes no Python numbers, or only some."""
+        """A number or a NumPy array as an array of this one's type."""
         if not isinstance(value, (*numeric_types, complex, onp.ndarray)):
             return value
         if isinstance(value, int) and not self._data.is_complex():
@@ -386,6 +386,9 @@ class ndarray(_Base):  # noqa: N801
 
 # Types of which torch moves the elements only under another name.
 _SIGNED = {torch.uint16: torch.int16, torch.uint32: torch.int32, torch.uint64: torch.int64}
+
+# Types to which torch writes no Python numbers, or only some of them.
+_WITHOUT_NUMBERS = {*_SIGNED, torch.complex64, torch.complex128}
 
 
 def _signed(tensor: torch.Tensor) -> torch.Tensor:
