@@ -113,6 +113,7 @@ from .data import (
 from .generators import chi_square_check, gen_buckets_probs_with_ppf, mean_check, var_check, verify_generator
 from .system import (
     default_context,
+    default_device,
     discard_stderr,
     environment,
     has_tvm_ops,
@@ -122,4 +123,5 @@ from .system import (
     list_gpus,
     retry,
     set_default_context,
+    set_default_device,
 )
