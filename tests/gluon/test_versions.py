@@ -145,3 +145,14 @@ def test_a_forward_of_mxnet_2_is_traced_without_set_np():
 def test_hybridize_refuses_positions_of_mxnet_2():
     with pytest.raises(AssertionError, match="hybridize: the name of a backend expected as second argument"):
         nn.Dense(1).hybridize(True, False)
+
+
+@pytest.mark.parametrize("hybridize", [False, True])
+def test_functions_as_blocks(hybridize):
+    of_1 = nn.HybridLambda(lambda F, x: F.relu(x) + 1)
+    mx.util.set_version("2.0")
+    of_2, named, by_name = nn.HybridLambda(lambda x: mx.npx.relu(x) + 1), nn.HybridLambda(lambda F, x: F.relu(x) + 1), nn.HybridLambda("relu")
+    for block in (of_1, of_2, named, by_name):
+        if hybridize:
+            block.hybridize()
+        assert [block(np.array([-1.0, 2.0])).tolist() for _ in range(2)] == [[0.0, 2.0] if block is by_name else [1.0, 3.0]] * 2
