@@ -69,3 +69,23 @@ def test_configurations_make_them_again(made):
     config = made.get_config()
     again = metric.create(config.pop("metric"), **config)
     assert type(again) is type(made) and again.get_config() == made.get_config()
+
+
+def test_cross_entropy_of_mxnet_2():
+    metric = mx.gluon.metric.create("ce", ignore_label=2)
+    metric.update([mx.np.array([0, 1, 2])], [mx.np.array([[0.5, 0.25, 0.25], [0.5, 0.25, 0.25], [1, 0, 0]])])
+    assert metric.get() == ("cross-entropy", pytest.approx(1.0397207708))  # (log 2 + log 4) / 2
+    logits = mx.gluon.metric.CrossEntropy(from_logits=True, axis=0)
+    logits.update([mx.np.array([0, 1])], [mx.np.log(mx.np.array([[0.5, 0.75], [0.5, 0.25]])) + 3])
+    assert logits.get()[1] == pytest.approx(1.0397207708)
+    perplexity = mx.gluon.metric.create("perplexity")
+    assert str(perplexity.get()[1]) == "nan"
+    perplexity.update([mx.np.array([0, 0])], [mx.np.array([[0.5, 0.5], [0.5, 0.5]])])
+    assert perplexity.get() == ("perplexity", pytest.approx(2))
+    assert type(mx.metric.create("perplexity", None)) is mx.metric.Perplexity is not mx.gluon.metric.Perplexity
+
+
+def test_predictions_and_thresholds():
+    assert mx.gluon.metric.predict_with_threshold(mx.np.array([[0.2, 0.7]]), mx.np.array([0.1, 0.8])).tolist() == [[True, False]]
+    with pytest.raises(ValueError, match="a threshold for each of 2 classes expected, received 1"):
+        mx.gluon.metric.predict_with_threshold(mx.np.array([[0.2, 0.7]]), mx.np.array([0.1]))

@@ -156,3 +156,11 @@ def test_functions_as_blocks(hybridize):
         if hybridize:
             block.hybridize()
         assert [block(np.array([-1.0, 2.0])).tolist() for _ in range(2)] == [[0.0, 2.0] if block is by_name else [1.0, 3.0]] * 2
+
+
+def test_arrays_of_numpys_doubles():
+    doubles = numpy.ones((2,))
+    assert np.array(doubles).dtype == "float64"
+    mx.util.set_version("2.0")
+    assert np.array(doubles).dtype == "float32" and np.array(doubles, dtype="float64").dtype == "float64"
+    assert np.array(numpy.ones((2,), "float16")).dtype == "float16"
