@@ -17,8 +17,10 @@ def test_mixed_types():
     assert (np.ones(2, dtype="int32") + np.ones(2, dtype="int64")).dtype == onp.int64
     assert (np.ones(2, dtype="int64") + np.array(1.0, dtype="float16")).dtype == onp.float16
     assert (np.ones((), dtype="float64") + np.ones(2)).dtype == onp.float64
+    assert (np.ones(2, dtype="int32") - np.ones(2, dtype="int64")).dtype == onp.int64
+    assert (np.ones(2, dtype="uint8") < np.ones(2, dtype="int8")).tolist() == [False, False]
     with pytest.raises(mx.MXNetError, match="do not mix"):
-        np.ones(2, dtype="int32") - np.ones(2, dtype="int64")
+        np.ones(2, dtype="uint64") - np.ones(2, dtype="int64")
     with pytest.raises(mx.MXNetError, match="one data type"):
         np.maximum(np.ones(2), np.ones(2, dtype="float64"))
     with pytest.raises(mx.MXNetError, match="boolean"):
@@ -35,6 +37,21 @@ def test_python_operators():
     x *= np.array([2.0, 3.0])
     assert x.tolist() == [12.0, -6.0]
     assert (x > 0).tolist() == [True, False]
+
+
+def test_python_operators_of_mxnet_2():
+    n = np.array([7, -7], dtype="int32")
+    assert (n // 2).tolist() == [3, -4] and (20 // n).tolist() == [2, -3] and (n << 1).tolist() == [14, -14] and (n >> 1).tolist() == [3, -4]
+    assert (1 << np.array([3], dtype="int64")).tolist() == [8] and (+n).tolist() == [7, -7] and (n @ n).item() == 98
+    n //= 3
+    n <<= 2
+    assert n.tolist() == [8, -12]
+    u = np.array([250, 3], dtype="uint16")
+    assert (u * u).tolist() == [62500, 9] and (-u).tolist() == [65286, 65533] and (u > 4).tolist() == [True, False] and (~u).dtype == onp.uint16
+    assert (u - 1).tolist() == [249, 2] and (1 - u).tolist() == [65287, 65534] and (u % 7).tolist() == [5, 3] and (u // 7).tolist() == [35, 0]
+    assert [10, 20, 30][np.array(1, dtype="int64")] == 20
+    with pytest.raises(TypeError, match="only integer arrays without axes can be indices"):
+        [10][np.array(0.0)]
 
 
 def test_methods():

@@ -8,6 +8,7 @@ from ..util import get_cuda_compute_capability, is_np_array, is_np_shape, np_arr
 from . import operators as _operators
 from . import random
 from .control_flow import cond, foreach, while_loop
+from .dlpack import from_dlpack, to_dlpack_for_read, to_dlpack_for_write
 from .io import load, save, savez
 from .operators import constraint_check, from_numpy, nonzero, reshape
 
