@@ -1,5 +1,6 @@
 """MXNet 1's and MXNet 2's names of parameters, files and calls beside each other."""
 import json
+import math
 
 import numpy
 import pytest
@@ -164,3 +165,13 @@ def test_arrays_of_numpys_doubles():
     mx.util.set_version("2.0")
     assert np.array(doubles).dtype == "float32" and np.array(doubles, dtype="float64").dtype == "float64"
     assert np.array(numpy.ones((2,), "float16")).dtype == "float16"
+
+
+def test_losses_of_each_sample():
+    x, y = np.array([[1.0, 0.0], [0.0, 2.0]]), np.array([[1.0, 0.0], [0.0, 2.0]])
+    label = np.array([1, -1])
+    assert gluon.loss.CosineEmbeddingLoss()(x, y, label).tolist() == [[0], [1]]
+    assert gluon.loss.PoissonNLLLoss()(x, y).shape in ((), (1,))
+    mx.util.set_version("2.0")
+    assert gluon.loss.CosineEmbeddingLoss()(x, y, label).tolist() == [0, 1]
+    numpy.testing.assert_allclose(gluon.loss.PoissonNLLLoss()(x, y).tolist(), [(math.e - 1 + 1) / 2, (1 + math.e ** 2 - 4) / 2], rtol=1e-5)

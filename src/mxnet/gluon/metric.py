@@ -1,6 +1,7 @@
 """Metrics at the place that they have in MXNet 2: those of `mx.metric`, and what came with it."""
 from __future__ import annotations
 
+import json
 import math
 from typing import Any
 
@@ -8,7 +9,6 @@ import torch
 
 from ..metric import (
     MAE,
-    MCC,
     MSE,
     PCC,
     RMSE,
@@ -18,13 +18,14 @@ from ..metric import (
     EvalMetric,
     Loss,
     NegativeLogLikelihood,
-    PearsonCorrelation,
     TopKAccuracy,
     Torch,
     check_label_shapes,
     np,
     register,
 )
+from ..metric import MCC as _MCC
+from ..metric import PearsonCorrelation as _PearsonCorrelation
 from ..metric import create as _create
 from ..metric.base import pairs, tensor
 from ..suggestions import shortened
@@ -303,6 +304,38 @@ class Perplexity(CrossEntropy):
         return name, math.exp(value) if not math.isnan(value) else value
 
 
+class MCC(_MCC):
+    """`mxnet.metric.MCC` of all samples together.
+
+    Parameters
+    ----------
+    name, output_names, label_names
+        As for `EvalMetric`.
+    average : str
+        ``'micro'``, or ``'macro'`` for the mean of the batches' coefficients.
+    """
+
+    def __init__(self, name: str = "mcc", output_names: list[str] | None = None, label_names: list[str] | None = None,
+                 average: str = "micro") -> None:
+        super().__init__(name, output_names, label_names, average)
+
+
+class PearsonCorrelation(_PearsonCorrelation):
+    """`mxnet.metric.PearsonCorrelation` of all samples together.
+
+    Parameters
+    ----------
+    name, output_names, label_names
+        As for `EvalMetric`.
+    average : str
+        ``'micro'``, or ``'macro'`` for the mean of the batches' correlations.
+    """
+
+    def __init__(self, name: str = "pearsonr", output_names: list[str] | None = None, label_names: list[str] | None = None,
+                 average: str = "micro") -> None:
+        super().__init__(name, output_names, label_names, average)
+
+
 def predict_with_threshold(pred: Any, threshold: Any = 0.5) -> Any:
     """Return where predictions are above a threshold, or above one for each class along the last axis.
 
@@ -325,7 +358,7 @@ def predict_with_threshold(pred: Any, threshold: Any = 0.5) -> Any:
 _OWN: dict[str, type[EvalMetric]] = {
     "f1": F1, "fbeta": Fbeta, "binaryaccuracy": BinaryAccuracy, "binary_accuracy": BinaryAccuracy, "meanpairwisedistance": MeanPairwiseDistance,
     "mpd": MeanPairwiseDistance, "meancosinesimilarity": MeanCosineSimilarity, "cos_sim": MeanCosineSimilarity, "crossentropy": CrossEntropy,
-    "ce": CrossEntropy, "perplexity": Perplexity}
+    "ce": CrossEntropy, "perplexity": Perplexity, "mcc": MCC, "pearsoncorrelation": PearsonCorrelation, "pearsonr": PearsonCorrelation}
 
 
 def create(metric: Any, *args: Any, **kwargs: Any) -> EvalMetric:
@@ -337,6 +370,12 @@ def create(metric: Any, *args: Any, **kwargs: Any) -> EvalMetric:
     >>> type(mx.gluon.metric.create('fbeta', beta=2)).__name__
     'Fbeta'
     """
+    if isinstance(metric, str) and metric.startswith("{") and not args and not kwargs:  # what `get_config` gave, as JSON
+        try:
+            config = json.loads(metric)
+            metric, kwargs = config.pop("metric"), config
+        except (ValueError, KeyError) as error:
+            raise ValueError(f"create: the JSON text of a metric's get_config() expected, received {shortened(metric)}: {error!r}") from None
     if isinstance(metric, str) and metric.lower() in _OWN:
         return _OWN[metric.lower()](*args, **kwargs)
     if isinstance(metric, (list, tuple)):
