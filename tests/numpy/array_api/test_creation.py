@@ -24,6 +24,7 @@ def test_copies_and_shared_memory():
 def test_types_of_values():
     assert xp.asarray(onp.float64(1)).dtype == xp.float64 and xp.asarray([onp.int8(1)]).dtype == xp.int8 and xp.asarray([]).dtype == xp.float32
     assert xp.asarray([[1, 2], [3, 4]], dtype=xp.uint64).tolist() == [[1, 2], [3, 4]] and xp.asarray(2**63, dtype=xp.uint64).item() == 2**63
+    assert xp.asarray([0.1, 16777217.0], dtype=xp.float64).tolist() == [0.1, 16777217.0]
     assert xp.full(2, True).dtype == xp.bool and xp.full((), 3).dtype == xp.int64 and xp.full(1, 2**64 - 1, dtype=xp.uint64).tolist() == [2**64 - 1]
 
 

@@ -27,6 +27,8 @@ def test_functions_of_two_arrays_as_in_numpy(name):
     a, b = (x.ravel() for x in onp.meshgrid(REAL, REAL))
     with onp.errstate(all="ignore"):
         expected = getattr(onp, NAMES.get(name, name))(a, b)
+        if name == "floor_divide":  # of infinite numbers NumPy has none, the standard the quotient
+            expected = onp.where(onp.isinf(a), a / b, expected)
     found = getattr(xp, name)(xp.asarray(a), xp.asarray(b)).asnumpy()
     onp.testing.assert_allclose(found, expected, rtol=1e-13)
 

@@ -43,7 +43,7 @@ def asarray(obj: Any, /, *, dtype: Any = None, device: Any = None, copy: builtin
         if copy is False:
             raise ValueError("asarray: another type or device needs a copy, and copy=False forbids it")
         return apply("asarray", lambda t: t.to(target or t.dtype, copy=True), obj.as_in_ctx(context))
-    source = _from_host(obj)
+    source = _from_host(obj, target is None)
     tensor = source if target is None else source.to(target)
     tensor = tensor.to(context.torch_device)
     shared = isinstance(obj, (onp.ndarray, torch.Tensor)) or hasattr(obj, "__dlpack__")
@@ -52,7 +52,8 @@ def asarray(obj: Any, /, *, dtype: Any = None, device: Any = None, copy: builtin
     return new(tensor.clone() if copy and shared and tensor is source else tensor, context)
 
 
-def _from_host(obj: Any) -> torch.Tensor:
+def _from_host(obj: Any, default: builtins.bool) -> torch.Tensor:
+    """Return the values as a tensor; Python numbers in the default type of their kind, or, unless `default`, as exact as NumPy has them."""
     if isinstance(obj, torch.Tensor):
         return obj.detach()
     if isinstance(obj, onp.ndarray):
@@ -65,7 +66,7 @@ def _from_host(obj: Any) -> torch.Tensor:
         raise OverflowError(f"asarray: {shortened(obj)}: {error}") from None
     if values.dtype.kind not in "biufc":
         raise TypeError(f"asarray: numbers expected, received {shortened(obj)}")
-    if not _has_type(obj):
+    if default and not _has_type(obj):
         values = values.astype({"f": "float32", "c": "complex64", "i": "int64"}.get(values.dtype.kind, values.dtype))
     return _tensor(values)
 
