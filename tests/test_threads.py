@@ -48,17 +48,47 @@ def begun():
     return policy
 
 
-@pytest.mark.parametrize("text, count", [("max 100000\n", WHOLE), ("50000 100000\n", 0.5), ("99900000 100000\n", WHOLE), ("nonsense\n", WHOLE)])
-def test_a_share_of_the_cores(monkeypatch, tmp_path, text, count):
-    monkeypatch.setattr(threads, "_QUOTA", tmp_path / "cpu.max")
+@pytest.fixture
+def groups(monkeypatch, tmp_path):
+    """Puts this process into a control group with such files; each path says where a file lies below /sys/fs/cgroup."""
+    monkeypatch.setattr(threads, "_GROUPS", tmp_path / "cgroup")
+    monkeypatch.setattr(threads, "_OWN", tmp_path / "own")
+
+    def put(own, **files):
+        (tmp_path / "own").write_text(own)
+        for path, text in files.items():
+            file = tmp_path / "cgroup" / path.replace("__", "/").replace("_DOT_", ".")
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(text)
+    return put
+
+
+@pytest.mark.parametrize("text, count", [("max 100000\n", WHOLE), ("50000 100000\n", 0.5), ("99900000 100000\n", WHOLE), ("nonsense\n", WHOLE),
+                                         ("50000 0\n", WHOLE)])
+@pytest.mark.parametrize("path", ["/", "/docker/abc"])
+def test_a_share_of_the_cores(groups, path, text, count):
     assert threads.usable() == WHOLE
-    (tmp_path / "cpu.max").write_text(text)
+    groups(f"0::{path}\n")
+    assert threads.usable() == WHOLE
+    groups(f"0::{path}\n", cpu_DOT_max=text)  # where a container sees its group, whatever the path is outside
     assert threads.usable() == count
 
 
-def test_half_a_core_is_one_thread(monkeypatch, tmp_path):
-    (tmp_path / "cpu.max").write_text("50000 100000\n")
-    monkeypatch.setattr(threads, "_QUOTA", tmp_path / "cpu.max")
+def test_the_least_share_of_all_groups_around_this_process_counts(groups):
+    groups("0::/a/b\n", a__cpu_DOT_max="50000 100000\n", a__b__cpu_DOT_max="75000 100000\n", c__cpu_DOT_max="10000 100000\n")
+    assert threads.usable() == 0.5
+
+
+@pytest.mark.parametrize("quota, count", [("50000\n", 0.5), ("-1\n", WHOLE)])
+def test_a_share_in_the_first_version_of_control_groups(groups, quota, count):
+    own = "4:cpu,cpuacct:/a\n3:cpuset:/a\n0::/\n"
+    groups(own, **{"cpu,cpuacct__a__cpu_DOT_cfs_quota_us": quota, "cpu,cpuacct__a__cpu_DOT_cfs_period_us": "100000\n",
+                   "cpuset__a__cpu_DOT_cfs_quota_us": "1\n", "cpuset__a__cpu_DOT_cfs_period_us": "100000\n"})
+    assert threads.usable() == count
+
+
+def test_half_a_core_is_one_thread(groups):
+    groups("0::/\n", cpu_DOT_max="50000 100000\n")
     policy = begun()
     assert torch.get_num_threads() == policy.full == 1 and policy.due == float("inf")
     assert policy.reason == "this process may use 0.5 cores"
@@ -161,16 +191,18 @@ def test_who_runs_graphs_looks(monkeypatch):
     assert len(looks) > scored >= 1
 
 
-@pytest.mark.parametrize("busy", [False, True])
-def test_kernels_race_only_where_no_other_program_is_busy(monkeypatch, busy):
+@pytest.mark.parametrize("busy, known, winner, count", [(False, None, "a rival", 1), (True, None, winograd.DIRECT, 0), (True, "a rival", "a rival", 0),
+                                                        (True, "gone", winograd.DIRECT, 0)])
+def test_kernels_race_only_where_no_other_program_is_busy(monkeypatch, busy, known, winner, count):
     races = []
     monkeypatch.setattr(convolution.races, "winner", lambda name, runs: races.append(name) or "a rival")
+    monkeypatch.setattr(convolution.races, "get", lambda name: known)
     monkeypatch.setattr(convolution, "_found", {})
     monkeypatch.setattr(threads.policy, "full", 3)
     monkeypatch.setattr(threads.policy, "count", 1 if busy else 3)
     data, weight = torch.ones(8, 64, 56, 56), torch.ones(64, 64, 3, 3)
     found = convolution._fastest("forward", data, weight, (1, 1, 1), {"direct": torch.relu, "a rival": torch.relu})
-    assert (found, len(races)) == ((winograd.DIRECT, 0) if busy else ("a rival", 1))
+    assert (found, len(races)) == (winner, count)
 
 
 BUSY = """

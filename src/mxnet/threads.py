@@ -15,7 +15,7 @@ import torch
 
 from . import environment, openmp
 
-_STAT, _QUOTA = pathlib.Path("/proc/stat"), pathlib.Path("/sys/fs/cgroup/cpu.max")
+_STAT, _GROUPS, _OWN = pathlib.Path("/proc/stat"), pathlib.Path("/sys/fs/cgroup"), pathlib.Path("/proc/self/cgroup")
 _FIRST, _PERIOD = 0.1, 0.3  # seconds between two looks: the system counts in hundredths
 _ENOUGH = 0.35  # a core of which so much is taken still counts as free
 _IDLE = slice(3, 5)  # of a processor's line: idle, and waiting for a disk
@@ -26,10 +26,30 @@ def usable() -> float:
     """How many cores this process may use at once: it may be tied to some, or have a share of them (a container)."""
     count = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     try:
-        quota, period = _QUOTA.read_text().split()
-        return min(count, float(quota) / float(period)) if quota != "max" else count
-    except (OSError, ValueError):
+        own = _OWN.read_text().splitlines()
+    except OSError:
         return count
+    shares: list[float] = [count]
+    for line in own:
+        _, controllers, path = line.split(":", 2)
+        if controllers == "" or "cpu" in controllers.split(","):
+            # Seen from inside of a container the path may be the host's: then there is no such folder, and the uppermost one is the container's.
+            group = pathlib.PurePosixPath(path)
+            shares += [share for folder in (group, *group.parents) if (share := _share(controllers, str(folder).lstrip("/"))) is not None]
+    return min(shares)
+
+
+def _share(controllers: str, group: str) -> float | None:
+    """How many cores a control group gets; None where it has no limit, or doesn't exist. The controllers' first version has two files, the second one."""
+    try:
+        if controllers:
+            folder = _GROUPS / controllers / group
+            quota, period = ((folder / f"cpu.cfs_{name}_us").read_text() for name in ("quota", "period"))
+        else:
+            quota, period = (_GROUPS / group / "cpu.max").read_text().split()
+        return float(quota) / float(period) if float(quota) > 0 else None
+    except (OSError, ValueError, ZeroDivisionError):  # of ValueErrors one is "max"
+        return None
 
 
 def idle() -> float | None:

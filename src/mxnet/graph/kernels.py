@@ -99,13 +99,6 @@ def promises(program: Program) -> bool:
     return sum(work for _, work in _convolutions(program)) >= _LARGE
 
 
-def racing(program: Program) -> int:
-    """How many convolutions may multiply less, so that algorithms race for them."""
-    return sum(attributes_of(node)["num_group"] == 1 and bool(winograd.names(weight, _steps(attributes_of(node))))
-               and not weight.shape[0] % 16 and not weight.shape[1] % 16
-               for node, _ in _convolutions(program) for weight in [program.constants[node.args[1]]])
-
-
 def _convolutions(program: Program) -> Iterator[tuple[FxNode, int]]:
     """The convolutions whose weights are known, and how often each multiplies."""
     for node in program.graph.nodes:
