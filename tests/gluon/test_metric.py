@@ -104,7 +104,8 @@ def test_metrics_of_all_samples():
 def test_metrics_come_back_from_their_configuration():
     import json
     for made in (mx.gluon.metric.F1(class_type="multilabel"), mx.gluon.metric.create("ce", axis=1), mx.gluon.metric.create("mcc"),
-                 mx.gluon.metric.create("pearsonr"), mx.gluon.metric.create("acc", axis=0)):
+                 mx.gluon.metric.create("pearsonr"), mx.gluon.metric.create("acc", axis=0),
+                 mx.gluon.metric.create(["acc", "f1"])):
         again = mx.gluon.metric.create(json.dumps(made.get_config()))
         assert type(again) is type(made) and again.get_config() == made.get_config()
     with pytest.raises(ValueError, match="the JSON text of a metric's get_config"):

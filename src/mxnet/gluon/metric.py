@@ -374,6 +374,8 @@ def create(metric: Any, *args: Any, **kwargs: Any) -> EvalMetric:
         try:
             config = json.loads(metric)
             metric, kwargs = config.pop("metric"), config
+            if "metrics" in kwargs:  # of a CompositeEvalMetric
+                kwargs["metrics"] = [create(json.dumps(one)) for one in kwargs["metrics"]]
         except (ValueError, KeyError) as error:
             raise ValueError(f"create: the JSON text of a metric's get_config() expected, received {shortened(metric)}: {error!r}") from None
     if isinstance(metric, str) and metric.lower() in _OWN:

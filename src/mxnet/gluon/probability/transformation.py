@@ -323,7 +323,8 @@ def _between(wanted: Any) -> Transformation:
 _FACTORIES: dict[type[constraint.Constraint], Any] = {
     constraint.Real: lambda wanted: ComposeTransform([]), constraint.UnitInterval: lambda wanted: SigmoidTransform(),
     **dict.fromkeys((constraint.Positive, constraint.NonNegative), lambda wanted: ExpTransform()),
-    **dict.fromkeys((constraint.GreaterThan, constraint.GreaterThanEq), _above), **dict.fromkeys((constraint.LessThan, constraint.LessThanEq), _below),
+    **dict.fromkeys((constraint.GreaterThan, constraint.GreaterThanEq), _above),
+    **dict.fromkeys((constraint.LessThan, constraint.LessThanEq), _below),
     **dict.fromkeys((constraint.Interval, constraint.HalfOpenInterval, constraint.OpenInterval), _between)}
 biject_to, transform_to = domain_map(), domain_map()
 for _kind, _factory in _FACTORIES.items():
