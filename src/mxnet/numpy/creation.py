@@ -12,7 +12,7 @@ from ..ndarray.creation import array as _nd_array
 from ..ndarray.creation import from_dlpack as _nd_from_dlpack
 from ..ops import dtypes, host_arrays
 from ..suggestions import shortened
-from ..util import is_np_array
+from ..util import is_np_array, version
 from .frontend import TABLE, arrays
 from .multiarray import ndarray
 
@@ -26,7 +26,7 @@ def array(object: Any, dtype: Any = None, ctx: Context | None = None, *, device:
     Parameters
     ----------
     dtype : str or type, optional
-        By default that of an array; float32 for lists and numbers.
+        By default that of an array; float32 for lists and numbers, and after ``mx.util.set_version('2.0')`` for NumPy's arrays of float64.
     ctx : Context, optional
         The current context by default. `device` is its name in MXNet 2.
 
@@ -46,6 +46,8 @@ def array(object: Any, dtype: Any = None, ctx: Context | None = None, *, device:
         made = _nd_array(values, context, values.dtype if dtype is None else dtype)
         return ndarray._new(made._data, context)
     if isinstance(object, (onp.ndarray, onp.generic)):
+        if dtype is None and object.dtype == onp.float64 and version() == "2.0":
+            dtype = "float32"
         if dtype is None:
             return ndarray._new(host_arrays.as_tensor(onp.asarray(object), copy=True).to(context.torch_device), context)
         return ndarray._new(_nd_array(onp.asarray(object), context, dtype)._data, context)

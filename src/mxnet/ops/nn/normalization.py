@@ -339,8 +339,8 @@ def group_norm(data, gamma, beta, *, num_groups: int = 1, eps: float = 1e-5, out
     array([-1.,  1.,  4.,  6.], dtype=float32)
     """
     channels = data.shape[1]
-    factors = (f if f.shape[0] == channels else f.repeat_interleave(channels // num_groups) for f in (gamma, beta))
-    out = _group_norm(data, num_groups, *factors, eps)
+    gamma, beta = (f if f.shape[0] == channels else f.repeat_interleave(channels // num_groups) for f in (gamma, beta))
+    out = _group_norm(data, num_groups, gamma, beta, eps)
     if not output_mean_var:
         return out
     mean, deviation = _moments(data.reshape(data.shape[0], num_groups, -1), 2, eps)
