@@ -311,7 +311,6 @@ for name in ("masked_softmax", "masked_log_softmax"):
     add(name, real(2, 3, 4), np.array([[True, False, True, True]] * 3), gradient=_finite)
     add(name, real(2, 3), np.array([[True], [False]]), gradient=_finite, axis=0, temperature=2.0)
 add("_contrib_group_norm", real(2, 4, 3), real(4), real(4), num_groups=2, tolerance=1e-4)
-add("GroupNorm", real(2, 4, 3), real(4), real(4), num_groups=2, tolerance=1e-4)
 for name in ("gelu_erf", "gelu_tanh"):
     add("LeakyReLU", real(2, 3), act_type=name)
 # -- what MXNet 2.0 added ----------------------------------------------------------------------------------------------

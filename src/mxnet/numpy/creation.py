@@ -140,8 +140,8 @@ def default_array(source_array: Any, device: Context | None = None, dtype: Any =
     Example
     -------
     >>> import mxnet as mx
-    >>> mx.util.default_array([1, 2])
-    array([1., 2.])
+    >>> mx.util.default_array([1, 2]).asnumpy()
+    array([1., 2.], dtype=float32)
     """
     return array(source_array, dtype, device) if is_np_array() else _nd_array(source_array, device, dtype)
 
