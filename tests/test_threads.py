@@ -191,8 +191,8 @@ def test_who_runs_graphs_looks(monkeypatch):
     assert len(looks) > scored >= 1
 
 
-@pytest.mark.parametrize("busy, known, winner, count", [(False, None, "a rival", 1), (True, None, winograd.DIRECT, 0), (True, "a rival", "a rival", 0),
-                                                        (True, "gone", winograd.DIRECT, 0)])
+@pytest.mark.parametrize("busy, known, winner, count", [
+    (False, None, "a rival", 1), (True, None, winograd.DIRECT, 0), (True, "a rival", "a rival", 0), (True, "gone", winograd.DIRECT, 0)])
 def test_kernels_race_only_where_no_other_program_is_busy(monkeypatch, busy, known, winner, count):
     races = []
     monkeypatch.setattr(convolution.races, "winner", lambda name, runs: races.append(name) or "a rival")
