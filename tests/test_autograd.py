@@ -104,7 +104,8 @@ def test_inplace_on_recorded_arrays_is_refused():
 
 
 @pytest.mark.parametrize("fill", [
-    lambda z, x: x.copyto(z), lambda z, x: z.__setitem__(slice(None), x), lambda z, x: z.__setitem__(Ellipsis, x), lambda z, x: z.__setitem__(slice(0, 2), x),
+    lambda z, x: x.copyto(z), lambda z, x: z.__setitem__(slice(None), x), lambda z, x: z.__setitem__(Ellipsis, x),
+    lambda z, x: z.__setitem__(slice(0, 2), x),
     lambda z, x: z.__setitem__((slice(None),), x.reshape((1, 2)))])
 def test_copies_into_a_new_array_are_recorded(fill):
     x, z = variable([1.0, 2.0]), nd.zeros((2,), dtype="float64")

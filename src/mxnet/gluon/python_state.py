@@ -5,7 +5,7 @@ import functools
 import sys
 import types
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -118,7 +118,7 @@ class PythonState:
                 self._watch_inside(value)
 
 
-def _stays(values: dict[str, Any], name: str, value: Any) -> bool:
+def _stays(values: Mapping[str, Any], name: str, value: Any) -> bool:
     return _equal(values.get(name), value)
 
 
