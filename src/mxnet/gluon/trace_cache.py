@@ -503,7 +503,7 @@ class TraceCache:
         block._cached_op, block._cached_op_args = None, []
         block._cached_graph = trace.variables, trace.graph
         block._in_format, block._out_format = _flatten(args, "input")[1], _flatten(out, "output")[1]
-        own = block.collect_params()
+        own = block._by_name()
         block._constants = {name: p for name, p in trace.parameters.items() if name not in own}
         for name, array in trace.constants.items():
             # The array itself, so that what is written to it later is seen.

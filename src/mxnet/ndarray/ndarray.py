@@ -105,7 +105,7 @@ class NDArray(_Methods):
         """The device that holds the array."""
         return self._ctx
 
-    ctx = context
+    ctx = device = context
 
     @property
     def stype(self) -> str:
