@@ -89,4 +89,5 @@ class Watched:
             watch.served.metrics.latency.observe(seconds)
         if _access.isEnabledFor(logging.INFO):
             client = scope.get("client") or ("-",)
-            _access.info('%s "%s %s" %d %d %.1f ms', client[0], scope["method"], urllib.parse.quote(path[:500]), watch.status, watch.sent, seconds * 1e3)
+            _access.info('%s "%s %s" %d %d %.1f ms', client[0], scope["method"], urllib.parse.quote(path[:500]), watch.status, watch.sent,
+                         seconds * 1e3)

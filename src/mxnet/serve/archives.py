@@ -107,8 +107,8 @@ def opened(path: str, allow_code: bool, limits: Limits) -> Handler:
             manifest = _manifest(archive, path)
             entry = _entry(manifest, path)
             if not allow_code:
-                raise MXNetError(f"{path} is answered by a program in it, {entry!r}, which could do anything this server may do. If it is trusted, say "
-                                 "--allow-code; else unpack it and serve the folder, which needs only the network's files and signature.json")
+                raise MXNetError(f"{path} is answered by a program in it, {entry!r}, which could do anything that this server may do. If it is "
+                                 "trusted, say --allow-code; else unpack it and serve the folder: the network's files and signature.json are enough")
             folder = _unpacked(archive, path, limits)
     except (OSError, zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError, ValueError) as error:  # encrypted, unknown compression
         raise MXNetError(f"{path} is no archive that can be read: {error}") from error

@@ -182,7 +182,8 @@ class Batcher:
         if waited:
             self._pending -= 1
         if not job.future.done():
-            job.future.set_exception(RequestError(504, f"no answer in time: the request {'waited' if waited else 'is computed'} when its time was up"))
+            state = "waited" if waited else "was being computed"
+            job.future.set_exception(RequestError(504, f"no answer in time: the request {state} when its time was up"))
 
     def take(self) -> list[Job]:
         """Remove and return the jobs of the next batch; the caller holds the condition."""

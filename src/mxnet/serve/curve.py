@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 
 from .settings import Batching
 
+_PADDED = 1.05  # padding has to save more than what measurements vary by
 _WORTH = 0.98  # a smaller batch is chosen if it reaches so much of the best throughput
 
 
@@ -35,10 +36,10 @@ class Curve:
         self.largest = max(self.seconds)
         self._first, total = [0], [0.0]
         for rows in range(1, self.largest + 1):
-            # Among equals the larger one: it answers more requests at once.
-            best = min(self.seconds, key=lambda size: (self.seconds[size] + total[max(0, rows - size)], -size))
+            costs = {size: took * (_PADDED if size > rows else 1) + total[max(0, rows - size)] for size, took in self.seconds.items()}
+            best = min(costs, key=lambda size: (costs[size], abs(rows - size)))
             self._first.append(best)
-            total.append(self.seconds[best] + total[max(0, rows - best)])
+            total.append(costs[best])
 
     def size(self, rows: int) -> int:
         """Return the size of the first of the batches that run so many rows in the least time; it may exceed `rows`, and then is to be padded."""
@@ -64,8 +65,8 @@ def measured(time_of: Callable[[int], float], batching: Batching) -> Curve:
     -------
     >>> from mxnet.serve.curve import measured
     >>> from mxnet.serve.settings import Batching
-    >>> measured(lambda size: 0.004 + 0.003 * size, Batching(bound=0.1, largest=64)).seconds
-    {1: 0.007, 2: 0.01, 4: 0.016, 8: 0.028}
+    >>> list(measured(lambda size: 0.004 + 0.003 * size, Batching(bound=0.1, largest=64)).seconds)
+    [1, 2, 4, 8]
     """
     seconds, size = {1: time_of(1)}, 1
     while size < batching.largest:

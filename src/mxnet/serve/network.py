@@ -111,7 +111,8 @@ class Network:
                         for name, a in zip(self._symbol.list_outputs(), first)]
 
     def _first_run(self) -> list[np.ndarray]:
-        for self._free in (1,) if self._fixed else _TRIED_SIZES:
+        for size in (1,) if self._fixed else _TRIED_SIZES:
+            self._free = size
             try:
                 return self.run(self.sample(1))
             except MXNetError as failure:

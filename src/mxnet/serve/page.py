@@ -45,7 +45,7 @@ def page(service: Service) -> str:
     state = "ready" if service.ready else "stopping" if service.stopping else "loading"
     parts = [f"<!doctype html><html lang=en><meta charset=utf-8><meta name=viewport content='width=device-width'><title>Remex</title>"
              f"<style>{_STYLE}</style><h1>Models</h1><p>The server is <b>{state}</b>. <a href=/metrics>Metrics</a></p>"]
-    for name, versions in models.items():
+    for versions in models.values():
         parts += [_section(versions[version]) for version in sorted(versions, key=int, reverse=True)]
     for (name, version), reason in service.repository.failures.items():
         parts.append(f"<p class=bad>{html.escape(name)}, version {html.escape(version)}, could not be loaded: {html.escape(reason)}</p>")

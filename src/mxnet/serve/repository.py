@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from ..base import MXNetError
-from ..context import Context
 from . import sources
 from .archives import Handler, opened
 from .batcher import Batcher, Compute, split
@@ -19,7 +18,7 @@ from .curve import Curve, measured
 from .errors import RequestError
 from .images import Preprocessing
 from .metrics import Metrics, ModelMetrics
-from .settings import Batching, Limits
+from .settings import Batching, Settings
 from .sources import Source
 from .tensors import TensorSpec
 
@@ -68,24 +67,16 @@ class Repository:
 
     Parameters
     ----------
-    arguments : list of str
-        What to serve, as `sources.discover` takes it; looked at again by `rescan`.
-    declared : list of (str or None, TensorSpec)
-        Inputs that the command line gives, of a model or of all.
-    ctx : Context
-    limits : Limits
-    batching : Batching
+    settings : Settings
+        Its `models` are looked at again by `rescan`.
     metrics : Metrics
-    allow_code : bool
-        Run handlers of archives.
     """
 
-    def __init__(self, arguments: Sequence[str], declared: Sequence[tuple[str | None, TensorSpec]], ctx: Context, limits: Limits, batching: Batching, metrics: Metrics,
-                 allow_code: bool = False) -> None:
+    def __init__(self, settings: Settings, metrics: Metrics) -> None:
         self.models: dict[str, dict[str, Served]] = {}
         self.failures: dict[tuple[str, str], str] = {}
-        self.limits, self.metrics, self.loaded = limits, metrics, False
-        self._arguments, self._declared, self._ctx, self._batching, self._allow_code = list(arguments), list(declared), ctx, batching, allow_code
+        self.metrics, self.loaded = metrics, False
+        self._settings = settings
         self._compute = Compute()
         self._changing = asyncio.Lock()
         self._closing: set[asyncio.Task] = set()
@@ -124,7 +115,7 @@ class Repository:
     async def rescan(self) -> None:
         """Look at the files again: load what is new or has changed, unload what is gone. What can't be loaded leaves its predecessor in place."""
         async with self._changing:
-            found = {(s.name, s.version): s for argument in self._arguments for s in await asyncio.to_thread(sources.discover, argument)}
+            found = {(s.name, s.version): s for s in await asyncio.to_thread(self._discovered)}
             for key, source in found.items():
                 served = self.models.get(source.name, {}).get(source.version)
                 if served is None or served.stamp != source.stamp():
@@ -147,7 +138,7 @@ class Repository:
             If no argument of the command line leads to it (404), or it can't be loaded (400); then its predecessor stays.
         """
         async with self._changing:
-            found = {s.version: s for argument in self._arguments for s in await asyncio.to_thread(sources.discover, argument) if s.name == name}
+            found = {s.version: s for s in await asyncio.to_thread(self._discovered) if s.name == name}
             if not found:
                 raise RequestError(404, f"there is no model {name[:128]!r} among what is served")
             for source in found.values():
@@ -158,6 +149,9 @@ class Repository:
                     raise RequestError(400, f"{name}, version {source.version}: {error}") from error
             for version in set(self.models[name]) - set(found):
                 self._remove(name, version)
+
+    def _discovered(self) -> list[Source]:
+        return [source for argument in self._settings.models for source in sources.discover(argument)]
 
     async def unload(self, name: str) -> None:
         """Serve a model no more; what was accepted for it is answered."""
@@ -204,19 +198,19 @@ class Repository:
         metrics = self.metrics.of_model
         archive = sources.archive_of(source)
         if archive is not None:
-            handler = opened(archive, self._allow_code, self.limits)
+            handler = opened(archive, self._settings.allow_code, self._settings.limits)
             self._compute.call(handler.start)
 
             def of_handler(loop: asyncio.AbstractEventLoop, stamp: tuple) -> Served:
                 own = metrics(source.name, source.version)
                 curve = Curve({size: 0.01 for size in range(1, handler.batch_size + 1)})
-                batcher = Batcher(self._compute, lambda jobs, rows, size: handler(jobs), curve, self.limits.queue, own, loop)
+                batcher = Batcher(self._compute, lambda jobs, rows, size: handler(jobs), curve, self._settings.limits.queue, own, loop)
                 return Served(source, stamp, batcher, own, handler=handler)
 
             return of_handler
-        loaded = sources.load(source, self._declared_for(source.name), self._ctx)
+        loaded = sources.load(source, self._declared_for(source.name), self._settings.ctx)
         network = loaded.network
-        network.warm_up(self._batching.largest > 1)
+        network.warm_up(self._settings.batching.largest > 1)
         curve = self._curve(network)
 
         def run(jobs: Sequence[Any], rows: int, size: int) -> Sequence[Any]:
@@ -225,13 +219,14 @@ class Repository:
 
         def of_network(loop: asyncio.AbstractEventLoop, stamp: tuple) -> Served:
             own = metrics(source.name, source.version)
-            batcher = Batcher(self._compute, run, curve, self.limits.queue, own, loop)
+            batcher = Batcher(self._compute, run, curve, self._settings.limits.queue, own, loop)
             return Served(source, stamp, batcher, own, network.inputs, network.outputs, network.batched, loaded.labels, loaded.preprocessing)
 
         return of_network
 
     def _declared_for(self, name: str) -> list[TensorSpec]:
-        return [spec for model, spec in self._declared if model == name] or [spec for model, spec in self._declared if model is None]
+        of_model, of_all = ([spec for model, spec in self._settings.declared if model == wanted] for wanted in (name, None))
+        return of_model or of_all
 
     def _curve(self, network: Any) -> Curve:
         def time_of(size: int) -> float:
@@ -242,7 +237,7 @@ class Repository:
                 taken.append(self._compute.call(lambda: _timed(network, arrays)))
             return sorted(taken)[len(taken) // 2]
 
-        curve = measured(time_of, self._batching if network.batched else Batching(largest=1))
+        curve = measured(time_of, self._settings.batching if network.batched else Batching(largest=1))
         network.keep(list(curve.seconds))
         return curve
 

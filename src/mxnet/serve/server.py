@@ -6,24 +6,22 @@ import contextlib
 import logging
 import signal
 import socket
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from ..base import MXNetError
-from ..context import Context
 from .app import application
 from .metrics import Metrics
 from .repository import Repository
 from .service import Service
-from .settings import Batching, Limits
-from .tensors import TensorSpec
+from .settings import Limits, Settings
 
 _log = logging.getLogger("mxnet.serve")
 _QUIET = 0.25  # seconds in which no request comes before connections without one are closed
-_HEAD_TIMEOUT, _KEEP_ALIVE = 15.0, 65.0  # seconds; load balancers keep connections for 60
+_HEAD_TIMEOUT, _KEEP_ALIVE = 15, 65  # seconds; load balancers keep connections for 60
 
 
 class Protocol(HttpToolsProtocol):
@@ -87,28 +85,13 @@ class Server:
 
     Parameters
     ----------
-    models : list of str
-        As `sources.discover` takes them.
-    host : str
-    port : int
-        0 takes a free one.
-    declared : list of (str or None, TensorSpec)
-    ctx : Context
-    limits : Limits
-    batching : Batching
-    allow_code : bool
-    control : str
-    grace : float
-        Seconds for which new connections are taken after SIGTERM, while the server says that it is not ready.
+    settings : Settings
     announce : callable
         Is told the server's address when it listens, and again when it is ready.
     """
 
-    def __init__(self, models: Sequence[str], *, host: str, port: int, declared: Sequence[tuple[str | None, TensorSpec]], ctx: Context, limits: Limits,
-                 batching: Batching, allow_code: bool = False, control: str = "local", grace: float = 0.0,
-                 announce: Callable[[str], None] = _log.info) -> None:
-        self._host, self._port, self._limits, self._grace, self._announce, self._control = host, port, limits, grace, announce, control
-        self._repository = lambda metrics: Repository(models, declared, ctx, limits, batching, metrics, allow_code)
+    def __init__(self, settings: Settings, announce: Callable[[str], None] = _log.info) -> None:
+        self._settings, self._announce = settings, announce
 
     def run(self) -> int:
         """Serve until SIGTERM or SIGINT; return the exit status: 0, or 1 if a model could not be loaded."""
@@ -121,13 +104,14 @@ class Server:
 
     async def _serve(self) -> int:
         metrics = Metrics()
-        service = Service(self._repository(metrics), self._limits, metrics, self._control)
-        listening = _listening(self._host, self._port)
+        service = Service(Repository(self._settings, metrics), self._settings, metrics)
+        listening = _listening(self._settings.host, self._settings.port)
         host, port = listening.getsockname()[:2]
         address = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
-        Protocol.most_bytes = self._limits.headers
-        config = uvicorn.Config(application(service), http=Protocol, ws="none", lifespan="off", log_config=None, access_log=False, server_header=False,
-                                limit_concurrency=self._limits.connections, timeout_keep_alive=int(_KEEP_ALIVE))
+        limits = self._settings.limits
+        Protocol.most_bytes = limits.headers
+        config = uvicorn.Config(application(service), http=Protocol, ws="none", lifespan="off", log_config=None, access_log=False,
+                                server_header=False, limit_concurrency=limits.connections, timeout_keep_alive=_KEEP_ALIVE)
         server = _Uvicorn(config)
         stop = asyncio.Event()
         reload = asyncio.Event()
@@ -138,7 +122,7 @@ class Server:
         self._announce(f"listening on {address}")
         await asyncio.wait([asyncio.create_task(stop.wait()), serving], return_when=asyncio.FIRST_COMPLETED)
         service.stopping = True
-        await asyncio.sleep(self._grace)
+        await asyncio.sleep(self._settings.grace)
         await _drained(server)
         server.should_exit = True
         await serving

@@ -14,7 +14,7 @@ from starlette.requests import Request
 from .errors import RequestError, malformed
 from .metrics import Metrics
 from .repository import Repository, Served
-from .settings import Limits
+from .settings import Settings
 
 _MOST_PARTS = 64
 
@@ -27,12 +27,10 @@ class Service:
     repository : Repository
     stopping : bool
         Whether it is about to end: not ready, but answering.
-    control : str
-        Who may load and unload models: ``local`` (clients on this machine), ``any`` or ``off``.
     """
 
-    def __init__(self, repository: Repository, limits: Limits, metrics: Metrics, control: str = "local") -> None:
-        self.repository, self.limits, self.metrics, self.control = repository, limits, metrics, control
+    def __init__(self, repository: Repository, settings: Settings, metrics: Metrics) -> None:
+        self.repository, self.limits, self.metrics, self._control = repository, settings.limits, metrics, settings.control
         self.stopping = False
         self._memory = 0  # bytes of bodies
         self._decoders = concurrent.futures.ThreadPoolExecutor(2, "mxnet.serve.decoder")
@@ -55,8 +53,8 @@ class Service:
     def require_control(self, request: Request) -> None:
         """Raise a `RequestError` (403) if this client may not load and unload models."""
         host = request.client.host if request.client else ""
-        if self.control == "off" or self.control == "local" and host not in ("127.0.0.1", "::1", "::ffff:127.0.0.1"):
-            raise RequestError(403, "models are loaded and unloaded from this machine only (--control)" if self.control == "local" else
+        if self._control == "off" or self._control == "local" and host not in ("127.0.0.1", "::1", "::ffff:127.0.0.1"):
+            raise RequestError(403, "models are loaded and unloaded from this machine only (--control)" if self._control == "local" else
                                "models are not loaded and unloaded by requests (--control)")
 
     async def body(self, request: Request) -> bytes:

@@ -1,7 +1,13 @@
 """What bounds the service: sizes, times, and how requests are batched."""
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from ..context import Context, cpu
+
+if TYPE_CHECKING:
+    from .tensors import TensorSpec
 
 
 @dataclass(frozen=True)
@@ -58,3 +64,40 @@ class Batching:
 
     bound: float = 0.1
     largest: int = 64
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What a server serves, and how.
+
+    Attributes
+    ----------
+    models : list of str
+        As `sources.discover` takes them.
+    declared : list of (str or None, TensorSpec)
+        Inputs that the command line gives, of the model of that name or of all.
+    ctx : Context
+        Where networks run.
+    host : str
+    port : int
+        0 takes a free one.
+    limits : Limits
+    batching : Batching
+    allow_code : bool
+        Run handlers of archives.
+    control : str
+        Who may load and unload models by requests: ``local`` (clients on this machine), ``any`` or ``off``.
+    grace : float
+        Seconds for which new connections are taken after SIGTERM, while the server says that it is not ready.
+    """
+
+    models: list[str]
+    declared: list[tuple[str | None, TensorSpec]] = field(default_factory=list)
+    ctx: Context = field(default_factory=cpu)
+    host: str = "127.0.0.1"
+    port: int = 8080
+    limits: Limits = Limits()
+    batching: Batching = Batching()
+    allow_code: bool = False
+    control: str = "local"
+    grace: float = 0.0

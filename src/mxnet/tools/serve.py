@@ -82,7 +82,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     args = build_parser().parse_args(argv)
     try:
         from ..serve.server import Server
-        from ..serve.settings import Batching, Limits
+        from ..serve.settings import Batching, Limits, Settings
     except ImportError as error:
         print(f"serving takes packages that are missing ({error}): pip install 'remex[serve]'", file=sys.stderr)
         return 1
@@ -91,10 +91,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     logging.getLogger("mxnet.serve.access").setLevel(logging.WARNING if args.no_access_log else logging.INFO)
     limits = Limits(body=args.max_body, memory=args.max_memory, queue=args.queue, timeout=args.timeout, connections=args.connections)
     try:
-        server = Server(args.models, host=args.host, port=args.port, declared=[parse_input(text) for text in args.input], ctx=_device(args.device),
-                        limits=limits, batching=Batching(args.latency_bound / 1e3, args.max_batch), allow_code=args.allow_code, control=args.control,
-                        grace=args.grace, announce=lambda text: print(text, flush=True))
-        return server.run()
+        settings = Settings(args.models, [parse_input(text) for text in args.input], _device(args.device), args.host, args.port, limits,
+                            Batching(args.latency_bound / 1e3, args.max_batch), args.allow_code, args.control, args.grace)
+        return Server(settings, announce=lambda text: print(text, flush=True)).run()
     except MXNetError as error:
         print(error, file=sys.stderr)
         return 1
