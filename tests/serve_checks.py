@@ -17,9 +17,9 @@ import zipfile
 
 import cv2
 import numpy as np
-from fuzz.mutations import mutated
 
 import mxnet as mx
+from fuzz.mutations import mutated
 
 SOURCES = str(pathlib.Path(mx.__file__).parent.parent)
 HANDLER = """

@@ -1,7 +1,7 @@
 import pytest
-import serve_checks
 
 import mxnet as mx
+import serve_checks
 
 
 @pytest.fixture(scope="session")

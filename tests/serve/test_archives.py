@@ -2,12 +2,12 @@ import json
 import zipfile
 
 import pytest
-from serve_checks import save_archive
 
 from mxnet.base import MXNetError
 from mxnet.serve.archives import opened
 from mxnet.serve.errors import RequestError
 from mxnet.serve.settings import Limits
+from serve_checks import save_archive
 
 
 def archive(path, manifest='{"model": {"handler": "service:handle"}}', **programs):
@@ -32,7 +32,7 @@ def test_code_runs_only_if_it_is_allowed(tmp_path):
 
 
 def test_classes_and_the_older_manifest(tmp_path):
-    program = "class Service:\n    def initialize(self, context): self.start = 5\n    def handle(self, data, context): return [self.start + len(data)]"
+    program = "class Service:\n    def initialize(self, context): self.start = 5\n    def handle(self, data, ctx): return [self.start + len(data)]"
     assert started(archive(tmp_path / "a.mar", service=program))([{}]) == [6]
     assert started(archive(tmp_path / "b.mar", '{"Model": {"Service": "own.py"}}', own=program))([{}]) == [6]
 

@@ -2,12 +2,12 @@ import struct
 
 import numpy as np
 import pytest
-from serve_checks import picture
 
 from mxnet.base import MXNetError
 from mxnet.serve.errors import RequestError
 from mxnet.serve.images import Preprocessing, decoded, is_image, takes_images
 from mxnet.serve.tensors import TensorSpec
+from serve_checks import picture
 
 FIRST, LAST = (TensorSpec("data", np.dtype(np.float32), shape) for shape in ((-1, 3, 4, 6), (-1, 4, 6, 3)))
 
@@ -27,10 +27,10 @@ def test_means_and_the_middle_of_an_image():
     assert out.shape == (1, 3, 4, 6) and out[0, :, 1, 1].tolist() == [-2, 0.5, 0]
 
 
-@pytest.mark.parametrize("signature", [{"image": 1}, {"image": {"crop": 1}}, {"image": {"mean": 1}}, {"image": {"std": [0]}}, {"image": {"resize": "1"}}])
-def test_settings_that_are_none(signature):
+@pytest.mark.parametrize("settings", [1, {"crop": 1}, {"mean": 1}, {"std": [0]}, {"resize": "1"}])
+def test_settings_that_are_none(settings):
     with pytest.raises(MXNetError, match="signature.json"):
-        Preprocessing.of(signature)
+        Preprocessing.of({"image": settings})
 
 
 @pytest.mark.parametrize("body, status, text", [

@@ -2,8 +2,8 @@ import io
 
 import numpy as np
 import pytest
-import serve_checks
 
+import serve_checks
 from mxnet.serve.errors import RequestError
 from mxnet.serve.images import Preprocessing
 from mxnet.serve.payloads import arrays_of, encoded, from_npy, top_classes
@@ -61,7 +61,8 @@ def test_refusals(content_type, body, inputs, status, text):
 
 
 @pytest.mark.parametrize("body, text", [
-    (b"", "no .npy file"), (b"\x93NUMPY\x01\x00\xff\xff{}", "no .npy file"), (b"\x93NUMPY\x01\x00\x02\x00{}", "header of the .npy file can't be read"),
+    (b"", "no .npy file"), (b"\x93NUMPY\x01\x00\xff\xff{}", "no .npy file"),
+    (b"\x93NUMPY\x01\x00\x02\x00{}", "header of the .npy file can't be read"),
     (npy(np.ones(3))[:-1], "holds 23 bytes of values, its header says 24"), (npy(np.array(["a"])), "must hold numbers"),
     (npy(np.zeros(3)).replace(b"(3,)", b"(10**9,)"), "can't be read"), (npy(np.zeros(3)).replace(b"(3,)", b"(99999999999999,)"), "its header says"),
     (npy(np.zeros(3)).replace(b"(3,)", b"(-1,)"), "has no shape"), (npy(np.zeros(3)).replace(b"'<f8'", b"'|O'"), "must hold numbers"),

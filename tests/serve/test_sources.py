@@ -2,11 +2,11 @@ import json
 
 import numpy as np
 import pytest
-from serve_checks import save_linear
 
 import mxnet as mx
 from mxnet.base import MXNetError
 from mxnet.serve import sources
+from serve_checks import save_linear
 
 
 def found(argument):
