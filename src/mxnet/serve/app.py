@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 import urllib.parse
 from typing import Any
 
@@ -14,6 +15,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from . import page, predictions, v2
 from .errors import RequestError
+from .repository import Served
 from .service import Service
 
 _log = logging.getLogger("mxnet.serve")
@@ -41,12 +43,16 @@ def _gone(request: Request, error: Any) -> Response:
 
 
 class Watch:
-    """What is known of a request while it is answered: when it began, the bytes of its body, the model, and the response's status and size."""
+    """What is known of a request while it is answered: when it began, the bytes of its body, the model, and the response's status and size.
 
-    __slots__ = ("start", "memory", "served", "status", "sent")
+    It began at `start` on the event loop's clock, which deadlines are on, and at `began` on a finer one.
+    """
+
+    __slots__ = ("start", "began", "memory", "served", "status", "sent")
 
     def __init__(self, start: float) -> None:
-        self.start, self.memory, self.served, self.status, self.sent = start, 0, None, 0, 0
+        self.start, self.began, self.memory, self.status, self.sent = start, time.perf_counter(), 0, 0, 0
+        self.served: Served | None = None
 
 
 class Watched:
@@ -59,8 +65,7 @@ class Watched:
         """Answer one request."""
         if scope["type"] != "http":  # uvicorn is told to keep WebSockets and the lifespan to itself
             raise RuntimeError(f"an HTTP request is expected, received {scope['type']}")
-        loop = asyncio.get_running_loop()
-        watch = scope["remex"] = Watch(loop.time())
+        watch = scope["remex"] = Watch(asyncio.get_running_loop().time())
 
         async def watched(message: Message) -> None:
             if message["type"] == "http.response.start":
@@ -79,7 +84,9 @@ class Watched:
                 await JSONResponse({"error": "the server failed; its log says why"}, 500)(scope, receive, watched)
         finally:
             self._service.release(watch.memory)
-            self._count(scope, watch, loop.time() - watch.start)
+            if watch.served is not None:
+                watch.served.users -= 1
+            self._count(scope, watch, time.perf_counter() - watch.began)
 
     def _count(self, scope: Scope, watch: Watch, seconds: float) -> None:
         path, name = scope["path"], watch.served.source.name if watch.served is not None else ""

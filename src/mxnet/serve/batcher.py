@@ -76,6 +76,8 @@ class Compute:
             done.set()
 
         with self.condition:
+            if self._stopped:
+                raise MXNetError("the server is stopping")
             self._calls.append(run)
             self.condition.notify()
         done.wait()
@@ -95,7 +97,7 @@ class Compute:
             while not (self._calls or self._stopped or any(b.queue for b in self.batchers)):
                 self.condition.wait()
             waiting = [b for b in self.batchers if b.queue]
-            if self._stopped and not waiting:
+            if self._stopped and not (waiting or self._calls):
                 return False
             call = self._calls.popleft() if self._calls else None
             batcher = min(waiting, key=lambda b: b.queue[0].arrived) if waiting else None

@@ -34,8 +34,10 @@ class Served:
     ----------
     inputs, outputs : list of TensorSpec
         None for an archive's handler, which takes what it likes.
+    users : int
+        Requests that have found this version and are not answered yet.
     decoding : int
-        Requests whose images are being decoded, which will come to the batcher.
+        Those of them whose images are being decoded, which will come to the batcher.
     """
 
     source: Source
@@ -48,6 +50,7 @@ class Served:
     labels: list[str] = field(default_factory=list)
     preprocessing: Preprocessing = field(default_factory=Preprocessing)
     handler: Handler | None = None
+    users: int = 0
     decoding: int = 0
 
     def key(self, arrays: Sequence[np.ndarray]) -> Any:
@@ -151,7 +154,10 @@ class Repository:
                 self._remove(name, version)
 
     def _discovered(self) -> list[Source]:
-        return [source for argument in self._settings.models for source in sources.discover(argument)]
+        try:
+            return [source for argument in self._settings.models for source in sources.discover(argument)]
+        except OSError as error:
+            raise MXNetError(f"the models can't be looked for: {error}") from error
 
     async def unload(self, name: str) -> None:
         """Serve a model no more; what was accepted for it is answered."""
@@ -168,7 +174,7 @@ class Repository:
 
     def _retire(self, served: Served) -> None:
         async def close() -> None:
-            while served.decoding:
+            while served.users:
                 await asyncio.sleep(0.005)
             await served.batcher.close()
 
@@ -180,8 +186,11 @@ class Repository:
     async def _replace(self, source: Source) -> None:
         """Load and warm up a version beside its predecessor, and then let it take the place."""
         start = time.perf_counter()
-        stamp = source.stamp()
-        make = await asyncio.to_thread(self._prepared, source)
+        try:
+            stamp = source.stamp()
+            make = await asyncio.to_thread(self._prepared, source)
+        except (OSError, ImportError) as error:
+            raise MXNetError(str(error)) from error
         served = make(asyncio.get_running_loop(), stamp)
         versions = self.models.setdefault(source.name, {})
         before, versions[source.version] = versions.get(source.version), served

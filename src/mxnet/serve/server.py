@@ -99,8 +99,7 @@ class Server:
             import uvloop
         except ImportError:  # not for all systems
             return asyncio.run(self._serve())
-        with asyncio.Runner(loop_factory=uvloop.new_event_loop) if hasattr(asyncio, "Runner") else uvloop.Runner() as runner:
-            return runner.run(self._serve())
+        return uvloop.run(self._serve())
 
     async def _serve(self) -> int:
         metrics = Metrics()
@@ -117,6 +116,8 @@ class Server:
         reload = asyncio.Event()
         self._handle_signals(stop, reload)
         serving = asyncio.create_task(server.serve([listening]))
+        while not (server.started or serving.done()):
+            await asyncio.sleep(0.01)
         loading = asyncio.create_task(self._load(service, address, stop))
         reloading = asyncio.create_task(_reload(service, reload))
         self._announce(f"listening on {address}")
@@ -135,8 +136,8 @@ class Server:
     async def _load(self, service: Service, address: str, stop: asyncio.Event) -> bool:
         try:
             await service.repository.start()
-        except MXNetError as error:
-            _log.error("%s", error)
+        except Exception as error:
+            _log.error("%s", error, exc_info=not isinstance(error, MXNetError))
             stop.set()
             return False
         self._announce(f"ready: {', '.join(service.repository.models)} on {address}")

@@ -45,9 +45,12 @@ class Service:
         return request.scope["remex"].start + self.limits.timeout
 
     def served(self, request: Request, name: str, version: str | None = None) -> Served:
-        """Return a version of a model for a request, which is counted as the model's."""
-        served = self.repository.find(name, version)
-        request.scope["remex"].served = served
+        """Return a version of a model for a request, which is counted as the model's; until it is answered, the model stays."""
+        served, watch = self.repository.find(name, version), request.scope["remex"]
+        if watch.served is not None:
+            watch.served.users -= 1
+        watch.served = served
+        served.users += 1
         return served
 
     def require_control(self, request: Request) -> None:
@@ -120,7 +123,7 @@ class Service:
                 if isinstance(value, UploadFile):
                     found[name] = media_type(value.content_type), await value.read()
                 else:
-                    found[name] = "", value.encode()
+                    found[name] = "", value.encode("utf-8", "surrogatepass")
             return found
         finally:
             await form.close()
