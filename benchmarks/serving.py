@@ -89,6 +89,7 @@ def naive(prefix, sizes):
 def load(args):
     """Rows of the table: a network, a number of clients, and what was measured."""
     import numpy as np
+
     import serve_checks
     rows = []
     with tempfile.TemporaryDirectory() as folder:
@@ -136,8 +137,8 @@ def table(rows):
     lines = ["| network, largest batch | clients | server, requests/s | loop, rows/s | server / loop | naive server, requests/s | server / naive "
              "| p50, ms | p99, ms | p99 limit, ms | naive p99, ms |", "|---|" + "---:|" * 10]
     for row in rows:
-        lines.append(f"| {row['network']}, {row['batch']} | {row['clients']} | {row['rate']:.0f} | {row['loop']:.0f} | {row['rate'] / row['loop']:.2f} "
-                     f"| {row['naive']:.0f} | {row['rate'] / row['naive']:.2f} | {row['p50'] * 1e3:.1f} | {row['p99'] * 1e3:.1f} "
+        lines.append(f"| {row['network']}, {row['batch']} | {row['clients']} | {row['rate']:.0f} | {row['loop']:.0f} "
+                     f"| {row['rate'] / row['loop']:.2f} | {row['naive']:.0f} | {row['rate'] / row['naive']:.2f} | {row['p50'] * 1e3:.1f} | {row['p99'] * 1e3:.1f} "
                      f"| {row['limit'] * 1e3:.1f} | {row['naive p99'] * 1e3:.1f} |")
     return "\n".join(lines)
 
@@ -170,8 +171,8 @@ def malformed(count):
             if failures:
                 raise failures[0]
             good = [server.request(method, path, body, headers)[0] for method, path, headers, body in serve_checks.seeds()]
-            print(f"{sum(statuses.values())} requests: {dict(sorted(statuses.items(), key=str))}; memory {before:.0f} MiB, then {server.memory():.0f}; "
-                  f"good requests after that: {sorted(set(good))}; exit status {server.stop()}")
+            print(f"{sum(statuses.values())} requests: {dict(sorted(statuses.items(), key=str))}; memory {before:.0f} MiB, "
+                  f"then {server.memory():.0f}; good requests after that: {sorted(set(good))}; exit status {server.stop()}")
 
 
 class Clients:
@@ -187,6 +188,7 @@ class Clients:
         import http.client
 
         import numpy as np
+
         import serve_checks
         body = json.dumps(serve_checks.infer_request(np.ones((1, 4), np.float32)))
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)

@@ -5,6 +5,7 @@ import subprocess
 import sys
 
 import pytest
+
 import serve_checks
 
 EXAMPLES = pathlib.Path(__file__).parents[2] / "examples" / "serving"

@@ -6,9 +6,11 @@ import inspect
 import json
 import os
 import re
+import shutil
 import sys
 import tempfile
 import types
+import weakref
 import zipfile
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -26,8 +28,8 @@ class Handler:
 
     Parameters
     ----------
-    folder : tempfile.TemporaryDirectory
-        What was in the archive.
+    folder : str
+        What was in the archive; it is removed with the handler.
     entry : str
         ``module:function``; without a function it is ``handle``.
     manifest : dict
@@ -41,18 +43,19 @@ class Handler:
         From `start`: if the program can't be imported, or has no such function.
     """
 
-    def __init__(self, folder: tempfile.TemporaryDirectory, entry: str, manifest: dict, name: str, batch_size: int = 1) -> None:
+    def __init__(self, folder: str, entry: str, manifest: dict, name: str, batch_size: int = 1) -> None:
         self.batch_size = batch_size
         self._folder, self._entry = folder, entry
+        weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
         self._function: Callable[[Any, Any], Any] | None = None
-        properties = {"model_dir": folder.name, "gpu_id": None, "batch_size": batch_size, "server_name": "Remex"}
+        properties = {"model_dir": folder, "gpu_id": None, "batch_size": batch_size, "server_name": "Remex"}
         self._context = types.SimpleNamespace(model_name=name, manifest=manifest, system_properties=properties, request_ids={}, metrics=None)
 
     def start(self) -> None:
         """Import the program, and let it load its network: it is called with None for data, as Multi Model Server does."""
         module_name, _, function_name = self._entry.partition(":")
-        path = os.path.join(self._folder.name, *module_name.removesuffix(".py").split("/")) + ".py"
-        sys.path.insert(0, self._folder.name)  # it may import what lies beside it
+        path = os.path.join(self._folder, *module_name.removesuffix(".py").split("/")) + ".py"
+        sys.path.insert(0, self._folder)  # it may import what lies beside it
         try:
             spec = importlib.util.spec_from_file_location(os.path.basename(path)[:-3], path)
             if spec is None or spec.loader is None or not os.path.isfile(path):
@@ -66,7 +69,7 @@ class Handler:
         except Exception as error:
             raise MXNetError(f"the handler {self._entry!r} fails to start: {type(error).__name__}: {error}") from error
         finally:
-            sys.path.remove(self._folder.name)
+            sys.path.remove(self._folder)
 
     def __call__(self, requests: Sequence[dict[str, Any]]) -> list[Any]:
         """Return an answer for each request: a dict of the body's parts, or of ``body``."""
@@ -138,12 +141,16 @@ def _entry(manifest: dict, path: str) -> str:
     raise MXNetError(f"{path}: the manifest names no handler ('model': {{'handler': 'module:function'}})")
 
 
-def _unpacked(archive: zipfile.ZipFile, path: str, limits: Limits) -> tempfile.TemporaryDirectory:
+def _unpacked(archive: zipfile.ZipFile, path: str, limits: Limits) -> str:
     members = archive.infolist()
     size = sum(member.file_size for member in members)
     if len(members) > _MOST_MEMBERS or size > limits.archive:
         raise MXNetError(f"{path}: an archive of at most {_MOST_MEMBERS} files and {limits.archive} bytes is unpacked, this has {len(members)} "
                          f"and {size}")
-    folder = tempfile.TemporaryDirectory(prefix="remex-model-")
-    archive.extractall(folder.name)  # names that lead out of the folder lose what leads out of it
+    folder = tempfile.mkdtemp(prefix="remex-model-")
+    try:
+        archive.extractall(folder)  # names that lead out of the folder lose what leads out of it
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
     return folder

@@ -47,7 +47,7 @@ class Network:
     -------
     >>> import numpy as np
     >>> from mxnet.serve.network import Network
-    >>> out = mx.sym.FullyConnected(mx.sym.var("data"), num_hidden=2, no_bias=True, name="fc")
+    >>> out = mx.sym.FullyConnected(mx.sym.var("data", shape=(1, 3)), num_hidden=2, no_bias=True, name="fc")
     >>> network = Network(out, {"fc_weight": mx.nd.ones((2, 3))}, None, mx.cpu())
     >>> network.inputs[0].shape
     (-1, 3)

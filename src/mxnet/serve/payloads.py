@@ -125,10 +125,11 @@ def from_npy(body: bytes) -> np.ndarray:
 
 def _fitted(array: np.ndarray, spec: TensorSpec) -> np.ndarray:
     """Return an array with the axes and the type of an input."""
-    if array.ndim == len(spec.shape) - 1:
+    own = spec.shape[1:]
+    if array.ndim == 2 and len(own) > 1 and min(own) > 0 and array.shape[1] == math.prod(own) and array.shape != own:
+        array = array.reshape(-1, *own)  # rows of CSV
+    elif array.ndim == len(own):
         array = array[None]
-    elif array.ndim == 2 and len(spec.shape) > 2 and min(spec.shape[1:]) > 0 and array.shape[1] == math.prod(spec.shape[1:]):
-        array = array.reshape(-1, *spec.shape[1:])  # rows of CSV
     spec.check(array.shape)
     if array.dtype == spec.dtype:
         return array
