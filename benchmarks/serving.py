@@ -138,8 +138,8 @@ def table(rows):
              "| p50, ms | p99, ms | p99 limit, ms | naive p99, ms |", "|---|" + "---:|" * 10]
     for row in rows:
         lines.append(f"| {row['network']}, {row['batch']} | {row['clients']} | {row['rate']:.0f} | {row['loop']:.0f} "
-                     f"| {row['rate'] / row['loop']:.2f} | {row['naive']:.0f} | {row['rate'] / row['naive']:.2f} | {row['p50'] * 1e3:.1f} | {row['p99'] * 1e3:.1f} "
-                     f"| {row['limit'] * 1e3:.1f} | {row['naive p99'] * 1e3:.1f} |")
+                     f"| {row['rate'] / row['loop']:.2f} | {row['naive']:.0f} | {row['rate'] / row['naive']:.2f} "
+                     f"| {row['p50'] * 1e3:.1f} | {row['p99'] * 1e3:.1f} | {row['limit'] * 1e3:.1f} | {row['naive p99'] * 1e3:.1f} |")
     return "\n".join(lines)
 
 

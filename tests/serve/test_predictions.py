@@ -47,7 +47,7 @@ def test_invocations_take_the_first_model_or_the_one_that_is_named(server):
 
 
 @pytest.mark.parametrize("path, headers, body, status, text", [
-    ("/predictions/nobody", {}, b"[]", 404, "there is no model 'nobody'"), ("/predictions/colours", {}, PNG[:200], 400, "can't be decoded"),
+    ("/predictions/nobody", {}, b"[]", 404, "there is no model 'nobody'"), ("/predictions/colours", {}, PNG[:60], 400, "can't be decoded"),
     ("/predictions/linear", {"Content-Type": "image/png"}, PNG, 415, "takes no images"),
     ("/predictions/linear", {"Content-Type": "text/html"}, b"", 415, "received 'text/html'"),
     ("/predictions/colours", {"Content-Type": "multipart/form-data"}, PNG, 400, "multipart body can't be read"),

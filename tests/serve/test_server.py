@@ -22,12 +22,12 @@ def together(count, function):
 def raw(server, content, seconds=10):
     """Send bytes, and return what comes until the server closes or says nothing for so long."""
     with socket.create_connection(("127.0.0.1", server.port), timeout=seconds) as connection:
-        connection.sendall(content)
         received = b""
         try:
+            connection.sendall(content)
             while part := connection.recv(65536):
                 received += part
-        except (TimeoutError, ConnectionResetError):
+        except (TimeoutError, ConnectionError):
             pass
         return received
 
@@ -54,8 +54,11 @@ def test_bodies_are_limited(server):
 
 
 def test_heads_are_limited(server):
-    assert raw(server, b"GET / HTTP/1.1\r\nA: " + b"a" * 100_000).startswith(b"HTTP/1.1 431")
-    assert raw(server, b"GET / HTTP/1.1\r\n" + b"A: b\r\n" * 20_000).startswith(b"HTTP/1.1 431")
+    start = time.monotonic()
+    for head in (b"A: " + b"a" * 400_000, b"A: b\r\n" * 80_000):
+        # What was not read any more may have the connection reset before the answer is read.
+        assert raw(server, b"GET / HTTP/1.1\r\n" + head)[:12] in (b"HTTP/1.1 431", b"")
+    assert time.monotonic() - start < 8
     assert raw(server, b"nonsense\r\n\r\n").startswith(b"HTTP/1.1 400")
     assert server.json("GET", "/ping")[0] == 200
 
@@ -87,8 +90,7 @@ def small(tmp_path_factory):
 
 def test_a_full_queue_and_time_that_is_up(small):
     answers = together(6, lambda _: small.request("POST", "/predictions/sleeper", b"{}", {"Content-Type": "application/json"}))
-    statuses = sorted(status for status, *_ in answers)
-    assert statuses[0] == 200 and statuses[-2:] == [429, 429] and 504 in statuses and set(statuses) == {200, 429, 504}
+    assert {status for status, *_ in answers} == {200, 429, 504}
     assert all(headers["Retry-After"] == "1" for status, headers, _ in answers if status == 429)
 
 

@@ -56,7 +56,7 @@ class Watch:
 
 
 class Watched:
-    """Around the application: times, counts and logs requests, answers failures with 500, and closes connections once the server is stopping."""
+    """Around the application: times, counts and logs requests, answers failures with 500, and closes connections in the end."""
 
     def __init__(self, app: ASGIApp, service: Service) -> None:
         self._app, self._service = app, service
@@ -70,7 +70,7 @@ class Watched:
         async def watched(message: Message) -> None:
             if message["type"] == "http.response.start":
                 watch.status = message["status"]
-                if self._service.stopping:
+                if self._service.closing:
                     message["headers"] = [*message["headers"], (b"connection", b"close")]
             else:
                 watch.sent += len(message.get("body", b""))

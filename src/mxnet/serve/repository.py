@@ -79,6 +79,7 @@ class Repository:
         self.models: dict[str, dict[str, Served]] = {}
         self.failures: dict[tuple[str, str], str] = {}
         self.metrics, self.loaded = metrics, False
+        self._order: list[str] = []  # of the command line
         self._settings = settings
         self._compute = Compute()
         self._changing = asyncio.Lock()
@@ -103,9 +104,10 @@ class Repository:
 
     def first(self) -> str:
         """Return the name of the model that answers where a request names none."""
-        if not self.models:
+        found = next((name for name in self._order if name in self.models), None)
+        if found is None:
             raise RequestError(503, "no model is loaded")
-        return next(iter(self.models))
+        return found
 
     async def start(self) -> None:
         """Load everything; raise an `MXNetError` if something can't be."""
@@ -119,6 +121,7 @@ class Repository:
         """Look at the files again: load what is new or has changed, unload what is gone. What can't be loaded leaves its predecessor in place."""
         async with self._changing:
             found = {(s.name, s.version): s for s in await asyncio.to_thread(self._discovered)}
+            self._order = [name for name, _ in found]
             for key, source in found.items():
                 served = self.models.get(source.name, {}).get(source.version)
                 if served is None or served.stamp != source.stamp():

@@ -31,7 +31,7 @@ class Protocol(HttpToolsProtocol):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self._head_bytes, self._in_head, self._timer = 0, True, None
+        self._head_bytes, self._in_head, self._timer = 0, False, None
 
     def connection_made(self, transport: Any) -> None:
         """Begin to wait for a request."""
@@ -50,11 +50,10 @@ class Protocol(HttpToolsProtocol):
 
     def data_received(self, data: bytes) -> None:
         """Take bytes of a request; those of its head are counted."""
-        if self._in_head:
-            self._head_bytes += len(data)
+        counted = self._in_head or self.cycle is None  # else a head may begin somewhere in these bytes, behind a body
         super().data_received(data)
-        # A body's first bytes may have come with the head's: the limit is exceeded only by what is still no whole head.
-        if self._in_head and self._head_bytes > self.most_bytes and not self.transport.is_closing():
+        self._head_bytes += len(data) if counted and self._in_head else 0
+        if self._head_bytes > self.most_bytes and not self.transport.is_closing():
             self.transport.write(b"HTTP/1.1 431 Request Header Fields Too Large\r\ncontent-length: 0\r\nconnection: close\r\n\r\n")
             self.transport.close()
 
@@ -67,7 +66,7 @@ class Protocol(HttpToolsProtocol):
 
     def on_headers_complete(self) -> None:
         """End a request's head."""
-        self._in_head = False
+        self._in_head, self._head_bytes = False, 0
         self._stop_timer()
         super().on_headers_complete()
 
@@ -124,6 +123,9 @@ class Server:
         await asyncio.wait([asyncio.create_task(stop.wait()), serving], return_when=asyncio.FIRST_COMPLETED)
         service.stopping = True
         await asyncio.sleep(self._settings.grace)
+        for accepting in server.servers:
+            accepting.close()
+        service.closing = True
         await _drained(server)
         server.should_exit = True
         await serving
@@ -166,12 +168,7 @@ async def _reload(service: Service, reload: asyncio.Event) -> None:
 
 
 async def _drained(server: uvicorn.Server) -> None:
-    """Take no more connections, and wait until those there are have nothing more to say.
-
-    A client may be sending a request on a connection that is idle so far. uvicorn would close it at once.
-    """
-    for listening in server.servers:
-        listening.close()
+    """Wait until connections have nothing more to say: a client may be sending a request on one that is idle, and uvicorn would close that at once."""
     last, quiet_since = -1, asyncio.get_running_loop().time()
     while server.server_state.connections and asyncio.get_running_loop().time() - quiet_since < _QUIET:
         state = server.server_state

@@ -27,11 +27,13 @@ class Service:
     repository : Repository
     stopping : bool
         Whether it is about to end: not ready, but answering.
+    closing : bool
+        Whether no more connections are taken, and those there are close with their next answer. Clients that are told so earlier would connect anew.
     """
 
     def __init__(self, repository: Repository, settings: Settings, metrics: Metrics) -> None:
         self.repository, self.limits, self.metrics, self._control = repository, settings.limits, metrics, settings.control
-        self.stopping = False
+        self.stopping = self.closing = False
         self._memory = 0  # bytes of bodies
         self._decoders = concurrent.futures.ThreadPoolExecutor(2, "mxnet.serve.decoder")
 
