@@ -87,7 +87,9 @@ def basic_view(tensor: torch.Tensor, key: Any) -> torch.Tensor:
                 if count == 0:
                     out = out.narrow(axis, 0, 0)
                 elif step < 0:
-                    out = out.index_select(axis, torch.arange(start, stop, step, device=tensor.device))
+                    places = torch.arange(start, stop, step, device=tensor.device)
+                    # Torch's index_select knows no unsigned integers of more than 8 bits.
+                    out = out.index_select(axis, places) if out.dtype.is_signed or out.dtype.itemsize == 1 else out[(_ALL,) * axis + (places,)]
                 else:
                     out = out[(slice(None),) * axis + (slice(start, stop, step),)]
             axis += 1

@@ -61,8 +61,7 @@ class Adam(Optimizer):
         """The averages of the gradient and of its square."""
         return _zeros_like(weight, 2, stype=weight.stype if self.lazy_update else "default")
 
-    def update(self, index, weight, grad, state):
-        """Update a weight in place; see `Optimizer.update`."""
+    def _update_one(self, index, weight, grad, state):
         lr, wd, t = self._begin(index, weight, grad)
         lr *= math.sqrt(1.0 - self.beta2 ** t) / (1.0 - self.beta1 ** t)
         numbers = lr, self.beta1, self.beta2, self.epsilon, wd, self.rescale_grad, self.clip_gradient
@@ -100,7 +99,7 @@ class AdaGrad(Optimizer):
         """The sum of the gradients' squares."""
         return zeros(weight.shape, weight.ctx, stype=weight.stype)
 
-    def update(self, index, weight, grad, state):
+    def _update_one(self, index, weight, grad, state):
         """Update a weight in place; see `Optimizer.update`.
 
         Raises
@@ -150,8 +149,7 @@ class RMSProp(Optimizer):
         """The averages: of squares; if `centered` of squares and gradients, and the momentum."""
         return _zeros_like(weight, 3 if self.centered else 1, dtype="float32", stype=weight.stype)
 
-    def update(self, index, weight, grad, state):
-        """Update a weight in place; see `Optimizer.update`."""
+    def _update_one(self, index, weight, grad, state):
         lr, wd, _ = self._begin(index, weight, grad)
         rest = self.epsilon, wd, self.rescale_grad, self.clip_gradient or -1, self.clip_weights or -1
 
@@ -188,8 +186,7 @@ class AdaDelta(Optimizer):
         """The averages of the squares of gradients and of steps."""
         return _zeros_like(weight, 2, dtype="float32")
 
-    def update(self, index, weight, grad, state):
-        """Update a weight in place; see `Optimizer.update`."""
+    def _update_one(self, index, weight, grad, state):
         _, wd, _ = self._begin(index, weight, grad)
         rho, epsilon = self.rho, self.epsilon
 
@@ -238,8 +235,7 @@ class Adamax(Optimizer):
         """The average of the gradient, and the largest one."""
         return _zeros_like(weight, 2)
 
-    def update(self, index, weight, grad, state):
-        """Update a weight in place; see `Optimizer.update`."""
+    def _update_one(self, index, weight, grad, state):
         lr, wd, t = self._begin(index, weight, grad)
         lr /= 1.0 - self.beta1 ** t
         # An optimizer that was saved by MXNet has no epsilon.
@@ -272,8 +268,7 @@ class Nadam(Optimizer):
         """The averages of the gradient and of its square."""
         return _zeros_like(weight, 2)
 
-    def update(self, index, weight, grad, state):
-        """Update a weight in place; see `Optimizer.update`."""
+    def _update_one(self, index, weight, grad, state):
         lr, wd, t = self._begin(index, weight, grad)
         momentum, momentum_next = (self.beta1 * (1.0 - 0.5 * 0.96 ** (n * self.schedule_decay)) for n in (t, t + 1))
         self.m_schedule *= momentum

@@ -168,7 +168,7 @@ async def _reload(service: Service, reload: asyncio.Event) -> None:
 
 
 async def _drained(server: uvicorn.Server) -> None:
-    """Wait until connections have nothing more to say: a client may be sending a request on one that is idle, and uvicorn would close that at once."""
+    """Wait until connections are quiet: a client may be sending a request on one that is idle, and uvicorn would close that at once."""
     last, quiet_since = -1, asyncio.get_running_loop().time()
     while server.server_state.connections and asyncio.get_running_loop().time() - quiet_since < _QUIET:
         state = server.server_state

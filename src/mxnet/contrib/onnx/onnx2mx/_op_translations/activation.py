@@ -58,6 +58,8 @@ def prelu(g, data, slope):
     per_channel = shape is not None and rank > 1 and len(shape[0]) == rank - 1 and all(size == 1 for size in shape[0][1:])
     if per_channel and slope.array is not None and g.sizes(data)[1] == shape[0][0]:
         return g.op("LeakyReLU", data, g.array(slope.array.reshape(-1), slope.name), act_type="prelu")
+    if g.opset < 7 and g.rank(slope) == 1 and rank > 1 and shape is not None and shape[0][0] > 1:  # one number for each channel
+        slope = reshape(g, slope, [(-1, *[1] * (rank - 2))] * len(shape))
     below = binary(g, "broadcast_mul", g.op("clip", data, a_min=-math.inf, a_max=0.0, is_scalar=data.scalar), slope)
     return binary(g, "broadcast_add", _activation(g, "relu", data), below)
 
@@ -103,12 +105,7 @@ def shrink(g, data, *, bias=0.0, lambd=0.5):
 @translates("Gelu", "com.microsoft.Gelu")
 def gelu(g, data, *, approximate="none"):
     """``x`` times the normal distribution's function of ``x``, or with ``tanh`` what comes near it."""
-    if approximate == "none":
-        return _activation(g, "LeakyReLU", data, act_type="gelu")
-    cube = with_number(g, "_mul_scalar", with_number(g, "_power_scalar", data, 3.0), 0.044715)
-    inner = with_number(g, "_mul_scalar", binary(g, "broadcast_add", data, cube), math.sqrt(2 / math.pi))
-    weight = with_number(g, "_plus_scalar", _activation(g, "tanh", inner), 1.0)
-    return with_number(g, "_mul_scalar", binary(g, "broadcast_mul", data, weight), 0.5)
+    return _activation(g, "LeakyReLU", data, act_type="gelu" if approximate == "none" else "gelu_tanh")
 
 
 @translates("com.microsoft.FastGelu")
