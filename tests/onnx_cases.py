@@ -177,5 +177,7 @@ def round_trip(name, folder):
 
 def _operators(sym):
     """The operators of a network in the order of the alphabet, without those that have no counterpart in ONNX's graphs."""
-    names = (node["op"] for node in json.loads(sym.tojson())["nodes"])
-    return sorted({"elemwise_add": "broadcast_add"}.get(name, name) for name in names if name not in ("null", "Dropout", "_copy", "Flatten"))
+    nodes = json.loads(sym.tojson())["nodes"]
+    names = (node["attrs"]["act_type"] if node["op"] == "Activation" else node["op"] for node in nodes)
+    left_out = ("null", "Dropout", "_copy", "Flatten", "Pad")  # the last belongs to pooling whose windows reach over the edge
+    return sorted({"elemwise_add": "broadcast_add"}.get(name, name) for name in names if name not in left_out)

@@ -1,6 +1,5 @@
 """OpenCV, imported when the first image needs it, with as many threads as an operator has."""
 import functools
-import importlib
 import os
 import sys
 from typing import Any
@@ -17,7 +16,7 @@ def load() -> Any:
     A program that has imported ``cv2`` itself, or has set ``OPENCV_FOR_THREADS_NUM``, keeps the number of threads that OpenCV has.
     """
     ours = "cv2" not in sys.modules
-    cv2 = importlib.import_module("cv2")
+    import cv2
     if ours:
         if _VARIABLE not in os.environ:
             cv2.setNumThreads(threads.usual())

@@ -135,7 +135,7 @@ def test_wide_unsigned_integers_are_written_and_read():
     u[0] = 2**64 - 1
     u[1:] = 7
     assert u.tolist() == [2**64 - 1, 7, 7] and u[::-1].tolist() == [7, 7, 2**64 - 1]
-    u[np.array([True, False, True])] = 5
+    u[np.array([True, False, True], dtype="bool")] = 5
     u[np.array([1], dtype="int64")] = np.array([9], dtype="uint64")
     assert u.tolist() == [5, 9, 5]
 

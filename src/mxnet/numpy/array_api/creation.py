@@ -209,8 +209,8 @@ def linspace(start: Any, stop: Any, /, num: int, *, dtype: Any = None, device: A
     return new(_tensor(values).to(target).to(context.torch_device), context)
 
 
-def meshgrid(*arrays: ndarray, indexing: str = "xy") -> tuple[ndarray, ...]:
-    """Return the coordinates of the grid that vectors span; with ``indexing='xy'`` the first runs along columns.
+def meshgrid(*arrays: ndarray, indexing: str = "xy") -> list[ndarray]:
+    """Return the coordinates of the grid that vectors span, in a list; with ``indexing='xy'`` the first runs along columns.
 
     Raises
     ------
@@ -223,7 +223,7 @@ def meshgrid(*arrays: ndarray, indexing: str = "xy") -> tuple[ndarray, ...]:
     n = len(arrays)
     places = [1, 0, *range(2, n)] if indexing == "xy" and n > 1 else list(range(n))
     spread = [x.reshape([-1 if j == place else 1 for j in range(n)]) for x, place in zip(arrays, places)]
-    return tuple(apply("meshgrid", torch.clone, x) for x in broadcast_arrays(*spread)) if n else ()
+    return [apply("meshgrid", torch.clone, x) for x in broadcast_arrays(*spread)]
 
 
 def tril(x: ndarray, /, *, k: int = 0) -> ndarray:

@@ -41,11 +41,11 @@ def broadcast_to(x: ndarray, /, shape: Any) -> ndarray:
     return apply("broadcast_to", lambda t: t.expand(_sizes(shape)).clone(memory_format=torch.contiguous_format), x)
 
 
-def broadcast_arrays(*arrays: ndarray) -> tuple[ndarray, ...]:
-    """Return the arrays broadcast against each other."""
+def broadcast_arrays(*arrays: ndarray) -> list[ndarray]:
+    """Return the arrays broadcast against each other, in a list."""
     require_arrays("broadcast_arrays", *arrays)
     shape = torch.broadcast_shapes(*(a.shape for a in arrays))
-    return tuple(a if a.shape == tuple(shape) else broadcast_to(a, shape) for a in arrays)
+    return [a if a.shape == tuple(shape) else broadcast_to(a, shape) for a in arrays]
 
 
 def concat(arrays: Sequence[ndarray], /, *, axis: int | None = 0) -> ndarray:

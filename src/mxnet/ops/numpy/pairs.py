@@ -84,7 +84,7 @@ def floor_quotient(a, b):
         whole = torch.floor(a / b)
         # The rounded quotient may have reached the next whole number; torch corrects it, but not where it is infinite or undefined.
         exact = torch.div(a, b, rounding_mode="floor")
-        return torch.where(torch.isfinite(whole) & torch.isfinite(exact), exact, whole)
+        return torch.where(torch.isfinite(whole) & torch.isfinite(exact) & torch.isfinite(b), exact, whole)
     if a.dtype in unsigned.WIDER:
         return unsigned.floor_divide(a, b)
     if a.dtype is torch.bool:
