@@ -10,6 +10,7 @@ from ..context import ctx_or_device, current_context, intern_context
 from ..ndarray import NDArray
 from ..ndarray.creation import array as _nd_array
 from ..ndarray.creation import from_dlpack as _nd_from_dlpack
+from ..ndarray.dispatch import in_graph, mode
 from ..ops import dtypes, host_arrays
 from ..suggestions import shortened
 from ..util import is_np_array, version
@@ -43,6 +44,11 @@ def array(object: Any, dtype: Any = None, ctx: Context | None = None, *, device:
     context = intern_context(ctx) if ctx is not None else current_context()
     if isinstance(object, (ndarray, torch.Tensor)):
         values = object._raw() if isinstance(object, ndarray) else object
+        if isinstance(object, ndarray) and mode.recording and in_graph(object):
+            empty = torch.empty(object.shape, dtype=values.dtype if dtype is None else dtypes.to_torch(dtype), device=context.torch_device)
+            copy = ndarray._new(empty, context)
+            copy._record_copy(object)
+            return copy
         made = _nd_array(values, context, values.dtype if dtype is None else dtype)
         return ndarray._new(made._data, context)
     if isinstance(object, (onp.ndarray, onp.generic)):
