@@ -32,6 +32,13 @@ def _require_shapes(operator, data, dilation):
                          f"{tuple(data)} and {dilation if dilation is None else tuple(dilation)}")
 
 
+def _require_window(score, dilation, w, symmetric):
+    _require_shapes("_contrib_sldwin_atten_mask_like", score, dilation)
+    places = len(_offsets(w, symmetric))
+    if score[3] not in (-1, places):
+        raise MXNetError(f"_contrib_sldwin_atten_mask_like: windows have {places} places for w={w}, symmetric={symmetric}; received shape {tuple(score)}")
+
+
 @op("_contrib_sldwin_atten_score", aliases=("_npx_sldwin_atten_score",), complete_rule="shape", heavy=True)
 def sldwin_atten_score(query, key, dilation, *, w: int, symmetric: bool = True):
     """The products (B, L, H, K) of each query with the keys in its window; `query` and `key` are (B, L, H, D), `dilation` (H,).
@@ -70,7 +77,7 @@ def sldwin_atten_mask_like(score, dilation, valid_length, *, w: int, symmetric: 
            [1., 1., 0.],
            [0., 0., 0.]])
     """
-    _require_shapes("_contrib_sldwin_atten_mask_like", score.shape, dilation.shape)
+    _require_window(score.shape, dilation.shape, w, symmetric)
     length = score.shape[1]
     limits = valid_length.long()[:, None, None]
     own = torch.arange(length, device=score.device)[None, :, None] < limits
@@ -115,10 +122,10 @@ def _(in_shapes, out_shapes, *, w, symmetric):
 
 
 @sldwin_atten_mask_like.shape_rule
-def _(in_shapes, out_shapes, **_):
+def _(in_shapes, out_shapes, *, w, symmetric):
     score, dilation, valid_length = in_shapes
     if score is not None:
-        _require_shapes("_contrib_sldwin_atten_mask_like", score, dilation)
+        _require_window(score, dilation, w, symmetric)
         dilation, valid_length = unify(dilation, score[2:3]), unify(valid_length, score[:1])
     return [score, dilation, valid_length], [unify(out_shapes[0], score)]
 
