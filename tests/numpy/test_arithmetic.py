@@ -127,7 +127,9 @@ def test_complex_numbers():
     assert (np.array([1.0]) + 1j).dtype == onp.complex64 and (np.array([1.0], dtype="float64") * 1j).dtype == onp.complex128
     c[0] = 7 - 1j
     c[1:] = 2
-    assert c.tolist() == [7 - 1j, 2]
+    c += 1j
+    c *= 2
+    assert c.tolist() == [14, 4 + 2j]
 
 
 def test_wide_unsigned_integers_are_written_and_read():

@@ -36,7 +36,8 @@ def _require_window(score, dilation, w, symmetric):
     _require_shapes("_contrib_sldwin_atten_mask_like", score, dilation)
     places = len(_offsets(w, symmetric))
     if score[3] not in (-1, places):
-        raise MXNetError(f"_contrib_sldwin_atten_mask_like: windows have {places} places for w={w}, symmetric={symmetric}; received shape {tuple(score)}")
+        raise MXNetError(f"_contrib_sldwin_atten_mask_like: windows have {places} places for w={w}, symmetric={symmetric}; received shape "
+                         f"{tuple(score)}")
 
 
 @op("_contrib_sldwin_atten_score", aliases=("_npx_sldwin_atten_score",), complete_rule="shape", heavy=True)
