@@ -127,7 +127,9 @@ def test_complex_numbers():
     assert (np.array([1.0]) + 1j).dtype == onp.complex64 and (np.array([1.0], dtype="float64") * 1j).dtype == onp.complex128
     c[0] = 7 - 1j
     c[1:] = 2
-    assert c.tolist() == [7 - 1j, 2]
+    c += 1j
+    c *= 2
+    assert c.tolist() == [14, 4 + 2j]
 
 
 def test_wide_unsigned_integers_are_written_and_read():
@@ -147,3 +149,18 @@ def test_scalars_take_keys_that_name_no_axis():
     assert x.item() == 3
     with pytest.raises(IndexError, match="a scalar has no axes to index"):
         x[(0,)]
+
+
+def test_slices_and_masks_of_mxnet_2():
+    x = np.array([1.0, 2.0, 3.0])
+    one = np.array(1, dtype="int64")
+    assert x[one:].tolist() == [2, 3] and x[np.array([], dtype="bool")].shape == (0,)
+    x[:one] = 9
+    assert x.tolist() == [9, 2, 3]
+    u = np.zeros(3, dtype="uint16")
+    u[::-1] = np.array([1, 2, 65535], dtype="uint16")
+    assert u.tolist() == [65535, 2, 1]
+    with pytest.raises(IndexError, match="a mask must have the array's shape"):
+        x[np.array([True], dtype="bool")]
+    with pytest.raises(IndexError, match="slice entries must be integers or None"):
+        x[np.array(0.5):]

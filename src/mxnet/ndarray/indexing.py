@@ -64,6 +64,11 @@ def _is_index(part: Any) -> bool:
     return True
 
 
+def takes_all(s: slice) -> bool:
+    """Return True for ``:``; unlike ``==``, without a comparison of arrays."""
+    return s.start is None and s.stop is None and s.step is None
+
+
 def normalize_slice(s: slice, size: int) -> tuple[int, int, int, int]:
     """Start, stop and step of a slice on an axis of `size` entries, and how many entries it selects."""
     for part in (s.start, s.stop, s.step):
@@ -92,7 +97,7 @@ def basic_view(tensor: torch.Tensor, key: Any) -> torch.Tensor:
             continue
         size = tensor.shape[source_axis]
         if isinstance(k, slice):
-            if not (k.start is None and k.stop is None and k.step is None):  # which may be arrays
+            if not takes_all(k):
                 start, stop, step, count = normalize_slice(k, size)
                 if count == 0:
                     out = out.narrow(axis, 0, 0)

@@ -354,7 +354,7 @@ class NDArray(_Methods):
         if type(key) is bool or type(key) is tuple and any(type(k) is bool for k in key):
             key = tuple(k for k in _plain_key(key) if type(k) is not bool) or Ellipsis  # as in MXNet, where reading takes them as 0 and 1
         target = self._writable()
-        if key is Ellipsis or type(key) is slice and key == slice(None) or isinstance(key, tuple) and not key and not target.dim():
+        if key is Ellipsis or type(key) is slice and indexing.takes_all(key) or isinstance(key, tuple) and not key and not target.dim():
             pass
         elif indexing.is_basic(key):
             if isinstance(key, slice) or not isinstance(key, tuple):
@@ -436,7 +436,7 @@ class NDArray(_Methods):
         if isinstance(key, list) and len(key) == 0:
             return type(self)._new(self._raw()[0:0], self._ctx)
         if indexing.is_basic(key):
-            if isinstance(key, tuple) and not key or type(key) is slice and key == slice(None) and not self._data.dim():
+            if isinstance(key, tuple) and not key or type(key) is slice and indexing.takes_all(key) and not self._data.dim():
                 return self
             return self._select(lambda t: indexing.basic_view(t, key), key)
         if mode.tracing is not None:

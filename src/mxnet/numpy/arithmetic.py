@@ -68,7 +68,8 @@ def unary_function(name: str) -> Callable:
 
 def _inplace(name: str) -> Callable:
     """``x <op>= other``."""
-    return in_place(TORCH[name][1] if name in TORCH else None, ndarray, lambda x, other: binary(arrays, name, x, other, x))
+    return in_place(TORCH[name][1] if name in TORCH else None, ndarray,
+                    lambda x, other: binary(arrays, name, x, _compound(other, x) if type(other) is complex else other, x))
 
 
 for _name, _suffix in _METHODS.items():

@@ -272,6 +272,8 @@ class ndarray(_Base):  # noqa: N801
             return self._select(lambda t: indexing.basic_view(t, key), key)
         if mode.tracing is not None:
             return mode.tracing.index(self, key)
+        if _is_mask(key) and not key.size and key.ndim <= self.ndim and all(m in (n, 0) for m, n in zip(key.shape, self.shape)):
+            return self._recorded_call(lambda t: t.new_empty((0, *t.shape[key.ndim:])), "_advanced_indexing", self._ctx, [key])
         where, flips = _torch_key(key, self)
         return self._recorded_call(lambda t: (_flip(t, flips) if flips else t)[where], "_advanced_indexing", self._ctx, [key])
 
@@ -309,6 +311,9 @@ class ndarray(_Base):  # noqa: N801
             raise TypeError("an array of mx.np takes no NDArray of mx.nd; call as_np_ndarray() on it")
         if self._data.dtype in _WITHOUT_NUMBERS:
             value = self._as_own_type(value)
+            if self._data.dtype in _SIGNED:  # the same memory, under a name that torch writes to in every way
+                ndarray._new(_signed(self._writable()), self._ctx)[key] = value
+                return
         key = _normalized(key)
         whole = key is Ellipsis or isinstance(key, tuple) and key == () or not self._data.dim() and _names_no_axis(key)
         if not self._data.dim() and not whole and not _is_mask(key):
@@ -324,9 +329,9 @@ class ndarray(_Base):  # noqa: N801
         if isinstance(key, tuple) and any(_is_mask(k) and not k.ndim and not bool(k) for k in key):
             return  # False selects nothing
         where, flips = _torch_key(key, self)
-        base = _signed(self._writable())
+        base = self._writable()
         target = base.flip(flips) if flips else base  # torch has no negative steps: a flipped copy is written to, and copied back
-        values = writes.apart(_signed(self._as_values(value).to(self._data.dtype)), base)
+        values = writes.apart(self._as_values(value).to(target.dtype), base)
         if _is_mask(key) and values.numel() == 1:
             mask = where[0]
             target.masked_fill_(mask.reshape((*mask.shape, *[1] * (target.dim() - mask.dim()))), values.reshape(()))
@@ -340,13 +345,15 @@ class ndarray(_Base):  # noqa: N801
             raise ValueError(f"cannot assign values of shape {tuple(values.shape)} to a selection of shape {selected}") from None
 
     def _as_own_type(self, value: Any) -> Any:
-        """A number or a NumPy array as an array of this one's type."""
-        if not isinstance(value, (*numeric_types, complex, onp.ndarray)):
-            return value
-        if isinstance(value, int) and not self._data.is_complex():
-            value = value % 2**(8 * self._data.dtype.itemsize)
-        values = torch.from_numpy(onp.array(value, self.dtype)).to(self._data.device)
-        return ndarray._new(values, self._ctx)
+        """Numbers or an array as an array of this one's type; unsigned integers of more than 8 bits as signed ones of the same bits."""
+        dtype = self._data.dtype
+        if isinstance(value, ndarray):
+            values = value._raw().to(self._data.device, dtype)
+        else:
+            if isinstance(value, int) and not dtype.is_complex:
+                value = value % 2**(8 * dtype.itemsize)
+            values = torch.from_numpy(onp.array(value, self.dtype)).to(self._data.device)
+        return ndarray._new(_signed(values), self._ctx)
 
     # -- methods whose arguments differ from those of the functions ------------------------------------------------------
 

@@ -68,7 +68,7 @@ def _expm1(x: torch.Tensor) -> torch.Tensor:
     """exp(a + bi) - 1, whose real part is expm1(a) cos(b) - 2 sin(b / 2)**2, without a difference of numbers close to each other."""
     a, b = x.real, x.imag
     half = torch.sin(b / 2)
-    regular = torch.complex(torch.expm1(a) * torch.cos(b) - 2 * half * half, torch.exp(a) * torch.sin(b))
+    regular = torch.complex(torch.expm1(a) * torch.cos(b) - 2 * half * half + 0.0, torch.exp(a) * torch.sin(b))  # 0.0: no negative zero
     return torch.where(torch.isfinite(a) & torch.isfinite(b), regular, torch.exp(x) - 1)
 
 

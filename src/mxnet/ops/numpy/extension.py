@@ -63,8 +63,18 @@ def index_update(a, ind, val):
     return a.index_put(_places("_npx_index_update", a, ind), val)
 
 
+def _written(a, ind, val):
+    """The shape of `a`, unless `val` does not fit what `ind` selects, or sizes are open."""
+    rows, places = (1, ind) if len(ind) < 2 else (ind[0], ind[1:])
+    if -1 in (*a, *ind, *val) or rows > len(a):
+        return None
+    selected = (*(places or (1,)), *a[rows:])
+    fits = len(val) <= len(selected) and all(m in (1, n) for m, n in zip(reversed(val), reversed(selected)))
+    return a if fits else None
+
+
 for _operator in (index_add, index_update):
-    _operator.shape_rule(shape_of_inputs(lambda a, ind, val: a))
+    _operator.shape_rule(shape_of_inputs(_written))
 
 
 # -- quantized arrays, which move like others, with their range ----------------------------------------------------------------
