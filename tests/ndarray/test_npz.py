@@ -87,7 +87,7 @@ def test_what_numpy_does_not_have_is_refused_and_leaves_the_file(tmp_path, array
     (_npz(a=_npy((1,), [("x", "<f4")], b"1234")), "the header of 'a' is damaged: TypeError"),
     (_npz(a=_npy((1,), data=b"1234", version=9)), "'a' is of version 9.0; known are 1.0, 2.0, 3.0"),
     (_npz(a=b"nothing"), "'a' does not begin as a .npy file"),
-    (_npz(a=b"\x93NUMPY\1\0\x04\0((((")), "the header of 'a' is damaged: SyntaxError"),
+    (_npz(a=b"\x93NUMPY\1\0\x04\0(((("), "the header of 'a' is damaged: SyntaxError"),
     (_npz(a=b"\x93NUMPY\2\0\xff\xff\xff\0"), "the header of 'a' has 16777215 bytes"),
     (_npz(a=_npy((1,), data=b"1234"))[:-10], "not a zip file"),
     (b"PK\x03\x04", "not a zip file"),

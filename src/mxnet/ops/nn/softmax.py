@@ -143,7 +143,7 @@ def _hidden(name, data, mask):
                          f"{tuple(data.shape)}") from None
 
 
-@op("masked_softmax", aliases=("_npx_masked_softmax",), heavy=True, complete_rule="shape", amp=None)
+@op("masked_softmax", aliases=("_npx_masked_softmax",), complete_rule="shape", amp=None)
 def masked_softmax(data, mask, *, axis: int = -1, temperature: Optional[float] = 1.0, normalize: Optional[bool] = True):
     """`softmax` of the entries whose `mask` is true; the others become 0. `mask` broadcasts to the shape of `data`.
 
