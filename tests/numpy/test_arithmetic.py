@@ -116,3 +116,34 @@ def test_reductions_take_the_arguments_of_numpy_s_methods():
         x.max(0, None, True, 5)
     with pytest.raises(TypeError, match=r"sum\(\) takes the arguments axis, dtype, out, keepdims"):
         x.sum(initial=3)
+
+
+def test_complex_numbers():
+    xp = mx.np.array_api
+    c = xp.asarray([3 + 4j, 1j])
+    assert (c + 1j).tolist() == [3 + 5j, 2j] and (2 * c).tolist() == [6 + 8j, 2j] and (c / 2).tolist() == [1.5 + 2j, 0.5j]
+    assert (-c).tolist() == [-3 - 4j, -1j]
+    assert abs(c).tolist() == [5, 1] and abs(c).dtype == onp.float32 and (c == 1j).tolist() == [False, True] and complex(c[0]) == 3 + 4j
+    assert (np.array([1.0]) + 1j).dtype == onp.complex64 and (np.array([1.0], dtype="float64") * 1j).dtype == onp.complex128
+    c[0] = 7 - 1j
+    c[1:] = 2
+    assert c.tolist() == [7 - 1j, 2]
+
+
+def test_wide_unsigned_integers_are_written_and_read():
+    u = np.zeros(3, dtype="uint64")
+    u[0] = 2**64 - 1
+    u[1:] = 7
+    assert u.tolist() == [2**64 - 1, 7, 7] and u[::-1].tolist() == [7, 7, 2**64 - 1]
+    u[np.array([True, False, True], dtype="bool")] = 5
+    u[np.array([1], dtype="int64")] = np.array([9], dtype="uint64")
+    assert u.tolist() == [5, 9, 5]
+
+
+def test_scalars_take_keys_that_name_no_axis():
+    x = np.array(5.0)
+    assert x[(...,)].item() == 5 and x[None, ...].shape == (1,)
+    x[(...,)] = 3
+    assert x.item() == 3
+    with pytest.raises(IndexError, match="a scalar has no axes to index"):
+        x[(0,)]

@@ -92,6 +92,12 @@ class ndarray(_Base):  # noqa: N801
             raise ValueError(f"api_version must be '2024.12' or an earlier version, received {shortened(api_version)}")
         return finder.load("mxnet.numpy.array_api")
 
+    def __dlpack__(self, *, stream: Any = None, max_version: tuple[int, int] | None = None, dl_device: tuple[int, int] | None = None,
+                   copy: bool | None = None) -> Any:
+        """The memory as a DLPack capsule; see the array API standard."""
+        memory_format.standard(self)
+        return self._raw().__dlpack__(stream=stream, max_version=max_version, dl_device=dl_device, copy=copy)
+
     def __index__(self) -> int:
         if self.ndim or self._data.is_floating_point() or self._data.is_complex() or self._data.dtype is torch.bool:
             raise TypeError(f"only integer arrays without axes can be indices, received an array of shape {self.shape} and type {self.dtype}")
@@ -254,14 +260,14 @@ class ndarray(_Base):  # noqa: N801
     def __getitem__(self, key: Any) -> "ndarray":
         if type(key) is int:
             if not self._data.dim():
-                raise IndexError(f"a scalar has no axes to index, received {key}; only () and ... fit")
+                raise IndexError(f"a scalar has no axes to index, received {key}; only (), ... and None fit")
             index = indexing.check_integer(key, 0, self._data.shape[0])
             return self._select(lambda t: t.select(0, index), key)
         key = _normalized(key)
         if key is Ellipsis or isinstance(key, tuple) and key == ():
             return self
-        if not self._data.dim() and not _is_mask(key):
-            raise IndexError(f"a scalar has no axes to index, received {key}; only () and ... fit")
+        if not self._data.dim() and not _is_mask(key) and not _names_no_axis(key):
+            raise IndexError(f"a scalar has no axes to index, received {key}; only (), ... and None fit")
         if indexing.is_basic(key):
             return self._select(lambda t: indexing.basic_view(t, key), key)
         if mode.tracing is not None:
@@ -301,12 +307,12 @@ class ndarray(_Base):  # noqa: N801
     def __setitem__(self, key: Any, value: Any) -> None:
         if isinstance(value, NDArray) and not isinstance(value, ndarray):
             raise TypeError("an array of mx.np takes no NDArray of mx.nd; call as_np_ndarray() on it")
-        if self._data.dtype in _SIGNED or self._data.is_complex():
+        if self._data.dtype in _WITHOUT_NUMBERS:
             value = self._as_own_type(value)
         key = _normalized(key)
-        whole = key is Ellipsis or isinstance(key, tuple) and key == ()
+        whole = key is Ellipsis or isinstance(key, tuple) and key == () or not self._data.dim() and _names_no_axis(key)
         if not self._data.dim() and not whole and not _is_mask(key):
-            raise IndexError(f"a scalar has no axes to index, received {key}; only () and ... fit")
+            raise IndexError(f"a scalar has no axes to index, received {key}; only (), ... and None fit")
         if mode.recording and (in_graph(self) or isinstance(value, NDArray) and in_graph(value)):
             refuse_inplace(self, *[value] if isinstance(value, NDArray) else [])
         if not self._data.dim() and not _is_mask(key):
@@ -334,7 +340,7 @@ class ndarray(_Base):  # noqa: N801
             raise ValueError(f"cannot assign values of shape {tuple(values.shape)} to a selection of shape {selected}") from None
 
     def _as_own_type(self, value: Any) -> Any:
-        """A number as an array of this one's type, for types to which torch writes no Python numbers, or only some."""
+        """A number or a NumPy array as an array of this one's type."""
         if not isinstance(value, (*numeric_types, complex, onp.ndarray)):
             return value
         if isinstance(value, int) and not self._data.is_complex():
@@ -381,6 +387,9 @@ class ndarray(_Base):  # noqa: N801
 # Types of which torch moves the elements only under another name.
 _SIGNED = {torch.uint16: torch.int16, torch.uint32: torch.int32, torch.uint64: torch.int64}
 
+# Types to which torch writes no Python numbers, or only some of them.
+_WITHOUT_NUMBERS = {*_SIGNED, torch.complex64, torch.complex128}
+
 
 def _signed(tensor: torch.Tensor) -> torch.Tensor:
     """The same memory as signed integers, where it holds unsigned ones of more than 8 bits."""
@@ -389,6 +398,10 @@ def _signed(tensor: torch.Tensor) -> torch.Tensor:
 
 def _flip(tensor: torch.Tensor, axes: list[int]) -> torch.Tensor:
     return _signed(tensor).flip(axes).view(tensor.dtype)
+
+
+def _names_no_axis(key: Any) -> bool:
+    return all(k is None or k is Ellipsis for k in key) if isinstance(key, tuple) else key is None or key is Ellipsis
 
 
 def _is_mask(key: Any) -> bool:

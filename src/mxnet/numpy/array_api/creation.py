@@ -8,7 +8,7 @@ import torch
 from ...ops import host_arrays
 from ...suggestions import shortened
 from ..multiarray import ndarray
-from .calls import apply, device_of, is_integer, new, require_arrays, to_torch
+from .calls import apply, device_of, is_integer, new, numpy_type, require_arrays, to_torch
 from .elementwise import triangle
 from .manipulation import broadcast_arrays
 
@@ -43,7 +43,7 @@ def asarray(obj: Any, /, *, dtype: Any = None, device: Any = None, copy: builtin
         if copy is False:
             raise ValueError("asarray: another type or device needs a copy, and copy=False forbids it")
         return apply("asarray", lambda t: t.to(target or t.dtype, copy=True), obj.as_in_ctx(context))
-    source = _from_host(obj, target is None)
+    source = _from_host(obj, target)
     tensor = source if target is None else source.to(target)
     tensor = tensor.to(context.torch_device)
     shared = isinstance(obj, (onp.ndarray, torch.Tensor)) or hasattr(obj, "__dlpack__")
@@ -52,8 +52,8 @@ def asarray(obj: Any, /, *, dtype: Any = None, device: Any = None, copy: builtin
     return new(tensor.clone() if copy and shared and tensor is source else tensor, context)
 
 
-def _from_host(obj: Any, default: builtins.bool) -> torch.Tensor:
-    """Return the values as a tensor; Python numbers in the default type of their kind, or, unless `default`, as exact as NumPy has them."""
+def _from_host(obj: Any, target: torch.dtype | None) -> torch.Tensor:
+    """Return the values as a tensor; Python numbers in the default type of their kind, or, if a type is wanted, as exact as it needs them."""
     if isinstance(obj, torch.Tensor):
         return obj.detach()
     if isinstance(obj, onp.ndarray):
@@ -61,12 +61,12 @@ def _from_host(obj: Any, default: builtins.bool) -> torch.Tensor:
     if hasattr(obj, "__dlpack__"):
         return torch.from_dlpack(obj)
     try:
-        values = onp.asarray(_plain(obj))
+        values = onp.asarray(_plain(obj), None if target is None or not is_integer(target) else numpy_type(target))
     except OverflowError as error:
         raise OverflowError(f"asarray: {shortened(obj)}: {error}") from None
     if values.dtype.kind not in "biufc":
         raise TypeError(f"asarray: numbers expected, received {shortened(obj)}")
-    if default and not _has_type(obj):
+    if target is None and not _has_type(obj):
         values = values.astype({"f": "float32", "c": "complex64", "i": "int64"}.get(values.dtype.kind, values.dtype))
     return _tensor(values)
 
@@ -74,7 +74,7 @@ def _from_host(obj: Any, default: builtins.bool) -> torch.Tensor:
 def _tensor(values: onp.ndarray) -> torch.Tensor:
     if values.dtype.kind == "c":
         return torch.from_numpy(onp.ascontiguousarray(values).reshape(values.shape))
-    return host_arrays.as_tensor(values)
+    return host_arrays.as_tensor(values.astype(values.dtype.name, copy=False))  # C has several names of 64 bits, torch knows one
 
 
 def _has_type(obj: Any) -> builtins.bool:
@@ -83,7 +83,7 @@ def _has_type(obj: Any) -> builtins.bool:
         if not obj:
             return False
         obj = obj[0]
-    return not isinstance(obj, (builtins.bool, int, float, complex, range))
+    return isinstance(obj, onp.generic) or not isinstance(obj, (builtins.bool, int, float, complex, range))
 
 
 def _plain(source: Any) -> Any:
@@ -209,8 +209,8 @@ def linspace(start: Any, stop: Any, /, num: int, *, dtype: Any = None, device: A
     return new(_tensor(values).to(target).to(context.torch_device), context)
 
 
-def meshgrid(*arrays: ndarray, indexing: str = "xy") -> tuple[ndarray, ...]:
-    """Return the coordinates of the grid that vectors span; with ``indexing='xy'`` the first runs along columns.
+def meshgrid(*arrays: ndarray, indexing: str = "xy") -> list[ndarray]:
+    """Return the coordinates of the grid that vectors span, in a list; with ``indexing='xy'`` the first runs along columns.
 
     Raises
     ------
@@ -223,7 +223,7 @@ def meshgrid(*arrays: ndarray, indexing: str = "xy") -> tuple[ndarray, ...]:
     n = len(arrays)
     places = [1, 0, *range(2, n)] if indexing == "xy" and n > 1 else list(range(n))
     spread = [x.reshape([-1 if j == place else 1 for j in range(n)]) for x, place in zip(arrays, places)]
-    return tuple(apply("meshgrid", torch.clone, x) for x in broadcast_arrays(*spread)) if n else ()
+    return [apply("meshgrid", torch.clone, x) for x in broadcast_arrays(*spread)]
 
 
 def tril(x: ndarray, /, *, k: int = 0) -> ndarray:

@@ -58,6 +58,12 @@ def _of_complex(plain: Callable, compound: Callable) -> Callable:
     return lambda x: compound(x) if x.is_complex() else plain(x)
 
 
+def _acos(x: torch.Tensor) -> torch.Tensor:
+    """The imaginary part has the sign that that of `x` has not, zeros included; torch drops that of some."""
+    angle = torch.acos(x)
+    return torch.complex(angle.real, torch.copysign(angle.imag, -x.imag))
+
+
 def _expm1(x: torch.Tensor) -> torch.Tensor:
     """exp(a + bi) - 1, whose real part is expm1(a) cos(b) - 2 sin(b / 2)**2, without a difference of numbers close to each other."""
     a, b = x.real, x.imag
@@ -85,7 +91,7 @@ def _is(function: Callable) -> Callable:
     return lambda x: function(x) if x.is_floating_point() or x.is_complex() else torch.full_like(x, function is torch.isfinite, dtype=torch.bool)
 
 
-acos = _unary("acos", torch.acos, "The angle whose cosine is x.")
+acos = _unary("acos", _of_complex(torch.acos, _acos), "The angle whose cosine is x.")
 acosh = _unary("acosh", torch.acosh, "The number whose hyperbolic cosine is x.")
 asin = _unary("asin", torch.asin, "The angle whose sine is x.")
 asinh = _unary("asinh", torch.asinh, "The number whose hyperbolic sine is x.")

@@ -41,11 +41,11 @@ def broadcast_to(x: ndarray, /, shape: Any) -> ndarray:
     return apply("broadcast_to", lambda t: t.expand(_sizes(shape)).clone(memory_format=torch.contiguous_format), x)
 
 
-def broadcast_arrays(*arrays: ndarray) -> tuple[ndarray, ...]:
-    """Return the arrays broadcast against each other."""
+def broadcast_arrays(*arrays: ndarray) -> list[ndarray]:
+    """Return the arrays broadcast against each other, in a list."""
     require_arrays("broadcast_arrays", *arrays)
     shape = torch.broadcast_shapes(*(a.shape for a in arrays))
-    return tuple(a if a.shape == tuple(shape) else broadcast_to(a, shape) for a in arrays)
+    return [a if a.shape == tuple(shape) else broadcast_to(a, shape) for a in arrays]
 
 
 def concat(arrays: Sequence[ndarray], /, *, axis: int | None = 0) -> ndarray:
@@ -78,7 +78,7 @@ def unstack(x: ndarray, /, *, axis: int = 0) -> tuple[ndarray, ...]:
     return apply("unstack", lambda t: [s.clone(memory_format=torch.contiguous_format) for s in t.unbind(where)], x)
 
 
-def expand_dims(x: ndarray, /, *, axis: int = 0) -> ndarray:
+def expand_dims(x: ndarray, /, axis: int) -> ndarray:
     """Return the array with a new axis of size 1 at `axis`.
 
     Raises

@@ -125,7 +125,7 @@ def take(x: ndarray, indices: ndarray, /, *, axis: int | None = None) -> ndarray
 
     def taken(t: torch.Tensor, i: torch.Tensor) -> torch.Tensor:
         i = i.long()
-        return torch.index_select(t, where_, torch.where(i < 0, i + t.shape[where_], i))
+        return unsigned.by_bits(torch.index_select, t, where_, torch.where(i < 0, i + t.shape[where_], i))
 
     return apply("take", taken, x, indices)
 

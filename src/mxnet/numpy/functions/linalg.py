@@ -3,7 +3,7 @@ from typing import Any
 
 from ...base import MXNetError
 from ...ops.docstrings import with_example
-from ..frontend import NUMBERS, TABLE, Array, function
+from ..frontend import NUMBERS, Array, function
 
 _ORDERS = {float("inf"): "inf", float("-inf"): "-inf", "inf": "inf", "-inf": "-inf", "fro": "fro", "f": "fro", "nuc": "nuc"}
 
@@ -276,7 +276,6 @@ def matrix_norm(F, x, ord="fro", axis=(-2, -1), keepdims=False):
     return norm(F, x, ord, axis, keepdims)
 
 
-@function("", "matrix_transpose")
 @function("linalg")
 def matrix_transpose(F, a):
     """Matrices with rows and columns exchanged.
@@ -338,4 +337,26 @@ def _vector_cross(F, a, b, axis=-1):
     return cross(F, a, b, axis=axis)
 
 
-TABLE["linalg"].update(outer=outer, tensordot=tensordot)
+@function("linalg", "outer")
+def _vector_outer(F, a, b):
+    """The outer product of the flattened arrays.
+
+    Example
+    -------
+    >>> mx.np.linalg.outer(mx.np.array([1, 2]), mx.np.array([10, 100]))
+    array([[ 10., 100.],
+           [ 20., 200.]])
+    """
+    return outer(F, a, b)
+
+
+@function("linalg", "tensordot")
+def _tensordot(F, a, b, axes=2):
+    """Tensor contraction over pairs of axes, or over the last axes of `a` and as many first ones of `b`.
+
+    Example
+    -------
+    >>> mx.np.linalg.tensordot(mx.np.array([[1, 2]]), mx.np.array([[3], [4]]), axes=1)
+    array([[11.]])
+    """
+    return tensordot(F, a, b, axes)

@@ -6,6 +6,7 @@ from ..axes import normalize_axis
 from ..integers import convert
 from ..registry import op
 from ..schema import Device, DType, Optional
+from ..shapes import product
 from . import unsigned
 from ._common import broadcast, promoted, shape_of_inputs
 from .creation import _states_type
@@ -160,7 +161,12 @@ def cumprod(a, *, axis: Optional[int] = None, dtype: Optional[DType] = None):
     return torch.cumprod(a if a.dtype is target else convert(a, target), axis, dtype=target)
 
 
-cumprod.shape_rule(shape_of_inputs(lambda shape, *, axis, **_: shape if axis is not None else None))
+@cumprod.shape_rule
+@shape_of_inputs
+def _(shape, *, axis, **_):
+    if axis is None:
+        return (product(shape) if -1 not in shape else -1,)
+    return shape if -max(len(shape), 1) <= axis < max(len(shape), 1) else None
 
 
 @cumprod.dtype_rule

@@ -84,7 +84,7 @@ def floor_quotient(a, b):
         whole = torch.floor(a / b)
         # The rounded quotient may have reached the next whole number; torch corrects it, but not where it is infinite or undefined.
         exact = torch.div(a, b, rounding_mode="floor")
-        return torch.where(torch.isfinite(whole) & torch.isfinite(exact), exact, whole)
+        return torch.where(torch.isfinite(whole) & torch.isfinite(exact) & torch.isfinite(b), exact, whole)
     if a.dtype in unsigned.WIDER:
         return unsigned.floor_divide(a, b)
     if a.dtype is torch.bool:
@@ -103,7 +103,8 @@ def _remainder_of_truncation(a, b):
     if a.dtype is torch.bool:
         return torch.zeros_like(a & b)
     # The remainder of a division by -1 is that by 1, for which a processor has an answer whatever is divided.
-    return torch.fmod(a, b.masked_fill((b == 0) | (b == -1), 1))
+    without_answer = (b == 0) | (b == -1) if b.dtype.is_signed else b == 0
+    return torch.fmod(a, b.masked_fill(without_answer, 1))
 
 
 _pair("floor_divide", floor_quotient, "The quotient rounded down; of integers 0 for a divisor of 0.", "[7, -7, 5] and [2] -> [ 3., -4., 2.]",
@@ -141,7 +142,7 @@ _pair("logaddexp", lambda a, b: torch.logaddexp(*(x if x.is_floating_point() els
 def _gcd(a, b):
     if a.dtype is torch.bool:
         return a | b
-    return unsigned.gcd(a, b) if a.dtype in unsigned.WIDER else torch.gcd(a, b)
+    return unsigned.gcd(a, b) if a.dtype in unsigned.WIDER else torch.gcd(a, b).abs()
 
 
 def left_shift(a, b):
