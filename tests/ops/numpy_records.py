@@ -287,7 +287,8 @@ for name in ("eigh", "eigvalsh"):
     add(f"_npi_{name}", _symmetric(2), UPLO="U", tolerance=1e-4)
 
 # -- random numbers: the same seed gives the same numbers everywhere ---------------------------------------------------
-for name, parameters in {"normal": {"loc": 1.0, "scale": 2.0}, "uniform": {"low": -1.0, "high": 2.0}, "gamma": {"shape": 2.0, "scale": 0.5},
+for name, parameters in {"normal": {"loc": 1.0, "scale": 2.0}, "laplace": {"loc": 1.0, "scale": 2.0},
+                         "uniform": {"low": -1.0, "high": 2.0}, "gamma": {"shape": 2.0, "scale": 0.5},
                          "gumbel": {"loc": 1.0, "scale": 2.0}, "logistic": {"loc": 1.0, "scale": 2.0}, "exponential": {"scale": 2.0},
                          "rayleigh": {"scale": 2.0}, "pareto": {"a": 3.0}, "powerd": {"a": 3.0}, "weibull": {"a": 3.0},
                          "normal_n": {"loc": 1.0, "scale": 2.0}, "uniform_n": {"low": -1.0, "high": 2.0}}.items():

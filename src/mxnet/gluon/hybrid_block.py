@@ -17,6 +17,7 @@ from ..util import version as mxnet_version
 from .block import Block, _flatten, _gather_type_ctx_info, _regroup
 from .cached_op import CachedOp
 from .parameter import DeferredInitializationError, Parameter, moves
+from .python_state import holds_arrays, is_library
 from .shortcut import Gathered, Shortcut
 from .trace_cache import VOLATILE, TraceCache, Version, require_np, tracing_lock
 from .utils import UsageError
@@ -98,6 +99,8 @@ class HybridBlock(Block):
             if mode.tracing is not None:
                 if isinstance(value, (bool, int, float, str)):  # arrays and containers are new in each run, and compared where they are used
                     mode.tracing.assigns()
+                elif not is_library(type(self).__module__) and (holds_arrays(value) or self.__dict__.get(name) != value):
+                    mode.tracing.leaves_behind()
             else:
                 for version in self._versions:
                     version.number += 1

@@ -92,7 +92,7 @@ def basic_view(tensor: torch.Tensor, key: Any) -> torch.Tensor:
             continue
         size = tensor.shape[source_axis]
         if isinstance(k, slice):
-            if k != _ALL:
+            if not (k.start is None and k.stop is None and k.step is None):  # which may be arrays
                 start, stop, step, count = normalize_slice(k, size)
                 if count == 0:
                     out = out.narrow(axis, 0, 0)

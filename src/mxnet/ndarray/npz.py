@@ -27,7 +27,7 @@ _DAMAGED = (zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError, E
 _LONGEST_HEADER, _MOST_AXES = 10_000, 32
 _LENGTHS = {(1, 0): "<H", (2, 0): "<I", (3, 0): "<I"}  # how the length of the header is written
 _TYPES = tuple(np.dtype(name) for name in dtypes.NAME_TO_TORCH if name != "bfloat16" and np.dtype(name).kind in "biuf")
-_BY_DESCR = {order + dtype.str[1:]: dtype.newbyteorder(order) for dtype in _TYPES for order in "<>|="}
+_BY_DESCR = {order + dtype.str[1:]: np.dtype(order + dtype.str[1:]) for dtype in _TYPES for order in "<>|="}
 
 
 def write(file: IO[bytes], arrays: Iterable[tuple[str, NDArray]], compress: bool = False) -> None:

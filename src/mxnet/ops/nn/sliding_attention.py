@@ -32,7 +32,7 @@ def _require_shapes(operator, data, dilation):
                          f"{tuple(data)} and {dilation if dilation is None else tuple(dilation)}")
 
 
-@op("_contrib_sldwin_atten_score", aliases=("_npx_sldwin_atten_score",), complete_rule="shape", heavy=True)
+@op("_contrib_sldwin_atten_score", aliases=("_npx_sldwin_atten_score",), complete_rule="shape", heavy=True, amp=None)
 def sldwin_atten_score(query, key, dilation, *, w: int, symmetric: bool = True):
     """The products (B, L, H, K) of each query with the keys in its window; `query` and `key` are (B, L, H, D), `dilation` (H,).
 
@@ -53,7 +53,7 @@ def sldwin_atten_score(query, key, dilation, *, w: int, symmetric: bool = True):
     return torch.stack([(query * _shifted(key, dilation, i)).sum(-1) for i in _offsets(w, symmetric)], -1)
 
 
-@op("_contrib_sldwin_atten_mask_like", aliases=("_npx_sldwin_atten_mask_like",), complete_rule="shape", no_gradient=True)
+@op("_contrib_sldwin_atten_mask_like", aliases=("_npx_sldwin_atten_mask_like",), complete_rule="shape", no_gradient=True, amp=None)
 def sldwin_atten_mask_like(score, dilation, valid_length, *, w: int, symmetric: bool = True):
     """1 where a score (B, L, H, K) is that of two elements among the first ``valid_length[b]`` of their example, 0 elsewhere.
 
@@ -71,6 +71,9 @@ def sldwin_atten_mask_like(score, dilation, valid_length, *, w: int, symmetric: 
            [0., 0., 0.]])
     """
     _require_shapes("_contrib_sldwin_atten_mask_like", score.shape, dilation.shape)
+    if score.shape[3] != len(_offsets(w, symmetric)):
+        raise MXNetError(f"_contrib_sldwin_atten_mask_like: scores of {len(_offsets(w, symmetric))} places for windows of w={w}, "
+                         f"symmetric={symmetric} expected, received shape {tuple(score.shape)}")
     length = score.shape[1]
     limits = valid_length.long()[:, None, None]
     own = torch.arange(length, device=score.device)[None, :, None] < limits
@@ -81,7 +84,7 @@ def sldwin_atten_mask_like(score, dilation, valid_length, *, w: int, symmetric: 
     return torch.stack(masks, -1).to(score.dtype)
 
 
-@op("_contrib_sldwin_atten_context", aliases=("_npx_sldwin_atten_context",), complete_rule="shape", heavy=True)
+@op("_contrib_sldwin_atten_context", aliases=("_npx_sldwin_atten_context",), complete_rule="shape", heavy=True, amp=None)
 def sldwin_atten_context(score, value, dilation, *, w: int, symmetric: bool = True):
     """The sums (B, L, H, D) of the values in each window, weighted by `score` (B, L, H, K); `value` is (B, L, H, D), `dilation` (H,).
 
@@ -115,10 +118,11 @@ def _(in_shapes, out_shapes, *, w, symmetric):
 
 
 @sldwin_atten_mask_like.shape_rule
-def _(in_shapes, out_shapes, **_):
+def _(in_shapes, out_shapes, *, w, symmetric):
     score, dilation, valid_length = in_shapes
     if score is not None:
         _require_shapes("_contrib_sldwin_atten_mask_like", score, dilation)
+        score = unify(score, (*score[:3], len(_offsets(w, symmetric))))
         dilation, valid_length = unify(dilation, score[2:3]), unify(valid_length, score[:1])
     return [score, dilation, valid_length], [unify(out_shapes[0], score)]
 
