@@ -95,12 +95,11 @@ def main():
     parser.add_argument("--conditions", default=",".join(CONDITIONS))
     parser.add_argument("--results", default=os.path.join(peers.ROOT, "benchmarks", "results"))
     args = parser.parse_args()
-    found = {}
+    found, pythons = {}, {"Remex": sys.executable, "MXNet": args.mxnet_python}
     for name in busy_worker.JOBS:
         if args.only not in name:
             continue
         for condition in args.conditions.split(","):
-            pythons = {"Remex": sys.executable, "MXNet": args.mxnet_python}
             tasks = {p: (lambda p=p, row=(condition, name): measure(pythons[p], *row, args.seconds) if pythons[p] else None) for p in pythons}
             values = peers.interleave(tasks, args.rounds)
             found[name, condition] = values["Remex"], values["MXNet"]

@@ -3,8 +3,8 @@
     python benchmarks/first_seconds.py --mxnet-python /opt/oracle/bin/python          # writes benchmarks/results/first_seconds.md
 
 The first process finds nothing that an earlier one has learned (its MXNET_HOME holds compiled kernels only, as a wheel brings them), the second one
-finds what the first one left. Seconds count from the end of the first call, whose length has a column of its own. Peers take turns with Remex, each in
-a process of its own.
+finds what the first one left. Seconds count from the end of the first call, whose length has a column of its own. Peers take turns with Remex, each
+in a process of its own.
 """
 import argparse
 import math
@@ -47,7 +47,7 @@ def measure(row, chosen):
     """Figures of a row: images a second, and seconds."""
     batch, found = row["batch"], {}
     with tempfile.TemporaryDirectory() as home:
-        shutil.copytree(compiled.folder(), os.path.join(home, "kernels"), ignore=lambda _, names: [n for n in names if not n.endswith(".so")])
+        shutil.copytree(compiled.folder(), os.path.join(home, "kernels"), ignore=shutil.ignore_patterns("*.json"))
         os.environ["MXNET_HOME"] = home
         first = begun(rows.REMEX, row, chosen.seconds, chosen)
         second = begun(rows.REMEX, row, SOON, chosen)
@@ -62,7 +62,7 @@ def measure(row, chosen):
 
 def table(found):
     """Markdown, with the geometric means of what is divided by the best peer."""
-    lines = ["| network, batch | the best peer, images/s | first 4 s | second process | settled | settled after, s | first call, s | second process |",
+    lines = ["| network, batch | the best peer, images/s | first 4 s | second process | settled | settled after, s | first call, s | the second's |",
              "|---|---|---|---|---|---|---|---|"]
     kinds = "first", "second", "settled"
     for name, values in found.items():

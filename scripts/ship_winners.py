@@ -48,7 +48,7 @@ def main():
     chosen = parser.parse_args()
     with tempfile.TemporaryDirectory() as home:
         kernels = pathlib.Path(home, "kernels")
-        shutil.copytree(compiled.folder(), kernels, ignore=lambda _, names: [n for n in names if not n.endswith(".so")])
+        shutil.copytree(compiled.folder(), kernels, ignore=shutil.ignore_patterns("*.json"))
         env = {**os.environ, "MXNET_HOME": home, "OMP_NUM_THREADS": str(chosen.threads)}
         for name in chosen.networks.split(","):
             for batch in chosen.batches.split(","):

@@ -123,7 +123,7 @@ class Worker:
         return {"ready": min(taken)}
 
     def do_begin(self, row, seconds):
-        """The first call and those of the next seconds: when each was over, in seconds after the first one, and when it was settled who computes it."""
+        """The first call and those of the next seconds: when each was over, counted from the first one, and when it was settled who computes it."""
         call, _ = self.prepare(row)
         settled = getattr(call, "settled", lambda: True)
         first, start, ends, decided = timed(call), time.perf_counter(), [], None

@@ -37,8 +37,9 @@ _threads.policy.begin()
 with _memory.without_collection():
     from .base import MXNetError
     from .context import Context, cpu, cpu_pinned, current_context, gpu, gpu_memory_info, num_gpus
+    from .device import Device, current_device
     from .libinfo import __version__
-    from . import attribute, autograd, base, context, name, ndarray, operator, random, symbol, util
+    from . import attribute, autograd, base, context, device, name, ndarray, operator, random, symbol, util
     from . import ndarray as nd
     from . import random as rnd
     from . import symbol as sym
@@ -49,9 +50,9 @@ with _memory.without_collection():
 # What most programs need only a part of is imported when it is first asked for.
 _LAZY = {"mod": "module", "mon": "monitor", "kv": "kvstore", "th": "torch", "viz": "visualization", "img": "image", "init": "initializer",
          "np": "numpy", "npx": "numpy_extension", "np_symbol": "symbol.numpy"}
-_SUBMODULES = {"callback", "checkpoint", "contrib", "engine", "environment", "error", "executor", "gluon", "graph",
-               "image", "initializer", "io", "kvstore", "legacy", "library", "libinfo", "log", "lr_scheduler", "memory", "metric", "model", "module",
-               "monitor", "ndarray_doc", "notebook", "numpy", "numpy_dispatch_protocol", "numpy_extension", "numpy_op_fallback",
+_SUBMODULES = {"amp", "callback", "checkpoint", "contrib", "engine", "environment", "error", "executor", "gluon",
+               "graph", "image", "initializer", "io", "kvstore", "legacy", "library", "libinfo", "log", "lr_scheduler", "memory", "metric", "model",
+               "module", "monitor", "ndarray_doc", "notebook", "numpy", "numpy_dispatch_protocol", "numpy_extension", "numpy_op_fallback",
                "numpy_op_signature", "onnx", "optimizer", "profiler", "recordio", "registry", "rnn", "rtc", "runtime", "symbol_doc",
                "test_utils", "tools", "torch", "visualization"}
 
@@ -74,9 +75,10 @@ def __dir__():
     return sorted(set(globals()) | set(_LAZY) | _SUBMODULES)
 
 
-__all__ = ["AttrScope", "Context", "MXNetError", "attribute", "autograd", "base", "context", "cpu", "cpu_pinned", "current_context", "gpu",
-           "gpu_memory_info", "is_np_array", "is_np_shape", "name", "nd", "ndarray", "np_array", "np_shape", "num_gpus", "operator", "random", "rnd",
-           "set_np_shape", "sym", "symbol", "use_np", "use_np_array", "use_np_shape", "util", "__version__"]
+__all__ = ["AttrScope", "Context", "Device", "MXNetError", "attribute", "autograd", "base", "context", "cpu", "cpu_pinned",
+           "current_context", "current_device", "device", "gpu", "gpu_memory_info", "is_np_array", "is_np_shape", "name", "nd",
+           "ndarray", "np_array", "np_shape", "num_gpus", "operator", "random", "rnd", "set_np_shape", "sym", "symbol",
+           "use_np", "use_np_array", "use_np_shape", "util", "__version__"]
 
 _finder.complete(_sys.modules[__name__])
 

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Literal, TypeAlias, TypedDict, overload
 
+from . import amp as amp
 from . import attribute as attribute
 from . import autograd as autograd
 from . import base as base
@@ -10,6 +11,7 @@ from . import callback as callback
 from . import checkpoint as checkpoint
 from . import context as context
 from . import contrib as contrib
+from . import device as device
 from . import engine as engine
 from . import environment as environment
 from . import error as error
@@ -71,8 +73,10 @@ from . import visualization as visualization
 from .attribute import AttrScope as AttrScope
 from .base import MXNetError as MXNetError
 from .context import Context as Context
+from .context import Context as _Device
 from .context import cpu as cpu
 from .context import cpu_pinned as cpu_pinned
+from .context import current_context as _current_device
 from .context import current_context as current_context
 from .context import gpu as gpu
 from .context import gpu_memory_info as gpu_memory_info
@@ -87,6 +91,8 @@ from .util import use_np as use_np
 from .util import use_np_array as use_np_array
 from .util import use_np_shape as use_np_shape
 
+Device = _Device
+current_device = _current_device
 img = _img
 init = _init
 kv = _kv

@@ -1,12 +1,16 @@
 """Devices: ``mx.cpu(0)``, ``mx.gpu(1)``, and the current one."""
 import functools
 import threading
+from collections.abc import Callable
+from typing import Any, TypeVar, cast
 
 import torch
 
 from . import interrupts, memory
 from .base import ClassPropertyType, MXNetError, classproperty
 from .suggestions import did_you_mean, shortened
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
 class _Current(threading.local):
@@ -161,6 +165,31 @@ def gpu_memory_info(device_id=0):
         If there is no such GPU.
     """
     return torch.cuda.mem_get_info(gpu(device_id).torch_device)
+
+
+def ctx_or_device(ctx, device):
+    """Return the one of two arguments that was given: `ctx` is MXNet 1's name of what MXNet 2 calls `device`.
+
+    Raises
+    ------
+    TypeError
+        If both are given.
+    """
+    if device is None:
+        return ctx
+    if ctx is not None:
+        raise TypeError(f"ctx and device are two names of one argument, received both: {shortened(ctx)} and {shortened(device)}")
+    return device
+
+
+def takes_device(fn: _Function) -> _Function:
+    """Let a function that takes `ctx` take it by the name `device`, too, as MXNet 2 calls it."""
+    @functools.wraps(fn)
+    def call(*args, **kwargs):
+        if "device" in kwargs:
+            kwargs["ctx"] = ctx_or_device(kwargs.get("ctx"), kwargs.pop("device"))
+        return fn(*args, **kwargs)
+    return cast("_Function", call)
 
 
 def current_context():

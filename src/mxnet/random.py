@@ -1,6 +1,6 @@
 """``mx.random``: seeds, and the functions of `mx.nd.random`."""
 from .base import integer_types  # noqa: I001
-from .context import intern_context
+from .context import intern_context, takes_device
 from .ndarray.dispatch import mode
 from .ndarray.random import (
     exponential,
@@ -22,6 +22,7 @@ __all__ = ["exponential", "gamma", "generalized_negative_binomial", "multinomial
            "seed", "shuffle", "uniform"]
 
 
+@takes_device
 def seed(seed_state, ctx="all"):
     """Start the random generators anew, so that the same numbers follow: on a CPU those that MXNet 1.9.1 draws.
 

@@ -5,6 +5,7 @@ a core, and all others for it: a step that takes 2 ms alone then takes 100. With
 measured from time to time while the main thread trains or scores, since programs come and go; who sets ``OMP_NUM_THREADS``, or calls
 ``torch.set_num_threads``, decides alone.
 """
+import functools
 import math
 import os
 import pathlib
@@ -40,7 +41,7 @@ def usable() -> float:
 
 
 def _share(controllers: str, group: str) -> float | None:
-    """How many cores a control group gets; None where it has no limit, or doesn't exist. The controllers' first version has two files, the second one."""
+    """How many cores a control group gets; None where it has no limit, or doesn't exist. The first version has two files, the second one."""
     try:
         if controllers:
             folder = _GROUPS / controllers / group
@@ -100,7 +101,8 @@ class Policy:
 
     def end(self) -> None:
         """Leave the number to the user from now on."""
-        self.due, self.count, self.reason = math.inf, self.full, "torch.set_num_threads, or OpenMP's own function, was called"
+        self.full = self.count = torch.get_num_threads()
+        self.due, self.reason = math.inf, "torch.set_num_threads, or OpenMP's own function, was called"
 
     @staticmethod
     def _now() -> tuple[float, float, float] | None:
@@ -135,6 +137,9 @@ class Policy:
 
 
 policy = Policy()
+if hasattr(os, "register_at_fork"):
+    # A forked process computes with one thread (`environment.configure`), for good. No Python in the hook: that could lose a Ctrl-C.
+    os.register_at_fork(after_in_child=functools.partial(vars(policy).update, full=1, count=1, due=math.inf, reason="this process was forked"))
 
 
 def poll() -> None:
@@ -150,4 +155,5 @@ def reduced() -> bool:
 
 def usual() -> int:
     """How many threads there are where no other program is busy: by these is kept what was found out for a number of threads."""
-    return policy.full if reduced() else torch.get_num_threads()
+    count = torch.get_num_threads()
+    return policy.full if reduced() and count in (1, policy.count) else count  # another number is the user's, of which `look` does not know yet

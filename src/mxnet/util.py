@@ -9,8 +9,8 @@ from . import interrupts
 from .suggestions import shortened
 
 __all__ = ["get_cuda_compute_capability", "get_gpu_count", "get_gpu_memory", "getenv", "is_np_array", "is_np_shape", "makedirs", "np_array",
-           "np_shape", "np_ufunc_legal_option", "reset_np", "set_module", "set_np", "set_np_shape", "setenv", "use_np", "use_np_array",
-           "use_np_shape", "wrap_np_binary_func", "wrap_np_unary_func"]
+           "np_shape", "np_ufunc_legal_option", "reset_np", "set_module", "set_np", "set_np_shape", "set_version", "setenv", "use_np",
+           "use_np_array", "use_np_shape", "version", "wrap_np_binary_func", "wrap_np_unary_func"]
 
 _OFF, _THREAD, _GLOBAL = 0, 1, 2  # the levels of NumPy shape semantics, as symbol JSON stores them
 _announced = set()
@@ -186,6 +186,59 @@ def set_np(shape=True, array=True):
 def reset_np():
     """Switch NumPy shape and array semantics off."""
     set_np(shape=False, array=False)
+
+
+# -- MXNet 1 or 2 --------------------------------------------------------------------------------------------------------
+
+_VERSIONS = ("1.9", "2.0")
+_version = _VERSIONS[0]
+
+
+def version():
+    """Return ``'1.9'`` or ``'2.0'``: which MXNet decides where the two contradict and a call does not say which it means."""
+    return _version
+
+
+def set_version(version):
+    """Choose between MXNet 1.9 and MXNet 2.0 where they contradict and a call does not say which it means; for all threads.
+
+    With ``'2.0'`` NumPy semantics is active in all threads that have not switched it themselves, `Block.collect_params` gives a dict of the names
+    that say where parameters are (``'0.weight'``), and `HybridBlock.export` writes these names.
+
+    Parameters
+    ----------
+    version : {'1.9', '2.0'}
+
+    Returns
+    -------
+    str
+        The one before.
+
+    Raises
+    ------
+    ValueError
+        If it is neither of the two.
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> before = mx.util.set_version('2.0')
+    >>> list(mx.gluon.nn.Dense(2).collect_params())
+    ['weight', 'bias']
+    >>> mx.util.set_version(before)
+    '2.0'
+    """
+    global _version
+    if version not in _VERSIONS:
+        raise ValueError(f"set_version: one of {', '.join(_VERSIONS)} expected, received {shortened(version)}")
+    before, new = _version, version == _VERSIONS[1]
+    if not new:
+        _set_np_array(False)
+    set_np_shape(_GLOBAL if new else _OFF)
+    _Current.value = _NumpyArrayScope(new)
+    _set_np_array(new)
+    _version = version
+    return before
 
 
 # -- decorators ----------------------------------------------------------------------------------------------------------

@@ -17,8 +17,10 @@ def test_mixed_types():
     assert (np.ones(2, dtype="int32") + np.ones(2, dtype="int64")).dtype == onp.int64
     assert (np.ones(2, dtype="int64") + np.array(1.0, dtype="float16")).dtype == onp.float16
     assert (np.ones((), dtype="float64") + np.ones(2)).dtype == onp.float64
+    assert (np.ones(2, dtype="int32") - np.ones(2, dtype="int64")).dtype == onp.int64
+    assert (np.ones(2, dtype="uint8") < np.ones(2, dtype="int8")).tolist() == [False, False]
     with pytest.raises(mx.MXNetError, match="do not mix"):
-        np.ones(2, dtype="int32") - np.ones(2, dtype="int64")
+        np.ones(2, dtype="uint64") - np.ones(2, dtype="int64")
     with pytest.raises(mx.MXNetError, match="one data type"):
         np.maximum(np.ones(2), np.ones(2, dtype="float64"))
     with pytest.raises(mx.MXNetError, match="boolean"):
@@ -35,6 +37,21 @@ def test_python_operators():
     x *= np.array([2.0, 3.0])
     assert x.tolist() == [12.0, -6.0]
     assert (x > 0).tolist() == [True, False]
+
+
+def test_python_operators_of_mxnet_2():
+    n = np.array([7, -7], dtype="int32")
+    assert (n // 2).tolist() == [3, -4] and (20 // n).tolist() == [2, -3] and (n << 1).tolist() == [14, -14] and (n >> 1).tolist() == [3, -4]
+    assert (1 << np.array([3], dtype="int64")).tolist() == [8] and (+n).tolist() == [7, -7] and (n @ n).item() == 98
+    n //= 3
+    n <<= 2
+    assert n.tolist() == [8, -12]
+    u = np.array([250, 3], dtype="uint16")
+    assert (u * u).tolist() == [62500, 9] and (-u).tolist() == [65286, 65533] and (u > 4).tolist() == [True, False] and (~u).dtype == onp.uint16
+    assert (u - 1).tolist() == [249, 2] and (1 - u).tolist() == [65287, 65534] and (u % 7).tolist() == [5, 3] and (u // 7).tolist() == [35, 0]
+    assert [10, 20, 30][np.array(1, dtype="int64")] == 20
+    with pytest.raises(TypeError, match="only integer arrays without axes can be indices"):
+        [10][np.array(0.0)]
 
 
 def test_methods():
@@ -99,3 +116,34 @@ def test_reductions_take_the_arguments_of_numpy_s_methods():
         x.max(0, None, True, 5)
     with pytest.raises(TypeError, match=r"sum\(\) takes the arguments axis, dtype, out, keepdims"):
         x.sum(initial=3)
+
+
+def test_complex_numbers():
+    xp = mx.np.array_api
+    c = xp.asarray([3 + 4j, 1j])
+    assert (c + 1j).tolist() == [3 + 5j, 2j] and (2 * c).tolist() == [6 + 8j, 2j] and (c / 2).tolist() == [1.5 + 2j, 0.5j]
+    assert (-c).tolist() == [-3 - 4j, -1j]
+    assert abs(c).tolist() == [5, 1] and abs(c).dtype == onp.float32 and (c == 1j).tolist() == [False, True] and complex(c[0]) == 3 + 4j
+    assert (np.array([1.0]) + 1j).dtype == onp.complex64 and (np.array([1.0], dtype="float64") * 1j).dtype == onp.complex128
+    c[0] = 7 - 1j
+    c[1:] = 2
+    assert c.tolist() == [7 - 1j, 2]
+
+
+def test_wide_unsigned_integers_are_written_and_read():
+    u = np.zeros(3, dtype="uint64")
+    u[0] = 2**64 - 1
+    u[1:] = 7
+    assert u.tolist() == [2**64 - 1, 7, 7] and u[::-1].tolist() == [7, 7, 2**64 - 1]
+    u[np.array([True, False, True], dtype="bool")] = 5
+    u[np.array([1], dtype="int64")] = np.array([9], dtype="uint64")
+    assert u.tolist() == [5, 9, 5]
+
+
+def test_scalars_take_keys_that_name_no_axis():
+    x = np.array(5.0)
+    assert x[(...,)].item() == 5 and x[None, ...].shape == (1,)
+    x[(...,)] = 3
+    assert x.item() == 3
+    with pytest.raises(IndexError, match="a scalar has no axes to index"):
+        x[(0,)]

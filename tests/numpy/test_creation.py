@@ -92,3 +92,38 @@ def test_a_type_may_be_that_of_an_array():
         assert made.dtype == "int32"
     assert mx.np.random.randint(5, size=2, dtype=y).dtype == "int32"
     assert mx.np.random.uniform(size=(2,), dtype=mx.np.ones(1, dtype="float64")).dtype == "float64"
+
+
+def test_asarray_copies_where_it_must():
+    x = np.ones(2)
+    assert np.asarray(x) is x and np.asarray(x, copy=True) is not x and np.asarray([1, 2], dtype="uint16").dtype == onp.uint16
+    host = onp.arange(3)
+    assert np.asarray(host).tolist() == [0, 1, 2] and np.asarray(5).dtype == onp.float32
+    with pytest.raises(ValueError, match="another type or device needs a copy, and copy=False forbids it"):
+        np.asarray(x, dtype="float64", copy=False)
+    with pytest.raises(ValueError, match=r"asarray: \[1\] needs a copy"):
+        np.asarray([1], copy=False)
+
+
+@pytest.mark.parametrize("shape, wrap", [((3, 3), False), ((5, 2), False), ((5, 2), True), ((2, 5), False), ((3, 3, 3), False)])
+def test_filled_diagonals_as_in_numpy(shape, wrap):
+    x, host = np.zeros(shape), onp.zeros(shape)
+    np.fill_diagonal(x, [1, 2], wrap)
+    onp.fill_diagonal(host, [1, 2], wrap)
+    assert x.tolist() == host.tolist()
+
+
+def test_diagonals_to_fill_need_equal_axes():
+    with pytest.raises(ValueError, match=r"a matrix, or an array whose axes have one size, expected; received shape \(2, 2, 3\)"):
+        np.fill_diagonal(np.zeros((2, 2, 3)), 1)
+
+
+@pytest.mark.parametrize("dtype", [None, "float64"])
+def test_a_copy_is_recorded(dtype):
+    x = np.array([1.0, 2.0])
+    x.attach_grad()
+    with mx.autograd.record():
+        copy = np.array(x, dtype=dtype)
+        y = copy * 2 + x
+    y.backward()
+    assert x.grad.tolist() == [3, 3] and copy.dtype == (dtype or "float32") and x.grad.dtype == "float32"

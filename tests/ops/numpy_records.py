@@ -287,7 +287,8 @@ for name in ("eigh", "eigvalsh"):
     add(f"_npi_{name}", _symmetric(2), UPLO="U", tolerance=1e-4)
 
 # -- random numbers: the same seed gives the same numbers everywhere ---------------------------------------------------
-for name, parameters in {"normal": {"loc": 1.0, "scale": 2.0}, "uniform": {"low": -1.0, "high": 2.0}, "gamma": {"shape": 2.0, "scale": 0.5},
+for name, parameters in {"normal": {"loc": 1.0, "scale": 2.0}, "laplace": {"loc": 1.0, "scale": 2.0},
+                         "uniform": {"low": -1.0, "high": 2.0}, "gamma": {"shape": 2.0, "scale": 0.5},
                          "gumbel": {"loc": 1.0, "scale": 2.0}, "logistic": {"loc": 1.0, "scale": 2.0}, "exponential": {"scale": 2.0},
                          "rayleigh": {"scale": 2.0}, "pareto": {"a": 3.0}, "powerd": {"a": 3.0}, "weibull": {"a": 3.0},
                          "normal_n": {"loc": 1.0, "scale": 2.0}, "uniform_n": {"low": -1.0, "high": 2.0}}.items():
@@ -304,3 +305,47 @@ add("_npi_choice", a=9, size=(4,), replace=False)
 add("_npi_choice", np.array([0.2, 0.3, 0.5], "float32"), a=3, size=(4,), weighted=True, gradient=())
 add("_npi_multinomial", n=9, pvals=(0.2, 0.3, 0.5))
 add("_npi_multinomial", n=9, pvals=(0.2, 0.3, 0.5), size=(2,))
+
+# MXNet 2's.
+for name in ("masked_softmax", "masked_log_softmax"):
+    _finite = (0,) if name == "masked_softmax" else ()  # the logarithm of 0 has no differences
+    add(name, real(2, 3, 4), np.array([[True, False, True, True]] * 3), gradient=_finite)
+    add(name, real(2, 3), np.array([[True], [False]]), gradient=_finite, axis=0, temperature=2.0)
+add("_contrib_group_norm", real(2, 4, 3), real(4), real(4), num_groups=2, tolerance=1e-4)
+for name in ("gelu_erf", "gelu_tanh"):
+    add("LeakyReLU", real(2, 3), act_type=name)
+# -- what MXNet 2.0 added ----------------------------------------------------------------------------------------------
+for name in "floor_divide fmod fmax fmin logaddexp".split():
+    add(f"_npi_{name}", real(2, 3), positive(3))
+    add(f"_npi_{name}_scalar", real(2, 3), scalar=2.0)
+    add(f"_npi_{name}", integers([-7, 3]), integers([[2], [-2]]))
+for name in "rfloor_divide rfmod".split():
+    add(f"_npi_{name}_scalar", positive(2, 3), scalar=7.0)
+for name in "and or xor".split():
+    add(f"_npi_logical_{name}", whole(2, 2, 3), flags(3))
+    add(f"_npi_logical_{name}_scalar", whole(2, 3), scalar=1.0)
+add("_npi_gcd", integers([12, -7, 0]), integers([[18], [21]]))
+add("_npi_gcd_scalar", integers([12, -7, 0]), scalar=18.0)
+for name in "left right".split():
+    add(f"_npi_bitwise_{name}_shift", integers([12, -7, 1]), integers([[0], [3]]))
+    add(f"_npi_bitwise_{name}_shift_scalar", integers([12, -7, 1]), scalar=2.0)
+    add(f"_npi_rbitwise_{name}_shift_scalar", integers([0, 3, 1]), scalar=5.0)
+add("_npi_triu", real(2, 3, 3), k=1)
+add("_npi_triu", real(3))
+add("_npi_tri", N=3, M=4, k=-1, dtype="int32")
+add("_npi_tri", N=2)
+add("_npi_kron", real(2, 3), real(3, 2))
+add("_npi_kron", real(2), real(2, 2))
+add("_npi_cross", real(2, 3), real(2, 3))
+add("_npi_cross", real(3, 2), real(2), a_axis=0)
+add("_npi_cross", real(4, 2), real(4, 2))
+add("_npi_cumprod", positive(2, 3), axis=1)
+add("_npi_cumprod", positive(2, 3))
+add("_npx_index_add", real(3, 4), integers([0, 2, 0], dtype="int64"), real(3, 4))
+add("_npx_index_update", real(3, 4), integers([0, 2], [1, 3], dtype="int64"), real(2))
+add("_contrib_sldwin_atten_score", real(2, 5, 2, 3), real(2, 5, 2, 3), integers(1, 2), w=2)
+add("_contrib_sldwin_atten_score", real(1, 4, 2, 3), real(1, 4, 2, 3), integers(1, 1), w=1, symmetric=False)
+add("_contrib_sldwin_atten_mask_like", real(2, 5, 2, 5), integers(1, 2), integers(5, 3), w=2)
+add("_contrib_sldwin_atten_context", real(2, 5, 2, 5), real(2, 5, 2, 3), integers(1, 2), w=2)
+add("_npx_quantized_reshape", integers(1, -2, 3, 4, dtype="int8"), real(1), real(1), newshape=(2, -1))
+add("_npx_quantized_transpose", integers([1, -2, 3], dtype="int8"), real(1), real(1))

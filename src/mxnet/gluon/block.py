@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING, Any
 from .. import initializer, interrupts, ndarray
 from .. import name as naming
 from ..base import MXNetError
+from ..context import ctx_or_device
 from ..ndarray import NDArray
 from ..suggestions import suggests_arguments
 from ..symbol import Symbol
-from ..util import is_np_array
+from ..util import is_np_array, version
 from .parameter import Parameter
-from .parameter_dict import ParameterDict
+from .parameter_dict import ParameterDict, PlacedParameters
 from .structure import load_structure, save_structure
 from .summary import print_summary
 from .utils import ExtraParameterError, HookHandle, UsageError, _brief_print_list, _indent
@@ -244,8 +245,11 @@ class Block:
         """To be entered by ``with`` while making children, so that they get this block's prefix."""
         return self._scope
 
-    def collect_params(self, select: str | None = None) -> ParameterDict:
+    def collect_params(self, select: str | None = None) -> ParameterDict | PlacedParameters:
         """The parameters of this block and all below it.
+
+        By their own names; one that says where it is (``params['0.weight']``) is found, too. After ``mx.util.set_version('2.0')`` it is a dict by
+        where they are, as in MXNet 2.
 
         Parameters
         ----------
@@ -254,15 +258,28 @@ class Block:
 
         Returns
         -------
-        ParameterDict
+        ParameterDict or PlacedParameters
         """
         self._check_container_with_block()
-        found = ParameterDict(self._params.prefix)
         pattern = re.compile(select) if select else None
+        if version() == "2.0":
+            placed = self._collect_params_with_prefix()
+            return PlacedParameters({n: p for n, p in placed.items() if pattern is None or pattern.match(n)})
+        found = ParameterDict(self._params.prefix)
+        found._by_place = self._collect_params_with_prefix if pattern is None else None
         found.update({n: p for n, p in self.params.items() if pattern is None or pattern.match(n)})
         for child in self._children.values():
             found.update(child.collect_params(select=select))
         return found
+
+    def _by_name(self) -> ParameterDict:
+        """What `collect_params` gives, by the parameters' own names, which the variables of graphs have."""
+        found = self.collect_params()
+        if isinstance(found, ParameterDict):
+            return found
+        named = ParameterDict(self._params.prefix)
+        named._params.update({parameter.name: parameter for parameter in found.values()})
+        return named
 
     def _check_container_with_block(self) -> None:
         """Warn of blocks in lists and dictionaries: nobody would find their parameters."""
@@ -341,6 +358,10 @@ class Block:
         """Move all parameters to another context, or list of contexts."""
         self.collect_params().reset_ctx(ctx)
 
+    def reset_device(self, device: Context | list[Context] | None) -> None:
+        """MXNet 2's name of `reset_ctx`."""
+        self.reset_ctx(device)
+
     def setattr(self, name: str, value: Any) -> None:
         """Set an attribute of all parameters, such as ``grad_req`` to ``'null'``."""
         self.collect_params().setattr(name, value)
@@ -357,7 +378,7 @@ class Block:
         return self
 
     def initialize(self, init: Initializer | str | Callable[..., Any] = initializer.Uniform(), ctx: Context | list[Context] | None = None,
-                   verbose: bool = False, force_reinit: bool = False) -> None:
+                   verbose: bool = False, force_reinit: bool = False, *, device: Context | list[Context] | None = None) -> None:
         """Initialize all parameters.
 
         Parameters
@@ -365,13 +386,13 @@ class Block:
         init : Initializer
             For parameters without an initializer of their own.
         ctx : Context or list of Context, optional
-            Where copies are kept; the current context by default.
+            Where copies are kept; the current context by default. `device` is its name in MXNet 2.
         verbose : bool
             Tell what each parameter starts with.
         force_reinit : bool
             Start anew what is initialized already.
         """
-        self.collect_params().initialize(init, ctx, verbose, force_reinit)
+        self.collect_params().initialize(init, ctx_or_device(ctx, device), verbose, force_reinit)
 
     def cast(self, dtype: Any) -> None:
         """Convert all parameters to another type."""
@@ -460,14 +481,14 @@ class Block:
         ndarray.save(filename, {name: parameter._reduce() for name, parameter in parameters.items()})
 
     def load_parameters(self, filename: str, ctx: Context | list[Context] | None = None, allow_missing: bool = False, ignore_extra: bool = False,
-                        cast_dtype: bool = False, dtype_source: str = "current") -> None:
+                        cast_dtype: bool = False, dtype_source: str = "current", *, device: Context | list[Context] | None = None) -> None:
         """Read what `save_parameters`, or an older version of it, wrote.
 
         Parameters
         ----------
         filename : str
         ctx : Context or list of Context, optional
-            Where parameters go that are not initialized; the CPU by default.
+            Where parameters go that are not initialized; the CPU by default. `device` is its name in MXNet 2.
         allow_missing, ignore_extra : bool
             Accept that parameters, or entries of the file, have no counterpart.
         cast_dtype : bool
@@ -483,15 +504,23 @@ class Block:
             If the file has an entry that is no parameter here; it is a ValueError, too.
         """
         loaded = ndarray.load(filename)
-        parameters = self._collect_params_with_prefix()
-        if not loaded and not parameters:
+        if not loaded and not self._collect_params_with_prefix():
             return
         if not isinstance(loaded, dict):
             raise MXNetError(f"{filename} holds a list of arrays without names; parameters are needed by name")
-        if not any("." in name for name in loaded):
+        if any("." in name for name in loaded) and any(name.startswith(("arg:", "aux:")) for name in loaded):  # exported by MXNet 2
+            loaded = {name.removeprefix("arg:").removeprefix("aux:"): array for name, array in loaded.items()}
+        self._load(loaded, filename, ctx_or_device(ctx, device), allow_missing, ignore_extra, cast_dtype, dtype_source)
+
+    def _load(self, loaded: dict[str, Any], filename: str, ctx: Context | list[Context] | None, allow_missing: bool, ignore_extra: bool,
+              cast_dtype: bool, dtype_source: str, own: bool = True) -> None:
+        """Give the parameters the values in a dict, which is emptied; with `own` nobody else has the arrays."""
+        parameters = self._collect_params_with_prefix()
+        if not any("." in name for name in loaded) and set(loaded) != set(parameters):
             # Written by save_params, ParameterDict.save or export: by the parameters' own names.
-            self.collect_params().load(filename, ctx, allow_missing, ignore_extra, self.prefix, cast_dtype=cast_dtype,
-                                       dtype_source=dtype_source)
+            named = self._by_name()
+            named._check_prefix(self.prefix)
+            named.load_dict(loaded, ctx, allow_missing, ignore_extra, self.prefix, filename, cast_dtype, dtype_source)
             return
         if not allow_missing:
             present = {id(p) for n, p in parameters.items() if n in loaded}  # a shared one may be there under any of its names
@@ -506,13 +535,36 @@ class Block:
         for name in list(loaded):
             array = loaded.pop(name)  # which leaves it to the parameter alone
             if name in parameters:
-                parameters[name]._load_init(array, ctx, cast_dtype=cast_dtype, dtype_source=dtype_source, own=True)
+                parameters[name]._load_init(array, ctx, cast_dtype=cast_dtype, dtype_source=dtype_source, own=own)
+
+    def load_dict(self, param_dict: dict[str, Any], ctx: Context | list[Context] | None = None, allow_missing: bool = False,
+                  ignore_extra: bool = False, cast_dtype: bool = False, dtype_source: str = "current", *,
+                  device: Context | list[Context] | None = None) -> None:
+        """Take the parameters' values from a dict of arrays, by where they are in the block, or by their own names; see `load_parameters`.
+
+        Parameters
+        ----------
+        param_dict : dict of str to NDArray
+            Names may begin with ``arg:`` or ``aux:``, as in checkpoints.
+        ctx, allow_missing, ignore_extra, cast_dtype, dtype_source, device
+            As in `load_parameters`.
+
+        Example
+        -------
+        >>> import mxnet as mx
+        >>> net = mx.gluon.nn.Dense(2)
+        >>> net.load_dict({'weight': mx.nd.ones((2, 3)), 'bias': mx.nd.zeros((2,))})
+        >>> net(mx.nd.ones((1, 3))).asnumpy()
+        array([[3., 3.]], dtype=float32)
+        """
+        arrays = {name.removeprefix("arg:").removeprefix("aux:"): array for name, array in param_dict.items()}
+        self._load(arrays, "param_dict", ctx_or_device(ctx, device), allow_missing, ignore_extra, cast_dtype, dtype_source, own=False)
 
     def save_params(self, filename: str) -> None:
         """The old form of `save_parameters`, by the parameters' names instead of their places."""
         warnings.warn("save_params is deprecated: call save_parameters, or export for a file that SymbolBlock can load", stacklevel=2)
         try:
-            self.collect_params().save(filename, strip_prefix=self.prefix)
+            self._by_name().save(filename, strip_prefix=self.prefix)
         except ValueError as error:
             raise ValueError(f"{error}\nsave_parameters does not depend on prefixes: call it in place of save_params") from None
 

@@ -1,20 +1,23 @@
 """`HybridBlock`: a block that runs on arrays step by step, or as a graph that was traced once."""
 from __future__ import annotations
 
+import json
 import warnings
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from .. import _deferred_compute, ndarray, symbol
+from .. import _deferred_compute, files, ndarray, symbol
 from ..context import current_context
 from ..graph import backends
-from ..ndarray import NDArray
+from ..ndarray import NDArray, dispatch
 from ..ndarray.dispatch import mode
-from ..suggestions import suggests_arguments
-from ..util import is_np_array
+from ..suggestions import shortened, suggests_arguments
+from ..util import is_np_array, np_array, np_shape
+from ..util import version as mxnet_version
 from .block import Block, _flatten, _gather_type_ctx_info, _regroup
 from .cached_op import CachedOp
 from .parameter import DeferredInitializationError, Parameter, moves
+from .python_state import holds_arrays, is_library
 from .shortcut import Gathered, Shortcut
 from .trace_cache import VOLATILE, TraceCache, Version, require_np, tracing_lock
 from .utils import UsageError
@@ -83,8 +86,12 @@ class HybridBlock(Block):
         self._constants: dict[str, Parameter] = {}  # arrays and foreign parameters that a traced `forward` used, by the names of their variables
 
     def __call__(self, *args: Any) -> Any:
-        if self._runs_traced and mode.tracing is None and is_np_array():
-            return self._call_traced(args)
+        if self._runs_traced and mode.tracing is None:
+            if is_np_array():
+                return self._call_traced(args)
+            if args and type(args[0]) is dispatch.numpy_array:
+                with np_shape(True), np_array(True):
+                    return self._call_traced(args)
         return super().__call__(*args)
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -92,6 +99,8 @@ class HybridBlock(Block):
             if mode.tracing is not None:
                 if isinstance(value, (bool, int, float, str)):  # arrays and containers are new in each run, and compared where they are used
                     mode.tracing.assigns()
+                elif not is_library(type(self).__module__) and (holds_arrays(value) or self.__dict__.get(name) != value):
+                    mode.tracing.leaves_behind()
             else:
                 for version in self._versions:
                     version.number += 1
@@ -141,7 +150,7 @@ class HybridBlock(Block):
 
     def hybridize(self, active: bool = True, backend: str | None = None, clear: bool = True, static_alloc: bool = False, static_shape: bool = False,
                   inline_limit: int | None = 2, forward_bulk_size: int | None = None, backward_bulk_size: int | None = None, exact: bool = False,
-                  **kwargs: Any) -> None:
+                  partition_if_dynamic: bool = True, **kwargs: Any) -> None:
         """Run as a traced graph from now on, or no longer; so do all children.
 
         Parameters
@@ -159,9 +168,14 @@ class HybridBlock(Block):
             Whether convolutions run on the direct kernel alone: not on those that multiply less and round more, nor on those that split numbers. So
             says ``MXNET_CONVOLUTION_ALGORITHM=exact`` of all graphs.
             MXNet has no such option. What computes them is in `explain`.
+        partition_if_dynamic : bool
+            MXNet 2's hint for graphs with operators whose results' sizes depend on values: what is around them is optimized in either case.
         **kwargs
             The backend's options.
         """
+        if isinstance(backend, bool) or not isinstance(partition_if_dynamic, bool):
+            raise UsageError("hybridize: the name of a backend expected as second argument, and True or False as partition_if_dynamic, by name; "
+                             f"received {shortened(backend)} and {shortened(partition_if_dynamic)}")
         if kwargs:
             self._backend_opts = kwargs
         self._backend, self._active = backend, active
@@ -181,7 +195,7 @@ class HybridBlock(Block):
 
     def optimize_for(self, x: NDArray | Symbol, *args: Any, backend: str | None = None, clear: bool = False, static_alloc: bool = False,
                      static_shape: bool = False, inline_limit: int = 2, forward_bulk_size: int | None = None, backward_bulk_size: int | None = None,
-                     **kwargs: Any) -> None:
+                     partition_if_dynamic: bool = True, **kwargs: Any) -> None:
         """Trace the block and prepare it for a backend, without running it.
 
         Parameters
@@ -190,7 +204,7 @@ class HybridBlock(Block):
             Inputs of the shapes that will come.
         backend : str
             Who runs the graph; see `mxnet.graph.backends`.
-        clear, static_alloc, static_shape, inline_limit, forward_bulk_size, backward_bulk_size, **kwargs
+        clear, static_alloc, static_shape, inline_limit, forward_bulk_size, backward_bulk_size, partition_if_dynamic, **kwargs
             As for `hybridize`.
 
         Raises
@@ -201,7 +215,8 @@ class HybridBlock(Block):
         if not backend:
             raise ValueError("optimize_for: the name of a backend expected, received none; see mxnet.graph.backends")
         self._backend_opts = kwargs or self._backend_opts
-        self.hybridize(True, backend, clear, static_alloc, static_shape, inline_limit, forward_bulk_size, backward_bulk_size)
+        self.hybridize(True, backend, clear, static_alloc, static_shape, inline_limit, forward_bulk_size, backward_bulk_size,
+                       partition_if_dynamic=partition_if_dynamic)
         has_symbol, has_ndarray, contexts, _ = _gather_type_ctx_info([x, *args])
         if not (has_symbol or has_ndarray):
             raise ValueError(f"HybridBlock: at least one NDArray or Symbol expected, received {[type(a).__name__ for a in (x, *args)]}")
@@ -257,6 +272,10 @@ class HybridBlock(Block):
         raise NotImplementedError(f"{type(self).__name__} must define hybrid_forward(self, F, x, *args, **parameters)")
 
     def _call_eagerly(self, ctx: Context | None, *args: Any):
+        numpy = is_np_array()
+        if not numpy and type(args[0]) is dispatch.numpy_array:  # a call that says that it is meant as in MXNet 2
+            with np_shape(True), np_array(True):
+                return self._call_eagerly(ctx, *args)
         try:
             parameters = {name: parameter.data(ctx) for name, parameter in self._reg_params.items()}
         except DeferredInitializationError:
@@ -265,8 +284,10 @@ class HybridBlock(Block):
                 for parameter in self.params.values():
                     parameter._finish_deferred_init()
             parameters = {name: parameter.data(ctx) for name, parameter in self._reg_params.items()}
+        if parameters and (type(next(iter(parameters.values()))) is dispatch.numpy_array) is not numpy:  # they were initialized in the other mode
+            parameters = {name: array.as_np_ndarray() if numpy else array.as_nd_ndarray() for name, array in parameters.items()}
         out = self.hybrid_forward(ndarray, *args, **parameters)
-        if is_np_array():
+        if numpy:
             require_np(_flatten(out, "output")[0])
         return out
 
@@ -295,6 +316,9 @@ class HybridBlock(Block):
         shortcut = self._shortcut
         if shortcut is not None and self._callback is None and (found := shortcut(args)) is not None:
             return found
+        if type(args[0]) is dispatch.numpy_array and not is_np_array():
+            with np_shape(True), np_array(True):
+                return self._call_cached_op(*args)
         if self._runs_traced and is_np_array():
             return self._trace_cache()(args)
         op, inputs = self._cached_op, self._cached_op_args
@@ -371,7 +395,7 @@ class HybridBlock(Block):
         arrays = [arg for arg in _flatten(args, "input")[0] if arg is not None]
         positions = {variable.name: i for i, variable in enumerate(variables)}
         # A graph that a backend has rewritten may need parameters of the backend's own.
-        parameters = {p.name: p for _, p in self._cached_op_args if isinstance(p, Parameter)} or dict(self.collect_params().items())
+        parameters = {p.name: p for _, p in self._cached_op_args if isinstance(p, Parameter)} or dict(self._by_name().items())
         parameters.update(self._constants)
         names = out.list_inputs()
         unknown = [name for name in names if name not in positions and name not in parameters]
@@ -483,10 +507,22 @@ class HybridBlock(Block):
 
     # -- files and hooks ---------------------------------------------------------------------------------------------------
 
-    def export(self, path: str, epoch: int = 0, remove_amp_cast: bool = True) -> None:
+    def export(self, path: str | None, epoch: int = 0, remove_amp_cast: bool = True) -> tuple[Any, Any]:
         """Write ``<path>-symbol.json`` and ``<path>-<epoch, four digits>.params``, for `SymbolBlock.imports`, `Module` and others.
 
-        A single input is called ``data``, several ``data0``, ``data1``, ....
+        A single input is called ``data``, several ``data0``, ``data1``, .... Parameters have their own names; after
+        ``mx.util.set_version('2.0')`` those that say where they are.
+
+        Parameters
+        ----------
+        path : str or None
+            None writes no files.
+
+        Returns
+        -------
+        str, str or None
+            The names of the two files; the second is None if there are no parameters. Without `path` the Symbol and the dict of
+            arrays that would have been written.
 
         Raises
         ------
@@ -498,12 +534,21 @@ class HybridBlock(Block):
                 raise RuntimeError(f"export: there is no graph of this block, which runs step by step: {self._untraceable}")
             raise RuntimeError("export: there is no graph of this block yet; call hybridize() and pass a batch through the block first")
         out = self._cached_graph[1]
-        parameters = {p.name: p for _, p in self._cached_op_args if isinstance(p, Parameter)} or dict(self.collect_params().items())
+        parameters = {p.name: p for _, p in self._cached_op_args if isinstance(p, Parameter)} or dict(self._by_name().items())
         arguments, aux = set(out.list_arguments()), set(out.list_auxiliary_states())
         arrays = {f"{'arg' if name in arguments else 'aux'}:{name}": parameter._reduce()
                   for name, parameter in parameters.items() if name in arguments or name in aux}
-        out.save(f"{path}-symbol.json", remove_amp_cast=remove_amp_cast)
+        text = out.tojson(remove_amp_cast)
+        if mxnet_version() == "2.0":
+            places = {parameter.name: place for place, parameter in self._collect_params_with_prefix().items()}
+            text = _renamed(text, places)
+            arrays = {name[:4] + places.get(name[4:], name[4:]): array for name, array in arrays.items()}
+        if path is None:
+            made = symbol.load_json(text)
+            return (made.as_np_ndarray() if is_np_array() else made), arrays
+        files.write_bytes(f"{path}-symbol.json", text.encode())
         ndarray.save(f"{path}-{epoch:04d}.params", arrays)
+        return f"{path}-symbol.json", f"{path}-{epoch:04d}.params" if arrays else None
 
     def register_op_hook(self, callback: Callable[..., Any], monitor_all: bool = False) -> None:
         """Call ``callback(name, operator, array)`` for each operator's outputs when the traced graph runs, and for gradients in backward.
@@ -518,6 +563,15 @@ class HybridBlock(Block):
         self._callback, self._monitor_all = callback, monitor_all
         for child in self._children.values():
             child._callback, child._monitor_all = callback, monitor_all
+
+
+def _renamed(graph: str, names: dict[str, str]) -> str:
+    """The JSON text of a graph with other names of its variables."""
+    content = json.loads(graph)
+    for node in content["nodes"]:
+        if node["op"] == "null":
+            node["name"] = names.get(node["name"], node["name"])
+    return json.dumps(content, indent=2)
 
 
 def _has_plain(block: Any) -> bool:

@@ -10,7 +10,8 @@ import torch
 
 from .. import autograd, initializer, ndarray, symbol
 from ..base import MXNetError, mx_real_t
-from ..context import Context, cpu, current_context
+from ..context import Context, cpu, ctx_or_device, current_context
+from ..ndarray import dispatch
 from ..ndarray.dispatch import mode, traces
 from ..ndarray.ndarray import GRAD_REQS
 from ..ops.dtypes import name_of, to_torch
@@ -179,8 +180,8 @@ class Parameter:
 
     # -- values out ----------------------------------------------------------------------------------------------------
 
-    def data(self, ctx: Context | None = None) -> NDArray:
-        """The array on `ctx`; by default the only one there is, or that on the current context.
+    def data(self, ctx: Context | None = None, *, device: Context | None = None) -> NDArray:
+        """The array on `ctx`, which MXNet 2 calls `device`; by default the only one there is, or that on the current context.
 
         Raises
         ------
@@ -190,6 +191,8 @@ class Parameter:
             If the parameter is not initialized, not on `ctx`, or sparse.
         """
         arrays = self._data
+        if device is not None:
+            ctx = ctx_or_device(ctx, device)
         if traces and mode.tracing is not None and self._stype == "default":
             return mode.tracing.parameter(self, self._check_and_get(arrays, ctx))
         if arrays is not None and self._stype == "default" and len(arrays) == 1 and (ctx is None or arrays[0]._ctx is ctx):
@@ -226,7 +229,7 @@ class Parameter:
                                "list_data()")
         return self._get_row_sparse(self._data, list, row_id)
 
-    def grad(self, ctx: Context | None = None) -> NDArray:
+    def grad(self, ctx: Context | None = None, *, device: Context | None = None) -> NDArray:
         """The gradient on `ctx`, chosen as in `data`.
 
         Raises
@@ -234,7 +237,7 @@ class Parameter:
         RuntimeError
             If `grad_req` is ``'null'``; else as in `data`.
         """
-        return self._check_and_get(self._checked_grad(), ctx)
+        return self._check_and_get(self._checked_grad(), ctx_or_device(ctx, device))
 
     def list_grad(self) -> list[NDArray]:
         """The gradients on all contexts, in the order of `list_ctx`; errors as in `grad`."""
@@ -252,6 +255,10 @@ class Parameter:
         if self._deferred_init:
             return self._deferred_init[1]
         raise RuntimeError(f"Parameter '{self.name}' has not been initialized")
+
+    def list_device(self) -> list[Context]:
+        """MXNet 2's name of `list_ctx`."""
+        return self.list_ctx()
 
     def _check_and_get(self, arrays: Any, ctx: Any) -> Any:
         """The one of `arrays` on `ctx`, or all for ``list``."""
@@ -306,7 +313,8 @@ class Parameter:
     # -- values in -------------------------------------------------------------------------------------------------------
 
     def initialize(self, init: str | Initializer | None = None, ctx: Context | list[Context] | None = None,
-                   default_init: str | Initializer = initializer.Uniform(), force_reinit: bool = False) -> None:
+                   default_init: str | Initializer = initializer.Uniform(), force_reinit: bool = False, *,
+                   device: Context | list[Context] | None = None) -> None:
         """Create the arrays and fill them.
 
         Parameters
@@ -314,7 +322,7 @@ class Parameter:
         init : str or Initializer, optional
             Goes before the parameter's own `init`.
         ctx : Context or list of Context, optional
-            Where copies are kept; the current context by default.
+            Where copies are kept; the current context by default. `device` is its name in MXNet 2.
         default_init : str or Initializer
             Serves where neither `init` nor the parameter's own is set.
         force_reinit : bool
@@ -336,7 +344,7 @@ class Parameter:
             init = default_init if self.init is None else self.init
         if not shape_is_known(self.shape) and not self._allow_deferred_init:
             raise ValueError(f"Cannot initialize Parameter '{self.name}' because it has invalid shape: {self.shape}.")
-        self._deferred_init = (init, _contexts(ctx), default_init, None)
+        self._deferred_init = (init, _contexts(ctx_or_device(ctx, device)), default_init, None)
         if shape_is_known(self.shape):
             self._finish_deferred_init()
 
@@ -444,6 +452,8 @@ class Parameter:
             return
         if self._trainer:
             self._trainer._forget_weight(self)
+        if isinstance(data, ndarray.NDArray) and type(self._data[0]) is dispatch.numpy_array:
+            data = data.as_np_ndarray()
         for array in self._data:
             array[:] = data
         if self._trainer:
@@ -467,6 +477,10 @@ class Parameter:
             self._deferred_init = (init, contexts, default_init, data)
         else:
             raise ValueError(f"reset_ctx: Parameter '{self.name}' has not been initialized; call initialize(ctx=...)")
+
+    def reset_device(self, device: Context | list[Context] | None) -> None:
+        """MXNet 2's name of `reset_ctx`."""
+        self.reset_ctx(device)
 
     def zero_grad(self) -> None:
         """Set the gradients on all contexts to 0, if there are any."""

@@ -1,13 +1,14 @@
 """`ParameterDict`: the parameters of a block or of a whole network, by name."""
 from __future__ import annotations
 
-from collections.abc import ItemsView, Iterator, KeysView, ValuesView
+from collections.abc import Callable, ItemsView, Iterator, KeysView, ValuesView
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .. import initializer, ndarray
 from ..base import MXNetError
+from ..context import ctx_or_device
 from ..ops.dtypes import to_torch
 from .parameter import Constant, Parameter
 from .utils import UsageError, _brief_print_list
@@ -18,7 +19,70 @@ if TYPE_CHECKING:
 _NAMING = "The names match only if both networks were made with the same prefix."
 
 
-class ParameterDict:
+class _Together:
+    """What can be done with all parameters of a dictionary at once."""
+
+    def values(self) -> Any:
+        """The parameters."""
+        raise NotImplementedError
+
+    def initialize(self, init: Any = initializer.Uniform(), ctx: Context | list[Context] | None = None, verbose: bool = False,
+                   force_reinit: bool = False, *, device: Context | list[Context] | None = None) -> None:
+        """Initialize all parameters; `init` serves those that have none of their own. See `Parameter.initialize`."""
+        if verbose:
+            init.set_verbosity(verbose=verbose)
+        ctx = ctx_or_device(ctx, device)
+        for parameter in self.values():
+            parameter.initialize(None, ctx, init, force_reinit=force_reinit)
+
+    def zero_grad(self) -> None:
+        """Set all gradients to 0."""
+        for parameter in self.values():
+            if parameter.grad_req != "null":
+                parameter.zero_grad()
+
+    def reset_ctx(self, ctx: Context | list[Context] | None) -> None:
+        """Move all parameters to another context, or list of contexts."""
+        for parameter in self.values():
+            parameter.reset_ctx(ctx)
+
+    def reset_device(self, device: Context | list[Context] | None) -> None:
+        """MXNet 2's name of `reset_ctx`."""
+        self.reset_ctx(device)
+
+    def list_ctx(self) -> list[Context]:
+        """All contexts that parameters are initialized on."""
+        return list({ctx: None for parameter in self.values() for ctx in parameter.list_ctx()})
+
+    def list_device(self) -> list[Context]:
+        """MXNet 2's name of `list_ctx`."""
+        return self.list_ctx()
+
+    def setattr(self, name: str, value: Any) -> None:
+        """Set an attribute of all parameters.
+
+        Example
+        -------
+        >>> import mxnet as mx
+        >>> net = mx.gluon.nn.Dense(2, in_units=3)
+        >>> net.collect_params().setattr('grad_req', 'null')
+        >>> net.weight.grad_req
+        'null'
+        """
+        for parameter in self.values():
+            setattr(parameter, name, value)
+
+class PlacedParameters(dict, _Together):  # type: ignore[type-arg]
+    """The parameters of a network by where they are in it (``'features.0.weight'``): what MXNet 2's `collect_params` gives."""
+
+    prefix = ""
+
+    def save(self, filename: str) -> None:
+        """Write all parameters to a file, by these names."""
+        ndarray.save(filename, {name: parameter._reduce() for name, parameter in self.items()})
+
+
+class ParameterDict(_Together):
     """A dictionary of parameters whose names share a prefix.
 
     Parameters
@@ -33,6 +97,7 @@ class ParameterDict:
         self._prefix = prefix
         self._params: dict[str, Parameter] = {}
         self._shared = shared
+        self._by_place: Callable[[], dict[str, Parameter]] | None = None  # the same by where they are, if they are all of a network
 
     def __repr__(self) -> str:
         head = self._prefix + " " if self._prefix else ""
@@ -56,13 +121,17 @@ class ParameterDict:
         return self._params.items()
 
     def __contains__(self, key: Any) -> bool:
-        return key in self._params
+        return key in self._params or self._by_place is not None and key in self._by_place()
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._params)
 
     def __getitem__(self, key: Any) -> Parameter:
-        return self._params[key]
+        """The parameter of a name: its own, or, of a whole network, one that says where it is (``'0.weight'``), as in MXNet 2."""
+        found = self._params.get(key)
+        if found is None and self._by_place is not None:
+            found = self._by_place().get(key)
+        return self._params[key] if found is None else found
 
     def _get_impl(self, name: str) -> Parameter | None:
         found = self._params.get(name)
@@ -146,43 +215,6 @@ class ParameterDict:
                                  f"{own[name]} and {parameter}; give the blocks different prefixes")
         own.update(other.items())
 
-    def initialize(self, init: Any = initializer.Uniform(), ctx: Context | list[Context] | None = None, verbose: bool = False,
-                   force_reinit: bool = False) -> None:
-        """Initialize all parameters; `init` serves those that have none of their own. See `Parameter.initialize`."""
-        if verbose:
-            init.set_verbosity(verbose=verbose)
-        for parameter in self.values():
-            parameter.initialize(None, ctx, init, force_reinit=force_reinit)
-
-    def zero_grad(self) -> None:
-        """Set all gradients to 0."""
-        for parameter in self.values():
-            if parameter.grad_req != "null":
-                parameter.zero_grad()
-
-    def reset_ctx(self, ctx: Context | list[Context] | None) -> None:
-        """Move all parameters to another context, or list of contexts."""
-        for parameter in self.values():
-            parameter.reset_ctx(ctx)
-
-    def list_ctx(self) -> list[Context]:
-        """All contexts that parameters are initialized on."""
-        return list({ctx: None for parameter in self.values() for ctx in parameter.list_ctx()})
-
-    def setattr(self, name: str, value: Any) -> None:
-        """Set an attribute of all parameters.
-
-        Example
-        -------
-        >>> import mxnet as mx
-        >>> net = mx.gluon.nn.Dense(2, in_units=3)
-        >>> net.collect_params().setattr('grad_req', 'null')
-        >>> net.weight.grad_req
-        'null'
-        """
-        for parameter in self.values():
-            setattr(parameter, name, value)
-
     def save(self, filename: str, strip_prefix: str = "") -> None:
         """Write all parameters to a file.
 
@@ -206,16 +238,22 @@ class ParameterDict:
         ndarray.save(filename, arrays)
 
     def load(self, filename: str, ctx: Context | list[Context] | None = None, allow_missing: bool = False, ignore_extra: bool = False,
-             restore_prefix: str = "", cast_dtype: bool = False, dtype_source: str = "current") -> None:
+             restore_prefix: str = "", cast_dtype: bool = False, dtype_source: str = "current", *,
+             device: Context | list[Context] | None = None) -> None:
         """Read parameters from a file; see `load_dict`."""
-        for name in self.keys() if restore_prefix else ():
-            if not name.startswith(restore_prefix):
-                raise UsageError(f"restore_prefix is '{restore_prefix}' but Parameters name '{name}' does not start with "
-                                 f"'{restore_prefix}'; were child blocks created outside of 'with name_scope()'?")
+        self._check_prefix(restore_prefix)
+        ctx = ctx_or_device(ctx, device)
         self.load_dict(ndarray.load(filename), ctx, allow_missing, ignore_extra, restore_prefix, filename, cast_dtype, dtype_source)
 
+    def _check_prefix(self, prefix: str) -> None:
+        for name in self.keys() if prefix else ():
+            if not name.startswith(prefix):
+                raise UsageError(f"restore_prefix is '{prefix}' but Parameters name '{name}' does not start with "
+                                 f"'{prefix}'; were child blocks created outside of 'with name_scope()'?")
+
     def load_dict(self, param_dict: Any, ctx: Context | list[Context] | None = None, allow_missing: bool = False, ignore_extra: bool = False,
-                  restore_prefix: str = "", filename: str | None = None, cast_dtype: bool = False, dtype_source: str = "current") -> None:
+                  restore_prefix: str = "", filename: str | None = None, cast_dtype: bool = False, dtype_source: str = "current", *,
+                  device: Context | list[Context] | None = None) -> None:
         """Take values from a dictionary of arrays.
 
         Parameters
@@ -223,7 +261,7 @@ class ParameterDict:
         param_dict : dict of str to NDArray
             Names may begin with ``arg:`` or ``aux:``, as in checkpoints.
         ctx : Context or list of Context, optional
-            Where parameters go that are not initialized; the CPU by default.
+            Where parameters go that are not initialized; the CPU by default. `device` is its name in MXNet 2.
         allow_missing, ignore_extra : bool
             Accept that parameters, or entries of the dictionary, have no counterpart.
         restore_prefix : str
@@ -240,6 +278,7 @@ class ParameterDict:
         UsageError
             If names, shapes or types do not fit.
         """
+        ctx = ctx_or_device(ctx, device)
         if isinstance(param_dict, list) and any(not isinstance(pair, tuple) for pair in param_dict):
             raise MXNetError(f"{filename or 'param_dict'} holds a list of {len(param_dict)} arrays without names; parameters are needed by name")
         pairs = param_dict.items() if isinstance(param_dict, dict) else param_dict

@@ -6,13 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 from .. import symbol
 from ..base import MXNetError, mx_real_t
-from ..context import current_context
+from ..context import ctx_or_device, current_context
 from ..ndarray import NDArray
 from ..ndarray.dispatch import mode
 from ..symbol import Symbol
+from ..util import version
 from .block import _flatten, _regroup
 from .hybrid_block import HybridBlock
-from .parameter import ParameterDict
+from .parameter import Parameter, ParameterDict
 from .utils import UsageError
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ class SymbolBlock(HybridBlock):
 
     @staticmethod
     def imports(symbol_file: str, input_names: str | list[str], param_file: str | None = None, ctx: Context | list[Context] | None = None,
-                allow_missing: bool = False, ignore_extra: bool = False) -> SymbolBlock:
+                allow_missing: bool = False, ignore_extra: bool = False, *, device: Context | list[Context] | None = None) -> SymbolBlock:
         """A block out of the files of `HybridBlock.export` or `Module.save_checkpoint`.
 
         Parameters
@@ -61,7 +62,7 @@ class SymbolBlock(HybridBlock):
         param_file : str, optional
             Without it, call `initialize` or `load_parameters`.
         ctx : Context or list of Context, optional
-            Where the parameters go; the CPU by default.
+            Where the parameters go; the CPU by default. `device` is its name in MXNet 2.
         allow_missing, ignore_extra : bool
             Accept that parameters, or entries of the file, have no counterpart.
 
@@ -75,7 +76,7 @@ class SymbolBlock(HybridBlock):
         inputs = [symbol.var(name, dtype=mx_real_t if param_file is None else None) for name in names]
         block = SymbolBlock(outputs, inputs)
         if param_file is not None:
-            block.collect_params().load(param_file, ctx, allow_missing, ignore_extra, cast_dtype=True, dtype_source="saved")
+            block._by_name().load(param_file, ctx_or_device(ctx, device), allow_missing, ignore_extra, cast_dtype=True, dtype_source="saved")
         return block
 
     def __init__(self, outputs: Symbol | list[Symbol], inputs: Symbol | list[Symbol], params: ParameterDict | None = None) -> None:
@@ -142,6 +143,12 @@ class SymbolBlock(HybridBlock):
         """Not used: the Symbol is the computation."""
         raise NotImplementedError("a SymbolBlock computes its Symbol; call the block")
 
+    def _collect_params_with_prefix(self, prefix: str = "") -> dict[str, Parameter]:
+        """The parameters by where they are: in MXNet 1 without what all names begin with, in MXNet 2 by their names."""
+        if version() == "1.9":
+            return super()._collect_params_with_prefix(prefix)
+        return {f"{prefix}.{name}" if prefix else name: parameter for name, parameter in self._params.items()}
+
     def _clear_cached_op(self) -> None:
         graph = self._cached_graph
         super()._clear_cached_op()
@@ -163,7 +170,7 @@ class SymbolBlock(HybridBlock):
 
     def reset_ctx(self, ctx: Context | list[Context] | None) -> None:
         """Move all parameters to another context, or list of contexts, with those a backend has added."""
-        parameters = self.collect_params()
+        parameters = self._by_name()
         for is_arg, parameter in self._cached_op_args:
             if not is_arg and parameter.name not in parameters:
                 parameter.reset_ctx(ctx)

@@ -14,7 +14,7 @@ import torch
 from ..base import MXNetError
 from ..ops.elemwise.unary import clip
 from ..ops.kernels import convolution as direct
-from ..ops.kernels import few_rows, winograd
+from ..ops.kernels import few_rows
 from ..ops.kernels.kept import Kept
 from ..ops.kernels.parts import ANY, IntoPart
 from ..ops.kernels.pooling_last import Pooling

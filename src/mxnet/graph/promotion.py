@@ -227,6 +227,8 @@ def contest(module: fx.GraphModule, native: Function, inputs: Sequence[torch.Ten
     str
         Why that is; empty where nobody else could run the graph.
     """
+    if any(draws(n) for n in module.graph.nodes):
+        return None, "since it draws random numbers, which must not be drawn twice"
     best: Frozen | None = None
     lost = ""
     best_time = None

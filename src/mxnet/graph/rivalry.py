@@ -3,7 +3,8 @@
 Nobody can tell beforehand whether OpenVINO or the backend `kernels`, which multiplies less, is faster: that depends on layers, batch, processor and
 threads. The one that won first, the holder, runs until it has taken as long as compiling the rival. Then the rival is compiled, and its layers
 run one after another beside several calls, of which each takes about twice as long: each layer looks for its fastest algorithm then, and weights are
-transformed. If the results agree, both take turns of some calls, the rival first, which count by their medians. The loser goes, with its copy of the weights.
+transformed. If the results agree, both take turns of some calls, the rival first, which count by their medians. The loser goes, with its copy of the
+weights.
 """
 import logging
 import math

@@ -14,7 +14,7 @@ from typing import Any
 import torch
 from torch import fx
 
-from .. import environment, memory
+from .. import environment, memory, threads
 from ..libinfo import remex_version
 from ..ndarray import writes
 from ..ops import registry
@@ -48,7 +48,7 @@ class Record:
         # Where no races are allowed, others win: who won there decides nothing elsewhere.
         settings = f"{exact or asks_for_exact()} {environment.get_bool('MXNET_USE_FUSION')} {races.allowed()}"
         self._graph = (f"{hashlib.sha256(f'{settings}{text}'.encode()).hexdigest()[:24]}, {len(module.graph.nodes)} nodes, "
-                       f"{torch.get_num_threads()} threads")
+                       f"{threads.usual()} threads")
         self._key = None if text is None else f"{self._graph}, remex {remex_version}, OpenVINO {_openvino()}"
 
     @property

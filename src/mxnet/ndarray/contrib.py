@@ -218,7 +218,7 @@ def _regroup(flat: Iterable[Any], structure: Any) -> Any:
 
 def _to_python(value: Any, kind: type[Any], name: str) -> Any:
     try:
-        return kind(value.asscalar() if hasattr(value, "asscalar") else value)
+        return kind(value.asnumpy().item() if isinstance(value, NDArray) else value)
     except Exception:
         raise ValueError(f"Cannot convert {name} to python {kind.__name__}") from None
 

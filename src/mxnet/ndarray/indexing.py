@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -54,10 +55,19 @@ def _consumed(k: Any) -> int:
     return k.ndim if isinstance(k, torch.Tensor) and k.dtype == torch.bool else 1
 
 
+def _is_index(part: Any) -> bool:
+    """Return True for an integer array without axes of ``mx.np`` or NumPy."""
+    try:
+        operator.index(part)
+    except TypeError:
+        return False
+    return True
+
+
 def normalize_slice(s: slice, size: int) -> tuple[int, int, int, int]:
     """Start, stop and step of a slice on an axis of `size` entries, and how many entries it selects."""
     for part in (s.start, s.stop, s.step):
-        if part is not None and not isinstance(part, integer_types):
+        if part is not None and not isinstance(part, integer_types) and not _is_index(part):
             raise IndexError(f"slice entries must be integers or None, received {shortened(part)}")
     start, stop, step = slice(*(None if p is None else int(p) for p in (s.start, s.stop, s.step))).indices(size)
     step = max(-size, min(step, size)) or 1  # which selects the same; torch counts in 64 bits
@@ -82,12 +92,14 @@ def basic_view(tensor: torch.Tensor, key: Any) -> torch.Tensor:
             continue
         size = tensor.shape[source_axis]
         if isinstance(k, slice):
-            if k != _ALL:
+            if not (k.start is None and k.stop is None and k.step is None):  # which may be arrays
                 start, stop, step, count = normalize_slice(k, size)
                 if count == 0:
                     out = out.narrow(axis, 0, 0)
                 elif step < 0:
-                    out = out.index_select(axis, torch.arange(start, stop, step, device=tensor.device))
+                    places = torch.arange(start, stop, step, device=tensor.device)
+                    # Torch's index_select knows no unsigned integers of more than 8 bits.
+                    out = out.index_select(axis, places) if out.dtype.is_signed or out.dtype.itemsize == 1 else out[(_ALL,) * axis + (places,)]
                 else:
                     out = out[(slice(None),) * axis + (slice(start, stop, step),)]
             axis += 1

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import io
 import math
+import os
 import struct
 from collections.abc import Iterator, Sequence
 from typing import Any, NoReturn
@@ -195,12 +196,14 @@ def restore_array(array: NDArray, raw: bytes | bytearray | None) -> None:
 
 
 def save(fname: str, data: NDArray | Sequence[NDArray] | dict[str, NDArray]) -> None:
-    """Write arrays to a file.
+    """Write arrays to a file, whole or not at all.
 
     Parameters
     ----------
     fname : str
-        A path, or a remote address with the extra ``remote`` installed.
+        A path, or a remote address with the extra ``remote`` installed. Its ending chooses the format: NumPy's for ``.npz``, where arrays of a list
+        are called ``arr_0``, ``arr_1``, ...; that of the package safetensors for ``.safetensors``, where all arrays need names; else ``.params``.
+        A single array goes to a ``.npy`` file as NumPy has them after ``mx.util.set_version('2.0')`` only.
     data : NDArray, list of NDArray or dict of str to NDArray
 
     Raises
@@ -222,6 +225,9 @@ def save(fname: str, data: NDArray | Sequence[NDArray] | dict[str, NDArray]) -> 
             raise TypeError("save: a list must hold NDArrays only")
     else:
         raise ValueError(f"save: an NDArray, a list of them or a dict of them by name expected, received {type(data).__name__}")
+    if (ending := _ending(fname)) in _OTHERS and (ending != ".npy" or util.version() == "2.0"):
+        _OTHERS[ending](fname, names, arrays)
+        return
     with files.atomic_write(fname) as f:
         f.write(struct.pack("<QQQ", _LIST_MAGIC, 0, len(arrays)))
         for a in arrays:
@@ -233,8 +239,39 @@ def save(fname: str, data: NDArray | Sequence[NDArray] | dict[str, NDArray]) -> 
             f.write(struct.pack("<Q", len(encoded)) + encoded)
 
 
+def _ending(fname: Any) -> str:
+    return os.path.splitext(os.fspath(fname))[1] if isinstance(fname, (str, os.PathLike)) else ""
+
+
+def _save_npz(fname: str, names: list[str], arrays: list[NDArray]) -> None:
+    from . import npz
+    with files.atomic_write(fname) as f:
+        npz.write(f, zip(names or [f"arr_{i}" for i in range(len(arrays))], arrays))
+
+
+def _save_npy(fname: str, names: list[str], arrays: list[NDArray]) -> None:
+    from . import npz
+    if len(arrays) != 1 or names:
+        raise ValueError(f"save: a file called .npy holds one array without a name, received {len(arrays)}; save several to a .npz file")
+    with files.atomic_write(fname) as f:
+        npz.write_array(f, arrays[0], fname)
+
+
+def _save_safetensors(fname: str, names: list[str], arrays: list[NDArray]) -> None:
+    from . import safetensors_file
+    if arrays and not names:
+        raise ValueError(f"save: arrays in {fname} need names, received {len(arrays)} without; save a dict")
+    files.write_bytes(fname, safetensors_file.dump(dict(zip(names, arrays))))
+
+
+_OTHERS = {".npz": _save_npz, ".npy": _save_npy, ".safetensors": _save_safetensors}  # formats besides MXNet's own
+
+
 def load(fname: str) -> Any:
     """Read the arrays of a file: a list, or a dict where they have names.
+
+    The content says whether it is MXNet's own format, ``.npz`` or ``.npy``, which gives one array; a file in the format of safetensors must be called
+    ``.safetensors``.
 
     Raises
     ------
@@ -244,6 +281,14 @@ def load(fname: str) -> Any:
     if not isinstance(fname, str):
         raise TypeError("fname required to be a string")
     with files.reading(fname) as (file, size):
+        begin = file.read(6)
+        file.seek(0)
+        if _ending(fname) == ".safetensors":
+            from . import safetensors_file
+            return safetensors_file.read(file, fname)
+        if begin.startswith((b"PK\x03\x04", b"PK\x05\x06", b"\x93NUMPY")):
+            from . import npz
+            return npz.read_array(file, size, fname) if begin == npz.NPY_MAGIC else npz.read(file, size, fname)
         return _load(_Reader(file, size, fname))
 
 

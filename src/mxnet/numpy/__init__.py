@@ -8,22 +8,43 @@ is in `fallback`.
 """
 import sys as _sys
 
+from numpy import __version__ as _official_version
 from numpy import bool_, e, float16, float32, float64, inf, int8, int32, int64, nan, newaxis, pi, uint8
 
+from ..reachable import finder as _finder
+from ..suggestions import MissingAttributeError as _MissingAttributeError
 from . import _internal, linalg, random
 from . import arithmetic as _arithmetic
-from . import creation as _creation
 from . import fallback as _fallback
 from . import functions as _functions
 from . import protocols as _protocols
-from .creation import array, broadcast_arrays, empty, genfromtxt, meshgrid, set_printoptions, shape
+from .creation import array, asarray, broadcast_arrays, empty, fill_diagonal, from_dlpack, genfromtxt, meshgrid, set_printoptions, shape
 from .frontend import TABLE as _TABLE
 from .frontend import arrays as _arrays
 from .frontend import bind as _bind
 from .multiarray import ndarray
+from .sets import unique_all, unique_inverse, unique_values
+from .types import (
+    _DTYPE_2_STR_,
+    _NoValue,
+    _type_promotion_table,
+    boolean_dtypes,
+    can_cast,
+    dtype,
+    finfo,
+    floating_dtypes,
+    iinfo,
+    int16,
+    integer_dtypes,
+    numeric_dtypes,
+    uint16,
+    uint32,
+    uint64,
+)
 
 # Names of constants that NumPy 2 has dropped and MXNet has.
 PZERO, NZERO, NAN, NaN, PINF, NINF, Inf, Infinity = 0.0, -0.0, nan, nan, inf, -inf, inf, inf  # noqa: N816
+__version__ = _official_version
 bool = bool  # noqa: A001
 
 globals().update(_fallback.functions())
@@ -35,8 +56,17 @@ for _names, _make in ((_arithmetic.BINARY, _arithmetic.binary_function), (_arith
         _fast.__name__ = _fast.__qualname__ = _name
         _fast.__module__, _fast.__doc__, _fast.__signature__ = __name__, _slow.__doc__, _slow.__signature__
         globals()[_name] = _fast
+
+
+def __getattr__(name):
+    if name == "array_api":  # what few programs need is not loaded for all
+        return _finder.load(f"{__name__}.array_api")
+    raise _MissingAttributeError(__name__, name)
+
+
 _protocols.register(_sys.modules[__name__])
 
-__all__ = sorted({*_TABLE[""], *_fallback.functions(), *_creation.__dict__.keys() & {"array", "broadcast_arrays", "empty", "genfromtxt", "meshgrid",
-                                                                                    "set_printoptions", "shape"}, "ndarray", "linalg", "random",
+__all__ = sorted({*_TABLE[""], *_fallback.functions(), "array", "asarray", "broadcast_arrays", "empty", "fill_diagonal", "from_dlpack", "genfromtxt",
+                  "meshgrid", "set_printoptions", "shape", "ndarray", "linalg", "random", "unique_all", "unique_inverse", "unique_values", "can_cast",
+                  "dtype",                   "finfo", "iinfo", "int16", "uint16", "uint32", "uint64",
                   "bool_", "e", "float16", "float32", "float64", "inf", "int32", "int64", "int8", "nan", "newaxis", "pi", "uint8"})

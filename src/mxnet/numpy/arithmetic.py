@@ -3,6 +3,8 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
+import torch
+
 from ..ndarray.fast_calls import TORCH, in_place, number, operand
 from ..ndarray.fast_calls import unary as fast_unary
 from ..ops.registry import get
@@ -11,21 +13,37 @@ from .functions.elementwise import BINARY, UNARY, binary, unary
 from .multiarray import ndarray
 
 _METHODS = {"add": "add", "subtract": "sub", "multiply": "mul", "divide": "truediv", "mod": "mod", "power": "pow", "bitwise_and": "and",
-            "bitwise_or": "or", "bitwise_xor": "xor"}
+            "bitwise_or": "or", "bitwise_xor": "xor", "floor_divide": "floordiv", "bitwise_left_shift": "lshift", "bitwise_right_shift": "rshift"}
 _COMPARISONS = {"equal": "eq", "not_equal": "ne", "greater": "gt", "greater_equal": "ge", "less": "lt", "less_equal": "le"}
 
 
 def _fast_operand(name: str) -> Callable:
     """``<name>(x1, x2)``."""
     pair, right, _, _ = BINARY[name]
-    return operand(get(pair), get(right), ndarray, lambda x1, x2: binary(arrays, name, x1, x2), TORCH[name][0] if name in TORCH else None)
+    return operand(get(pair), get(right), ndarray, lambda x1, x2: _general(name, x1, x2), TORCH[name][0] if name in TORCH else None)
+
+
+def _general(name: str, x1: Any, x2: Any) -> Any:
+    """`binary`, of complex numbers too, which become arrays: the operators on an array and a number take real ones."""
+    if type(x1) is complex:
+        x1 = _compound(x1, x2)
+    elif type(x2) is complex:
+        x2 = _compound(x2, x1)
+    return binary(arrays, name, x1, x2)
+
+
+def _compound(number: complex, beside: Any) -> Any:
+    if type(beside) is not ndarray:
+        return number
+    wide = beside._data.dtype in (torch.float64, torch.complex128)
+    return ndarray._new(torch.full((), number, dtype=torch.complex128 if wide else torch.complex64, device=beside._data.device), beside._ctx)
 
 
 def _reflected(name: str) -> Callable:
     """``number <op> x``."""
     _, right, left, _ = BINARY[name]
     by_tensor = TORCH[name][0] if name in TORCH and left is None else None
-    return number(get(left or right), ndarray, lambda x, other: binary(arrays, name, other, x), by_tensor)
+    return number(get(left or right), ndarray, lambda x, other: _general(name, other, x), by_tensor)
 
 
 def binary_function(name: str) -> Callable:
@@ -63,8 +81,10 @@ ndarray.__matmul__ = lambda self, other: arrays.call("_npi_matmul", self, other)
 ndarray.__rmatmul__ = lambda self, other: arrays.call("_npi_matmul", other, self)
 ndarray.__imatmul__ = lambda self, other: arrays.call("_npi_matmul", self, other, out=self)
 ndarray.__neg__ = lambda self: binary(arrays, "multiply", self, -1.0)
+ndarray.__pos__ = lambda self: self.copy()
+ndarray.__div__, ndarray.__rdiv__, ndarray.__idiv__ = ndarray.__truediv__, ndarray.__rtruediv__, ndarray.__itruediv__
 ndarray.__invert__ = lambda self: unary(arrays, "invert", self)
-ndarray.__abs__ = lambda self: unary(arrays, "absolute", self)
+ndarray.__abs__ = lambda self: unary(arrays, "absolute", self) if not self._data.is_complex() else self._recorded_call(torch.abs, "abs", self._ctx)
 ndarray.__ceil__ = lambda self: unary(arrays, "ceil", self)
 ndarray.__floor__ = lambda self: unary(arrays, "floor", self)
 ndarray.__trunc__ = lambda self: unary(arrays, "trunc", self)

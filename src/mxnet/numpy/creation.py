@@ -6,11 +6,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as onp
 import torch
 
-from ..context import current_context, intern_context
+from ..context import ctx_or_device, current_context, intern_context
 from ..ndarray import NDArray
 from ..ndarray.creation import array as _nd_array
+from ..ndarray.creation import from_dlpack as _nd_from_dlpack
+from ..ndarray.dispatch import in_graph, mode
 from ..ops import dtypes, host_arrays
 from ..suggestions import shortened
+from ..util import is_np_array, version
 from .frontend import TABLE, arrays
 from .multiarray import ndarray
 
@@ -18,15 +21,15 @@ if TYPE_CHECKING:
     from ..context import Context
 
 
-def array(object: Any, dtype: Any = None, ctx: Context | None = None) -> ndarray:
+def array(object: Any, dtype: Any = None, ctx: Context | None = None, *, device: Context | None = None) -> ndarray:
     """A new array with the values of nested lists, numbers, NumPy or ``mx.np`` arrays.
 
     Parameters
     ----------
     dtype : str or type, optional
-        By default that of an array; float32 for lists and numbers.
+        By default that of an array; float32 for lists and numbers, and after ``mx.util.set_version('2.0')`` for NumPy's arrays of float64.
     ctx : Context, optional
-        The current context by default.
+        The current context by default. `device` is its name in MXNet 2.
 
     Raises
     ------
@@ -37,12 +40,20 @@ def array(object: Any, dtype: Any = None, ctx: Context | None = None) -> ndarray
     """
     if isinstance(object, NDArray) and not isinstance(object, ndarray):
         raise ValueError("np.array: received an NDArray of mx.nd; call as_np_ndarray() on it, which copies nothing")
+    ctx = ctx_or_device(ctx, device)
     context = intern_context(ctx) if ctx is not None else current_context()
     if isinstance(object, (ndarray, torch.Tensor)):
         values = object._raw() if isinstance(object, ndarray) else object
+        if isinstance(object, ndarray) and mode.recording and in_graph(object):
+            empty = torch.empty(object.shape, dtype=values.dtype if dtype is None else dtypes.to_torch(dtype), device=context.torch_device)
+            copy = ndarray._new(empty, context)
+            copy._record_copy(object)
+            return copy
         made = _nd_array(values, context, values.dtype if dtype is None else dtype)
         return ndarray._new(made._data, context)
     if isinstance(object, (onp.ndarray, onp.generic)):
+        if dtype is None and object.dtype == onp.float64 and version() == "2.0":
+            dtype = "float32"
         if dtype is None:
             return ndarray._new(host_arrays.as_tensor(onp.asarray(object), copy=True).to(context.torch_device), context)
         return ndarray._new(_nd_array(onp.asarray(object), context, dtype)._data, context)
@@ -58,6 +69,89 @@ def array(object: Any, dtype: Any = None, ctx: Context | None = None) -> ndarray
     return ndarray._new(_nd_array(values, context, dtype)._data, context)
 
 
+def asarray(obj: Any, dtype: Any = None, device: Context | None = None, copy: bool | None = None) -> ndarray:
+    """An array with the values of `obj`: `obj` itself if it is an ``mx.np`` array that needs no conversion and `copy` is not True.
+
+    Parameters
+    ----------
+    obj : array, number, nested lists of these, or an object with ``__dlpack__``
+    dtype : str or type, optional
+        By default that of an array; float32 for lists and numbers.
+    copy : bool, optional
+        True copies in any case, False never; by default only where it must be.
+
+    Raises
+    ------
+    ValueError
+        If `copy` is False and the values must be copied.
+
+    Example
+    -------
+    >>> x = mx.np.ones(2)
+    >>> mx.np.asarray(x) is x, mx.np.asarray([1, 2], dtype='int32')
+    (True, array([1, 2], dtype=int32))
+    """
+    shares = isinstance(obj, ndarray) or hasattr(obj, "__dlpack__") and not isinstance(obj, (NDArray, onp.ndarray, onp.generic))
+    if not shares:
+        if copy is False:
+            raise ValueError(f"asarray: {shortened(obj)} needs a copy, and copy=False forbids it")
+        return array(obj, dtype, device)
+    source = obj if isinstance(obj, ndarray) else from_dlpack(obj)
+    found = source if device is None else source.as_in_ctx(intern_context(device))
+    found = found if dtype is None else found.astype(dtype, copy=False)
+    if copy is False and found is not source:
+        raise ValueError("asarray: another type or device needs a copy, and copy=False forbids it")
+    return found.copy() if copy and found is source else found
+
+
+def from_dlpack(x: Any) -> ndarray:
+    """An array that shares memory with a DLPack capsule, or with any object that offers ``__dlpack__``.
+
+    Example
+    -------
+    >>> mx.np.from_dlpack(mx.np.ones(2))
+    array([1., 1.])
+    """
+    return _nd_from_dlpack(x).as_np_ndarray()
+
+
+def fill_diagonal(a: ndarray, val: Any, wrap: bool = False) -> None:
+    """Write a number, or the elements of an array in turn, to the main diagonal of `a`; with `wrap` begin anew below the end of a tall matrix.
+
+    Raises
+    ------
+    ValueError
+        If `a` has fewer than two axes, or more than two of unlike sizes.
+
+    Example
+    -------
+    >>> x = mx.np.zeros((2, 2))
+    >>> mx.np.fill_diagonal(x, 5)
+    >>> x
+    array([[5., 0.],
+           [0., 5.]])
+    """
+    if a.ndim < 2 or a.ndim > 2 and len(set(a.shape)) > 1:
+        raise ValueError(f"fill_diagonal: a matrix, or an array whose axes have one size, expected; received shape {a.shape}")
+    step = a.shape[1] + 1 if a.ndim == 2 else sum(a.shape[0]**i for i in range(a.ndim))
+    end = a.shape[1]**2 if a.ndim == 2 and not wrap else a.size
+    places = onp.arange(0, min(end, a.size), step)
+    values = onp.resize(_plain(val) if isinstance(val, (NDArray, list, tuple)) else onp.asarray(val), places.shape) if places.size else places
+    a[tuple(onp.unravel_index(places, a.shape))] = onp.asarray(values)
+
+
+def default_array(source_array: Any, device: Context | None = None, dtype: Any = None) -> NDArray:
+    """A new array of ``mx.np`` if NumPy array semantics is active, else of ``mx.nd``, with the values of an array, numbers or nested lists.
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> mx.util.default_array([1, 2]).asnumpy()
+    array([1., 2.], dtype=float32)
+    """
+    return array(source_array, dtype, device) if is_np_array() else _nd_array(source_array, device, dtype)
+
+
 def _plain(source: Any) -> Any:
     """Nested lists with the arrays in them as NumPy's."""
     if isinstance(source, NDArray):
@@ -65,9 +159,9 @@ def _plain(source: Any) -> Any:
     return [_plain(s) for s in source] if isinstance(source, (list, tuple)) else source
 
 
-def empty(shape: Any, dtype: Any = None, order: str = "C", ctx: Context | None = None) -> ndarray:
+def empty(shape: Any, dtype: Any = None, order: str = "C", ctx: Context | None = None, *, device: Context | None = None) -> ndarray:
     """An array whose values mean nothing, float32 by default."""
-    return TABLE[""]["zeros"](arrays, shape, dtype, order, ctx)
+    return TABLE[""]["zeros"](arrays, shape, dtype, order, ctx_or_device(ctx, device))
 
 
 def shape(a: Any) -> tuple[int, ...]:
@@ -110,7 +204,7 @@ def meshgrid(*xi: Any, **kwargs: Any) -> list[ndarray]:
 
 def genfromtxt(*args: Any, **kwargs: Any) -> ndarray:
     """Read a text file of numbers with ``numpy.genfromtxt``; float32 unless `dtype` is given."""
-    ctx = kwargs.pop("ctx", None)
+    ctx = ctx_or_device(kwargs.pop("ctx", None), kwargs.pop("device", None))
     dtype = kwargs.get("dtype", float)
     values = onp.genfromtxt(*args, **kwargs)
     return array(values, dtype="float32" if dtype is float else values.dtype, ctx=ctx)

@@ -7,7 +7,7 @@ import inspect
 from typing import Any
 
 from ..base import numeric_types
-from ..context import current_context
+from ..context import current_context, takes_device
 from ..ndarray import NDArray
 from ..ndarray.dispatch import invoke, wrap
 from ..ndarray.fast_calls import eligibility
@@ -60,15 +60,25 @@ def reduction(fn):
     return bound
 
 
+def with_device_parameter(parameters):
+    """The parameters of a function that `takes_device` made."""
+    device = inspect.Parameter("device", inspect.Parameter.KEYWORD_ONLY, default=None)
+    return [*(p for p in parameters if p.kind is not p.VAR_KEYWORD), device, *(p for p in parameters if p.kind is p.VAR_KEYWORD)]
+
+
 def bind(fn, frontend, name, module):
     """What users call: the function without its first parameter."""
     def bound(*args, **kwargs):
         return fn(frontend, *args, **kwargs)
 
+    signature = inspect.signature(fn)
+    parameters = list(signature.parameters.values())[1:]
+    if "ctx" in signature.parameters:
+        bound = takes_device(bound)
+        parameters = with_device_parameter(parameters)
     if frontend is arrays and hasattr(fn, "reduces"):
         bound = reduction(fn)
-    signature = inspect.signature(fn)
-    bound.__signature__ = signature.replace(parameters=list(signature.parameters.values())[1:])
+    bound.__signature__ = signature.replace(parameters=parameters)
     bound.__name__ = bound.__qualname__ = name
     bound.__module__, bound.__doc__ = module, _with_example(fn, name, module)
     return bound

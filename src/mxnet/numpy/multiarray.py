@@ -8,13 +8,14 @@ import numpy as onp
 import torch
 
 from ..base import MXNetError, integer_types, numeric_types
-from ..context import Context, cpu
+from ..context import Context, cpu, intern_context
 from ..ndarray import NDArray, dispatch, indexing, memory_format, writes
 from ..ndarray.dispatch import in_graph, invoke, mode, refuse_inplace, traces, wrap
 from ..ndarray.fast_calls import eligibility
 from ..ndarray.ndarray import _drop_leading, _share
 from ..ops import dtypes, host_arrays
 from ..ops.registry import get
+from ..reachable import finder
 from ..suggestions import shortened
 
 if TYPE_CHECKING:
@@ -64,6 +65,52 @@ class ndarray(_Base):  # noqa: N801
     @property
     def ctx(self) -> Context:
         """The device that holds the array."""
+        return self._ctx
+
+    @property
+    def mT(self) -> "ndarray":  # noqa: N802
+        """Matrices with rows and columns exchanged.
+
+        Raises
+        ------
+        ValueError
+            If the array has fewer than two axes.
+        """
+        if self.ndim < 2:
+            raise ValueError(f"mT: matrices expected, received an array of shape {self.shape}")
+        return self.swapaxes(-1, -2)
+
+    def __array_namespace__(self, *, api_version: str | None = None) -> Any:
+        """The functions of the array API standard on these arrays: ``mxnet.numpy.array_api``.
+
+        Raises
+        ------
+        ValueError
+            If `api_version` is a version that these functions do not follow.
+        """
+        if api_version not in (None, "2021.12", "2022.12", "2023.12", "2024.12"):
+            raise ValueError(f"api_version must be '2024.12' or an earlier version, received {shortened(api_version)}")
+        return finder.load("mxnet.numpy.array_api")
+
+    def __dlpack__(self, *, stream: Any = None, max_version: tuple[int, int] | None = None, dl_device: tuple[int, int] | None = None,
+                   copy: bool | None = None) -> Any:
+        """The memory as a DLPack capsule; see the array API standard."""
+        memory_format.standard(self)
+        return self._raw().__dlpack__(stream=stream, max_version=max_version, dl_device=dl_device, copy=copy)
+
+    def __index__(self) -> int:
+        if self.ndim or self._data.is_floating_point() or self._data.is_complex() or self._data.dtype is torch.bool:
+            raise TypeError(f"only integer arrays without axes can be indices, received an array of shape {self.shape} and type {self.dtype}")
+        return int(self._raw().item())
+
+    def __complex__(self) -> complex:
+        if self.size != 1:
+            raise TypeError(f"an array of one element expected, received {self.size} elements")
+        return complex(self._raw().item())
+
+    @property
+    def device(self) -> Context:
+        """The device that holds the array: MXNet 2's name of `ctx`."""
         return self._ctx
 
     def __len__(self) -> int:
@@ -143,6 +190,18 @@ class ndarray(_Base):  # noqa: N801
         """The array itself if it is on `ctx`, otherwise a copy there."""
         return self._on(ctx)
 
+    def to_device(self, device: Context | str, *, stream: None = None) -> "ndarray":
+        """The array itself if it is on `device`, otherwise a copy there: MXNet 2's name of `as_in_ctx`.
+
+        Raises
+        ------
+        ValueError
+            If a `stream` is named; copies go on the device's current one.
+        """
+        if stream is not None:
+            raise ValueError(f"to_device: copies go on the device's current stream, so that stream must be None, received {shortened(stream)}")
+        return self._on(intern_context(device))
+
     def as_in_context(self, context: Context) -> "ndarray":
         """The array on `context`; MXNet now calls it `as_in_ctx`."""
         warnings.warn("as_in_context is the old name; call as_in_ctx", DeprecationWarning, stacklevel=2)
@@ -184,6 +243,14 @@ class ndarray(_Base):  # noqa: N801
             return
         self._mark(type(self)._new(torch.zeros_like(self._raw(), memory_format=torch.contiguous_format), self._ctx), grad_req)
 
+    def drop_grad(self) -> None:
+        """Make the array a constant again, and free the gradient that `attach_grad` asked for."""
+        self._end_history()
+
+    def diagonal(self, offset: int = 0, axis1: int = 0, axis2: int = 1) -> "ndarray":
+        """The diagonals of the matrices in two axes, along a new last axis."""
+        return invoke(get("_np_diagonal"), (self,), {"offset": offset, "axis1": axis1, "axis2": axis2}, cls=ndarray)
+
     def reshape_view(self, *shape: Any, **kwargs: Any) -> "ndarray":
         """The array with another shape, sharing memory; the codes of `mx.nd.NDArray.reshape` hold."""
         return super().reshape(*shape, **kwargs)
@@ -193,20 +260,20 @@ class ndarray(_Base):  # noqa: N801
     def __getitem__(self, key: Any) -> "ndarray":
         if type(key) is int:
             if not self._data.dim():
-                raise IndexError(f"a scalar has no axes to index, received {key}; only () and ... fit")
+                raise IndexError(f"a scalar has no axes to index, received {key}; only (), ... and None fit")
             index = indexing.check_integer(key, 0, self._data.shape[0])
             return self._select(lambda t: t.select(0, index), key)
         key = _normalized(key)
         if key is Ellipsis or isinstance(key, tuple) and key == ():
             return self
-        if not self._data.dim() and not _is_mask(key):
-            raise IndexError(f"a scalar has no axes to index, received {key}; only () and ... fit")
+        if not self._data.dim() and not _is_mask(key) and not _names_no_axis(key):
+            raise IndexError(f"a scalar has no axes to index, received {key}; only (), ... and None fit")
         if indexing.is_basic(key):
             return self._select(lambda t: indexing.basic_view(t, key), key)
         if mode.tracing is not None:
             return mode.tracing.index(self, key)
         where, flips = _torch_key(key, self)
-        return self._recorded_call(lambda t: (t.flip(flips) if flips else t)[where], "_advanced_indexing", self._ctx, [key])
+        return self._recorded_call(lambda t: (_flip(t, flips) if flips else t)[where], "_advanced_indexing", self._ctx, [key])
 
     def _select(self, view: Any, key: Any) -> "ndarray":
         def select(t):
@@ -240,10 +307,12 @@ class ndarray(_Base):  # noqa: N801
     def __setitem__(self, key: Any, value: Any) -> None:
         if isinstance(value, NDArray) and not isinstance(value, ndarray):
             raise TypeError("an array of mx.np takes no NDArray of mx.nd; call as_np_ndarray() on it")
+        if self._data.dtype in _WITHOUT_NUMBERS:
+            value = self._as_own_type(value)
         key = _normalized(key)
-        whole = key is Ellipsis or isinstance(key, tuple) and key == ()
+        whole = key is Ellipsis or isinstance(key, tuple) and key == () or not self._data.dim() and _names_no_axis(key)
         if not self._data.dim() and not whole and not _is_mask(key):
-            raise IndexError(f"a scalar has no axes to index, received {key}; only () and ... fit")
+            raise IndexError(f"a scalar has no axes to index, received {key}; only (), ... and None fit")
         if mode.recording and (in_graph(self) or isinstance(value, NDArray) and in_graph(value)):
             refuse_inplace(self, *[value] if isinstance(value, NDArray) else [])
         if not self._data.dim() and not _is_mask(key):
@@ -255,9 +324,9 @@ class ndarray(_Base):  # noqa: N801
         if isinstance(key, tuple) and any(_is_mask(k) and not k.ndim and not bool(k) for k in key):
             return  # False selects nothing
         where, flips = _torch_key(key, self)
-        base = self._writable()
+        base = _signed(self._writable())
         target = base.flip(flips) if flips else base  # torch has no negative steps: a flipped copy is written to, and copied back
-        values = writes.apart(self._as_values(value).to(target.dtype), base)
+        values = writes.apart(_signed(self._as_values(value).to(self._data.dtype)), base)
         if _is_mask(key) and values.numel() == 1:
             mask = where[0]
             target.masked_fill_(mask.reshape((*mask.shape, *[1] * (target.dim() - mask.dim()))), values.reshape(()))
@@ -269,6 +338,15 @@ class ndarray(_Base):  # noqa: N801
                 base.copy_(target.flip(flips))
         except (RuntimeError, IndexError):
             raise ValueError(f"cannot assign values of shape {tuple(values.shape)} to a selection of shape {selected}") from None
+
+    def _as_own_type(self, value: Any) -> Any:
+        """A number or a NumPy array as an array of this one's type."""
+        if not isinstance(value, (*numeric_types, complex, onp.ndarray)):
+            return value
+        if isinstance(value, int) and not self._data.is_complex():
+            value = value % 2**(8 * self._data.dtype.itemsize)
+        values = torch.from_numpy(onp.array(value, self.dtype)).to(self._data.device)
+        return ndarray._new(values, self._ctx)
 
     # -- methods whose arguments differ from those of the functions ------------------------------------------------------
 
@@ -304,6 +382,26 @@ class ndarray(_Base):  # noqa: N801
     def slice_assign_scalar(self, value: Any, begin: Any, end: Any, step: Any) -> "ndarray":
         """Write a number to the block ``begin:end:step`` of this array."""
         return invoke(get("_npi_slice_assign_scalar"), (self,), {"scalar": value, "begin": begin, "end": end, "step": step}, self, ndarray)
+
+
+# Types of which torch moves the elements only under another name.
+_SIGNED = {torch.uint16: torch.int16, torch.uint32: torch.int32, torch.uint64: torch.int64}
+
+# Types to which torch writes no Python numbers, or only some of them.
+_WITHOUT_NUMBERS = {*_SIGNED, torch.complex64, torch.complex128}
+
+
+def _signed(tensor: torch.Tensor) -> torch.Tensor:
+    """The same memory as signed integers, where it holds unsigned ones of more than 8 bits."""
+    return tensor.view(_SIGNED[tensor.dtype]) if tensor.dtype in _SIGNED else tensor
+
+
+def _flip(tensor: torch.Tensor, axes: list[int]) -> torch.Tensor:
+    return _signed(tensor).flip(axes).view(tensor.dtype)
+
+
+def _names_no_axis(key: Any) -> bool:
+    return all(k is None or k is Ellipsis for k in key) if isinstance(key, tuple) else key is None or key is Ellipsis
 
 
 def _is_mask(key: Any) -> bool:
@@ -397,7 +495,7 @@ for _name in """asscalar reshape_like zeros_like ones_like broadcast_axes broadc
                 pick topk argmax_channel abs sign shape_array size_array expand_dims tile flip depth_to_space space_to_depth diag nansum
                 nanprod norm rint fix floor ceil trunc sin cos tan arcsin arccos arctan degrees radians sinh cosh tanh arcsinh arccosh
                 arctanh exp expm1 log log10 log2 log1p sqrt rsqrt cbrt rcbrt square reciprocal relu sigmoid softmax log_softmax softmin
-                tostype""".split():
+                tostype log_sigmoid mish""".split():
     setattr(ndarray, _name, _unsupported(_name))
 
 dispatch.numpy_array = ndarray

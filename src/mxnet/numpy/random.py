@@ -1,4 +1,5 @@
-"""``mx.np.random``: random numbers. Seed with ``mx.random.seed`` or ``npx.random.seed``."""
+"""``mx.np.random``: random numbers. Seed with ``mx.random.seed`` or `seed`."""
+from ..reachable import finder as _finder
 from . import functions  # noqa: F401  (fills the table)
 from .frontend import TABLE, arrays, bind
 
@@ -11,4 +12,9 @@ def shuffle(x):
     arrays.call("_npi_shuffle", x, out=x)
 
 
-__all__ = sorted([*TABLE["random"], "shuffle"])
+def seed(seed, ctx="all"):
+    """Start the random numbers of a device, or of all, anew; see ``mx.random.seed``."""
+    _finder.load("mxnet.random").seed(seed, ctx)
+
+
+__all__ = sorted([*TABLE["random"], "seed", "shuffle"])

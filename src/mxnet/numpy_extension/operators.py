@@ -1,6 +1,7 @@
 """The operators of ``mx.npx``: those registered as ``_npx_*``."""
 from typing import Any
 
+from ..ndarray import from_numpy as _from_numpy
 from ..ndarray.functions import operator_function
 from ..numpy.frontend import arrays
 from ..numpy.multiarray import ndarray
@@ -18,6 +19,23 @@ def lookup(name: str, cls) -> Any:
     if name.startswith("_") or f"_npx_{name}" not in OPERATORS:
         return None
     return operator_function(f"_npx_{name}", cls)
+
+
+def from_numpy(ndarray: Any, zero_copy: bool = True) -> Any:
+    """An ``mx.np`` array with the values of a NumPy array; with `zero_copy` in its memory.
+
+    Raises
+    ------
+    ValueError
+        If the memory is to be shared, and is not contiguous.
+
+    Example
+    -------
+    >>> import numpy
+    >>> mx.npx.from_numpy(numpy.ones((2,), 'float32'))
+    array([1., 1.])
+    """
+    return _from_numpy(ndarray, zero_copy).as_np_ndarray()
 
 
 def reshape(a: Any, newshape: Any, reverse: bool = False, order: str = "C") -> ndarray:

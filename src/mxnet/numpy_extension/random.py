@@ -1,14 +1,27 @@
 """``mx.npx.random``: further random numbers, and the seed."""
 from .. import random as _random
+from ..context import takes_device as _takes_device
 from ..numpy import functions  # noqa: F401  (fills the table)
 from ..numpy.frontend import TABLE, arrays, bind
 
-__all__ = sorted([*TABLE["npx.random"], "seed"])
+__all__ = sorted([*TABLE["npx.random"], "categorical", "seed"])
 
 for _name, _function in TABLE["npx.random"].items():
     globals()[_name] = bind(_function, arrays, _name, __name__)
 
 
+@_takes_device
 def seed(seed, ctx="all"):
     """Start the random numbers of a device, or of all, anew."""
     _random.seed(seed, ctx)
+
+
+def categorical(data, shape=(), get_prob=False, dtype="int32"):
+    """Indices drawn with the probabilities in the last axis of `data`; with `get_prob` also the logarithms of their probabilities.
+
+    Example
+    -------
+    >>> mx.npx.random.categorical(mx.np.array([[0, 1], [1, 0]]))
+    array([1, 0], dtype=int32)
+    """
+    return arrays.call("_npx__random_categorical", data, shape=shape, get_prob=get_prob, dtype=dtype)

@@ -19,6 +19,9 @@ NAME_TO_FLAG = {name: flag for name, flag, _ in _TABLE}
 # numpy has no bfloat16: MXNet gives its bits under this structured type.
 BFLOAT16_BITS = np.dtype([("bfloat16", np.uint16)])
 _TORCH_TO_NUMPY = {t: (np.dtype(name).type if name != "bfloat16" else BFLOAT16_BITS) for name, _, t in _TABLE}
+# Types that arrays of the array API standard may have; MXNet's functions and files do not know them.
+_COMPLEX = {torch.complex64: "complex64", torch.complex128: "complex128"}
+_TORCH_TO_NUMPY.update({t: np.dtype(name).type for t, name in _COMPLEX.items()})
 # The numbers of numpy's types, -1 where none is given.
 FLAG_TO_NUMPY = {-1: None, **{flag: _TORCH_TO_NUMPY[t] for _, flag, t in _TABLE}}
 NUMPY_TO_FLAG = {t: flag for flag, t in FLAG_TO_NUMPY.items()}
@@ -73,4 +76,6 @@ def name_of(dtype):
     try:
         return TORCH_TO_NAME[dtype]
     except KeyError:
+        if dtype in _COMPLEX:
+            return _COMPLEX[dtype]
         raise MXNetError(f"{dtype} has no counterpart in MXNet; convert to one of {sorted(NAME_TO_TORCH)}") from None

@@ -152,7 +152,7 @@ def _(out_grads, inputs, outputs, *, axis=None, keepdims=False, exclude=False):
     return (data == extreme) * gradient
 
 
-@op("norm", aliases=("_sparse_norm",), complete_rule="shape", method=True, amp="float32")
+@op("norm", aliases=("_sparse_norm", "_npx_norm"), complete_rule="shape", method=True, amp="float32")
 def norm(data, *, ord: int = 2, axis: Axes = None, out_dtype: Optional[DType] = None, keepdims: bool = False):
     """The norm over axes: the root of the sum of squares (`ord` 2) or the sum of absolute values (`ord` 1).
 

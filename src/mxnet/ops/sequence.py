@@ -77,7 +77,7 @@ def sequence_mask(data, sequence_length=None, *, use_sequence_length: bool = Fal
     return torch.where(inside.reshape(inside.shape + (1,) * (data.dim() - 2)), data, data.new_full((), value))
 
 
-@op("SequenceLast", complete_rule="shape", inputs_rule=_inputs, names_output=True)
+@op("SequenceLast", aliases=("_npx_sequence_last",), complete_rule="shape", inputs_rule=_inputs, names_output=True)
 def sequence_last(data, sequence_length=None, *, use_sequence_length: bool = False, axis: int = 0):
     """The last element of each sequence: (T, N, ...) to (N, ...), or (N, T, ...) with axis=1.
 
@@ -102,7 +102,7 @@ def sequence_last(data, sequence_length=None, *, use_sequence_length: bool = Fal
     return data[(index, batch) if axis == 0 else (batch, index)]
 
 
-@op("SequenceReverse", complete_rule="shape", inputs_rule=_inputs, names_output=True)
+@op("SequenceReverse", aliases=("_npx_sequence_reverse",), complete_rule="shape", inputs_rule=_inputs, names_output=True)
 def sequence_reverse(data, sequence_length=None, *, use_sequence_length: bool = False, axis: int = 0):
     """Reverse each sequence of (T, N, ...) within its length; what lies beyond the end stays.
 

@@ -61,8 +61,7 @@ class Adam(Optimizer):
         """The averages of the gradient and of its square."""
         return _zeros_like(weight, 2, stype=weight.stype if self.lazy_update else "default")
 
-    def update(self, index, weight, grad, state):
-        """Update a weight in place; see `Optimizer.update`."""
+    def _update_one(self, index, weight, grad, state):
         lr, wd, t = self._begin(index, weight, grad)
         lr *= math.sqrt(1.0 - self.beta2 ** t) / (1.0 - self.beta1 ** t)
         numbers = lr, self.beta1, self.beta2, self.epsilon, wd, self.rescale_grad, self.clip_gradient
@@ -87,20 +86,20 @@ class AdaGrad(Optimizer):
     Parameters
     ----------
     eps : float
-        Added to the sum.
+        Added to the sum; `epsilon` is its name in MXNet 2.
     **kwargs
         For `Optimizer`.
     """
 
-    def __init__(self, eps=1e-7, **kwargs):
+    def __init__(self, eps=1e-7, *, epsilon=None, **kwargs):
         super().__init__(**kwargs)
-        self.float_stable_eps = eps
+        self.float_stable_eps = eps if epsilon is None else epsilon
 
     def create_state(self, index, weight):
         """The sum of the gradients' squares."""
         return zeros(weight.shape, weight.ctx, stype=weight.stype)
 
-    def update(self, index, weight, grad, state):
+    def _update_one(self, index, weight, grad, state):
         """Update a weight in place; see `Optimizer.update`.
 
         Raises
@@ -129,9 +128,9 @@ class RMSProp(Optimizer):
     ----------
     learning_rate : float
     gamma1 : float
-        How much of the average stays from step to step.
+        How much of the average stays from step to step; `rho` is its name in MXNet 2.
     gamma2 : float
-        The momentum, if `centered`.
+        The momentum, if `centered`; `momentum` is its name in MXNet 2.
     epsilon : float
         Added under the root.
     centered : bool
@@ -142,16 +141,17 @@ class RMSProp(Optimizer):
         For `Optimizer`.
     """
 
-    def __init__(self, learning_rate=0.001, gamma1=0.9, gamma2=0.9, epsilon=1e-8, centered=False, clip_weights=None, **kwargs):
+    def __init__(self, learning_rate=0.001, gamma1=0.9, gamma2=0.9, epsilon=1e-8, centered=False, clip_weights=None, *, rho=None,
+                 momentum=None, **kwargs):
         super().__init__(learning_rate=learning_rate, **kwargs)
+        gamma1, gamma2 = gamma1 if rho is None else rho, gamma2 if momentum is None else momentum
         self.gamma1, self.gamma2, self.centered, self.epsilon, self.clip_weights = gamma1, gamma2, centered, epsilon, clip_weights
 
     def create_state(self, index, weight):
         """The averages: of squares; if `centered` of squares and gradients, and the momentum."""
         return _zeros_like(weight, 3 if self.centered else 1, dtype="float32", stype=weight.stype)
 
-    def update(self, index, weight, grad, state):
-        """Update a weight in place; see `Optimizer.update`."""
+    def _update_one(self, index, weight, grad, state):
         lr, wd, _ = self._begin(index, weight, grad)
         rest = self.epsilon, wd, self.rescale_grad, self.clip_gradient or -1, self.clip_weights or -1
 
@@ -188,8 +188,7 @@ class AdaDelta(Optimizer):
         """The averages of the squares of gradients and of steps."""
         return _zeros_like(weight, 2, dtype="float32")
 
-    def update(self, index, weight, grad, state):
-        """Update a weight in place; see `Optimizer.update`."""
+    def _update_one(self, index, weight, grad, state):
         _, wd, _ = self._begin(index, weight, grad)
         rho, epsilon = self.rho, self.epsilon
 
@@ -238,8 +237,7 @@ class Adamax(Optimizer):
         """The average of the gradient, and the largest one."""
         return _zeros_like(weight, 2)
 
-    def update(self, index, weight, grad, state):
-        """Update a weight in place; see `Optimizer.update`."""
+    def _update_one(self, index, weight, grad, state):
         lr, wd, t = self._begin(index, weight, grad)
         lr /= 1.0 - self.beta1 ** t
         # An optimizer that was saved by MXNet has no epsilon.
@@ -272,8 +270,7 @@ class Nadam(Optimizer):
         """The averages of the gradient and of its square."""
         return _zeros_like(weight, 2)
 
-    def update(self, index, weight, grad, state):
-        """Update a weight in place; see `Optimizer.update`."""
+    def _update_one(self, index, weight, grad, state):
         lr, wd, t = self._begin(index, weight, grad)
         momentum, momentum_next = (self.beta1 * (1.0 - 0.5 * 0.96 ** (n * self.schedule_decay)) for n in (t, t + 1))
         self.m_schedule *= momentum

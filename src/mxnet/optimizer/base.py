@@ -1,4 +1,5 @@
 """The base of optimizers."""
+import math
 import warnings
 
 import numpy
@@ -13,7 +14,7 @@ _HALF = (NAME_TO_TORCH["float16"], NAME_TO_TORCH["bfloat16"])
 
 
 class Optimizer:
-    """The base of optimizers. Derive from it, decorate with `register`, and define ``create_state`` and ``update``.
+    """The base of optimizers. Derive from it, decorate with `register`, and define ``create_state``, and ``update`` or, as in MXNet 2, ``step``.
 
     Parameters
     ----------
@@ -37,6 +38,12 @@ class Optimizer:
         Keep a float32 copy of each half-precision weight and update that.
     param_dict : dict of int to Parameter, optional
         Gluon parameters, whose ``lr_mult`` and ``wd_mult`` count.
+    aggregate_num : int or inf, optional
+        How many weights one update gets at most, in lists; 0 for one that is not in a list. By default 0, and for optimizers that gain by it
+        ``MXNET_OPTIMIZER_AGGREGATION_SIZE``.
+    use_fused_step : bool, optional
+        Whether `update` calls `fused_step` rather than `step` of a class that defines them, as in MXNet 2. The optimizers here compute the same
+        in both.
 
     Example
     -------
@@ -53,10 +60,11 @@ class Optimizer:
     """
 
     opt_registry = {}  # lower-case name -> class
+    use_fused_step = False
 
     @suggests_arguments
     def __init__(self, rescale_grad=1.0, param_idx2name=None, wd=0.0, clip_gradient=None, learning_rate=None, lr_scheduler=None, sym=None,
-                 begin_num_update=0, multi_precision=False, param_dict=None):
+                 begin_num_update=0, multi_precision=False, param_dict=None, aggregate_num=None, use_fused_step=None):
         if not isinstance(param_idx2name, (dict, type(None))):
             raise TypeError(f"param_idx2name should be a dict of param indexes to names, received {type(param_idx2name).__name__}")
         if lr_scheduler is None:
@@ -70,7 +78,9 @@ class Optimizer:
         self.begin_num_update = self.num_update = begin_num_update
         self._all_index_update_counts = {0: {}}  # device -> {index: count}
         self._index_update_count = self._all_index_update_counts[0]
-        self.aggregate_num = 0  # how many weights one update may get; 0: always one, not in a list
+        self.aggregate_num = 0 if aggregate_num is None else _checked_count(aggregate_num)
+        if use_fused_step is not None:
+            self.use_fused_step = bool(use_fused_step)
         self.idx2name = dict(param_idx2name or {})
         self.sym_info = (sym.attr_dict(), sym.list_arguments()) if sym is not None else ()
         self.param_dict = param_dict or {}
@@ -140,26 +150,67 @@ class Optimizer:
     create_state_multi_precision.master_position = 0
 
     def update(self, index, weight, grad, state):
-        """Update a weight in place.
+        """Update a weight in place, or several.
 
         Parameters
         ----------
-        index : int
+        index : int, or list of int
             The number of the weight.
-        weight, grad : NDArray
+        weight, grad : NDArray, or list of NDArray
         state
-            What `create_state` returned; it is updated, too.
+            What `create_state` returned, or a list of that; it is updated, too.
         """
+        if isinstance(index, (list, tuple)):
+            for w, g in zip(weight, grad):
+                check_arrays(w, g)
+            (self.fused_step if self.use_fused_step else self.step)(index, weight, grad, state)
+        elif type(self).step is not Optimizer.step or type(self).fused_step is not Optimizer.fused_step:
+            check_arrays(weight, grad)
+            (self.fused_step if self.use_fused_step else self.step)([index], [weight], [grad], [state])
+        else:
+            self._update_one(index, weight, grad, state)
+
+    def _update_one(self, index, weight, grad, state):
         raise NotImplementedError(f"{type(self).__name__} must define update(index, weight, grad, state)")
+
+    def step(self, indices, weights, grads, states):
+        """Update several weights in place; a class in the style of MXNet 2 defines this in place of `update`.
+
+        Parameters
+        ----------
+        indices : list of int
+            The numbers of the weights.
+        weights, grads : list of NDArray
+        states : list
+            What `create_state` returned for each.
+        """
+        for index, weight, grad, state in zip(indices, weights, grads, states):
+            self._update_one(index, weight, grad, state)
+
+    def fused_step(self, indices, weights, grads, states):
+        """`step`, in fewer or faster operations if a class defines how."""
+        self.step(indices, weights, grads, states)
 
     def update_multi_precision(self, index, weight, grad, state):
         """`update`; with `multi_precision` half-precision weights through their float32 copy."""
-        if self.multi_precision and _is_half(weight):
+        if isinstance(index, (list, tuple)):
+            self._update_several(index, weight, grad, state)
+        elif self.multi_precision and _is_half(weight):
             master, own_state = state
             self.update(index, master, grad.astype(numpy.float32), own_state)
             weight[:] = master
         else:
             self.update(index, weight, grad, state)
+
+    def _update_several(self, indices, weights, grads, states):
+        """`update_multi_precision` of weights in lists, in one call of `update`."""
+        through = [self.multi_precision and _is_half(weight) for weight in weights]
+        masters, gradients, own = zip(*((state[0], grad.astype(numpy.float32), state[1]) if half else (weight, grad, state)
+                                        for half, weight, grad, state in zip(through, weights, grads, states)))
+        self.update(list(indices), list(masters), list(gradients), list(own))
+        for half, weight, master in zip(through, weights, masters):
+            if half:
+                weight[:] = master
 
     def _begin(self, index, weight, grad):
         """Count an update; its learning rate, weight decay and number (from 1)."""
@@ -284,6 +335,15 @@ class Optimizer:
         state.pop("_carried_counts", None)
         self.__dict__ = state
         self.param_dict = {}
+
+
+def _checked_count(number):
+    """How many weights one update may get."""
+    if number == math.inf:
+        return math.inf
+    if isinstance(number, bool) or not isinstance(number, (int, numpy.integer)) or number < 0:
+        raise MXNetError(f"aggregate_num must be a number of weights, 0 or more, or inf for all; received {shortened(number)}")
+    return int(number)
 
 
 def _is_half(weight):

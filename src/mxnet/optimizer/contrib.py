@@ -36,8 +36,7 @@ class GroupAdaGrad(Optimizer):
             raise MXNetError(f"GroupAdaGrad updates matrices; weight {index} has shape {weight.shape}")
         return zeros((weight.shape[0], 1), weight.ctx, stype=weight.stype)
 
-    def update(self, index, weight, grad, state):
-        """Update a weight in place; see `Optimizer.update`."""
+    def _update_one(self, index, weight, grad, state):
         lr, wd, _ = self._begin(index, weight, grad)
         if wd:
             raise MXNetError(f"GroupAdaGrad: wd must be 0, weight {index} has {wd}")

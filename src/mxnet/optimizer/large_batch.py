@@ -34,9 +34,9 @@ class LARS(_MasterAfterState):
     """
 
     def __init__(self, momentum=0.0, lazy_update=True, eta=0.001, eps=0, momentum_correction=True, **kwargs):
+        kwargs.setdefault("aggregate_num", environment.get_int("MXNET_OPTIMIZER_AGGREGATION_SIZE"))
         super().__init__(**kwargs)
         self.momentum, self.momentum_correction, self.lazy_update, self.eta, self.eps = momentum, momentum_correction, lazy_update, eta, eps
-        self.aggregate_num = environment.get_int("MXNET_OPTIMIZER_AGGREGATION_SIZE")
         self.skip = 0
         self.last_lr = self.cur_lr = None
 
@@ -99,10 +99,10 @@ class LAMB(Optimizer):
 
     def __init__(self, learning_rate=0.001, beta1=0.9, beta2=0.999, epsilon=1e-6, lower_bound=None, upper_bound=None, bias_correction=True,
                  **kwargs):
+        kwargs.setdefault("aggregate_num", max(1, min(45, environment.get_int("MXNET_OPTIMIZER_AGGREGATION_SIZE"))))
         super().__init__(learning_rate=learning_rate, **kwargs)
         self.beta1, self.beta2, self.epsilon = beta1, beta2, epsilon
         self.lower_bound, self.upper_bound, self.bias_correction = lower_bound, upper_bound, bias_correction
-        self.aggregate_num = max(1, min(45, environment.get_int("MXNET_OPTIMIZER_AGGREGATION_SIZE")))
 
     def create_state(self, index, weight):
         """The averages of the gradient and of its square."""
@@ -111,6 +111,10 @@ class LAMB(Optimizer):
     def update(self, index, weight, grad, state):
         """Update a weight, or several in lists; see `Optimizer.update`."""
         self._update_impl(index, weight, grad, state, multi_precision=False)
+
+    def step(self, indices, weights, grads, states):
+        """Update several weights in place; see `Optimizer.step`."""
+        self._update_impl(indices, weights, grads, states, multi_precision=False)
 
     def update_multi_precision(self, index, weight, grad, state):
         """`update`; with `multi_precision` half-precision weights through their float32 copies."""
@@ -196,7 +200,7 @@ class LBSGD(Optimizer):
             entry["num_cums"] += 1
         return entry
 
-    def update(self, index, weight, grad, state):
+    def _update_one(self, index, weight, grad, state):
         """Update a weight in place, if this is the last batch to add up; see `Optimizer.update`."""
         check_arrays(weight, grad)
         lr, wd = self._get_lr(index), self._get_wd(index)

@@ -29,8 +29,7 @@ class _Moments(Optimizer):
         """The two averages."""
         return tuple(zeros(weight.shape, weight.ctx, dtype=weight.dtype) for _ in range(2))
 
-    def update(self, index, weight, grad, state):
-        """Update a weight in place; see `Optimizer.update`."""
+    def _update_one(self, index, weight, grad, state):
         lr, wd, t = self._begin(index, weight, grad)
 
         def step(w, g, mean, var):

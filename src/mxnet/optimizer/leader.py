@@ -31,8 +31,7 @@ class Ftrl(Optimizer):
         """The accumulated gradient, and the sum of the gradients' squares."""
         return tuple(zeros(weight.shape, weight.ctx, stype=weight.stype) for _ in range(2))
 
-    def update(self, index, weight, grad, state):
-        """Update a weight in place; see `Optimizer.update`."""
+    def _update_one(self, index, weight, grad, state):
         lr, wd, _ = self._begin(index, weight, grad)
 
         def step(w, g, z, n):
@@ -63,8 +62,7 @@ class FTML(Optimizer):
         """d, v and z of the paper."""
         return tuple(zeros(weight.shape, weight.ctx, dtype=weight.dtype) for _ in range(3))
 
-    def update(self, index, weight, grad, state):
-        """Update a weight in place; see `Optimizer.update`."""
+    def _update_one(self, index, weight, grad, state):
         lr, wd, t = self._begin(index, weight, grad)
 
         def step(w, g, d, v, z):

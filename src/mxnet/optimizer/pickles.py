@@ -273,7 +273,7 @@ class _Machine:
 
 _NUMBER, _COUNT = (numbers.Real, np.bool_), numbers.Integral
 _OPTIMIZER = {"rescale_grad": _NUMBER, "lr": (*_NUMBER, type(None)), "wd": _NUMBER, "clip_gradient": (*_NUMBER, type(None)), "num_update": _COUNT,
-              "begin_num_update": _COUNT, "aggregate_num": _COUNT, "multi_precision": (*_NUMBER, np.bool_), "lr_mult": dict, "wd_mult": dict,
+              "begin_num_update": _COUNT, "aggregate_num": (_COUNT, float), "multi_precision": (*_NUMBER, np.bool_), "lr_mult": dict, "wd_mult": dict,
               "idx2name": dict, "_all_index_update_counts": dict, "_index_update_count": dict, "lr_scheduler": (LRScheduler, type(None)),
               "sym_info": (tuple, list)}
 _SCHEDULER = {"base_lr": _NUMBER, "warmup_steps": _NUMBER, "warmup_begin_lr": _NUMBER, "warmup_final_lr": _NUMBER, "warmup_mode": str}

@@ -26,6 +26,10 @@ class _MasterAfterState(Optimizer):
         """Update a weight, or several in lists; see `Optimizer.update`."""
         self._update_impl(index, weight, grad, state, multi_precision=False)
 
+    def step(self, indices, weights, grads, states):
+        """Update several weights in place; see `Optimizer.step`."""
+        self._update_impl(indices, weights, grads, states, multi_precision=False)
+
     def update_multi_precision(self, index, weight, grad, state):
         """`update`; with `multi_precision` half-precision weights through their float32 copies."""
         first = weight[0] if isinstance(index, (list, tuple)) else weight
@@ -103,9 +107,9 @@ class SGD(_MasterAfterState):
     """
 
     def __init__(self, momentum=0.0, lazy_update=True, **kwargs):
+        kwargs.setdefault("aggregate_num", environment.get_int("MXNET_OPTIMIZER_AGGREGATION_SIZE"))
         super().__init__(**kwargs)
         self.momentum, self.lazy_update = momentum, lazy_update
-        self.aggregate_num = environment.get_int("MXNET_OPTIMIZER_AGGREGATION_SIZE")
 
     def create_state(self, index, weight):
         """The momentum; None without."""
@@ -147,6 +151,10 @@ class NAG(_MasterAfterState):
         return zeros(weight.shape, weight.ctx, dtype=weight.dtype) if self.momentum != 0.0 else None
 
     def _update_impl(self, index, weight, grad, state, multi_precision=False):
+        for entry in zip(*as_lists(index, weight, grad, state)):
+            self._descend(*entry, multi_precision)
+
+    def _descend(self, index, weight, grad, state, multi_precision):
         lr, wd, _ = self._begin(index, weight, grad)
         momentum = max(self.momentum, 0.0)
         mom, master = state if multi_precision else (state, None)
@@ -185,8 +193,7 @@ class Signum(Optimizer):
         """The momentum; None without."""
         return zeros(weight.shape, weight.ctx, dtype=weight.dtype, stype=weight.stype) if self.momentum != 0.0 else None
 
-    def update(self, index, weight, grad, state):
-        """Update a weight in place; see `Optimizer.update`."""
+    def _update_one(self, index, weight, grad, state):
         lr, wd, _ = self._begin(index, weight, grad)
 
         def step(w, g, *mom):
@@ -208,8 +215,7 @@ class SGLD(Optimizer):
     def create_state(self, index, weight):
         """None."""
 
-    def update(self, index, weight, grad, state):
-        """Update a weight in place; see `Optimizer.update`."""
+    def _update_one(self, index, weight, grad, state):
         lr, wd, _ = self._begin(index, weight, grad)
         noise = random.normal(0, math.sqrt(lr), shape=weight.shape, dtype=weight.dtype, ctx=weight.ctx)
 
@@ -242,8 +248,7 @@ class DCASGD(Optimizer):
         """The momentum (None without) and the weight before the last step."""
         return zeros(weight.shape, weight.ctx, dtype=weight.dtype) if self.momentum != 0.0 else None, weight.copy()
 
-    def update(self, index, weight, grad, state):
-        """Update a weight in place; see `Optimizer.update`."""
+    def _update_one(self, index, weight, grad, state):
         lr, wd, _ = self._begin(index, weight, grad)
         mom, previous = state
 
@@ -269,7 +274,6 @@ class Test(Optimizer):
         """An array that receives the weight at each update."""
         return zeros(weight.shape, weight.ctx)
 
-    def update(self, index, weight, grad, state):
-        """Add the gradient to the weight, and keep the sum as the state."""
+    def _update_one(self, index, weight, grad, state):
         weight[:] += grad * self.rescale_grad
         state[:] = weight

@@ -1,4 +1,6 @@
 """An optimizer with the states of all weights: what key-value stores and trainers call."""
+import math
+
 from .. import openmp
 from ..base import MXNetError
 from ..ndarray import NDArray, where
@@ -112,8 +114,8 @@ class Updater:
         by_type = {}
         for entry in zip(indices, weights, grads):
             by_type.setdefault(entry[1].dtype, []).append(entry)
-        size = optimizer.aggregate_num
         for entries in by_type.values():
+            size = min(optimizer.aggregate_num, len(entries))
             for start in range(0, len(entries), size):
                 some, ws, gs = zip(*entries[start:start + size])
                 optimizer.update_multi_precision(some, ws, gs, [states[i] for i in some])
@@ -154,7 +156,8 @@ class Updater:
         if not isinstance(found, dict) or not isinstance(optimizer, Optimizer):
             raise MXNetError(f"the optimizer states must be a dict, or a dict and an optimizer; received {type(found).__name__} and "
                              f"{type(optimizer).__name__}")
-        if not isinstance(getattr(optimizer, "aggregate_num", None), int):
+        number = getattr(optimizer, "aggregate_num", None)
+        if not isinstance(number, int) and number != math.inf:
             raise MXNetError(f"the optimizer states hold a damaged optimizer: {type(optimizer).__name__} without the number aggregate_num")
         self._loaded, self._states_matched = True, False
         self.states, self.optimizer = found, optimizer

@@ -64,6 +64,10 @@ SUGGESTING = ("mxnet.callback", "mxnet.contrib.text.utils", "mxnet.error", "mxne
 # stands for all that it has. A module without a file of its own is made from its line.
 NAMES = {
     "mxnet": "_numpy_op_doc",
+    **{f"mxnet.optimizer.{path}": f"mxnet.optimizer: {name}" for path, name in (
+        ("adabelief", "AdaBelief"), ("adadelta", "AdaDelta"), ("adagrad", "AdaGrad"), ("adam", "Adam"), ("adamW", "AdamW"), ("adamax", "Adamax"),
+        ("dcasgd", "DCASGD"), ("ftml", "FTML"), ("ftrl", "Ftrl"), ("lamb", "LAMB"), ("lans", "LANS"), ("lars", "LARS"), ("nadam", "Nadam"),
+        ("nag", "NAG"), ("rmsprop", "RMSProp"), ("sgld", "SGLD"), ("signum", "Signum"), ("utils", "Updater get_updater"))},
     "mxnet._ctypes": "",
     "mxnet._ctypes.ndarray": "CachedOp NDArrayBase _global_var=mxnet._global_var c_handle_array c_str_array check_call ctypes=ctypes",
     "mxnet._ctypes.symbol":
@@ -234,7 +238,7 @@ NAMES = {
     "mxnet.ndarray_doc": "_re",
     "mxnet.notebook": "bokeh",
     "mxnet.notebook.callback": "defaultdict mxnet.legacy.helpers: _add_new_columns=add_columns _extend=extend",
-    "mxnet.numpy": "_STR_2_DTYPE_ finfo",
+    "mxnet.numpy": "_STR_2_DTYPE_",
     "mxnet.numpy._internal": "mxnet.numpy_op_fallback: empty_like_fallback=empty_like_of_arrays unravel_index_fallback=unravel_index_of_arrays",
     "mxnet.numpy.arrayprint": "onp set_module mxnet.numpy: *",
     "mxnet.numpy.fallback": "mxnet.numpy: *",
@@ -324,7 +328,9 @@ NAMES = {
         "_parse_aux_states _parse_location",
     "mxnet.torch": "sys",
     "mxnet.tvmop": "Features",
-    "mxnet.util": "check_call py_str mxnet.legacy.helpers: _np_ufunc_default_kwargs=UFUNC_DEFAULTS",
+    "mxnet.util":
+        "check_call py_str mxnet.legacy.helpers: _np_ufunc_default_kwargs=UFUNC_DEFAULTS mxnet.numpy.creation: default_array "
+        "tempfile: TemporaryDirectory",
     "mxnet.visualization": "copy mxnet.visualization: _str2tuple=_integers",
 }
 

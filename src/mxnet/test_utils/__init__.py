@@ -69,8 +69,6 @@ from .checks import (
     check_speed,
     check_symbolic_backward,
     check_symbolic_forward,
-    compare_ndarray_tuple,
-    compare_optimizer,
     numeric_grad,
     same_symbol_structure,
     simple_forward,
@@ -111,8 +109,10 @@ from .data import (
     get_zip_data,
 )
 from .generators import chi_square_check, gen_buckets_probs_with_ppf, mean_check, var_check, verify_generator
+from .optimizers import compare_ndarray_tuple, compare_optimizer, compare_optimizer_noise_seeded
 from .system import (
     default_context,
+    default_device,
     discard_stderr,
     environment,
     has_tvm_ops,
@@ -122,4 +122,5 @@ from .system import (
     list_gpus,
     retry,
     set_default_context,
+    set_default_device,
 )

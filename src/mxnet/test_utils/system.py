@@ -20,6 +20,9 @@ def set_default_context(ctx):
     context.Context.default_ctx = ctx
 
 
+default_device, set_default_device = default_context, set_default_context  # MXNet 2's names
+
+
 def list_gpus():
     """The numbers of the GPUs, as a range."""
     return range(util.get_gpu_count())

@@ -50,3 +50,10 @@ VALUES = [
 @pytest.mark.parametrize("compute, dtype, expected", VALUES, ids=range(len(VALUES)))
 def test_values(compute, dtype, expected):
     check_value(compute, dtype, expected)
+
+
+def test_triangles_as_in_numpy():
+    for args in ((3,), (2, 1), (2, -1, 4), (3, 5)):
+        for name in ("tril_indices", "triu_indices"):
+            assert [i.tolist() for i in getattr(np, name)(*args)] == [i.tolist() for i in getattr(onp, name)(*args)]
+    assert np.tri(2, 3, 1, dtype="int8").tolist() == onp.tri(2, 3, 1).tolist() and np.tri(2).dtype == onp.float32

@@ -99,3 +99,20 @@ def test_norms_that_do_not_exist(ord, axis, message):
     with pytest.raises(MXNetError) as error:
         np.linalg.norm(np.ones((2, 3)), ord=ord, axis=axis)
     assert message in str(error.value)
+
+
+def test_functions_of_matrices_as_in_mxnet_2():
+    a = np.array([[3.0, 0.0], [4.0, 5.0]])
+    onp.testing.assert_allclose(np.linalg.svdvals(a).asnumpy(), onp.linalg.svd(a.asnumpy(), compute_uv=False), rtol=1e-6)
+    for ord in (0, 1, 2, 3, onp.inf, -onp.inf):
+        onp.testing.assert_allclose(np.linalg.vector_norm(a, ord=ord).item(), onp.linalg.norm(a.asnumpy().ravel(), ord), rtol=1e-6)
+        onp.testing.assert_allclose(np.linalg.vector_norm(a, ord=ord, axis=1).asnumpy(), onp.linalg.norm(a.asnumpy(), ord, 1), rtol=1e-6)
+    assert np.linalg.matrix_norm(a, ord=1).item() == 7 and np.linalg.vecdot(a, a, axis=0).tolist() == [25, 25]
+    assert np.linalg.vecdot(a, a).item() == 50
+    assert np.linalg.trace(np.ones((3, 2, 2))).tolist() == [2, 2, 2]
+    assert np.linalg.matrix_transpose(a).tolist() == a.T.tolist() == a.mT.tolist()
+    assert np.linalg.cholesky(a @ a.T, upper=True).tolist() == np.linalg.cholesky(a @ a.T).T.tolist()
+    with pytest.raises(ValueError, match="matrix_norm: axis must be a pair, received 1"):
+        np.linalg.matrix_norm(a, axis=1)
+    with pytest.raises(ValueError, match="vector_norm: ord must be a number, 'inf' or '-inf', received 'fro'"):
+        np.linalg.vector_norm(a, ord="fro")

@@ -89,3 +89,15 @@ def test_gradient_flows_to_the_parameters():
 def test_bad_parameters(draw, text):
     with pytest.raises(ValueError, match=text):
         draw()
+
+
+def test_laplace_and_f_have_their_moments():
+    mx.np.random.seed(3)
+    x = mx.np.random.laplace(1, 2, size=40000)
+    assert abs(x.mean().item() - 1) < 0.05 and abs(x.std().item() - 2 * 2**0.5) < 0.08
+    f = mx.np.random.f(4, 40, size=40000)
+    assert abs(f.mean().item() - 40 / 38) < 0.05
+    mx.np.random.seed(3)
+    assert (mx.np.random.laplace(1, 2, size=40000) == x).all().item()
+    with pytest.raises(mx.MXNetError, match="`scale` must be at least 0"):
+        mx.np.random.laplace(0, -1)

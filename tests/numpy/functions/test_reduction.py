@@ -101,3 +101,12 @@ def test_means_as_integers_add_in_that_type():
     assert [np.mean(x, dtype=t).item() for t in ("int8", "int32", "float32")] == [-13, 71, 71.5]
     assert np.mean(x.reshape(2, 3), axis=0, dtype="int8").tolist() == [48, 52, -14]
     assert np.mean(np.array([2**30, 2**30, 2**30, 3], dtype="int32"), dtype="int32").item() == -268435455
+
+
+def test_medians_and_masks():
+    x = np.array([[1.0, 5.0, 2.0, 8.0], [4.0, 0.0, 9.0, 1.0]])
+    assert np.median(x).item() == 3 and np.median(x, axis=1).tolist() == [3.5, 2.5] and np.median(x, axis=0, keepdims=True).shape == (1, 4)
+    assert np.sum(x, axis=1, where=x > 3).tolist() == [13, 13]
+    assert np.var(x, axis=1, correction=1).tolist() == np.var(x, axis=1, ddof=1).tolist()
+    assert np.argmax(x, axis=1, keepdims=True).tolist() == [[3], [2]] and np.sort(x, descending=True)[0].tolist() == [8, 5, 2, 1]
+    assert np.argsort(x, descending=True)[1].tolist() == [2, 0, 3, 1] and np.cumprod(x, axis=1)[0].tolist() == [1, 5, 10, 80]

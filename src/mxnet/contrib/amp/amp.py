@@ -328,13 +328,13 @@ def convert_hybrid_block(block, target_dtype="float16", target_dtype_ops=None, f
                          [variable.name for variable in inputs], cast_optional_params)
     types = _annotated_types(sym)
     needed, aux = set(sym.list_inputs()), set(sym.list_auxiliary_states())
-    arrays = {name: parameter._reduce() for name, parameter in block.collect_params().items() if name in needed}
+    arrays = {name: parameter._reduce() for name, parameter in block._by_name().items() if name in needed}
     arrays = {name: array.astype(types.get(name, array.dtype), copy=False) for name, array in arrays.items()}
     converted = SymbolBlock(sym, inputs)
-    for name, parameter in converted.collect_params().items():
+    for name, parameter in converted._by_name().items():
         if name in arrays and parameter.dtype != arrays[name].dtype:
             parameter.cast(arrays[name].dtype)
-    converted.collect_params().load_dict({f"{'aux' if name in aux else 'arg'}:{name}": array for name, array in arrays.items()}, ctx=ctx)
+    converted._by_name().load_dict({f"{'aux' if name in aux else 'arg'}:{name}": array for name, array in arrays.items()}, ctx=ctx)
     return converted
 
 

@@ -123,7 +123,7 @@ def quantize_net_v2(network: HybridBlock, quantized_dtype: str = "auto", quantiz
                          "too, is quantized as part of a HybridSequential, where they begin with zeros")
     aux_names = set(sym.list_auxiliary_states())
     needed = set(sym.list_inputs()) - set(names)
-    params = {name: parameter._reduce() for name, parameter in network.collect_params().items() if name in needed}
+    params = {name: parameter._reduce() for name, parameter in network._by_name().items() if name in needed}
     args, aux = ({n: a for n, a in params.items() if (n in aux_names) is wanted} for wanted in (False, True))
     found = {text: [n.name for n in sym._nodes() if text in n.name] for text in parts}
     for text in (text for text, named in found.items() if not named):
@@ -150,11 +150,11 @@ def quantize_net_v2(network: HybridBlock, quantized_dtype: str = "auto", quantiz
         qsym = qsym.get_backend_symbol("MKLDNN_QUANTIZE")
     made = SymbolBlock(qsym, [_symbol.var(name) for name in names])
     arrays = {**{f"arg:{n}": a for n, a in qargs.items()}, **{f"aux:{n}": a for n, a in aux.items()}}
-    for name, parameter in made.collect_params().items():
+    for name, parameter in made._by_name().items():
         found = arrays.get(f"arg:{name}", arrays.get(f"aux:{name}"))
         if found is not None and parameter.dtype != found.dtype:
             parameter.cast(found.dtype)
-    made.collect_params().load_dict(arrays, ctx=ctx)
+    made._by_name().load_dict(arrays, ctx=ctx)
     return made
 
 

@@ -131,7 +131,7 @@ def _graph(model: Model, data: Any) -> tuple[Symbol, dict[str, NDArray]]:
         model(*(data.values() if isinstance(data, Mapping) else data if isinstance(data, (list, tuple)) else [data]))
         inputs, net = model._cached_graph
         names = [variable.name for variable in inputs]
-        arrays = {name: parameter._reduce() for name, parameter in model.collect_params().items()}
+        arrays = {name: parameter._reduce() for name, parameter in model._by_name().items()}
     else:
         net, args, aux = model
         arrays = {**args, **aux}

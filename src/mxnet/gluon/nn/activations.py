@@ -4,13 +4,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ... import initializer
+from ...suggestions import shortened
 from ..hybrid_block import HybridBlock
 from ..utils import UsageError
 
 if TYPE_CHECKING:
     from ...initializer import Initializer
 
-__all__ = ["Activation", "LeakyReLU", "PReLU", "ELU", "SELU", "Swish", "GELU"]
+__all__ = ["Activation", "LeakyReLU", "PReLU", "ELU", "SELU", "Swish", "SiLU", "GELU"]
 
 
 class Activation(HybridBlock):
@@ -128,13 +129,26 @@ class GELU(HybridBlock):
 
     Parameters
     ----------
+    approximation : {'erf', 'tanh'}
+        The exact function, or ``x · (1 + tanh(sqrt(2 / pi) · (x + 0.044715 · x³))) / 2``.
     prefix, params
         As for `Block`.
+
+    Raises
+    ------
+    UsageError
+        If `approximation` is something else.
     """
+
+    def __init__(self, approximation: str = "erf", **kwargs: Any) -> None:
+        if approximation not in ("erf", "tanh"):
+            raise UsageError(f"GELU: approximation must be 'erf' or 'tanh', received {shortened(approximation)}")
+        super().__init__(**kwargs)
+        self._act_type = "gelu" if approximation == "erf" else "gelu_tanh"
 
     def hybrid_forward(self, F: Any, x: Any) -> Any:
         """The activation of every element."""
-        return F.LeakyReLU(x, act_type="gelu", name="fwd")
+        return F.LeakyReLU(x, act_type=self._act_type, name="fwd")
 
 
 class Swish(HybridBlock):
@@ -154,3 +168,23 @@ class Swish(HybridBlock):
     def hybrid_forward(self, F: Any, x: Any) -> Any:
         """The activation of every element."""
         return x * F.sigmoid(self._beta * x, name="fwd")
+
+
+class SiLU(HybridBlock):
+    """x · sigmoid(x): `Swish` with a beta of 1.
+
+    Parameters
+    ----------
+    prefix, params
+        As for `Block`.
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> mx.gluon.nn.SiLU()(mx.nd.array([0, 100])).asnumpy()
+    array([  0., 100.], dtype=float32)
+    """
+
+    def hybrid_forward(self, F: Any, x: Any) -> Any:
+        """The activation of every element."""
+        return x * F.sigmoid(x, name="fwd")

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from ...util import version
 from ..hybrid_block import HybridBlock
 
 if TYPE_CHECKING:
@@ -184,22 +185,30 @@ class GroupNorm(_Normalization):
     epsilon : float
         Added to the variance.
     center, scale : bool
-        Whether `beta` and `gamma` are learned; they have a number for each group.
+        Whether `beta` and `gamma` are learned; they have a number for each group, or with `in_channels` for each channel.
     beta_initializer, gamma_initializer : str or Initializer
+    in_channels : int, optional
+        How many channels there are, 0 waits for the first batch: then, as in MXNet 2, each has a factor of its own. This is the default after
+        ``mx.util.set_version('2.0')``.
     prefix, params
         As for `Block`.
     """
 
     def __init__(self, num_groups: int = 1, epsilon: float = 1e-5, center: bool = True, scale: bool = True,
                  beta_initializer: str | Initializer = "zeros", gamma_initializer: str | Initializer = "ones", prefix: str | None = None,
-                 params: ParameterDict | None = None) -> None:
+                 params: ParameterDict | None = None, in_channels: int | None = None) -> None:
         super().__init__(prefix=prefix, params=params)
         self._kwargs = {"eps": epsilon, "num_groups": num_groups, "center": center, "scale": scale}
         self._num_groups, self._epsilon, self._center, self._scale = num_groups, epsilon, center, scale
-        self._scale_and_offset(num_groups, gamma_initializer, beta_initializer, scale, center)
+        if in_channels is None and version() == "2.0":
+            in_channels = 0
+        self._by_channel = in_channels is not None
+        self._scale_and_offset(num_groups if in_channels is None else in_channels, gamma_initializer, beta_initializer, scale, center)
 
     def hybrid_forward(self, F: Any, data: Any, gamma: Any, beta: Any) -> Any:
         """The normalized array."""
+        if self._by_channel:
+            return F.contrib.group_norm(data, gamma=gamma, beta=beta, num_groups=self._num_groups, eps=self._epsilon)
         return F.GroupNorm(data, gamma=gamma, beta=beta, num_groups=self._num_groups, eps=self._epsilon)
 
     def __repr__(self) -> str:

@@ -9,6 +9,8 @@
 ``stochastic_block``
     Blocks that add such losses.
 """
+from functools import cached_property
+
 from . import constraint, continuous, discrete, distribution, divergence, heavy_tails, multivariate, stochastic_block, transformation
 from .continuous import *  # noqa: F403
 from .discrete import *  # noqa: F403
@@ -19,6 +21,6 @@ from .multivariate import *  # noqa: F403
 from .stochastic_block import *  # noqa: F403
 from .transformation import *  # noqa: F403
 
-__all__ = ["constraint", *continuous.__all__, *discrete.__all__, *distribution.__all__, *divergence.__all__, *heavy_tails.__all__,
+__all__ = ["cached_property", "constraint", *continuous.__all__, *discrete.__all__, *distribution.__all__, *divergence.__all__, *heavy_tails.__all__,
            *multivariate.__all__,
            *stochastic_block.__all__, *transformation.__all__]

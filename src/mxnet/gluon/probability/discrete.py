@@ -208,8 +208,8 @@ class Poisson(ExponentialFamily):
 class NegativeBinomial(ByProbability):
     """How many successes come before failure number `n`.
 
-    `log_prob`, `mean`, `variance` and samples are those of ``scipy.stats.nbinom(n, 1 - prob)``. (In MXNet 2 `log_prob` alone takes `prob` for the
-    probability of failure, and contradicts the others.)
+    `mean`, `variance` and samples are those of ``scipy.stats.nbinom(n, 1 - prob)``. `log_prob` is that of ``scipy.stats.nbinom(n, prob)``, which
+    takes `prob` for the probability of failure: so MXNet 2 computes it, in contradiction to the others.
 
     Parameters
     ----------
@@ -234,7 +234,7 @@ class NegativeBinomial(ByProbability):
         """The logarithm of the probability of `value`."""
         value = self._checked(value)
         ways = in_double(lambda k, n: npx.gammaln(n + k) - npx.gammaln(k + 1) - npx.gammaln(n), value, self.n)
-        return ways + self._log_likelihood(value, self.n)
+        return ways + self._log_likelihood(self.n, value)
 
     @property
     def mean(self) -> Any:

@@ -11,6 +11,10 @@ from ..utils import UsageError
 __all__ = ["StochasticBlock", "StochasticSequential"]
 
 
+class UncollectedLossError(UsageError, ValueError):
+    """A StochasticBlock's `forward` is not decorated with `StochasticBlock.collectLoss`. MXNet 2 raises a ValueError."""
+
+
 class StochasticBlock(HybridBlock):
     """A block whose `forward` may call `add_loss`; after a call ``losses`` holds what it added.
 
@@ -57,7 +61,7 @@ class StochasticBlock(HybridBlock):
         self._collected = self._collected and self._active
         out = super().__call__(*args)
         if not self._collected:
-            raise UsageError(f"{type(self).__name__}: decorate forward with StochasticBlock.collectLoss")
+            raise UncollectedLossError(f"{type(self).__name__}: decorate forward with StochasticBlock.collectLoss")
         out, self._losses = out
         return out
 
@@ -68,7 +72,7 @@ class StochasticBlock(HybridBlock):
 
 
 class StochasticSequential(StochasticBlock):
-    """Blocks one after the other; ``losses`` holds those of all of them that have some."""
+    """Blocks one after the other; ``losses`` holds the list of losses of each block that has some."""
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(**kwargs)
@@ -89,8 +93,7 @@ class StochasticSequential(StochasticBlock):
             if isinstance(x, (tuple, list)):
                 x, args = x[0], tuple(x[1:])
             if isinstance(block, StochasticBlock):
-                for loss in block.losses:
-                    self.add_loss(loss)
+                self.add_loss(block.losses)
         return (x, *args) if args else x
 
     def __len__(self) -> int:

@@ -6,6 +6,7 @@ from typing import Any
 
 from ... import numpy as np
 from ... import numpy_extension as npx
+from ...suggestions import shortened
 from ..hybrid_block import HybridBlock
 from . import constraint
 from .distribution import parameter, softplus, sum_right
@@ -275,13 +276,22 @@ class domain_map:
     """
 
     def __init__(self) -> None:
-        self._transformations: dict[int, tuple[Any, Any]] = {}
+        self._factories: dict[type, Any] = {}
 
-    def register(self, wanted: constraint.Constraint, factory: Any = None) -> Any:
-        """Say what makes the transformation for a constraint: ``factory(constraint)``. A decorator without `factory`."""
+    def register(self, wanted: constraint.Constraint | type[constraint.Constraint], factory: Any = None) -> Any:
+        """Say what makes the transformation for a kind of constraint: ``factory(constraint)``. A decorator without `factory`.
+
+        Raises
+        ------
+        TypeError
+            If `wanted` is no Constraint, and no class of them.
+        """
         if factory is None:
             return lambda made: self.register(wanted, made)
-        self._transformations[id(wanted)] = wanted, factory
+        kind = type(wanted) if isinstance(wanted, constraint.Constraint) else wanted
+        if not isinstance(kind, type) or not issubclass(kind, constraint.Constraint):
+            raise TypeError(f"register: a Constraint, or a class of them, expected, received {shortened(wanted)}")
+        self._factories[kind] = factory
         return factory
 
     def __call__(self, wanted: constraint.Constraint) -> Transformation:
@@ -292,15 +302,32 @@ class domain_map:
         NotImplementedError
             If none is registered.
         """
-        if id(wanted) not in self._transformations:
+        if type(wanted) not in self._factories:
             raise NotImplementedError(f"no transformation is registered for {wanted}; register(constraint, factory) adds one")
-        return self._transformations[id(wanted)][1](wanted)
+        return self._factories[type(wanted)](wanted)
 
 
+def _above(wanted: Any) -> Transformation:
+    return ComposeTransform([ExpTransform(), AffineTransform(wanted._lower_bound, 1)])
+
+
+def _below(wanted: Any) -> Transformation:
+    return ComposeTransform([ExpTransform(), AffineTransform(wanted._upper_bound, -1)])
+
+
+def _between(wanted: Any) -> Transformation:
+    low, high = wanted._lower_bound, wanted._upper_bound
+    return ComposeTransform([SigmoidTransform(), AffineTransform(low, high - low)])
+
+
+_FACTORIES: dict[type[constraint.Constraint], Any] = {
+    constraint.Real: lambda wanted: ComposeTransform([]), constraint.UnitInterval: lambda wanted: SigmoidTransform(),
+    **dict.fromkeys((constraint.Positive, constraint.NonNegative), lambda wanted: ExpTransform()),
+    **dict.fromkeys((constraint.GreaterThan, constraint.GreaterThanEq), _above),
+    **dict.fromkeys((constraint.LessThan, constraint.LessThanEq), _below),
+    **dict.fromkeys((constraint.Interval, constraint.HalfOpenInterval, constraint.OpenInterval), _between)}
 biject_to, transform_to = domain_map(), domain_map()
-for _map in (biject_to, transform_to):
-    _map.register(constraint.real, lambda wanted: ComposeTransform([]))
-    _map.register(constraint.positive, lambda wanted: ExpTransform())
-    _map.register(constraint.nonnegative, lambda wanted: ExpTransform())
-    _map.register(constraint.unit_interval, lambda wanted: SigmoidTransform())
-transform_to.register(constraint.simplex, lambda wanted: SoftmaxTransform())
+for _kind, _factory in _FACTORIES.items():
+    biject_to.register(_kind, _factory)
+    transform_to.register(_kind, _factory)
+transform_to.register(constraint.Simplex, lambda wanted: SoftmaxTransform())

@@ -82,7 +82,7 @@ def ones_like(F, a, dtype=None, order="C", ctx=None, out=None):
 
 
 @function()
-def empty_like(F, prototype, dtype=None, order="C", subok=False, shape=None):
+def empty_like(F, prototype, dtype=None, order="C", subok=False, shape=None, ctx=None):
     """An array in the shape, and by default the type, of `prototype`, whose values mean nothing.
 
     Example
@@ -93,7 +93,7 @@ def empty_like(F, prototype, dtype=None, order="C", subok=False, shape=None):
     _require_c(order)
     if subok or shape is not None:
         raise NotImplementedError("empty_like supports neither `subok` nor another `shape`")
-    return full_like(F, prototype, 0, dtype)
+    return full_like(F, prototype, 0, dtype, order, ctx)
 
 
 @function()
@@ -146,11 +146,11 @@ def logspace(F, start, stop, num=50, endpoint=True, base=10.0, dtype=None, axis=
 
 
 @function()
-def eye(F, N, M=None, k=0, dtype="float32", **kwargs):
+def eye(F, N, M=None, k=0, dtype="float32", ctx=None, **kwargs):
     """A matrix (N, M) with ones on the k-th diagonal, counted upwards from the main one."""
     if "order" in kwargs:
         raise NotImplementedError("function eye does not support parameter order")
-    return F.call("_npi_eye", N=N, M=M, k=k, ctx=F.context(kwargs.get("ctx")), dtype=dtype)
+    return F.call("_npi_eye", N=N, M=M, k=k, ctx=F.context(ctx), dtype=dtype)
 
 
 @function()
@@ -188,6 +188,44 @@ for _name in ("hanning", "hamming", "blackman"):
 def tril(F, m, k=0):
     """Matrices with zeros above the `k`-th diagonal."""
     return F.call("_npi_tril", m, k=k)
+
+
+@function()
+def triu(F, m, k=0):
+    """Matrices with zeros below the `k`-th diagonal."""
+    return F.call("_npi_triu", m, k=k)
+
+
+@function()
+def tri(F, N, M=None, k=0, dtype=None, ctx=None):
+    """A matrix (N, M) with ones on and below the `k`-th diagonal, float32 by default."""
+    return F.call("_npi_tri", N=N, M=M, k=k, ctx=F.context(ctx), dtype="float32" if dtype is None else dtype)
+
+
+@function()
+def tril_indices(F, n, k=0, m=None) -> tuple[Array, ...]:
+    """The indices of the elements on and below the `k`-th diagonal of a matrix (n, m): a tuple of the rows and the columns.
+
+    Example
+    -------
+    >>> mx.np.tril_indices(2)
+    (array([0, 1, 1], dtype=int64), array([0, 0, 1], dtype=int64))
+    """
+    rows = F.call("_npi_nonzero", tri(F, n, m, k, "int32"))
+    return rows[:, 0], rows[:, 1]
+
+
+@function()
+def triu_indices(F, n, k=0, m=None, ctx=None) -> tuple[Array, ...]:
+    """The indices of the elements on and above the `k`-th diagonal of a matrix (n, m): a tuple of the rows and the columns.
+
+    Example
+    -------
+    >>> mx.np.triu_indices(2)
+    (array([0, 0, 1], dtype=int64), array([0, 1, 1], dtype=int64))
+    """
+    rows = F.call("_npi_nonzero", F.call_scalar("_npi_equal_scalar", tri(F, n, m, k - 1, "int32", ctx), 0))
+    return rows[:, 0], rows[:, 1]
 
 
 @function()

@@ -13,6 +13,10 @@ UNARY = {name: (f"_npi_{name}", getattr(onp, name)) for name in
             bitwise_not""".split()}
 UNARY.update(fabs=("_npi_abs", onp.abs), invert=("_npi_bitwise_not", onp.bitwise_not), rad2deg=("_npi_degrees", onp.rad2deg),
              deg2rad=("_npi_radians", onp.deg2rad))
+# Names of the array API standard, which MXNet 2.0 took over.
+UNARY.update({name: UNARY[other] for name, other in {
+    "acos": "arccos", "acosh": "arccosh", "asin": "arcsin", "asinh": "arcsinh", "atan": "arctan", "atanh": "arctanh",
+    "bitwise_invert": "bitwise_not"}.items()})
 # name: (operator for two arrays, for array and number, for number and array (None: the same), NumPy's function for two numbers)
 BINARY = {
     "add": ("_npi_add", "_npi_add_scalar", None, onp.add),
@@ -23,6 +27,17 @@ BINARY = {
     "mod": ("_npi_mod", "_npi_mod_scalar", "_npi_rmod_scalar", onp.mod),
     "remainder": ("_npi_mod", "_npi_mod_scalar", "_npi_rmod_scalar", onp.mod),
     "power": ("_npi_power", "_npi_power_scalar", "_npi_rpower_scalar", onp.power),
+    "floor_divide": ("_npi_floor_divide", "_npi_floor_divide_scalar", "_npi_rfloor_divide_scalar", onp.floor_divide),
+    "fmod": ("_npi_fmod", "_npi_fmod_scalar", "_npi_rfmod_scalar", onp.fmod),
+    "fmax": ("_npi_fmax", "_npi_fmax_scalar", None, onp.fmax),
+    "fmin": ("_npi_fmin", "_npi_fmin_scalar", None, onp.fmin),
+    "logaddexp": ("_npi_logaddexp", "_npi_logaddexp_scalar", None, onp.logaddexp),
+    "logical_and": ("_npi_logical_and", "_npi_logical_and_scalar", None, onp.logical_and),
+    "logical_or": ("_npi_logical_or", "_npi_logical_or_scalar", None, onp.logical_or),
+    "logical_xor": ("_npi_logical_xor", "_npi_logical_xor_scalar", None, onp.logical_xor),
+    "gcd": ("_npi_gcd", "_npi_gcd_scalar", None, onp.gcd),
+    "bitwise_left_shift": ("_npi_bitwise_left_shift", "_npi_bitwise_left_shift_scalar", "_npi_rbitwise_left_shift_scalar", onp.left_shift),
+    "bitwise_right_shift": ("_npi_bitwise_right_shift", "_npi_bitwise_right_shift_scalar", "_npi_rbitwise_right_shift_scalar", onp.right_shift),
     "lcm": ("_npi_lcm", "_npi_lcm_scalar", None, onp.lcm),
     "maximum": ("_npi_maximum", "_npi_maximum_scalar", None, onp.maximum),
     "minimum": ("_npi_minimum", "_npi_minimum_scalar", None, onp.minimum),
@@ -41,6 +56,7 @@ BINARY = {
     "less_equal": ("_npi_less_equal", "_npi_less_equal_scalar", "_npi_greater_equal_scalar", onp.less_equal),
 }
 
+BINARY.update(pow=BINARY["power"], atan2=BINARY["arctan2"])
 
 _TESTS = {"logical_not", "isnan", "isinf", "isfinite", "isposinf", "isneginf"}
 

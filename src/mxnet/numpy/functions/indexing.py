@@ -74,8 +74,8 @@ def unique(F, ar, return_index=False, return_inverse=False, return_counts=False,
 
 
 @function()
-def argsort(F, a, axis=-1, kind=None, order=None):
-    """The indices, as int64, that sort `a` along `axis`.
+def argsort(F, a, axis=-1, kind=None, order=None, descending=False, stable=True):
+    """The indices, as int64, that sort `a` along `axis`, the largest first if `descending`. Equal elements keep their order, which `stable` asks for.
 
     Example
     -------
@@ -84,12 +84,12 @@ def argsort(F, a, axis=-1, kind=None, order=None):
     """
     if order is not None:
         raise NotImplementedError("order not supported here")
-    return F.call("_npi_argsort", a, axis="None" if axis is None else axis, is_ascend=True, dtype="int64")
+    return F.call("_npi_argsort", a, axis="None" if axis is None else axis, is_ascend=not descending, dtype="int64")
 
 
 @function()
-def sort(F, a, axis=-1, kind=None, order=None):
-    """`a` sorted along `axis`.
+def sort(F, a, axis=-1, kind=None, order=None, descending=False, stable=True):
+    """`a` sorted along `axis`, the largest first if `descending`. Equal elements keep their order, which `stable` asks for.
 
     Example
     -------
@@ -99,7 +99,7 @@ def sort(F, a, axis=-1, kind=None, order=None):
     """
     if order is not None:
         raise NotImplementedError("order not supported here")
-    return F.call("_npi_sort", a, axis="None" if axis is None else axis, is_ascend=True)
+    return F.call("_npi_sort", a, axis="None" if axis is None else axis, is_ascend=not descending)
 
 
 def _slice(obj):

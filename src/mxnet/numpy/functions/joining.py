@@ -10,7 +10,7 @@ def _listed(arrays):
     return list(arrays)
 
 
-@function()
+@function("", "concatenate", "concat")
 def concatenate(F, seq, axis=0, out=None):
     """The arrays one after another along `axis`; flattened ones if it is None."""
     return F.call("_npi_concatenate", *_listed(seq), axis="None" if axis is None else axis, out=out)

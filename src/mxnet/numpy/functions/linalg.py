@@ -83,6 +83,20 @@ def einsum(F, *operands, **kwargs):
 
 
 @function()
+def kron(F, a, b):
+    """The Kronecker product: every element of `a` times the array `b`, as blocks."""
+    return F.call("_npi_kron", a, b)
+
+
+@function()
+def cross(F, a, b, axisa=-1, axisb=-1, axisc=-1, axis=None):
+    """The cross products of the vectors along `axisa` and `axisb`, of 2 or 3 elements, laid along `axisc`; `axis` stands for all three."""
+    if axis is not None:
+        axisa = axisb = axisc = axis
+    return F.call("_npi_cross", a, b, a_axis=axisa, b_axis=axisb, c_axis=axisc)
+
+
+@function()
 def polyval(F, p, x):
     """The polynomial with the coefficients `p`, that of the highest power first, at the points `x`."""
     if not F.is_array(p) or not F.is_array(x):
@@ -148,7 +162,14 @@ def _matrix_function(name, doc, example=None, pair=False):
     function("linalg")(fn)
 
 
-_matrix_function("cholesky", "The lower triangular L with L L^T = a, for positive definite matrices.")
+
+
+@function("linalg")
+def cholesky(F, a, upper=False):
+    """The lower triangular L with L L^T = a, or the upper triangular U with U^T U = a, for positive definite matrices."""
+    return F.call("_npi_cholesky", a, lower=not upper)
+
+
 _matrix_function("inv", "The inverse of matrices.", "mx.np.linalg.inv(mx.np.array([[2, 0], [0, 4]])) -> array([[0.5 , 0. ], [0. , 0.25]])")
 _matrix_function("det", "The determinant of matrices.", "mx.np.linalg.det(mx.np.array([[[2, 1], [0, 3]]])) -> array([6.])")
 _matrix_function("slogdet", "The sign of the determinant and the logarithm of its absolute value.",
@@ -158,15 +179,18 @@ _matrix_function("eig", "Eigenvalues and eigenvectors, as columns, of matrices w
 
 
 @function("linalg")
-def eigvalsh(F, a, UPLO="L"):
-    """The eigenvalues in ascending order of symmetric matrices given by their lower or upper triangle."""
-    return F.call("_npi_eigvalsh", a, UPLO=UPLO)
+def eigvalsh(F, a, UPLO="L", upper=False):
+    """The eigenvalues in ascending order of symmetric matrices given by their lower or upper triangle: ``upper=True`` means ``UPLO='U'``."""
+    return F.call("_npi_eigvalsh", a, UPLO="U" if upper else UPLO)
 
 
 @function("linalg")
-def eigh(F, a, UPLO="L") -> tuple[Array, Array]:
-    """Eigenvalues in ascending order and eigenvectors, as columns, of symmetric matrices given by their lower or upper triangle."""
-    return tuple(F.call("_npi_eigh", a, UPLO=UPLO))
+def eigh(F, a, UPLO="L", upper=False) -> tuple[Array, Array]:
+    """Eigenvalues in ascending order and eigenvectors, as columns, of symmetric matrices given by their lower or upper triangle.
+
+    ``upper=True`` means ``UPLO='U'``.
+    """
+    return tuple(F.call("_npi_eigh", a, UPLO="U" if upper else UPLO))
 
 
 @function("linalg")
@@ -188,10 +212,151 @@ def tensorsolve(F, a, b, axes=None):
 
 
 @function("linalg")
-def pinv(F, a, rcond=1e-15, hermitian=False):
-    """The pseudo-inverse; singular values below `rcond` times the largest count as 0."""
+def pinv(F, a, rcond=1e-15, hermitian=False, rtol=None):
+    """The pseudo-inverse; singular values below `rcond`, or `rtol`, times the largest count as 0."""
+    rcond = rcond if rtol is None else rtol
     if hermitian is True:
         raise NotImplementedError("hermitian is not supported yet...")
     if isinstance(rcond, NUMBERS):
         return F.call("_npi_pinv_scalar_rcond", a, rcond=rcond, hermitian=hermitian)
     return F.call("_npi_pinv", a, rcond, hermitian=hermitian)
+
+
+@function("linalg")
+def svdvals(F, a):
+    """The singular values, the largest first.
+
+    Example
+    -------
+    >>> mx.np.linalg.svdvals(mx.np.array([[3, 0], [0, 4]]))
+    array([4., 3.])
+    """
+    return svd(F, a)[1]
+
+
+@function("linalg")
+def vector_norm(F, x, ord=None, axis=None, keepdims=False):
+    """The norm of the vectors that lie along axes, by default along all: the root of the sum of squares, or that of `ord`.
+
+    Example
+    -------
+    >>> mx.np.linalg.vector_norm(mx.np.array([[3, 4], [6, 8]]), axis=1)
+    array([ 5., 10.])
+    """
+    ord = 2 if ord is None else ord
+    if isinstance(ord, str) and ord not in ("inf", "-inf"):
+        raise ValueError(f"linalg.vector_norm: ord must be a number, 'inf' or '-inf', received {ord!r}")
+    ord = float(ord)
+    if isinstance(axis, int) or axis is None and ord == 2:
+        return norm(F, x, None if axis is None else ord, axis, keepdims)
+    size = F.call("_npi_abs", x)
+    if ord in (float("inf"), float("-inf")):
+        return F.call("_np_max" if ord > 0 else "_np_min", size, axis=axis, keepdims=keepdims)
+    if ord == 0:
+        return F.call("_np_sum", F.call_scalar("_npi_not_equal_scalar", x, 0), axis=axis, keepdims=keepdims, dtype="float32")
+    return F.call_scalar("_npi_power_scalar", F.call("_np_sum", F.call_scalar("_npi_power_scalar", size, ord), axis=axis, keepdims=keepdims), 1 / ord)
+
+
+@function("linalg")
+def matrix_norm(F, x, ord="fro", axis=(-2, -1), keepdims=False):
+    """The norm of the matrices in two axes; see `norm`.
+
+    Raises
+    ------
+    ValueError
+        If `axis` is no pair.
+
+    Example
+    -------
+    >>> mx.np.linalg.matrix_norm(mx.np.array([[3, 0], [0, 4]]))
+    array(5.)
+    """
+    if not isinstance(axis, tuple) or len(axis) != 2:
+        raise ValueError(f"linalg.matrix_norm: axis must be a pair, received {axis!r}")
+    return norm(F, x, ord, axis, keepdims)
+
+
+@function("linalg")
+def matrix_transpose(F, a):
+    """Matrices with rows and columns exchanged.
+
+    Example
+    -------
+    >>> mx.np.linalg.matrix_transpose(mx.np.array([[1, 2]]))
+    array([[1.],
+           [2.]])
+    """
+    return F.call("_npi_swapaxes", a, dim1=-1, dim2=-2)
+
+
+@function("linalg")
+def vecdot(F, a, b, axis=None):
+    """The sums of products along `axis`; of the flattened arrays if it is None.
+
+    Example
+    -------
+    >>> mx.np.linalg.vecdot(mx.np.array([[1, 2], [3, 4]]), mx.np.array([[1, 1], [2, 2]]), axis=1)
+    array([ 3., 14.])
+    """
+    return F.call("_np_sum", F.call("_npi_multiply", a, b), axis=axis)
+
+
+@function("linalg", "diagonal")
+def _matrix_diagonal(F, a, offset=0):
+    """The diagonals of matrices, along a new last axis.
+
+    Example
+    -------
+    >>> mx.np.linalg.diagonal(mx.np.array([[[1, 2], [3, 4]]]))
+    array([[1., 4.]])
+    """
+    return F.call("_np_diagonal", a, offset=offset, axis1=-2, axis2=-1)
+
+
+@function("linalg", "trace")
+def _matrix_trace(F, a, offset=0):
+    """The sums of the diagonals of matrices.
+
+    Example
+    -------
+    >>> mx.np.linalg.trace(mx.np.array([[[1, 2], [3, 4]]]))
+    array([5.])
+    """
+    return F.call("_np_trace", a, offset=offset, axis1=-2, axis2=-1)
+
+
+@function("linalg", "cross")
+def _vector_cross(F, a, b, axis=-1):
+    """The cross products of the vectors along `axis`.
+
+    Example
+    -------
+    >>> mx.np.linalg.cross(mx.np.array([1, 0, 0]), mx.np.array([0, 1, 0]))
+    array([0., 0., 1.])
+    """
+    return cross(F, a, b, axis=axis)
+
+
+@function("linalg", "outer")
+def _vector_outer(F, a, b):
+    """The outer product of the flattened arrays.
+
+    Example
+    -------
+    >>> mx.np.linalg.outer(mx.np.array([1, 2]), mx.np.array([10, 100]))
+    array([[ 10., 100.],
+           [ 20., 200.]])
+    """
+    return outer(F, a, b)
+
+
+@function("linalg", "tensordot")
+def _tensordot(F, a, b, axes=2):
+    """Tensor contraction over pairs of axes, or over the last axes of `a` and as many first ones of `b`.
+
+    Example
+    -------
+    >>> mx.np.linalg.tensordot(mx.np.array([[1, 2]]), mx.np.array([[3], [4]]), axes=1)
+    array([[11.]])
+    """
+    return tensordot(F, a, b, axes)

@@ -28,6 +28,12 @@ def normal(F, loc=0.0, scale=1.0, size=None, dtype=None, ctx=None, out=None):
 
 
 @function("random")
+def laplace(F, loc=0.0, scale=1.0, size=None, dtype=None, ctx=None, out=None):
+    """Numbers of the Laplace distribution with the mean `loc` and the decay `scale`, float32 by default."""
+    return _draw(F, "_npi_laplace", {"loc": loc, "scale": scale}, size, ctx, out, dtype="float32" if dtype is None else dtype)
+
+
+@function("random")
 def lognormal(F, mean=0.0, sigma=1.0, size=None, dtype=None, ctx=None, out=None):
     """Log-normally distributed numbers.
 
@@ -76,7 +82,7 @@ def pareto(F, a, size=None, ctx=None, out=None):
 
 
 @function("random")
-def power(F, a, size=None):
+def power(F, a, size=None, ctx=None, out=None):
     """Numbers in [0, 1] with the density ``a * x**(a - 1)``.
 
     Example
@@ -84,8 +90,7 @@ def power(F, a, size=None):
     >>> round(float(mx.np.random.power(4, size=10000).mean()), 1)
     0.8
     """
-    inputs = [a] if F.is_array(a) else []
-    return F.call("_npi_powerd", *inputs, a="None" if inputs else a, size=_size(size))
+    return _draw(F, "_npi_powerd", {"a": a}, size, ctx, out)
 
 
 @function("random")
@@ -120,6 +125,18 @@ def chisquare(F, df, size=None, dtype=None, ctx=None):
     3
     """
     return gamma(F, df / 2, 2, size, dtype, ctx)
+
+
+@function("random")
+def f(F, dfnum, dfden, size=None, ctx=None):
+    """Numbers of the F distribution with `dfnum` and `dfden` degrees of freedom; its mean is ``dfden / (dfden - 2)``.
+
+    Example
+    -------
+    >>> round(float(mx.np.random.f(4, 40, size=10000).mean()))
+    1
+    """
+    return (chisquare(F, dfnum, size, None, ctx) * dfden) / (chisquare(F, dfden, size, None, ctx) * dfnum)
 
 
 @function("random")

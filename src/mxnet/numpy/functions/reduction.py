@@ -6,8 +6,10 @@ from ..frontend import NUMBERS, Array, function, reduces
 
 @function()
 @reduces("_np_sum")
-def sum(F, a, axis=None, dtype=None, keepdims=False, initial=None, out=None):
-    """The sum over axes, plus `initial`; booleans are counted in int64."""
+def sum(F, a, axis=None, dtype=None, keepdims=False, initial=None, out=None, where=None):
+    """The sum over axes, plus `initial`; booleans are counted in int64. `where` is a mask of the elements to add, which broadcasts."""
+    if where is not None:
+        a = F.call("_npi_where_rscalar", where, a, scalar=0.0)
     return F.call("_np_sum", a, axis=axis, dtype=dtype, keepdims=keepdims, initial=initial, out=out)
 
 
@@ -27,16 +29,22 @@ def mean(F, a, axis=None, dtype=None, out=None, keepdims=False):
 
 @function()
 @reduces("_npi_std")
-def std(F, a, axis=None, dtype=None, out=None, ddof=0, keepdims=False):
-    """The standard deviation over axes."""
-    return F.call("_npi_std", a, axis=axis, dtype=dtype, ddof=ddof, keepdims=keepdims, out=out)
+def std(F, a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, correction=None):
+    """The standard deviation over axes; `correction` is another name of `ddof`."""
+    return F.call("_npi_std", a, axis=axis, dtype=dtype, ddof=_divided_less(ddof, correction), keepdims=keepdims, out=out)
 
 
 @function()
 @reduces("_npi_var")
-def var(F, a, axis=None, dtype=None, out=None, ddof=0, keepdims=False):
-    """The variance over axes: the sum of squared distances from the mean, divided by the count less `ddof`."""
-    return F.call("_npi_var", a, axis=axis, dtype=dtype, ddof=ddof, keepdims=keepdims, out=out)
+def var(F, a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, correction=None):
+    """The variance over axes: the sum of squared distances from the mean, divided by the count less `ddof`, or `correction`."""
+    return F.call("_npi_var", a, axis=axis, dtype=dtype, ddof=_divided_less(ddof, correction), keepdims=keepdims, out=out)
+
+
+def _divided_less(ddof, correction):
+    if ddof and correction is not None:
+        raise ValueError(f"one of ddof and correction expected, received ddof={ddof} and correction={correction}")
+    return ddof if correction is None else correction
 
 
 @function("", "max", "amax")
@@ -69,16 +77,16 @@ def any(F, a, axis=None, keepdims=False, out=None):
 
 @function()
 @reduces("_npi_argmax")
-def argmax(F, a, axis=None, out=None):
+def argmax(F, a, axis=None, out=None, keepdims=False):
     """The index of the largest value along `axis`, or in the flattened array, as int64."""
-    return F.call("_npi_argmax", a, axis=axis, keepdims=False, out=out)
+    return F.call("_npi_argmax", a, axis=axis, keepdims=keepdims, out=out)
 
 
 @function()
 @reduces("_npi_argmin")
-def argmin(F, a, axis=None, out=None):
+def argmin(F, a, axis=None, out=None, keepdims=False):
     """The index of the smallest value along `axis`, or in the flattened array, as int64."""
-    return F.call("_npi_argmin", a, axis=axis, keepdims=False, out=out)
+    return F.call("_npi_argmin", a, axis=axis, keepdims=keepdims, out=out)
 
 
 @function()
@@ -105,6 +113,24 @@ def cumsum(F, a, axis=None, dtype=None, out=None):
            [4., 6.]])
     """
     return F.call("_np_cumsum", a, axis=axis, dtype=dtype, out=out)
+
+
+@function()
+def cumprod(F, a, axis=None, dtype=None, out=None):
+    """Cumulative products along `axis`, or over the flattened array."""
+    return F.call("_npi_cumprod", a, axis=axis, dtype=dtype, out=out)
+
+
+@function()
+def median(F, a, axis=None, out=None, overwrite_input=None, keepdims=False):
+    """The middle of the sorted values over the axes: the mean of both middle ones where their number is even.
+
+    Example
+    -------
+    >>> mx.np.median(mx.np.array([[1, 5, 2], [4, 0, 9]]), axis=1)
+    array([2., 4.])
+    """
+    return percentile(F, a, 50, axis, out, overwrite_input, "midpoint", keepdims)
 
 
 @function()

@@ -44,6 +44,18 @@ def transpose(F, a, axes=None):
 
 
 @function()
+def permute_dims(F, a, axes=None):
+    """As `transpose`.
+
+    Example
+    -------
+    >>> mx.np.permute_dims(mx.np.zeros((2, 3, 4)), (1, 2, 0)).shape
+    (3, 4, 2)
+    """
+    return transpose(F, a, axes)
+
+
+@function()
 def moveaxis(F, a, source, destination):
     """Move axes to new places; the others keep their order."""
     return F.call("_np_moveaxis", a, source=source, destination=destination)

@@ -57,6 +57,8 @@ def divide_integers(lhs, rhs):
     """The quotient truncated towards zero; one of both may be a number. A quotient by -1 is the negative, which wraps around for the
     smallest integer: the processor's own division would end the process there.
     """
+    if not lhs.dtype.is_signed:  # of 8 bits: there -1 would be 255
+        return torch.div(lhs, rhs, rounding_mode="trunc")
     negated = rhs == -1
     if not isinstance(rhs, torch.Tensor):
         return torch.neg(lhs) if negated else torch.div(lhs, rhs, rounding_mode="trunc")

@@ -153,7 +153,8 @@ def scatter_elemwise_div(lhs, rhs):
     return _divide(lhs, rhs)
 
 
-@op("add_n", aliases=("ElementWiseSum", "_sparse_add_n", "_sparse_ElementWiseSum"), same_shape=True, key_var_num_args="num_args", keeps_layout=True,
+@op("add_n", aliases=("ElementWiseSum", "_sparse_add_n", "_sparse_ElementWiseSum", "_npx_add_n"), same_shape=True, key_var_num_args="num_args",
+    keeps_layout=True,
     complete_rule="shape", result_type="inputs", amp="widest")
 def add_n(*args):
     """The sum of any number of arrays of one shape.

@@ -186,7 +186,8 @@ def identity(data):
     return data.clone()
 
 
-@op("BlockGrad", aliases=("stop_gradient", "_sparse_stop_gradient"), same_shape=True, keeps_layout=True, result_type="data", complete_rule="shape",
+@op("BlockGrad", aliases=("stop_gradient", "_sparse_stop_gradient", "_npx_stop_gradient"), same_shape=True, keeps_layout=True, result_type="data",
+    complete_rule="shape",
     stops_gradient=True)
 def block_grad(data):
     """A copy that no gradient flows through: what it was computed from is constant to everything behind it.

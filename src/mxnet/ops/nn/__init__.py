@@ -12,5 +12,6 @@ from . import (
     output_layers,
     pooling,
     rnn,
+    sliding_attention,
     softmax,
 )

@@ -60,6 +60,9 @@ def hard_sigmoid(data, *, alpha: float = 0.2, beta: float = 0.5):
     return pointwise.hard_sigmoid(data, alpha, beta)
 
 
+_GELU = {"gelu": "none", "gelu_erf": "none", "gelu_tanh": "tanh"}
+
+
 def _leaky_inputs(attributes):
     return ("data", "gamma") if attributes["act_type"] == "prelu" else ("data",)
 
@@ -96,8 +99,8 @@ def _random_slopes(data, lower, upper):
     initial={"gamma": ["Constant", {"value": 0.25}]},
     num_outputs=lambda attributes: 2 if attributes["act_type"] == "rrelu" else 1, draws=lambda a: a["act_type"] == "rrelu" and a["training"],
     keeps_layout=True, result_type="data", names_input=True, names_output=True, float32_when=("act_type", ("elu", "selu")))
-def leaky_relu(data, gamma=None, *, act_type: Literal["elu", "gelu", "leaky", "prelu", "rrelu", "selu"] = "leaky", slope: float = 0.25,
-               lower_bound: float = 0.125, upper_bound: float = 0.334, training: Training = False):
+def leaky_relu(data, gamma=None, *, act_type: Literal["elu", "gelu", "gelu_erf", "gelu_tanh", "leaky", "prelu", "rrelu", "selu"] = "leaky",
+               slope: float = 0.25, lower_bound: float = 0.125, upper_bound: float = 0.334, training: Training = False):
     """Variants of ReLU that let something through below zero. The result has the shape of `data` (N, C, ...).
 
     ``leaky``
@@ -111,7 +114,9 @@ def leaky_relu(data, gamma=None, *, act_type: Literal["elu", "gelu", "leaky", "p
     ``selu``
         ``1.0507 * 1.6733 * (exp(x) - 1)``, and above zero ``1.0507 * x`` (Klambauer et al. 2017).
     ``gelu``
-        ``x * (1 + erf(x / sqrt(2))) / 2``, above zero as well (Hendrycks, Gimpel 2016).
+        ``x * (1 + erf(x / sqrt(2))) / 2``, above zero as well (Hendrycks, Gimpel 2016); MXNet 2 calls it ``gelu_erf``.
+    ``gelu_tanh``
+        ``x * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x**3))) / 2``, which comes near it.
 
     Raises
     ------
@@ -133,8 +138,8 @@ def leaky_relu(data, gamma=None, *, act_type: Literal["elu", "gelu", "leaky", "p
                          f"and {'none' if gamma is None else f'one of shape {tuple(gamma.shape)}'}")
     if act_type == "leaky":
         return torch.nn.functional.leaky_relu(data, slope)
-    if act_type == "gelu":
-        return torch.nn.functional.gelu(data)
+    if act_type in _GELU:
+        return torch.nn.functional.gelu(data, approximate=_GELU[act_type])
     if act_type == "prelu":
         return torch.where(data > 0, data, data * gamma.view(_slopes_shape(gamma.shape, data.shape)))
     if act_type == "elu":

@@ -33,7 +33,7 @@ def _pass_gradient(out_grads, inputs, outputs, **_):
     return out_grads[0].clone()
 
 
-@op("_contrib_round_ste", complete_rule="shape", aliases=("_sparse__contrib_round_ste",), same_shape=True, amp=None)
+@op("_contrib_round_ste", complete_rule="shape", aliases=("_sparse__contrib_round_ste", "_npx_round_ste"), same_shape=True, amp=None)
 def round_ste(data):
     """Round to the nearest integer, halves away from zero; the gradient passes unchanged (straight through, Bengio et al. 2013).
 
@@ -50,7 +50,7 @@ def round_ste(data):
     return torch.trunc(data + torch.sign(data) * 0.5).to(data.dtype)
 
 
-@op("_contrib_sign_ste", complete_rule="shape", aliases=("_sparse__contrib_sign_ste",), same_shape=True, amp=None)
+@op("_contrib_sign_ste", complete_rule="shape", aliases=("_sparse__contrib_sign_ste", "_npx_sign_ste"), same_shape=True, amp=None)
 def sign_ste(data):
     """The sign, -1, 0 or 1; the gradient passes unchanged (straight through, Bengio et al. 2013).
 

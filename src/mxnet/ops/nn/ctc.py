@@ -12,7 +12,7 @@ def _input_names(attributes):
     return ["data", "label", *(n for n in ("data_lengths", "label_lengths") if attributes["use_" + n])]
 
 
-@op("CTCLoss", complete_rule="shape", aliases=("ctc_loss", "_contrib_CTCLoss", "_contrib_ctc_loss"), inputs_rule=_input_names,
+@op("CTCLoss", complete_rule="shape", aliases=("ctc_loss", "_contrib_CTCLoss", "_contrib_ctc_loss", "_npx_ctc_loss"), inputs_rule=_input_names,
     output_names=("output0",), amp="float32")
 def ctc_loss(data, label, data_lengths=None, label_lengths=None, *, use_data_lengths: bool = False, use_label_lengths: bool = False,
              blank_label: Literal["first", "last"] = "first"):

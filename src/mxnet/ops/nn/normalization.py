@@ -149,7 +149,8 @@ def batch_norm_v1(data, gamma, beta, moving_mean, moving_var, *, eps: float = 1e
                        training, inverse_deviation=False)
 
 
-@op("_contrib_SyncBatchNorm", complete_rule="shape", **_MOVING, names_output=True, meets=lambda a: a["ndev"] > 1 and not a["use_global_stats"],
+@op("_contrib_SyncBatchNorm", aliases=("_npx_sync_batch_norm",), complete_rule="shape", **_MOVING, names_output=True,
+    meets=lambda a: a["ndev"] > 1 and not a["use_global_stats"],
     amp="float32")
 def sync_batch_norm(data, gamma, beta, moving_mean, moving_var, *, eps: float = 1e-3, momentum: float = 0.9, fix_gamma: bool = True,
                     use_global_stats: bool = False, output_mean_var: bool = False, ndev: AtLeast0 = 1, key: str, training: Training = False):
@@ -323,7 +324,8 @@ def _layer_norm_shape_rule(in_shapes, out_shapes, *, axis, **_):
 def group_norm(data, gamma, beta, *, num_groups: int = 1, eps: float = 1e-5, output_mean_var: bool = False):
     """Normalize each of `num_groups` groups of channels of `data` (N, C, ...) to mean 0 and variance 1, then scale and shift it (Wu, He 2018).
 
-    `gamma` and `beta` (num_groups,) have one value for each group. `output_mean_var` also returns mean and ``sqrt(var + eps)``, (N, num_groups).
+    `gamma` and `beta` (num_groups,) have one value for each group; as in MXNet 2 they may have one for each channel, (C,).
+    `output_mean_var` also returns mean and ``sqrt(var + eps)``, (N, num_groups).
 
     Raises
     ------
@@ -336,8 +338,9 @@ def group_norm(data, gamma, beta, *, num_groups: int = 1, eps: float = 1e-5, out
     >>> mx.nd.GroupNorm(x, mx.nd.ones(2), mx.nd.array([0, 5]), num_groups=2, eps=0).asnumpy().ravel()
     array([-1.,  1.,  4.,  6.], dtype=float32)
     """
-    repeats = data.shape[1] // num_groups
-    out = _group_norm(data, num_groups, gamma.repeat_interleave(repeats), beta.repeat_interleave(repeats), eps)
+    channels = data.shape[1]
+    gamma, beta = (f if f.shape[0] == channels else f.repeat_interleave(channels // num_groups) for f in (gamma, beta))
+    out = _group_norm(data, num_groups, gamma, beta, eps)
     if not output_mean_var:
         return out
     mean, deviation = _moments(data.reshape(data.shape[0], num_groups, -1), 2, eps)
@@ -355,22 +358,57 @@ def _group_norm(data, groups, gamma, beta, eps):
     return out
 
 
+def _check_groups(data, num_groups):
+    if len(data) < 3:
+        raise MXNetError(f"GroupNorm: data must have at least 3 axes, received shape {data}")
+    if num_groups < 1 or data[1] >= 0 and data[1] % num_groups:
+        raise MXNetError(f"GroupNorm: {data[1]} channels must be divisible by `num_groups`, received {num_groups}")
+
+
 @group_norm.shape_rule
 def _group_norm_shape_rule(in_shapes, out_shapes, *, num_groups, **_):
     data = in_shapes[0] = out_shapes[0] = unify(in_shapes[0], out_shapes[0])
     if data is None:
         return in_shapes, out_shapes
-    if len(data) < 3:
-        raise MXNetError(f"GroupNorm: data must have at least 3 axes, received shape {data}")
-    if num_groups < 1 or data[1] >= 0 and data[1] % num_groups:
-        raise MXNetError(f"GroupNorm: {data[1]} channels must be divisible by `num_groups`, received {num_groups}")
-    assign(in_shapes, 1, (num_groups,), "GroupNorm's gamma")
-    assign(in_shapes, 2, (num_groups,), "GroupNorm's beta")
+    _check_groups(data, num_groups)
+    for i, name in ((1, "gamma"), (2, "beta")):
+        if in_shapes[i] is None or data[1] >= 0 and in_shapes[i] != data[1:2]:
+            assign(in_shapes, i, (num_groups,), f"GroupNorm's {name}")
     out_shapes[1:] = [(data[0], num_groups)] * (len(out_shapes) - 1)
     return in_shapes, out_shapes
 
 
-@op("InstanceNorm", complete_rule="shape", names_output=True, amp="float32")
+@op("_contrib_group_norm", aliases=("_npx_group_norm",), complete_rule="shape", num_outputs=_moment_outputs, output_names=("output", "mean", "std"),
+    names_output=True, amp=None)
+def channel_group_norm(data, gamma, beta, *, num_groups: int = 1, eps: float = 1e-5, output_mean_var: bool = False):
+    """`GroupNorm` as MXNet 2 has it: `gamma` and `beta` (C,) have one value for each channel.
+
+    Raises
+    ------
+    MXNetError
+        If the groups do not divide the channels, or `data` has fewer than 3 axes.
+
+    Example
+    -------
+    >>> x = mx.np.array([[[1], [3], [10], [30]]])           # four channels in two groups
+    >>> mx.npx.group_norm(x, mx.np.array([1, 1, 1, 2]), mx.np.zeros(4), num_groups=2, eps=0).reshape(-1)
+    array([-1.,  1., -1.,  2.])
+    """
+    return group_norm.fn(data, gamma, beta, num_groups=num_groups, eps=eps, output_mean_var=output_mean_var)
+
+
+@channel_group_norm.shape_rule
+def _channel_group_norm_shape_rule(in_shapes, out_shapes, *, num_groups, **_):
+    data = in_shapes[0] = out_shapes[0] = unify(in_shapes[0], out_shapes[0])
+    if data is not None:
+        _check_groups(data, num_groups)
+        for i, name in ((1, "gamma"), (2, "beta")):
+            assign(in_shapes, i, data[1:2], f"group_norm's {name}")
+        out_shapes[1:] = [(data[0], num_groups)] * (len(out_shapes) - 1)
+    return in_shapes, out_shapes
+
+
+@op("InstanceNorm", aliases=("_npx_instance_norm",), complete_rule="shape", names_output=True, amp="float32")
 def instance_norm(data, gamma, beta, *, eps: float = 1e-3):
     """Normalize each channel of each instance of `data` (N, C, ...) to mean 0 and variance 1, then scale and shift it (Ulyanov et al. 2016).
 

@@ -134,6 +134,71 @@ for _operator in (softmax, log_softmax, softmin):
     _operator.dtype_rule(_softmax_dtype_rule)
 
 
+def _hidden(name, data, mask):
+    """True where the mask is not."""
+    try:
+        return mask.logical_not().broadcast_to(data.shape)
+    except RuntimeError:
+        raise MXNetError(f"{name}: `mask` must broadcast to the shape of `data`, received shapes {tuple(mask.shape)} and "
+                         f"{tuple(data.shape)}") from None
+
+
+@op("masked_softmax", aliases=("_npx_masked_softmax",), complete_rule="shape", amp=None)
+def masked_softmax(data, mask, *, axis: int = -1, temperature: Optional[float] = 1.0, normalize: Optional[bool] = True):
+    """`softmax` of the entries whose `mask` is true; the others become 0. `mask` broadcasts to the shape of `data`.
+
+    `normalize` says whether the largest entry is subtracted first, so that nothing overflows; the result is the same.
+
+    Raises
+    ------
+    MXNetError
+        If `mask` does not broadcast to `data`.
+
+    Example
+    -------
+    >>> mx.npx.masked_softmax(mx.np.array([[1, 5, 1]]), mx.np.array([[1, 0, 1]]))
+    array([[0.5, 0. , 0.5]])
+    """
+    hidden = _hidden("masked_softmax", data, mask)
+    # Where all are hidden torch gives NaN, which becomes 0 at the end.
+    return torch.softmax(_scaled(data, temperature, None).masked_fill(hidden, -torch.inf), axis).masked_fill(hidden, 0)
+
+
+@op("masked_log_softmax", aliases=("_npx_masked_log_softmax",), complete_rule="shape", amp=None)
+def masked_log_softmax(data, mask, *, axis: int = -1, temperature: Optional[float] = 1.0, normalize: Optional[bool] = True):
+    """The logarithm of `masked_softmax`: minus infinity where `mask` is false; attributes as there.
+
+    Raises
+    ------
+    MXNetError
+        If `mask` does not broadcast to `data`.
+
+    Example
+    -------
+    >>> mx.npx.masked_log_softmax(mx.np.array([[1, 5, 1]]), mx.np.array([[0, 0, 1]]))
+    array([[-inf, -inf,   0.]])
+    """
+    hidden = _hidden("masked_log_softmax", data, mask)
+    return torch.log_softmax(_scaled(data, temperature, None).masked_fill(hidden, -torch.inf), axis).masked_fill(hidden, -torch.inf)
+
+
+def _masked_softmax_shape_rule(in_shapes, out_shapes, *, axis, **_):
+    shape = in_shapes[0] = out_shapes[0] = unify(in_shapes[0], out_shapes[0])
+    if shape is not None:
+        check_axis(axis, max(len(shape), 1), "masked_softmax")
+    return in_shapes, out_shapes
+
+
+def _masked_softmax_dtype_rule(in_types, out_types, **_):
+    data, out = same_type(in_types[:1], out_types)
+    return [*data, in_types[1] or torch.bool], out
+
+
+for _operator in (masked_softmax, masked_log_softmax):
+    _operator.shape_rule(_masked_softmax_shape_rule)
+    _operator.dtype_rule(_masked_softmax_dtype_rule)
+
+
 @op("SoftmaxActivation", complete_rule="shape", same_shape=True, names_output=True, amp="float32")
 def softmax_activation(data, *, mode: Literal["channel", "instance"] = "instance"):
     """Softmax over the last axis (``instance``) or over axis 1 (``channel``).

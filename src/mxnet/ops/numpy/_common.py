@@ -1,11 +1,11 @@
 """Parts that the families of NumPy operators share: types and shapes of results, checks on axes."""
-import torch
 
 from ...base import MXNetError
 from ..axes import normalize_axis
 from ..dtypes import name_of
 from ..elemwise._common import broadcast_rule
 from ..shapes import unify
+from .promotion import common_type
 
 
 class InvalidValueError(MXNetError, ValueError):
@@ -27,7 +27,7 @@ def promoted(in_types, out_types, **_):
         return [out_types[0]] * len(in_types), out_types
     common = known[0]
     for t in known[1:]:
-        common = torch.promote_types(common, t)
+        common = common_type("mx.np", common, t)
     return [t or known[0] for t in in_types], [common] * len(out_types)
 
 

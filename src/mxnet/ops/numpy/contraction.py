@@ -7,7 +7,9 @@ from ..kernels import products
 from ..registry import op
 from ..schema import Shape
 from ..shapes import unify
+from . import unsigned
 from ._common import agree, broadcast, promoted, reduced, require_float, require_one_type, shape_of_inputs
+from .promotion import promoted_pair
 
 
 @op("_np_dot", heavy=True, complete_rule="shape")
@@ -61,7 +63,7 @@ def matmul(a, b):
     Raises
     ------
     MXNetError
-        If an input is a scalar, sizes do not fit, or the inputs are not floating-point arrays of one type.
+        If an input is a scalar, or sizes do not fit.
 
     Example
     -------
@@ -69,12 +71,27 @@ def matmul(a, b):
     array([[2., 1.],
            [4., 3.]])
     """
-    require_float("_npi_matmul", a, b)
     if a.dtype is not b.dtype:
-        require_one_type("_npi_matmul", a, b)
+        a, b = promoted_pair("_npi_matmul", a, b)
     if a.dim() == 0 or b.dim() == 0:
         raise MXNetError("_npi_matmul: arrays with at least one axis expected, received a scalar; use multiply")
+    if not a.is_floating_point():
+        return integer_product(a, b)
     return products.matmul(a, b) if a.dim() == b.dim() == 2 else products.batched(a, b)
+
+
+def integer_product(a, b):
+    """The matrix product of integers, modulo their range, of booleans or of complex numbers."""
+    if a.is_complex() or a.is_cpu and a.dtype not in unsigned.WIDER and a.dtype is not torch.bool:
+        return torch.matmul(a, b)
+    if a.dtype is torch.bool:
+        return torch.matmul(a.double() if a.is_cuda else a.long(), b.double() if a.is_cuda else b.long()) != 0
+    if a.is_cpu:
+        return unsigned.by_bits(torch.matmul, a, b)
+    # GPUs multiply no matrices of integers: the sum of products, element by element.
+    rows, columns = (a if a.dim() > 1 else a[None]).unsqueeze(-1), (b if b.dim() > 1 else b[:, None]).unsqueeze(-3)
+    out = unsigned.by_bits(lambda x, y: (x * y).sum(-2, dtype=x.dtype), rows, columns)
+    return out[..., 0, 0] if a.dim() == b.dim() == 1 else out[..., 0, :] if a.dim() == 1 else out[..., 0] if b.dim() == 1 else out
 
 
 @matmul.shape_rule

@@ -1,4 +1,7 @@
 """Element-wise NumPy operators on one and on two arrays."""
+from collections.abc import Callable
+from typing import Any
+
 import torch
 
 from ...base import MXNetError
@@ -6,18 +9,31 @@ from ..docstrings import with_example, with_sample
 from ..dtypes import name_of
 from ..elemwise._common import broadcast_rule
 from ..registry import alias, get, op
-from ._common import InvalidValueError, promoted, require_one_type, result_is
+from . import unsigned
+from ._common import InvalidValueError, promoted, result_is
+from .promotion import promoted_pair
 
 # -- one array -----------------------------------------------------------------------------------------------------------
 
+# What torch has no kernel for.
+_OF_UNSIGNED: dict[str, Callable[[Any], Any]] = {name: torch.clone for name in ("abs", "rint", "ceil", "floor", "trunc", "fix")}
+_OF_UNSIGNED.update(negative=lambda x: unsigned.by_bits(torch.neg, x), square=lambda x: unsigned.by_bits(torch.square, x),
+                    sign=lambda x: (x != 0).to(x.dtype))
+
+
 def _unary(name, of=None, aliases=()):
     """Register ``_npi_<name>``: what the legacy operator `of` computes, gradient included."""
-    legacy = get(of or name).fn
+    legacy, of_unsigned = get(of or name).fn, _OF_UNSIGNED.get(name)
 
     def fn(x):
         if x.dtype is torch.bool:
             raise MXNetError(f"_npi_{name}: not supported for boolean arrays; convert with astype")
-        return legacy(x)
+        try:
+            return legacy(x)
+        except RuntimeError:
+            if x.dtype not in unsigned.WIDER:
+                raise
+            return of_unsigned(x) if of_unsigned is not None else legacy(x.float())
 
     fn.__name__ = fn.__qualname__ = name
     fn.__doc__ = (legacy.__doc__ or "").replace("mx.nd.", "mx.np.")
@@ -66,7 +82,7 @@ def bitwise_not(x):
         return torch.empty_like(x)  # shapes are inferred before types are known
     if x.is_floating_point():
         raise MXNetError(f"bitwise_not: this operation only supports integer and boolean types, not {name_of(x.dtype)}")
-    return torch.bitwise_not(x)
+    return torch.bitwise_not(x) if x.dtype not in unsigned.WIDER else unsigned.by_bits(torch.bitwise_not, x)
 
 
 @op("_npi_around", same_shape=True)
@@ -163,18 +179,23 @@ def constraint_check(input, *, msg: str = "Constraint violated."):
 
 # -- two arrays ----------------------------------------------------------------------------------------------------------
 
-def _binary(name, function, doc, sample, integers_mix=False, types_mix=True, inputs=("lhs", "rhs"), **traits):
+def _binary(name, function, doc, sample, types_mix=True, inputs=("lhs", "rhs"), of_unsigned=None, **traits):
     """Register ``_npi_<name>`` over two arrays that broadcast.
 
-    `sample` is the example of the docstring, see `with_sample`. Types other than the same one may be mixed as in MXNet: floating-point
-    numbers with anything, integers with each other only where `integers_mix`; nothing at all unless `types_mix`.
+    `sample` is the example of the docstring, see `with_sample`. Types other than the same one are converted to their common type, or refused
+    without `types_mix`. `of_unsigned` computes what torch has no kernel for.
     """
     full = f"_npi_{name}"
 
     def compute(a, b):
         if a.dtype is not b.dtype:
-            a, b = _common_type(full, a, b, integers_mix, types_mix)
-        return function(a, b)
+            a, b = _common_type(full, a, b, types_mix)
+        try:
+            return function(a, b)
+        except RuntimeError:
+            if of_unsigned is None or a.dtype not in unsigned.WIDER:
+                raise
+            return of_unsigned(a, b)
 
     if inputs == ("lhs", "rhs"):
         def fn(lhs, rhs):
@@ -214,14 +235,14 @@ def angle(y, x):
     return torch.atan2(y, x)
 
 
-def _common_type(operator, a, b, integers_mix, types_mix):
-    both_integer = not (a.is_floating_point() or b.is_floating_point())
-    # int8 and uint8 have no common type that MXNet knows.
-    unlike = {a.dtype, b.dtype} == {torch.int8, torch.uint8}
-    if not types_mix or unlike or both_integer and not integers_mix:
+def _common_type(operator, a, b, types_mix):
+    if not types_mix:
         raise MXNetError(f"{operator}: the data types {name_of(a.dtype)} and {name_of(b.dtype)} do not mix; convert one with astype")
-    common = torch.promote_types(a.dtype, b.dtype)
-    return a.to(common), b.to(common)
+    return promoted_pair(operator, a, b)
+
+
+def _bits(function):
+    return lambda a, b: unsigned.by_bits(function, a, b)
 
 
 def _subtract(a, b):
@@ -241,16 +262,20 @@ def _modulo(a, b):
 def _power(a, b):
     if a.dtype is torch.bool:
         return torch.logical_or(a, ~b)
-    return _legacy_power(a, b)
+    if a.is_complex():
+        return torch.pow(a, b)
+    return _legacy_power(a, b) if a.dtype not in unsigned.WIDER else unsigned.power(a, b)
 
 
 _binary("add", torch.add, "The sum; of booleans the logical OR.",
-        "[[1], [2]] and [10, 20] -> [[11., 21.], [12., 22.]]", integers_mix=True, arithmetic="add")
-_binary("subtract", _subtract, "The difference.", "[[1], [2]] and [10, 20] -> [[ -9., -19.], [ -8., -18.]]")
-_binary("multiply", torch.mul, "The product; of booleans the logical AND.", "[[1], [2]] and [10, 20] -> [[10., 20.], [20., 40.]]", integers_mix=True)
+        "[[1], [2]] and [10, 20] -> [[11., 21.], [12., 22.]]", of_unsigned=_bits(torch.add), arithmetic="add")
+_binary("subtract", _subtract, "The difference.", "[[1], [2]] and [10, 20] -> [[ -9., -19.], [ -8., -18.]]",
+        of_unsigned=_bits(torch.sub))
+_binary("multiply", torch.mul, "The product; of booleans the logical AND.", "[[1], [2]] and [10, 20] -> [[10., 20.], [20., 40.]]",
+        of_unsigned=_bits(torch.mul))
 _binary("mod", _modulo, "The remainder of the division, with the sign of the divisor; 0 for a divisor of 0.",
-        "[7, -7, 7] and [3, 3, 0] -> [1., 2., 0.]")
-_binary("power", _power, "The first array to the power of the second.", "[2, 3] and [[1], [2]] -> [[2., 3.], [4., 9.]]", integers_mix=True)
+        "[7, -7, 7] and [3, 3, 0] -> [1., 2., 0.]", of_unsigned=unsigned.remainder)
+_binary("power", _power, "The first array to the power of the second.", "[2, 3] and [[1], [2]] -> [[2., 3.], [4., 9.]]")
 _binary("copysign", lambda a, b: torch.copysign(a, b).to(a.dtype), "The size of the first array with the sign of the second.",
         "[1, -2] and [-5, 5] -> [-1., 2.]", types_mix=False)
 _binary("ldexp", lambda a, b: (a * torch.exp2(b)).to(a.dtype), "The first array times 2 to the power of the second.",
@@ -272,11 +297,8 @@ def true_divide(lhs, rhs):
     """
     a, b = lhs.dtype, rhs.dtype
     if a is not b:
-        if lhs.is_floating_point() == rhs.is_floating_point():
-            raise MXNetError(f"_npi_true_divide: the data types {name_of(a)} and {name_of(b)} do not mix; convert one with astype")
-        common = a if lhs.is_floating_point() else b
-        return torch.div(lhs.to(common), rhs.to(common))
-    if not lhs.is_floating_point():
+        lhs, rhs = promoted_pair("_npi_true_divide", lhs, rhs)
+    if not lhs.is_floating_point() and not lhs.is_complex():
         return torch.div(lhs.float(), rhs.float())
     return torch.div(lhs, rhs)
 
@@ -294,21 +316,27 @@ def _integer_pair(name, function, doc, result):
     def fn(lhs, rhs):
         if lhs.is_meta:  # shapes are inferred before types are known
             return lhs.new_empty(torch.broadcast_shapes(lhs.shape, rhs.shape))
-        require_one_type(f"_npi_{name}", lhs, rhs)
-        if lhs.is_floating_point():
-            raise MXNetError(f"_npi_{name}: integers or booleans expected, received {name_of(lhs.dtype)}")
+        for x in (lhs, rhs):
+            if x.is_floating_point():
+                raise MXNetError(f"_npi_{name}: integers or booleans expected, received {name_of(x.dtype)}")
+        if lhs.dtype is not rhs.dtype:
+            lhs, rhs = promoted_pair(f"_npi_{name}", lhs, rhs)
         return function(lhs, rhs)
 
     fn.__name__ = fn.__qualname__ = name
     fn.__doc__ = with_example(f"{doc} The arrays broadcast.", f"mx.np.{name}(mx.np.array([12, 10], dtype='int32'), "
                               f"mx.np.array([10, 6], dtype='int32')) -> array({result}, dtype=int32)")
-    op(f"_npi_{name}", no_gradient=True, complete_rule="shape")(fn).shape_rule(broadcast_rule)
+    operator = op(f"_npi_{name}", no_gradient=True, complete_rule="shape")(fn)
+    operator.shape_rule(broadcast_rule)
+    operator.dtype_rule(promoted)
 
 
 def lcm(a, b):
     """`torch.lcm`, which divides the smallest integer by -1 where that is its greatest common divisor, and so ends the process."""
     if a.dtype is torch.bool:
         return torch.logical_and(a, b)
+    if a.dtype in unsigned.WIDER:
+        return unsigned.by_bits(torch.mul, unsigned.floor_divide(a, unsigned.gcd(a, b)), b)
     common = torch.gcd(a, b).abs()
     return (torch.div(a, common.masked_fill(common == 0, 1), rounding_mode="trunc") * b).abs()
 
@@ -322,8 +350,13 @@ _integer_pair("bitwise_xor", torch.bitwise_xor, "The bitwise XOR.", "[ 6, 12]")
 def _comparison(name, function, doc, result):
     def fn(lhs, rhs):
         if lhs.dtype is not rhs.dtype:
-            require_one_type(f"_npi_{name}", lhs, rhs)
-        return function(lhs, rhs)
+            lhs, rhs = promoted_pair(f"_npi_{name}", lhs, rhs)
+        try:
+            return function(lhs, rhs)
+        except RuntimeError:
+            if lhs.dtype not in unsigned.WIDER:
+                raise
+            return unsigned.by_order(function, lhs, rhs, indices=True)
 
     fn.__name__ = fn.__qualname__ = name
     fn.__doc__ = with_sample(f"{doc} The arrays broadcast.", f"mx.np.{name}", f"[1, 2] and [[1], [2]] -> {result}")

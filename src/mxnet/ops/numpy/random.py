@@ -182,6 +182,17 @@ _two_parameters("normal_n", "loc", "scale", _normal,
                 check=lambda loc, scale: _require_range("normal_n", "scale", scale))
 
 
+def _laplace(shape, device, loc, scale):
+    """The logarithm of a uniform number on either side of the mean."""
+    u = _uniform_numbers(shape, device) * 2 - 1
+    return -torch.sign(u) * torch.log1p(-u.abs()) * scale + loc
+
+
+_two_parameters("laplace", "loc", "scale", _laplace,
+                _with_mean("Numbers of the Laplace distribution of the mean `loc` and the decay `scale`.", "laplace(5, 2)", "5"),
+                check=lambda loc, scale: _require_range("laplace", "scale", scale))
+
+
 def _register_single(name, fn, *parameters):
     operator = op(f"_npi_{name}", inputs_rule=_inputs_where_none(*parameters), draws=True, complete_rule="shape")(fn)
     operator.dtype_rule(result_is(torch.float32))

@@ -7,6 +7,8 @@ from ..elemwise._common import wrap_integer
 from ..registry import get, op
 from ._common import result_is
 from .elemwise import angle, lcm
+from .promotion import number_beside
+from .unsigned import WIDER
 
 _legacy = {name: get(name).fn for name in ("_plus_scalar", "_minus_scalar", "_rminus_scalar", "_mul_scalar", "_mod_scalar", "_rmod_scalar",
                                            "_power_scalar", "_rpower_scalar")}
@@ -14,10 +16,16 @@ _legacy = {name: get(name).fn for name in ("_plus_scalar", "_minus_scalar", "_rm
 
 def _as_legacy(name, of, doc, **traits):
     """Register ``_npi_<name>_scalar``, which computes what the legacy operator `of` does."""
-    legacy = _legacy[of]
+    legacy, pair, reverse = _legacy[of], get(f"_npi_{name.removeprefix('r')}").raw, name[0] == "r"
 
     def fn(data, *, scalar: float = 1.0, is_int: bool = True):
-        return legacy(data, scalar=scalar, is_int=is_int)
+        try:
+            return legacy(data, scalar=scalar, is_int=is_int)
+        except (RuntimeError, OverflowError, TypeError):
+            if data.dtype not in WIDER and not data.is_complex():
+                raise
+            both = number_beside(data, scalar)
+            return pair(*both[::-1] if reverse else both)
 
     _register(name, fn, doc, **traits)
 
@@ -41,7 +49,7 @@ _as_legacy("rpower", "_rpower_scalar", "scalar to the power of x.")
 
 
 def _floating(data):
-    return data if data.is_floating_point() else data.float()
+    return data if data.is_floating_point() or data.is_complex() else data.float()
 
 
 def _quotient(name, function, doc, **traits):
@@ -106,8 +114,10 @@ _integer("bitwise_xor", torch.bitwise_xor, "The bits in which x and scalar diffe
 
 def _comparison(name, function, doc):
     def fn(data, *, scalar: float = 1.0, is_int: bool = True):
-        if is_int and not (data.is_floating_point() or data.dtype is torch.bool):
+        if is_int and not (data.is_floating_point() or data.dtype is torch.bool or data.is_complex()):
             scalar = wrap_integer(scalar, data.dtype)  # MXNet compares integers in their own type
+        if data.dtype in WIDER:
+            return get(f"_npi_{name}").raw(*number_beside(data, scalar))
         return function(data, scalar)
 
     fn.__name__ = fn.__qualname__ = f"{name}_scalar"

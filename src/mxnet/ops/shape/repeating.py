@@ -96,7 +96,7 @@ def _(in_shapes, out_shapes, *, axis):
     return [data], [data]
 
 
-@op("Pad", complete_rule="shape", aliases=("pad",), method="pad", names_output=True)
+@op("Pad", complete_rule="shape", aliases=("pad", "_npx_pad"), method="pad", names_output=True)
 def pad(data, *, mode: Literal["constant", "edge", "reflect"], pad_width: Shape, constant_value: float = 0.0):
     """Pad the spatial axes of (N, C, H, W) or (N, C, D, H, W) data.
 
@@ -223,7 +223,7 @@ def _broadcast_like_sizes(lhs, rhs, lhs_axes, rhs_axes):
     return tuple(sizes)
 
 
-@op("broadcast_like", method=True)
+@op("broadcast_like", aliases=("_npx_broadcast_like",), method=True)
 def broadcast_like(lhs, rhs, *, lhs_axes: Axes = None, rhs_axes: Axes = None):
     """Repeat `lhs` along its axes of size 1 (or along `lhs_axes`) to the sizes that `rhs` has there (along `rhs_axes`).
 

@@ -213,7 +213,7 @@ def _like_sizes(data, like, axes):
     return tuple(sizes)
 
 
-@op("slice_like", complete_rule="shape", method=True)
+@op("slice_like", aliases=("_npx_slice_like",), complete_rule="shape", method=True)
 def slice_like(data, shape_like, *, axes: Shape = ()):
     """The first elements of `data` along `axes` (all if empty), as many as `shape_like` has there.
 
@@ -253,7 +253,8 @@ def _one_or_all(pieces):
     return pieces[0] if len(pieces) == 1 else tuple(pieces)
 
 
-@op("SliceChannel", aliases=("split",), num_outputs=lambda attributes: attributes["num_outputs"], complete_rule="shape", method="split",
+@op("SliceChannel", aliases=("split", "_npx_slice_channel"), num_outputs=lambda attributes: attributes["num_outputs"], complete_rule="shape",
+    method="split",
     names_output=True)
 def slice_channel(data, *, num_outputs: int, axis: int = 1, squeeze_axis: bool = False):
     """Cut one axis into `num_outputs` equal pieces; with `squeeze_axis` each has size 1 and loses that axis.

@@ -108,7 +108,7 @@ def _check_nms(shape, coord_start, score_index, id_index):
         raise MXNetError(f"box_nms: id_index={id_index} must not be score_index={score_index}")
 
 
-@op("_contrib_box_nms", aliases=("_contrib_box_non_maximum_suppression",), output_names=("output0",), same_shape=True,
+@op("_contrib_box_nms", aliases=("_contrib_box_non_maximum_suppression", "_npx_box_nms"), output_names=("output0",), same_shape=True,
     complete_rule=False, amp="widest")
 def box_nms(data, *, overlap_thresh: float = 0.5, valid_thresh: float = 0.0, topk: int = -1, coord_start: int = 2, score_index: int = 1,
             id_index: int = -1, background_id: int = -1, force_suppress: bool = False, in_format: _Format = "corner",
@@ -186,7 +186,7 @@ def _surviving_boxes(batches, corners, overlap_thresh, valid_thresh, topk, score
     return torch.from_numpy(chosen)
 
 
-@op("_contrib_box_iou", complete_rule="shape", amp="widest")
+@op("_contrib_box_iou", aliases=("_npx_box_iou",), complete_rule="shape", amp="widest")
 def box_iou(lhs, rhs, *, format: _Format = "corner"):
     """Intersection over union of each box of `lhs` (..., 4) with each of `rhs` (..., 4). No gradient flows.
 
@@ -225,7 +225,7 @@ def _(in_shapes, out_shapes, *, format):
     return [(*lhs[:-1], 4), (*rhs[:-1], 4)], [unify(out_shapes[0], lhs[:-1] + rhs[:-1])]
 
 
-@op("_contrib_bipartite_matching", num_outputs=2)
+@op("_contrib_bipartite_matching", aliases=("_npx_bipartite_matching",), num_outputs=2)
 def bipartite_matching(data, *, is_ascend: bool = False, threshold: float, topk: int = -1):
     """Match rows and columns of score matrices (..., rows, columns) greedily, the best pair first.
 
@@ -285,7 +285,7 @@ def _(in_shapes, out_shapes, **_):
     return in_shapes, [unify(out_shapes[0], data[:-1]), unify(out_shapes[1], (*data[:-2], data[-1]))]
 
 
-@op("_contrib_box_encode", complete_rule="shape", num_outputs=2, amp=None)
+@op("_contrib_box_encode", aliases=("_npx_box_encode",), complete_rule="shape", num_outputs=2, amp=None)
 def box_encode(samples, matches, anchors, refs, means, stds):
     """Training targets for anchors: (targets, masks), both (B, N, 4).
 
@@ -347,7 +347,7 @@ def _(in_shapes, out_shapes):
     return [*wanted, *(unify(s, (4,)) for s in in_shapes[4:])], [unify(o, wanted[2]) for o in out_shapes]
 
 
-@op("_contrib_box_decode", complete_rule="shape", amp=None)
+@op("_contrib_box_decode", aliases=("_npx_box_decode",), complete_rule="shape", amp=None)
 def box_decode(data, anchors, *, std0: float = 1.0, std1: float = 1.0, std2: float = 1.0, std3: float = 1.0, clip: float = -1.0,
                format: _Format = "center"):
     """Corners (B, N, 4) of the boxes that predictions (B, N, 4) make of anchors (1, N, 4), which are in the given format.

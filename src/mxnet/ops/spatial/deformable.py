@@ -106,7 +106,7 @@ def _rule(in_shapes, out_shapes, *, kernel, stride, dilate, pad, num_filter, num
     return ([data, *(unify(s, e) for s, e in zip(in_shapes[1:], extra))], [unify(out, (data[0], num_filter, *size))])
 
 
-@op("_contrib_DeformableConvolution", complete_rule="shape",
+@op("_contrib_DeformableConvolution", aliases=("_npx_deformable_convolution",), complete_rule="shape",
     inputs_rule=lambda a: ("data", "offset", "weight") if a["no_bias"] else ("data", "offset", "weight", "bias"), names_output=True, amp="float32")
 def deformable_convolution(data, offset, weight, bias=None, *, kernel: Shape, stride: Shape = (), dilate: Shape = (), pad: Shape = (),
                            num_filter: AtLeast1, num_group: int = 1, num_deformable_group: int = 1, workspace: int = 1024,
@@ -133,7 +133,7 @@ def deformable_convolution(data, offset, weight, bias=None, *, kernel: Shape, st
                      num_deformable_group, no_bias, layout, "edge")
 
 
-@op("_contrib_ModulatedDeformableConvolution", complete_rule="shape",
+@op("_contrib_ModulatedDeformableConvolution", aliases=("_npx_modulated_deformable_convolution",), complete_rule="shape",
     inputs_rule=lambda a: ("data", "offset", "mask", "weight") if a["no_bias"] else ("data", "offset", "mask", "weight", "bias"), amp=None)
 def modulated_deformable_convolution(data, offset, mask, weight, bias=None, *, kernel: Shape, stride: Shape = (), dilate: Shape = (),
                                      pad: Shape = (), num_filter: AtLeast1, num_group: int = 1, num_deformable_group: int = 1,

@@ -52,4 +52,4 @@ def test_what_cannot_be_expressed_is_imported_when_the_network_runs():
     assert agrees(nodes, {"x": X}, used, shapes={"x": ("batch", 6, "length", 4)})[0].shape == (5, 2, 24)
     model = model_of(nodes, {"x": ("batch", 6, "length", 4)}, used)
     out, _, _ = GraphProto().from_onnx(model.graph, 17)
-    assert [n["op"] for n in json.loads(out.tojson())["nodes"]] == ["null", "_contrib_onnx_graph"]
+    assert json.loads(out.tojson())["nodes"][-1]["op"] == "_contrib_onnx_graph"

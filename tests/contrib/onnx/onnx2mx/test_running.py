@@ -44,7 +44,7 @@ def test_what_was_imported_before_stays_a_symbol():
     model = model_of([node("Conv", "x w", "c"), node("Relu", "c", "r"), node("Reshape", "r s", "y"), node("Neg", "y", "z")],
                      {"x": (1, 2, 5, 5), "s": (2,)}, {"w": np.ones((3, 2, 3, 3), "f")}, outputs=("r", "z"), types={"s": 7})
     out, _, _ = GraphProto().from_onnx(model.graph, 13)
-    *names, last = [n.split("_output")[0] for n in out.get_internals().list_outputs()]
+    *names, last = (n.split("_output")[0] for n in out.get_internals().list_outputs())
     assert names == ["x", "w", "the_conv", "the_relu", "s"] and last.startswith("contrib_onnx_graph")
     found = run(model, x=np.ones((1, 2, 5, 5), "f"), s=np.array([9, 3]))
     assert found[0].shape == (1, 3, 3, 3) and found[1].tolist() == np.full((9, 3), -18.0).tolist()

@@ -120,7 +120,7 @@ class GraphProto:
                                  "(import_model)")
             inputs.append(symbol.var(name, dtype=stored_type(number)))
         block = SymbolBlock(out, inputs)
-        parameters = block.collect_params()
+        parameters = block._by_name()
         for name, value in {**args, **auxs}.items():
             parameters[name].shape = value.shape
             parameters[name]._load_init(value, ctx, cast_dtype=True, dtype_source="saved")

@@ -7,7 +7,7 @@ import sys
 import warnings
 from typing import TYPE_CHECKING, Any
 
-from ....context import Context, cpu, gpu, num_gpus
+from ....context import Context, cpu, ctx_or_device, gpu, num_gpus
 from ....metric import Loss as metric_loss
 from ....suggestions import shortened
 from ...data import DataLoader
@@ -56,7 +56,7 @@ class Estimator:
     trainer : Trainer, optional
         By default SGD with a learning rate of 0.001.
     context : Context or list of Context, optional
-        By default the first GPU, or the CPU without one. A batch is divided among several.
+        By default the first GPU, or the CPU without one. A batch is divided among several. `device` is its name in MXNet 2.
     val_net : Block, optional
         What is evaluated in place of `net`, such as the same layers without the auxiliary outputs; it should share the parameters of `net`.
     val_loss : gluon.loss.Loss, optional
@@ -95,7 +95,8 @@ class Estimator:
     def __init__(self, net: Block, loss: gluon_loss, train_metrics: EvalMetric | list[EvalMetric] | None = None,
                  val_metrics: EvalMetric | list[EvalMetric] | None = None, initializer: Initializer | str | None = None,
                  trainer: Trainer | None = None, context: Context | list[Context] | None = None, val_net: Block | None = None,
-                 val_loss: gluon_loss | None = None, batch_processor: BatchProcessor | None = None) -> None:
+                 val_loss: gluon_loss | None = None, batch_processor: BatchProcessor | None = None, *,
+                 device: Context | list[Context] | None = None) -> None:
         self.net, self.loss = net, self._check_loss(loss)
         self._train_metrics, self._val_metrics = _check_metrics(train_metrics), _check_metrics(val_metrics)
         self._add_default_training_metrics()
@@ -108,7 +109,7 @@ class Estimator:
         self.batch_axis = 0
         self.logger = logging.Logger(name="Estimator", level=logging.INFO)
         self.logger.addHandler(logging.StreamHandler(sys.stdout))
-        self.context = self._check_context(context)
+        self.context = self._check_context(ctx_or_device(context, device))
         self._initialize(initializer)
         self.trainer = self._check_trainer(trainer)
         self.batch_processor = self._check_batch_processor(batch_processor)

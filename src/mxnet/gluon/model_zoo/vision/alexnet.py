@@ -1,5 +1,5 @@
 """AlexNet, in the form of Krizhevsky, 2014 (arXiv:1404.5997)."""
-from ....context import cpu
+from ....context import cpu, takes_device
 from ... import nn
 from ..model_store import MODELS_DIR, load_pretrained
 from ._blocks import Classifier, chain
@@ -32,6 +32,7 @@ class AlexNet(Classifier):
             self.output = nn.Dense(classes)
 
 
+@takes_device
 def alexnet(pretrained=False, ctx=cpu(), root=MODELS_DIR, **kwargs):
     """AlexNet.
 

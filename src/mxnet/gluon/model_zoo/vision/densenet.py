@@ -1,5 +1,5 @@
 """DenseNet: Huang et al., 2016 (arXiv:1608.06993)."""
-from ....context import cpu
+from ....context import cpu, takes_device
 from ... import nn
 from ...contrib.nn import Identity
 from ..model_store import MODELS_DIR, load_pretrained
@@ -76,6 +76,7 @@ class DenseNet(Classifier):
             self.output = nn.Dense(classes)
 
 
+@takes_device
 def get_densenet(num_layers, pretrained=False, ctx=cpu(), root=MODELS_DIR, **kwargs):
     """DenseNet by its depth.
 

@@ -1,7 +1,7 @@
 """Inception v3: Szegedy et al., 2015 (arXiv:1512.00567)."""
 from collections.abc import Callable
 
-from ....context import cpu
+from ....context import cpu, takes_device
 from ... import nn
 from ...contrib.nn import HybridConcurrent
 from ..model_store import MODELS_DIR, load_pretrained
@@ -139,6 +139,7 @@ class Inception3(Classifier):
             self.output = nn.Dense(classes)
 
 
+@takes_device
 def inception_v3(pretrained=False, ctx=cpu(), root=MODELS_DIR, **kwargs):
     """Inception v3.
 

@@ -1,5 +1,5 @@
 """MobileNet (Howard et al., arXiv:1704.04861) and MobileNet v2 (Sandler et al., arXiv:1801.04381)."""
-from ....context import cpu
+from ....context import cpu, takes_device
 from ... import nn
 from ...hybrid_block import HybridBlock
 from ..model_store import MODELS_DIR, load_pretrained
@@ -125,6 +125,7 @@ def _published(multiplier):
     return text[:-1] if text in ("1.00", "0.50") else text
 
 
+@takes_device
 def get_mobilenet(multiplier, pretrained=False, ctx=cpu(), root=MODELS_DIR, **kwargs):
     """MobileNet by its width.
 
@@ -145,6 +146,7 @@ def get_mobilenet(multiplier, pretrained=False, ctx=cpu(), root=MODELS_DIR, **kw
     return load_pretrained(net, f"mobilenet{_published(multiplier)}", root, ctx) if pretrained else net
 
 
+@takes_device
 def get_mobilenet_v2(multiplier, pretrained=False, ctx=cpu(), root=MODELS_DIR, **kwargs):
     """MobileNet v2 by its width; parameters as for `get_mobilenet`."""
     net = MobileNetV2(multiplier, **kwargs)

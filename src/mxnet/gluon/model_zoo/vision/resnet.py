@@ -1,7 +1,7 @@
 """ResNet v1 (He et al., arXiv:1512.03385) and v2 (He et al., arXiv:1603.05027)."""
 from collections.abc import Callable
 
-from ....context import cpu
+from ....context import cpu, takes_device
 from ... import nn
 from ...hybrid_block import HybridBlock
 from ...utils import UsageError
@@ -205,6 +205,7 @@ resnet_block_versions = [
     {"basic_block": BasicBlockV1, "bottle_neck": BottleneckV1}, {"basic_block": BasicBlockV2, "bottle_neck": BottleneckV2}]
 
 
+@takes_device
 def get_resnet(version, num_layers, pretrained=False, ctx=cpu(), root=MODELS_DIR, **kwargs):
     """ResNet by its version and depth.
 

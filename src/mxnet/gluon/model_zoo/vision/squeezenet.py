@@ -1,5 +1,5 @@
 """SqueezeNet: Iandola et al., 2016 (arXiv:1602.07360)."""
-from ....context import cpu
+from ....context import cpu, takes_device
 from ... import nn
 from ...utils import UsageError
 from ..model_store import MODELS_DIR, load_pretrained
@@ -53,6 +53,7 @@ class SqueezeNet(Classifier):
             self.output = chain(nn.Conv2D(classes, kernel_size=1), relu(), nn.AvgPool2D(13), nn.Flatten())
 
 
+@takes_device
 def get_squeezenet(version, pretrained=False, ctx=cpu(), root=MODELS_DIR, **kwargs):
     """SqueezeNet by its version.
 

@@ -1,5 +1,5 @@
 """VGG: Simonyan and Zisserman, 2014 (arXiv:1409.1556)."""
-from ....context import cpu
+from ....context import cpu, takes_device
 from ....initializer import Xavier
 from ... import nn
 from ...utils import UsageError
@@ -56,6 +56,7 @@ class VGG(Classifier):
         return features
 
 
+@takes_device
 def get_vgg(num_layers, pretrained=False, ctx=cpu(), root=MODELS_DIR, **kwargs):
     """VGG by its depth.
 

@@ -21,8 +21,8 @@ def leaky_relu(call: Call, data: Value, gamma: Value = None) -> Value:
         return ops.elu(data, call.slope)
     if call.act_type == "selu":
         return ops.selu(data, call.float([1.6732632423543772]), call.float([1.0507009873554805]))
-    if call.act_type == "gelu":
-        return ops.gelu(data, "erf")
+    if call.act_type.startswith("gelu"):
+        return ops.gelu(data, "tanh" if call.act_type == "gelu_tanh" else "erf")
     return call.refuse(f"act_type {call.act_type}")
 
 

@@ -71,7 +71,10 @@ def leaky_relu(on, x, gamma=None, *, act_type, slope, lower_bound, upper_bound):
         return on.Elu(x, alpha=float(slope))
     if act_type == "selu":
         return on.Selu(x)
-    if act_type == "gelu":
+    if act_type == "gelu_tanh":
+        inner = on.Mul(on.Add(x, on.Mul(on.Pow(x, 3.0), 0.044715)), math.sqrt(2 / math.pi))
+        return on.Mul(on.Mul(x, 0.5), on.Add(on.Tanh(inner), 1.0))
+    if act_type in ("gelu", "gelu_erf"):
         return on.Mul(on.Mul(x, 0.5), on.Add(on.Erf(on.Div(x, math.sqrt(2))), 1.0))
     if gamma.ndim == 1 and x.ndim > 1 and gamma.shape != (1,):
         gamma = on.per_channel(gamma, x.ndim - 1, 0)

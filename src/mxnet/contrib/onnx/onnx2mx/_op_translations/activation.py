@@ -105,12 +105,7 @@ def shrink(g, data, *, bias=0.0, lambd=0.5):
 @translates("Gelu", "com.microsoft.Gelu")
 def gelu(g, data, *, approximate="none"):
     """``x`` times the normal distribution's function of ``x``, or with ``tanh`` what comes near it."""
-    if approximate == "none":
-        return _activation(g, "LeakyReLU", data, act_type="gelu")
-    cube = with_number(g, "_mul_scalar", with_number(g, "_power_scalar", data, 3.0), 0.044715)
-    inner = with_number(g, "_mul_scalar", binary(g, "broadcast_add", data, cube), math.sqrt(2 / math.pi))
-    weight = with_number(g, "_plus_scalar", _activation(g, "tanh", inner), 1.0)
-    return with_number(g, "_mul_scalar", binary(g, "broadcast_mul", data, weight), 0.5)
+    return _activation(g, "LeakyReLU", data, act_type="gelu" if approximate == "none" else "gelu_tanh")
 
 
 @translates("com.microsoft.FastGelu")

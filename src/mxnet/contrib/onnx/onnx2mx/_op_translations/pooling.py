@@ -69,7 +69,8 @@ def _max(g, data, kernel, strides, dilations, widths, ceil):
     if set(dilations) == {1}:
         behind, counts = _windows(g, data, kernel, strides, widths, ceil)
         sizes = [g.sizes(data)[axis + 2] for axis in range(len(kernel))]
-        if ceil and _plain(widths, kernel, False) and counts == [-(-(n + 2 * w[0] - k) // s) + 1 for n, w, k, s in zip(sizes, widths, kernel, strides)]:
+        whole = ceil and _plain(widths, kernel, False) and None not in sizes
+        if whole and counts == [-(-(n + 2 * w[0] - k) // s) + 1 for n, w, k, s in zip(sizes, widths, kernel, strides)]:
             return _pool(g, data, "max", kernel, strides, widths, pooling_convention="full")  # as many windows as MXNet counts
         whole = padded(g, data, [(0, 0), (0, 0), *((before, b) for (before, _), b in zip(widths, behind))], value=lowest)
         return _pool(g, whole, "max", kernel, strides, [(0, 0)] * len(kernel))

@@ -1,0 +1,60 @@
+"""Unique elements in the form of the array API standard, as MXNet 2.0 has them."""
+from typing import Any, NamedTuple
+
+from .frontend import TABLE, arrays
+from .multiarray import ndarray
+
+
+class UniqueAll(NamedTuple):
+    """What `unique_all` returns."""
+
+    values: ndarray
+    indices: ndarray
+    inverse_indices: ndarray
+    counts: ndarray
+
+
+class UniqueInverse(NamedTuple):
+    """What `unique_inverse` returns."""
+
+    values: ndarray
+    inverse_indices: ndarray
+
+
+def _unique(x: ndarray, *wanted: bool) -> Any:
+    return TABLE[""]["unique"](arrays, x, *wanted)
+
+
+def unique_all(x: ndarray) -> UniqueAll:
+    """The unique elements in ascending order, the index of the first of each, the number of each element among them, and how often each occurs.
+
+    Example
+    -------
+    >>> mx.np.unique_all(mx.np.array([3, 1, 3])).counts
+    array([1, 2], dtype=int64)
+    """
+    values, indices, inverse, counts = _unique(x, True, True, True)
+    return UniqueAll(values, indices, inverse.reshape(x.shape), counts)
+
+
+def unique_inverse(x: ndarray) -> UniqueInverse:
+    """The unique elements in ascending order, and the number of each element among them.
+
+    Example
+    -------
+    >>> mx.np.unique_inverse(mx.np.array([3, 1, 3])).inverse_indices
+    array([1, 0, 1], dtype=int64)
+    """
+    values, inverse = _unique(x, False, True)
+    return UniqueInverse(values, inverse.reshape(x.shape))
+
+
+def unique_values(x: ndarray) -> ndarray:
+    """The unique elements in ascending order.
+
+    Example
+    -------
+    >>> mx.np.unique_values(mx.np.array([3, 1, 3]))
+    array([1., 3.])
+    """
+    return _unique(x)
