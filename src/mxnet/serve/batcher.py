@@ -189,7 +189,8 @@ class Batcher:
 
     def take(self) -> list[Job]:
         """Remove and return the jobs of the next batch; the caller holds the condition."""
-        first, fitting, rows = self.queue[0], [], 0
+        first, rows = self.queue[0], 0
+        fitting: list[Job] = []
         for job in self.queue:
             if job.key == first.key and (not fitting or rows + job.rows <= self.curve.largest):
                 fitting.append(job)
@@ -197,7 +198,8 @@ class Batcher:
                 if rows >= self.curve.largest:
                     break
         # Of three that wait only two may be worth running now.
-        size, batch, rows = self.curve.size(rows), [], 0
+        size, rows = self.curve.size(rows), 0
+        batch: list[Job] = []
         for job in fitting:
             if not batch or rows + job.rows <= size:
                 batch.append(job)
