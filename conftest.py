@@ -19,8 +19,10 @@ def pytest_configure():
 
 @pytest.fixture(autouse=True)
 def numpy_semantics_end_with_the_test():
-    """`npx.set_np()` holds for the whole process: what turns it on must not change what runs later."""
+    """`npx.set_np()` and `set_version` hold for the whole process: what turns them on must not change what runs later."""
     yield
+    if util.version() != "1.9":
+        util.set_version("1.9")
     util.reset_np()
 
 

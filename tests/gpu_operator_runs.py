@@ -35,7 +35,7 @@ WHY = {
     "_npi_boolean_mask_assign_tensor": "how many values are needed depends on the mask",
     "_npi_insert_tensor": "wrong indices raise an error",
     **dict.fromkeys(["gather_nd", "scatter_nd", "_backward_gather_nd", "_scatter_set_nd", "fill_element_0index", "_contrib_index_copy",
-                     "_contrib_box_encode", "_contrib_count_sketch", "_contrib_hawkesll"], "wrong indices raise an error"),
+                     "_contrib_box_encode", "_contrib_count_sketch", "_contrib_scatter_reduce", "_contrib_hawkesll"], "wrong indices raise an error"),
     "_sample_unique_zipfian": "draws until there are enough different numbers",
     **dict.fromkeys(["_linalg_inverse", "_linalg_potrf", "_linalg_slogdet", "_linalg_syevd", "_npi_cholesky", "_npi_eig", "_npi_eigh", "_npi_eigvals",
                      "_npi_eigvalsh", "_npi_norm", "_npi_pinv", "_npi_pinv_scalar_rcond", "_npi_solve", "_npi_svd", "_npi_tensorinv",

@@ -103,6 +103,50 @@ def test_inplace_on_recorded_arrays_is_refused():
     assert x.asnumpy().tolist() == [5, 2]
 
 
+@pytest.mark.parametrize("fill", [
+    lambda z, x: x.copyto(z), lambda z, x: z.__setitem__(slice(None), x), lambda z, x: z.__setitem__(Ellipsis, x),
+    lambda z, x: z.__setitem__(slice(0, 2), x),
+    lambda z, x: z.__setitem__((slice(None),), x.reshape((1, 2)))])
+def test_copies_into_a_new_array_are_recorded(fill):
+    x, z = variable([1.0, 2.0]), nd.zeros((2,), dtype="float64")
+    view = z.reshape((2, 1))
+    for _ in range(2):
+        with autograd.record():
+            fill(z, x * x)
+            y = z.astype("float32") * 3 + x
+        y.backward()
+        assert x.grad.asnumpy().tolist() == [7, 13] and view.asnumpy().tolist() == [[1], [4]]
+        z = z.detach()
+    z[0] = 5
+    assert view.asnumpy().tolist() == [[5], [4]]
+
+
+def test_values_that_are_repeated_into_a_new_array_are_recorded():
+    x, z = variable([1.0, 2.0]), nd.zeros((3, 2))
+    with autograd.record():
+        z[:] = x * x
+        y = z.sum() + nd.array(x, dtype="float64").astype("float32").sum()
+    y.backward()
+    assert x.grad.asnumpy().tolist() == [7, 13]
+    with autograd.record():
+        with pytest.raises(ValueError, match=r"cannot assign values of shape \(2,\) to a selection of shape \(3,\)"):
+            nd.zeros((3,))[:] = x * 2
+        with pytest.raises(mx.MXNetError, match="Inplace operations .* not supported"):
+            nd.zeros((3,))[0] = x[0]
+
+
+def test_views_of_a_gradient_see_it():
+    x = variable([[1.0, 2.0]])
+    views = [x.grad.reshape((2,)), x.grad[:], nd.from_dlpack(x.grad.to_dlpack_for_write())]
+    for factor in (3, 4):
+        with autograd.record():
+            y = x * factor
+        y.backward()
+        assert [v.asnumpy().ravel().tolist() for v in (x.grad, *views)] == [[factor, factor]] * 4
+    x.grad.reshape((2,))[0] = 9
+    assert x.grad.asnumpy().tolist() == [[9, 4]]
+
+
 def test_a_graph_is_freed_unless_retained():
     x = variable([1.0])
     with autograd.record():

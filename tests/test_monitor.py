@@ -67,6 +67,9 @@ def test_own_statistics():
     monitor.install(exe)
     (found,) = collect(monitor, exe)
     assert found == [(1, "fc_output", "4.0\t4.0\t")]
+    thirds = mx.mon.Monitor(1, stat_func=lambda x: x.max() * 0 + 1 / 3, pattern="fc_output")
+    thirds.install(exe)
+    assert collect(thirds, exe)[0][0][2] == f"{np.float32(1 / 3)!s}\t" != f"{1 / 3}\t"  # as a float32 is printed
     wrong = mx.mon.Monitor(1, stat_func=lambda x: 3, pattern="fc_output")
     wrong.install(exe)
     with pytest.raises(MXNetError, match="must return an NDArray or a list of NDArrays, received 3 for 'fc_output'"):

@@ -33,10 +33,26 @@ def test_what_x86_says(told):
     assert processor.maker() == "GenuineExample" and processor.family() == 26
 
 
+@pytest.mark.parametrize("flags, held, design", [
+    ("fpu avx2 fma", None, "GenuineExample-26-avx2"), ("avx2 avx512f", None, "GenuineExample-26-avx512"),
+    ("avx2 avx512f", "AVX2", "GenuineExample-26-avx2"), ("avx2 avx512f amx_tile amx_bf16", None, "GenuineExample-26-amx"),
+    ("avx2 avx512f amx_tile amx_bf16", "AVX512_CORE", "GenuineExample-26-avx512")])
+def test_designs(told, monkeypatch, flags, held, design):
+    monkeypatch.setattr(processor.platform, "machine", lambda: "x86_64")
+    monkeypatch.delenv("DNNL_MAX_CPU_ISA", raising=False)
+    if held is None:
+        monkeypatch.delenv("ONEDNN_MAX_CPU_ISA", raising=False)
+    else:
+        monkeypatch.setenv("ONEDNN_MAX_CPU_ISA", held)
+    told(TWO_SOCKETS.format(0, 0, 0).replace("fpu avx2 fma", flags))
+    assert processor.design() == design
+
+
 def test_what_arm_says(told):
     told(ARM)
     assert processor.flags() == {"fp", "asimd"} and processor.name() == processor.maker() == "" and processor.family() == 0
     assert processor.cores() is None
+    assert processor.design() == ""
     first = processor.identity()
     told(ARM.replace("0xd40", "0xd41"))
     assert first != processor.identity()

@@ -1,7 +1,10 @@
+import os
+
 import pytest
 import torch
 
 import mxnet as mx
+from mxnet import opencv, threads
 from mxnet.ops.kernels import compiled
 
 GROUPS = {
@@ -45,3 +48,15 @@ def test_low_precision_follows_from_the_processor(monkeypatch, flags, enabled):
 def test_unknown_feature():
     with pytest.raises(RuntimeError, match="There is no feature 'WINGS'; the features are \\['CUDA', "):
         mx.runtime.Features().is_enabled("wings")
+
+
+def test_threads_and_the_reason(monkeypatch):
+    for name in [name for name in os.environ if name.startswith(("OMP_", "GOMP_", "MKL_", "OPENCV_"))]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("OMP_WAIT_POLICY", "passive")
+    monkeypatch.setattr(threads, "usable", lambda: 2.5)
+    monkeypatch.setattr(threads.policy, "reason", "1.0 of 2 cores are free")
+    monkeypatch.setattr(threads.policy, "full", 4)
+    monkeypatch.setattr(threads.policy, "count", torch.get_num_threads())
+    monkeypatch.setattr(opencv, "count", lambda: 3)
+    assert mx.runtime.threads() == (torch.get_num_threads(), 4, 2.5, "1.0 of 2 cores are free", 4, 3, {"OMP_WAIT_POLICY": "passive"})

@@ -48,17 +48,47 @@ def begun():
     return policy
 
 
-@pytest.mark.parametrize("text, count", [("max 100000\n", WHOLE), ("50000 100000\n", 0.5), ("99900000 100000\n", WHOLE), ("nonsense\n", WHOLE)])
-def test_a_share_of_the_cores(monkeypatch, tmp_path, text, count):
-    monkeypatch.setattr(threads, "_QUOTA", tmp_path / "cpu.max")
+@pytest.fixture
+def groups(monkeypatch, tmp_path):
+    """Puts this process into a control group with such files; each path says where a file lies below /sys/fs/cgroup."""
+    monkeypatch.setattr(threads, "_GROUPS", tmp_path / "cgroup")
+    monkeypatch.setattr(threads, "_OWN", tmp_path / "own")
+
+    def put(own, **files):
+        (tmp_path / "own").write_text(own)
+        for path, text in files.items():
+            file = tmp_path / "cgroup" / path.replace("__", "/").replace("_DOT_", ".")
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(text)
+    return put
+
+
+@pytest.mark.parametrize("text, count", [("max 100000\n", WHOLE), ("50000 100000\n", 0.5), ("99900000 100000\n", WHOLE), ("nonsense\n", WHOLE),
+                                         ("50000 0\n", WHOLE)])
+@pytest.mark.parametrize("path", ["/", "/docker/abc"])
+def test_a_share_of_the_cores(groups, path, text, count):
     assert threads.usable() == WHOLE
-    (tmp_path / "cpu.max").write_text(text)
+    groups(f"0::{path}\n")
+    assert threads.usable() == WHOLE
+    groups(f"0::{path}\n", cpu_DOT_max=text)  # where a container sees its group, whatever the path is outside
     assert threads.usable() == count
 
 
-def test_half_a_core_is_one_thread(monkeypatch, tmp_path):
-    (tmp_path / "cpu.max").write_text("50000 100000\n")
-    monkeypatch.setattr(threads, "_QUOTA", tmp_path / "cpu.max")
+def test_the_least_share_of_all_groups_around_this_process_counts(groups):
+    groups("0::/a/b\n", a__cpu_DOT_max="50000 100000\n", a__b__cpu_DOT_max="75000 100000\n", c__cpu_DOT_max="10000 100000\n")
+    assert threads.usable() == 0.5
+
+
+@pytest.mark.parametrize("quota, count", [("50000\n", 0.5), ("-1\n", WHOLE)])
+def test_a_share_in_the_first_version_of_control_groups(groups, quota, count):
+    own = "4:cpu,cpuacct:/a\n3:cpuset:/a\n0::/\n"
+    groups(own, **{"cpu,cpuacct__a__cpu_DOT_cfs_quota_us": quota, "cpu,cpuacct__a__cpu_DOT_cfs_period_us": "100000\n",
+                   "cpuset__a__cpu_DOT_cfs_quota_us": "1\n", "cpuset__a__cpu_DOT_cfs_period_us": "100000\n"})
+    assert threads.usable() == count
+
+
+def test_half_a_core_is_one_thread(groups):
+    groups("0::/\n", cpu_DOT_max="50000 100000\n")
     policy = begun()
     assert torch.get_num_threads() == policy.full == 1 and policy.due == float("inf")
     assert policy.reason == "this process may use 0.5 cores"
@@ -161,16 +191,18 @@ def test_who_runs_graphs_looks(monkeypatch):
     assert len(looks) > scored >= 1
 
 
-@pytest.mark.parametrize("busy", [False, True])
-def test_kernels_race_only_where_no_other_program_is_busy(monkeypatch, busy):
+@pytest.mark.parametrize("busy, known, winner, count", [
+    (False, None, "a rival", 1), (True, None, winograd.DIRECT, 0), (True, "a rival", "a rival", 0), (True, "gone", winograd.DIRECT, 0)])
+def test_kernels_race_only_where_no_other_program_is_busy(monkeypatch, busy, known, winner, count):
     races = []
     monkeypatch.setattr(convolution.races, "winner", lambda name, runs: races.append(name) or "a rival")
+    monkeypatch.setattr(convolution.races, "get", lambda name: known)
     monkeypatch.setattr(convolution, "_found", {})
     monkeypatch.setattr(threads.policy, "full", 3)
     monkeypatch.setattr(threads.policy, "count", 1 if busy else 3)
     data, weight = torch.ones(8, 64, 56, 56), torch.ones(64, 64, 3, 3)
     found = convolution._fastest("forward", data, weight, (1, 1, 1), {"direct": torch.relu, "a rival": torch.relu})
-    assert (found, len(races)) == ((winograd.DIRECT, 0) if busy else ("a rival", 1))
+    assert (found, len(races)) == (winner, count)
 
 
 BUSY = """
@@ -206,16 +238,90 @@ def test_beside_programs_that_never_wait_a_process_takes_fewer_threads():
 
 @needs_two
 def test_one_core_is_one_thread():
-    env = {key: value for key, value in os.environ.items() if key != "OMP_NUM_THREADS"} | {"PYTHONPATH": str(SOURCE)}
     core = min(os.sched_getaffinity(0))
-    program = (f"import os; os.sched_setaffinity(0, {{{core}}}); import torch, mxnet; from mxnet import threads; "
-               "print(torch.get_num_threads(), threads.policy.due)")
-    done = subprocess.run([sys.executable, "-c", program], env=env, capture_output=True, text=True, timeout=200)
-    assert done.stdout.split() == ["1", "inf"], done.stderr
+    program = ("import mxnet; from mxnet import threads; found = mxnet.runtime.threads(); "
+               "print(found.count, found.full, found.openvino, found.opencv, threads.policy.due)")
+    assert child(program, lambda: os.sched_setaffinity(0, {core})) == ["1", "1", "1", "1", "inf"]
 
 
 def test_what_is_found_out_is_kept_for_the_usual_number(monkeypatch):
     assert threads.usual() == torch.get_num_threads() == 2
     monkeypatch.setattr(threads.policy, "full", 4)
     monkeypatch.setattr(threads.policy, "count", 1)
+    torch.set_num_threads(1)
     assert threads.usual() == 4
+
+
+def test_a_number_that_the_user_has_just_set_is_the_usual_one(monkeypatch):
+    monkeypatch.setattr(threads.policy, "full", 4)
+    monkeypatch.setattr(threads.policy, "count", 1)
+    torch.set_num_threads(3)
+    assert threads.usual() == 3
+
+
+def child(program, before=None, **variables):
+    """The words that a new process prints, without the variables of this one that tell about threads."""
+    env = {key: value for key, value in os.environ.items() if not key.startswith(("OMP_", "GOMP_", "OPENCV_"))}
+    done = subprocess.run([sys.executable, "-c", program], env={**env, "PYTHONPATH": str(SOURCE), **variables}, capture_output=True, text=True,
+                          timeout=200, preexec_fn=before)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.split()
+
+
+@pytest.mark.parametrize("first", ["torch", "mxnet"])
+def test_what_the_user_says_stays_whichever_is_imported_first(first):
+    program = (f"import {first}, os, torch, mxnet; from mxnet import threads; print(torch.get_num_threads(), threads.policy.due, "
+               "os.environ['OMP_NUM_THREADS'], os.environ['OMP_WAIT_POLICY'], *mxnet.runtime.threads().variables, threads.policy.reason)")
+    assert child(program, OMP_NUM_THREADS="1", OMP_WAIT_POLICY="PASSIVE") == [
+        "1", "inf", "1", "PASSIVE", "OMP_NUM_THREADS", "OMP_WAIT_POLICY", "OMP_NUM_THREADS", "says", "so"]
+
+
+@needs_two
+def test_a_process_that_imports_torch_first_follows_the_policy_too():
+    program = ("import os, torch; before = set(os.environ); import mxnet; from mxnet import threads; "
+               "print(torch.get_num_threads() == threads.policy.full == threads.policy.count, threads.policy.due < 1e9, "
+               "sorted(k for k in set(os.environ) - before if 'OMP' in k))")
+    assert child(program) == ["True", "True", "[]"]
+
+
+FORKED = """
+import math, os, torch, mxnet as mx
+from mxnet import threads
+mx.image.imresize(mx.nd.zeros((4, 4, 3)), 2, 2)
+threads.policy.full, threads.policy.count, threads.policy.due = 2, 1, 0.0
+if os.fork() == 0:
+    import cv2
+    (mx.nd.ones((100, 100)) + 1).asnumpy()
+    threads.poll()
+    print(threads.policy.count, threads.usual(), threads.policy.due == math.inf, torch.get_num_threads(), cv2.getNumThreads(), flush=True)
+    os._exit(0)
+os.wait()
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
+def test_a_forked_process_stays_with_one_thread():
+    assert child(FORKED) == ["1", "1", "True", "1", "1"]
+
+
+@pytest.fixture
+def half_a_core():
+    """What puts a new process into a control group with half a core; a test that wants it is skipped where there can be no such group."""
+    old = pathlib.Path("/sys/fs/cgroup/cpu")
+    group = (old if old.exists() else old.parent) / f"remex-test-{os.getpid()}"
+    try:
+        group.mkdir()
+        if old.exists():
+            (group / "cpu.cfs_quota_us").write_text("50000")
+        else:
+            (group / "cpu.max").write_text("50000 100000")
+    except OSError as error:
+        pytest.skip(f"no control group can be made here: {error}")
+    yield lambda: (group / "cgroup.procs").write_text(str(os.getpid()))
+    group.rmdir()
+
+
+@needs_two
+def test_a_container_with_half_a_core_has_one_thread_everywhere(half_a_core):
+    program = "import mxnet; found = mxnet.runtime.threads(); print(found.count, found.openvino, found.opencv, found.cores, found.reason)"
+    assert child(program, half_a_core) == "1 1 1 0.5 this process may use 0.5 cores".split()

@@ -165,3 +165,27 @@ def test_a_scope_that_a_program_puts_in_place(monkeypatch):
     with util.np_shape(True):
         seen.append(mx.np.ones(()).shape)
     assert seen == [True, ()] and not util.is_np_array()
+
+
+def test_set_version():
+    import threading
+    assert util.version() == "1.9" and util.set_version("2.0") == "1.9"
+    seen = []
+
+    def look():
+        seen.append((util.is_np_array(), util.is_np_shape(), util.version()))
+
+    thread = threading.Thread(target=look)
+    thread.start()
+    thread.join()
+    look()
+    util.reset_np()
+    look()
+    assert seen == [(True, True, "2.0")] * 2 + [(False, False, "2.0")]  # NumPy semantics can still be switched off
+    assert util.set_version("1.9") == "2.0"
+    thread = threading.Thread(target=look)
+    thread.start()
+    thread.join()
+    assert seen[-1] == (False, False, "1.9")
+    with pytest.raises(ValueError, match="one of 1.9, 2.0 expected, received '3'"):
+        util.set_version("3")

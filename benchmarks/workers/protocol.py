@@ -122,6 +122,19 @@ class Worker:
         self.calls = min(100_000, max(1, math.ceil(seconds / min(taken))))
         return {"ready": min(taken)}
 
+    def do_begin(self, row, seconds):
+        """The first call and those of the next seconds: when each was over, counted from the first one, and when it was settled who computes it."""
+        call, _ = self.prepare(row)
+        settled = getattr(call, "settled", lambda: True)
+        first, start, ends, decided = timed(call), time.perf_counter(), [], None
+        while not ends or ends[-1] < seconds:
+            if decided is None and settled():
+                decided = time.perf_counter() - start
+            call()
+            ends.append(time.perf_counter() - start)
+        self.finish()
+        return {"first": first, "ends": ends, "settled": decided}
+
     def do_round(self):
         def repeat():
             for _ in range(self.calls):

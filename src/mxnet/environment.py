@@ -27,7 +27,7 @@ class Variable(NamedTuple):
     note: str
 
 
-_THREADS = "torch runs operators on one pool of threads; OMP_NUM_THREADS or torch.set_num_threads sizes it"
+_THREADS = "torch runs operators on one pool of threads; OMP_NUM_THREADS or torch.set_num_threads sizes it, see docs/performance.md"
 _MEMORY = "torch's allocator plans memory; see PYTORCH_CUDA_ALLOC_CONF"
 _BULK = "a graph runs as a whole; there are no segments to size"
 _TREE = "torch.distributed and NCCL choose the reduction themselves"
@@ -55,7 +55,7 @@ _TABLE = [
     ("MXNET_CPU_PRIORITY_NTHREADS", "4", False, _THREADS),
     ("MXNET_CPU_NNPACK_NTHREADS", "4", False, "NNPACK is not used"),
     ("MXNET_MP_WORKER_NTHREADS", "1", False, "a forked process computes with one thread; torch.set_num_threads changes that"),
-    ("MXNET_MP_OPENCV_NUM_THREADS", "0", False, "DataLoader workers leave OpenCV's threads as cv2.setNumThreads set them"),
+    ("MXNET_MP_OPENCV_NUM_THREADS", "0", False, "OpenCV computes with one thread in a DataLoader's worker; cv2.setNumThreads changes that there"),
     ("MXNET_CPU_PARALLEL_SIZE", "200000", False, "torch decides from which size on an operator uses several threads"),
     ("MXNET_USE_OPERATOR_TUNING", "1", False, "torch decides from which size on an operator uses several threads"),
     ("MXNET_ENABLE_OPERATOR_TUNING", "1", False, "torch decides from which size on an operator uses several threads"),

@@ -3,7 +3,7 @@ import re
 import struct
 from typing import NamedTuple
 
-from . import environment
+from . import environment, opencv
 from .base import MXNetError
 
 _PNM = re.compile(rb"P[1-7](?:\s|#[^\n]*\n)+(?:WIDTH\s+)?(\d+)(?:\s|#[^\n]*\n)+(?:HEIGHT\s+)?(\d+)")
@@ -148,7 +148,7 @@ def decode(content, flags, what):
     MXNetError
         If it is too large, or OpenCV fails.
     """
-    import cv2
+    cv2 = opencv.load()
     if not content.size:
         return None
     require_decodable(content, what)

@@ -109,4 +109,4 @@ def _as_text(name, stat):
     values = [stat] if isinstance(stat, NDArray) else stat
     if not isinstance(values, list) or not all(isinstance(v, NDArray) for v in values):
         raise MXNetError(f"Monitor: `stat_func` must return an NDArray or a list of NDArrays, received {shortened(stat)} for {name!r}")
-    return "".join(f"{v.asscalar() if v.shape == (1,) else v.asnumpy()}\t" for v in values)
+    return "".join(f"{v.asscalar() if v.shape == (1,) else v.asnumpy()!s}\t" for v in values)

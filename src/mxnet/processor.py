@@ -67,6 +67,12 @@ def family() -> int:
     return next((int(line.partition(":")[2]) for line in _lines() if line.startswith("cpu family")), 0)
 
 
+def design() -> str:
+    """Its maker and generation, and the widest vectors that programs use, such as ``AuthenticAMD-25-avx512``; empty where the maker is not known."""
+    width = "amx" if tiles() else "avx512" if "avx512f" in flags() and not held() else "avx2"
+    return f"{maker()}-{family()}-{width}" if maker() else ""
+
+
 def cores() -> int | None:
     """How many cores the machine has, where several threads that share one count as one; None where that is not known."""
     found, socket = set(), "0"

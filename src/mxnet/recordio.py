@@ -19,6 +19,7 @@ from typing import IO, Any
 
 import numpy as np
 
+from . import opencv
 from .base import MXNetError
 from .files import FileError, Unfinished, at_the_end, begin, commit, is_remote, open_stream, recover, reported
 from .image_header import decode
@@ -597,7 +598,7 @@ def pack_img(header: HEADER, img: np.ndarray, quality: int = 95, img_fmt: str = 
     MXNetError
         If the image cannot be encoded.
     """
-    import cv2
+    cv2 = opencv.load()
     options = {".jpg": [cv2.IMWRITE_JPEG_QUALITY, quality], ".jpeg": [cv2.IMWRITE_JPEG_QUALITY, quality],
                ".png": [cv2.IMWRITE_PNG_COMPRESSION, min(quality, 9)]}
     try:

@@ -8,15 +8,21 @@ True
 """
 import collections
 import importlib.util
+import os
+from typing import NamedTuple
 
 import torch
 
-from . import processor
+from . import opencv, processor
+from . import threads as thread_policy
 from .graph import eight_bits
 from .ops.kernels import compiled
 from .suggestions import did_you_mean
 
-__all__ = ["Feature", "Features", "feature_list"]
+__all__ = ["Feature", "Features", "Threads", "feature_list", "threads"]
+
+# The variables by which OpenMP, MKL and OpenCV are told about threads.
+_OF_THREADS = ("OMP_", "GOMP_", "MKL_", "OPENCV_FOR_THREADS_NUM")
 
 
 class Feature(collections.namedtuple("Feature", ["name", "enabled"])):
@@ -91,3 +97,37 @@ class Features(collections.OrderedDict):
         if feature_name not in self:
             raise RuntimeError(f"There is no feature '{feature_name}'; the features are {list(self)}{did_you_mean(feature_name, self)}")
         return self[feature_name].enabled
+
+
+class Threads(NamedTuple):
+    """The numbers of threads in this process, and the reason for them; see `threads`."""
+
+    count: int
+    full: int
+    cores: float
+    reason: str
+    openvino: int
+    opencv: int
+    variables: dict[str, str]
+
+
+def threads():
+    """Return how many threads this process computes with, and why.
+
+    Returns
+    -------
+    Threads
+        ``count``: threads that share an operator called from this thread. ``full``: their number where no other program is busy. ``cores``: cores
+        that the process may use, by its affinity and the quotas of its control groups. ``reason``: a text. ``openvino``: threads that the next
+        graph is compiled for. ``opencv``: OpenCV's threads, or those that it gets when the first image needs it. ``variables``: the environment
+        variables about threads that are set.
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> found = mx.runtime.threads()
+    >>> 1 <= found.count <= found.full == found.openvino
+    True
+    """
+    return Threads(torch.get_num_threads(), thread_policy.usual(), thread_policy.usable(), thread_policy.policy.reason, thread_policy.usual(),
+                   opencv.count(), {name: value for name, value in sorted(os.environ.items()) if name.startswith(_OF_THREADS)})

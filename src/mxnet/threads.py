@@ -5,6 +5,7 @@ a core, and all others for it: a step that takes 2 ms alone then takes 100. With
 measured from time to time while the main thread trains or scores, since programs come and go; who sets ``OMP_NUM_THREADS``, or calls
 ``torch.set_num_threads``, decides alone.
 """
+import functools
 import math
 import os
 import pathlib
@@ -15,7 +16,7 @@ import torch
 
 from . import environment, openmp
 
-_STAT, _QUOTA = pathlib.Path("/proc/stat"), pathlib.Path("/sys/fs/cgroup/cpu.max")
+_STAT, _GROUPS, _OWN = pathlib.Path("/proc/stat"), pathlib.Path("/sys/fs/cgroup"), pathlib.Path("/proc/self/cgroup")
 _FIRST, _PERIOD = 0.1, 0.3  # seconds between two looks: the system counts in hundredths
 _ENOUGH = 0.35  # a core of which so much is taken still counts as free
 _IDLE = slice(3, 5)  # of a processor's line: idle, and waiting for a disk
@@ -26,10 +27,30 @@ def usable() -> float:
     """How many cores this process may use at once: it may be tied to some, or have a share of them (a container)."""
     count = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     try:
-        quota, period = _QUOTA.read_text().split()
-        return min(count, float(quota) / float(period)) if quota != "max" else count
-    except (OSError, ValueError):
+        own = _OWN.read_text().splitlines()
+    except OSError:
         return count
+    shares: list[float] = [count]
+    for line in own:
+        _, controllers, path = line.split(":", 2)
+        if controllers == "" or "cpu" in controllers.split(","):
+            # Seen from inside of a container the path may be the host's: then there is no such folder, and the uppermost one is the container's.
+            group = pathlib.PurePosixPath(path)
+            shares += [share for folder in (group, *group.parents) if (share := _share(controllers, str(folder).lstrip("/"))) is not None]
+    return min(shares)
+
+
+def _share(controllers: str, group: str) -> float | None:
+    """How many cores a control group gets; None where it has no limit, or doesn't exist. The first version has two files, the second one."""
+    try:
+        if controllers:
+            folder = _GROUPS / controllers / group
+            quota, period = ((folder / f"cpu.cfs_{name}_us").read_text() for name in ("quota", "period"))
+        else:
+            quota, period = (_GROUPS / group / "cpu.max").read_text().split()
+        return float(quota) / float(period) if float(quota) > 0 else None
+    except (OSError, ValueError, ZeroDivisionError):  # of ValueErrors one is "max"
+        return None
 
 
 def idle() -> float | None:
@@ -80,7 +101,8 @@ class Policy:
 
     def end(self) -> None:
         """Leave the number to the user from now on."""
-        self.due, self.count, self.reason = math.inf, self.full, "torch.set_num_threads, or OpenMP's own function, was called"
+        self.full = self.count = torch.get_num_threads()
+        self.due, self.reason = math.inf, "torch.set_num_threads, or OpenMP's own function, was called"
 
     @staticmethod
     def _now() -> tuple[float, float, float] | None:
@@ -115,6 +137,9 @@ class Policy:
 
 
 policy = Policy()
+if hasattr(os, "register_at_fork"):
+    # A forked process computes with one thread (`environment.configure`), for good. No Python in the hook: that could lose a Ctrl-C.
+    os.register_at_fork(after_in_child=functools.partial(vars(policy).update, full=1, count=1, due=math.inf, reason="this process was forked"))
 
 
 def poll() -> None:
@@ -130,4 +155,5 @@ def reduced() -> bool:
 
 def usual() -> int:
     """How many threads there are where no other program is busy: by these is kept what was found out for a number of threads."""
-    return policy.full if reduced() else torch.get_num_threads()
+    count = torch.get_num_threads()
+    return policy.full if reduced() and count in (1, policy.count) else count  # another number is the user's, of which `look` does not know yet

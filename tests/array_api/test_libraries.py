@@ -93,4 +93,4 @@ def test_scikit_learn_in_a_process_with_dispatch():
         pytest.skip("this is that process")
     done = subprocess.run([sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", __file__, "-k", "scikit_learn_s"], env=environment,
                           capture_output=True, text=True, timeout=230)
-    assert " 4 passed" in done.stdout or "\n4 passed" in done.stdout, done.stdout[-3000:]
+    assert done.returncode == 0, done.stdout[-3000:]

@@ -1,4 +1,6 @@
-"""A target for the reader of ONNX files: models of a few nodes, with their bytes changed."""
+"""Targets for the reader of ONNX files: models of a few nodes, with their bytes changed."""
+import base64
+
 import numpy as np
 from onnx import TensorProto, helper, numpy_helper
 
@@ -7,11 +9,11 @@ import mxnet as mx
 from .making import file, target
 
 
-def _model(nodes, inputs, constants):
+def _model(nodes, inputs, constants, opset=17):
     infos = [helper.make_tensor_value_info(name, TensorProto.FLOAT, shape) for name, shape in inputs.items()]
     arrays = [numpy_helper.from_array(array, name) for name, array in constants.items()]
     graph = helper.make_graph(nodes, "g", infos, [helper.make_empty_tensor_value_info("y")], arrays)
-    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)]).SerializeToString()
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)]).SerializeToString()
 
 
 def _models():
@@ -30,10 +32,62 @@ def _models():
                                                  "s": np.float32([1, 1, 2])})]
 
 
+def _graph(name, nodes, inputs, outputs):
+    kinds = {"i": TensorProto.INT64, "c": TensorProto.BOOL, "d": TensorProto.BOOL}
+    return helper.make_graph(nodes, name, *([helper.make_tensor_value_info(n, kinds.get(n, TensorProto.FLOAT), None) for n in names.split()]
+                                            for names in (inputs, outputs)))
+
+
+def _models_of_parts():
+    """Models with graphs in them, sequences, functions, and operators whose arguments are arrays."""
+    node, ones = helper.make_node, np.ones
+    body = _graph("body", [node("Add", ["v", "x"], ["w"]), node("Identity", ["c"], ["d"]), node("Mul", ["w", "w"], ["r"])], "i c v", "d w r")
+    step = _graph("step", [node("Add", ["v", "p"], ["w"]), node("Relu", ["w"], ["r"])], "v p", "w r")
+    branches = {key: _graph(key, [node(operator, ["x"], ["z"])], "", "z") for key, operator in (("then_branch", "Abs"), ("else_branch", "Neg"))}
+    loops = [node("Loop", ["n", "", "x"], ["a", "b"], body=body), node("Scan", ["a", "b"], ["e", "f"], body=step, num_scan_inputs=1),
+             node("ReduceSum", ["f"], ["g"], keepdims=0), node("Greater", ["g", "t"], ["h"]),
+             node("If", ["h"], ["y"], **branches)]
+    each = _graph("each", [node("Neg", ["p"], ["q"])], "p", "q")
+    sequences = [node("SplitToSequence", ["x", "s"], ["a"], axis=1), node("SequenceMap", ["a"], ["b"], body=each),
+                 node("SequenceInsert", ["b", "x", "z"], ["c"]), node("ConcatFromSequence", ["c"], ["e"], axis=1),
+                 node("Unique", ["e"], ["f", "", "g"], sorted=0), node("TopK", ["f", "s"], ["y", ""])]
+    small = [node("QuantizeLinear", ["x", "t", "u"], ["a"]),
+             node("QLinearConv", ["a", "t", "u", "w", "t", "u", "t", "u"], ["b"], pads=[1, 1, 1, 1]),
+             node("DequantizeLinear", ["b", "t", "u"], ["c"]), node("ScatterND", ["c", "p", "q"], ["d"], reduction="max"),
+             node("MaxPool", ["d"], ["e", "f"], kernel_shape=[2, 2]), node("MaxUnpool", ["e", "f"], ["y"], kernel_shape=[2, 2])]
+    signals = [node("HannWindow", ["n"], ["a"]), node("STFT", ["x", "n", "a"], ["b"]), node("DFT", ["b", "n", "z"], ["c"]),
+               node("CenterCropPad", ["c", "m"], ["d"]), node("CumSum", ["d", "z"], ["e"]), node("Tile", ["e", "m"], ["y"])]
+    functions = [node("Attention", ["x", "x", "x"], ["a"], is_causal=1), node("RotaryEmbedding", ["a", "c", "c"], ["b"]),
+                 node("GroupNormalization", ["b", "g", "g"], ["c2"], num_groups=1), node("MeanVarianceNormalization", ["c2"], ["y"])]
+    numbers = {"n": np.array(3), "t": np.float32(0.5), "z": np.array(0), "s": np.array(2)}
+    return [_model(loops, {"x": (2, 3)}, {k: numbers[k] for k in "nt"}), _model(sequences, {"x": (2, 4)}, {k: numbers[k] for k in "sz"}),
+            _model(small, {"x": (1, 2, 4, 4)}, {"t": numbers["t"], "u": np.uint8(3), "w": ones((2, 2, 3, 3), "uint8"), "p": np.array([[0, 1]]),
+                                                "q": ones((1, 4, 4), "f")}, 18),
+            _model(signals, {"x": ("b", 12, 1)}, {"n": numbers["n"], "z": numbers["z"], "m": np.array([2, 3, 2, 2])}, 18),
+            _model(functions, {"x": (1, 2, 3, 4)}, {"c": ones((1, 3, 2), "f"), "g": ones(2, "f")}, 23)]
+
+
 def _read(case):
     path = file(case, "a.onnx")
     mx.contrib.onnx.get_model_metadata(path)
     mx.contrib.onnx.import_model(path)
 
 
-TARGETS = [target("onnx_files.models", _models, _read, share=2)]
+def _part(case):
+    """A part that is imported when the network runs, with the bytes of a model in its node."""
+    with mx.autograd.predict_mode():
+        mx.nd.contrib.onnx_graph(mx.nd.ones((2, 3)), graph=base64.b64encode(case).decode())
+
+
+def _parts():
+    node = helper.make_node
+    body = _graph("body", [node("Add", ["v", "x"], ["w"]), node("Identity", ["c"], ["d"])], "i c v", "d w")
+    return [_model([node("Loop", ["n", "", "x"], ["a"], body=body), node("Gather", ["a", "z"], ["y"])], {"x": (2, 3)},
+                   {"n": np.array(3), "z": np.array(1)}),
+            _model([node("Shape", ["x"], ["s"]), node("SequenceConstruct", ["x", "x"], ["q"]), node("SequenceAt", ["q", "z"], ["a"]),
+                    node("NonZero", ["a"], ["b"]), node("Cast", ["b"], ["c"], to=1), node("ReduceMax", ["c", "o"], ["y"])], {"x": (2, 3)},
+                   {"z": np.array(1), "o": np.array([0])})]
+
+
+TARGETS = [target("onnx_files.models", _models, _read, share=2), target("onnx_files.parts", _models_of_parts, _read, share=2),
+           target("onnx_files.node", _parts, _part)]

@@ -2,6 +2,7 @@
 import bz2
 import functools
 import gzip
+import importlib.util
 import io
 import itertools
 import os
@@ -42,6 +43,32 @@ def _numpy_params():
     with mx.np_shape():
         arrays = {"a": mx.np.ones(()), "b": mx.np.zeros((0, 3)), "c": mx.np.array([True, False])}
         return [written(lambda p: mx.npx.save(p, arrays)), written(lambda p: mx.npx.save(p, mx.np.ones((2, 3))))]
+
+
+def _npz():
+    arrays = {"a": mx.nd.ones((2, 3)), "b": mx.nd.arange(4, dtype="int64")}
+
+    def deflated(path):
+        np.savez_compressed(path, a=np.ones((5, 7), "float32"), b=np.asfortranarray(np.ones((2, 3))))
+        os.replace(f"{path}.npz", path)
+
+    return [written(lambda p: mx.npx.savez(p, **{name: array.as_np_ndarray() for name, array in arrays.items()})), written(deflated)]
+
+
+def _npy():
+    def save(path):
+        with open(path, "wb") as f:
+            np.save(f, np.arange(6, dtype="float32").reshape(2, 3))
+
+    return [written(save)]
+
+
+def _safetensors():
+    def save(path):
+        mx.nd.save(f"{path}.safetensors", {"a": mx.nd.ones((2, 3)), "b": mx.nd.zeros((3,)).astype("bfloat16")})
+        os.replace(f"{path}.safetensors", path)
+
+    return [written(save)]
 
 
 def _array_bytes():
@@ -477,6 +504,10 @@ _SVM = [b"1 0:10 2:3.5\n0 1:2 5:1 # x\n1.5 qid:3 4:2\n"]
 TARGETS = [
     _target("params", _params, _read_params, share=16),
     _target("numpy_params", _numpy_params, _read_numpy_params, share=4),
+    _target("npz", _npz, lambda case: mx.nd.load(file(case, "a.npz")), share=8),
+    _target("npy", _npy, lambda case: mx.nd.load(file(case, "a.npy")), share=4),
+    *([_target("safetensors", _safetensors, lambda case: mx.nd.load(file(case, "a.safetensors")), share=4)]
+      if importlib.util.find_spec("safetensors") else ()),
     _target("array", _array_bytes, _read_array, share=8),
     _target("states", _states, _read_states, structure=_changed_pickle, share=12),
     _target("pickles", _pickles, _read_values, structure=_changed_pickle, share=12),

@@ -33,6 +33,11 @@ def _nd_save(folder):
     return Writer(lambda v: mx.nd.save(path, {"a": _array(v), "b": mx.nd.ones((3,))}), lambda: _version(mx.nd.load(path)["a"]), ("a.params",))
 
 
+def _npz_save(folder):
+    path = f"{folder}/a.npz"
+    return Writer(lambda v: mx.nd.save(path, {"a": _array(v), "b": mx.nd.ones((3,))}), lambda: _version(mx.nd.load(path)["a"]), ("a.npz",))
+
+
 def _npx_save(folder):
     path = f"{folder}/a.npy"
     return Writer(lambda v: mx.npx.save(path, _array(v).as_np_ndarray()), lambda: _version(mx.npx.load(path)[0]), ("a.npy",))
@@ -325,7 +330,7 @@ def _large_onnx(folder):
 
 
 WRITERS = {
-    "nd.save": _nd_save, "npx.save": _npx_save, "Symbol.save": _symbol_save, "Block.save_parameters": _save_parameters,
+    "nd.save": _nd_save, "nd.save of .npz": _npz_save, "npx.save": _npx_save, "Symbol.save": _symbol_save, "Block.save_parameters": _save_parameters,
     "ParameterDict.save": _parameter_dict, "HybridBlock.export": _export, "Block.save": _block_save, "Trainer.save_states": _trainer,
     "KVStore.save_optimizer_states": _kvstore, "Module.save_checkpoint": _module, "model.save_checkpoint": _checkpoint,
     "mx.io.save_position": _save_position, "resumption.Saves": _saves, "CheckpointHandler": _checkpoints,

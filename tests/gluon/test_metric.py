@@ -69,3 +69,44 @@ def test_configurations_make_them_again(made):
     config = made.get_config()
     again = metric.create(config.pop("metric"), **config)
     assert type(again) is type(made) and again.get_config() == made.get_config()
+
+
+def test_cross_entropy_of_mxnet_2():
+    metric = mx.gluon.metric.create("ce", ignore_label=2)
+    metric.update([mx.np.array([0, 1, 2])], [mx.np.array([[0.5, 0.25, 0.25], [0.5, 0.25, 0.25], [1, 0, 0]])])
+    assert metric.get() == ("cross-entropy", pytest.approx(1.0397207708))  # (log 2 + log 4) / 2
+    logits = mx.gluon.metric.CrossEntropy(from_logits=True, axis=0)
+    logits.update([mx.np.array([0, 1])], [mx.np.log(mx.np.array([[0.5, 0.75], [0.5, 0.25]])) + 3])
+    assert logits.get()[1] == pytest.approx(1.0397207708)
+    perplexity = mx.gluon.metric.create("perplexity")
+    assert str(perplexity.get()[1]) == "nan"
+    perplexity.update([mx.np.array([0, 0])], [mx.np.array([[0.5, 0.5], [0.5, 0.5]])])
+    assert perplexity.get() == ("perplexity", pytest.approx(2))
+    assert type(mx.metric.create("perplexity", None)) is mx.metric.Perplexity is not mx.gluon.metric.Perplexity
+
+
+def test_predictions_and_thresholds():
+    assert mx.gluon.metric.predict_with_threshold(mx.np.array([[0.2, 0.7]]), mx.np.array([0.1, 0.8])).tolist() == [[True, False]]
+    with pytest.raises(ValueError, match="a threshold for each of 2 classes expected, received 1"):
+        mx.gluon.metric.predict_with_threshold(mx.np.array([[0.2, 0.7]]), mx.np.array([0.1]))
+
+
+def test_metrics_of_all_samples():
+    made = mx.gluon.metric.create("mcc")
+    made.update([mx.np.array([1, 0]), mx.np.array([1, 0])], [mx.np.array([[0.1, 0.9], [0.5, 0.5]]), mx.np.array([[0.85, 0.15], [1.0, 0.0]])])
+    assert made.num_inst == 4 and made.get()[1] == pytest.approx(2 / math.sqrt(1 * 2 * 2 * 3))
+    pearson = mx.gluon.metric.PearsonCorrelation()
+    for label, pred in (([[1, 0], [0, 1]], [[0.3, 0.7], [0, 1]]), ([[1, 0]], [[1, 2]])):
+        pearson.update([mx.np.array(label)], [mx.np.array(pred)])
+    assert pearson.get()[1] == pytest.approx(np.corrcoef([1, 0, 0, 1, 1, 0], [0.3, 0.7, 0, 1, 1, 2])[0, 1], rel=1e-5)
+
+
+def test_metrics_come_back_from_their_configuration():
+    import json
+    for made in (mx.gluon.metric.F1(class_type="multilabel"), mx.gluon.metric.create("ce", axis=1), mx.gluon.metric.create("mcc"),
+                 mx.gluon.metric.create("pearsonr"), mx.gluon.metric.create("acc", axis=0),
+                 mx.gluon.metric.create(["acc", "f1"])):
+        again = mx.gluon.metric.create(json.dumps(made.get_config()))
+        assert type(again) is type(made) and again.get_config() == made.get_config()
+    with pytest.raises(ValueError, match="the JSON text of a metric's get_config"):
+        mx.gluon.metric.create("{}")

@@ -19,11 +19,23 @@ class Settings:
         self.number, self.more = 1, [1]
 
 
+class Callable(Settings):
+    factor = 1
+
+    def __call__(self, x):
+        return x * FOUND * self.factor
+
+
+FOUND = 1
+
+
 def helper():
     return NUMBER + LIST[0]
 
 
 class Net(mx.gluon.HybridBlock):
+    of_the_class = 1
+
     def forward(self, x):
         return x * self.hidden()
 
@@ -54,7 +66,8 @@ def state(block):
     (Settings, lambda v: setattr(v, "number", 2)),
     (Settings, lambda v: v.more.append(2)), (lambda: types.SimpleNamespace(a=1), lambda v: setattr(v, "b", 2)),
     (lambda: argparse.Namespace(a=1), lambda v: setattr(v, "a", 2)), (lambda: onp.ones(3), lambda v: v.__setitem__(0, 2)),
-    (lambda: [mx.nd.ones(1)], lambda v: v.__setitem__(0, mx.nd.ones(1)))])
+    (lambda: [mx.nd.ones(1)], lambda v: v.__setitem__(0, mx.nd.ones(1))), (Callable, lambda v: setattr(v, "number", 2)),
+    (lambda: {"a": onp.ones(1)}, lambda v: v["a"].__setitem__(0, 2)), (lambda: [onp.array(2.)], lambda v: v[0].__setitem__((), 3))])
 def test_containers_of_a_block(make, change):
     value = make()
     watch = state(net(value=value))
@@ -78,6 +91,28 @@ def test_what_globals_hold(monkeypatch):
     assert watch.changed()
     LIST.pop()
     assert not watch.changed()
+
+
+@pytest.mark.parametrize("change", [lambda m: m.setitem(globals(), "FOUND", 2), lambda m: m.setattr(Callable, "factor", 2),
+                                    lambda m: m.setattr(Net, "of_the_class", 2), lambda m: m.setitem(globals(), "helper", lambda: 3)],
+                         ids=["a global of a method", "a class", "the block's class", "a function"])
+def test_classes_and_methods_of_what_a_block_has(change, monkeypatch):
+    watch = state(net(value=Callable()))
+    change(monkeypatch)
+    assert watch.changed()
+
+
+def test_a_class_that_holds_settings():
+    class Config:
+        factor = 1
+
+    class Inner(mx.gluon.HybridBlock):
+        def forward(self, x):
+            return x * Config.factor
+
+    watch = state(Inner())
+    Config.factor = 2
+    assert watch.changed()
 
 
 def test_closures():

@@ -530,11 +530,38 @@ def test_what_forward_leaves_in_attributes_is_what_an_eager_call_leaves():
         b.seen, b.shape, b.items["x"] = [x, x * 2], x.shape, [x]
         return x + b.state
 
-    block, x = hybridized(forward, state=None, seen=[], shape=None, items={}), np.ones(1)
-    for _ in range(3):
-        assert block(x).item() == 1
-    assert block.seen[0] is x and block.items["x"][0] is x and type(block.shape) is tuple
-    assert block.seen[1]._autograd is block.state._autograd is None
+    block = hybridized(forward, state=None, seen=[], shape=None, items={})
+    with pytest.warns(UserWarning, match=STEPS + "it changes Python values") as said:
+        for i in range(4):
+            x = np.full((1,), float(i))
+            assert block(x).item() == i
+            assert block.seen[0] is x and block.items["x"][0] is x and type(block.shape) is tuple
+            assert block.seen[1].item() == 2 * i and block.seen[1]._autograd is block.state._autograd is None
+    assert len(said) == 1
+
+
+CALLS = []
+
+
+def late(block, x):
+    block.count += 1
+    return x * (1 if block.count < 4 else 2)
+
+
+@pytest.mark.parametrize("forward, attributes, left", [
+    (late, {"count": 0}, lambda b: b.count), (lambda b, x: (b.seen.append(x * 2), x)[1], {"seen": []}, lambda b: [s.item() for s in b.seen]),
+    (lambda b, x: (setattr(b, "last", x * 2), x + 1)[1], {"last": None}, lambda b: b.last.item()),
+    (lambda b, x: (setattr(b, "last", [x.shape, len(CALLS)]), CALLS.append(1), x)[2], {"last": None}, lambda b: len(CALLS)),
+    (lambda b, x: (b.table.update(a=b.table["a"] + 1), x)[1], {"table": {"a": 0}}, lambda b: b.table)],
+    ids=["counter", "list", "array", "global", "dict"])
+def test_what_each_call_changes_is_changed_by_each_call(forward, attributes, left):
+    CALLS.clear()
+    eager = Block(forward, **copy.deepcopy(attributes))
+    expected = [(eager(np.full((1,), float(i))).item(), copy.deepcopy(left(eager))) for i in range(6)]
+    CALLS.clear()
+    block = hybridized(forward, **copy.deepcopy(attributes))
+    with pytest.warns(UserWarning, match=STEPS + "it changes Python values"):
+        assert [(block(np.full((1,), float(i))).item(), copy.deepcopy(left(block))) for i in range(6)] == expected
 
 
 def test_what_only_the_first_run_sets_up_is_forgiven():

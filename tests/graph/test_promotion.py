@@ -8,7 +8,7 @@ import torch
 
 import mxnet as mx
 from backend_checks import Counting
-from mxnet import nd
+from mxnet import gluon, nd
 from mxnet.gluon import nn
 from mxnet.graph import backends, promotion, register_backend, states, winners
 
@@ -278,6 +278,17 @@ def test_a_trial_that_gives_other_results_or_fails_is_lost(challenger, monkeypat
         assert isinstance(state_of(net), states.Stays)
         assert [str(w.message)[:46] for w in caught] == ["backend 'test_counting' gives other results tha"[:46]] * (len(caught))
     assert not caught
+
+
+def test_what_draws_is_in_no_contest():
+    x = mx.sym.var("x")
+    net = gluon.SymbolBlock(mx.sym.broadcast_add(x, mx.sym.random.uniform(shape=(1, 2))), [x])
+    net.hybridize(static_alloc=True, static_shape=True)
+    mx.random.seed(5)
+    found = net(nd.zeros((2, 2))).asnumpy().tolist()
+    mx.random.seed(5)
+    assert found == [nd.random.uniform(shape=(2,)).asnumpy().tolist()] * 2
+    assert "native, since it draws random numbers, which must not be drawn twice" in net.explain()
 
 
 def test_what_draws_is_not_run_twice(challenger, monkeypatch):

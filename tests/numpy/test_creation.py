@@ -116,3 +116,14 @@ def test_filled_diagonals_as_in_numpy(shape, wrap):
 def test_diagonals_to_fill_need_equal_axes():
     with pytest.raises(ValueError, match=r"a matrix, or an array whose axes have one size, expected; received shape \(2, 2, 3\)"):
         np.fill_diagonal(np.zeros((2, 2, 3)), 1)
+
+
+@pytest.mark.parametrize("dtype", [None, "float64"])
+def test_a_copy_is_recorded(dtype):
+    x = np.array([1.0, 2.0])
+    x.attach_grad()
+    with mx.autograd.record():
+        copy = np.array(x, dtype=dtype)
+        y = copy * 2 + x
+    y.backward()
+    assert x.grad.tolist() == [3, 3] and copy.dtype == (dtype or "float32") and x.grad.dtype == "float32"

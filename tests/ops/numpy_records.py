@@ -287,7 +287,8 @@ for name in ("eigh", "eigvalsh"):
     add(f"_npi_{name}", _symmetric(2), UPLO="U", tolerance=1e-4)
 
 # -- random numbers: the same seed gives the same numbers everywhere ---------------------------------------------------
-for name, parameters in {"normal": {"loc": 1.0, "scale": 2.0}, "uniform": {"low": -1.0, "high": 2.0}, "gamma": {"shape": 2.0, "scale": 0.5},
+for name, parameters in {"normal": {"loc": 1.0, "scale": 2.0}, "laplace": {"loc": 1.0, "scale": 2.0},
+                         "uniform": {"low": -1.0, "high": 2.0}, "gamma": {"shape": 2.0, "scale": 0.5},
                          "gumbel": {"loc": 1.0, "scale": 2.0}, "logistic": {"loc": 1.0, "scale": 2.0}, "exponential": {"scale": 2.0},
                          "rayleigh": {"scale": 2.0}, "pareto": {"a": 3.0}, "powerd": {"a": 3.0}, "weibull": {"a": 3.0},
                          "normal_n": {"loc": 1.0, "scale": 2.0}, "uniform_n": {"low": -1.0, "high": 2.0}}.items():
@@ -305,6 +306,14 @@ add("_npi_choice", np.array([0.2, 0.3, 0.5], "float32"), a=3, size=(4,), weighte
 add("_npi_multinomial", n=9, pvals=(0.2, 0.3, 0.5))
 add("_npi_multinomial", n=9, pvals=(0.2, 0.3, 0.5), size=(2,))
 
+# MXNet 2's.
+for name in ("masked_softmax", "masked_log_softmax"):
+    _finite = (0,) if name == "masked_softmax" else ()  # the logarithm of 0 has no differences
+    add(name, real(2, 3, 4), np.array([[True, False, True, True]] * 3), gradient=_finite)
+    add(name, real(2, 3), np.array([[True], [False]]), gradient=_finite, axis=0, temperature=2.0)
+add("_contrib_group_norm", real(2, 4, 3), real(4), real(4), num_groups=2, tolerance=1e-4)
+for name in ("gelu_erf", "gelu_tanh"):
+    add("LeakyReLU", real(2, 3), act_type=name)
 # -- what MXNet 2.0 added ----------------------------------------------------------------------------------------------
 for name in "floor_divide fmod fmax fmin logaddexp".split():
     add(f"_npi_{name}", real(2, 3), positive(3))

@@ -252,3 +252,13 @@ for is_log in (False, True):
 import numpy_records  # noqa: E402, F401  adds those of the NumPy operators
 
 add("digamma", positive(2, 3))  # last: all records draw their inputs from one generator
+add("_contrib_cumprod", real(3, 4), axis=1)
+add("_contrib_cumprod", whole(5, 2, 3), axis=0, gradient=())
+for reduction in ("none", "add", "mul", "max", "min"):
+    add("_contrib_scatter_reduce", real(3, 4), np.array([[2, 0, 1, -1]]), real(1, 4), axis=0, reduction=reduction)
+add("_contrib_bit_shift", np.array([16, -8, 5], "int32"), np.array([1, 40, -1], "int32"), direction="LEFT")
+add("_contrib_bit_shift", np.array([[16], [8]], "uint8"), np.array([1, 9], "uint8"), direction="RIGHT")
+add("_contrib_bitcast", real(2, 3), dtype="int32")
+for mode in ("linear", "cubic", "nearest"):
+    add("_contrib_grid_sample", real(2, 2, 4, 5), real(2, 3, 3, 2, low=-0.9, high=0.9), mode=mode, gradient=(0,))
+add("_contrib_grid_sample", real(1, 2, 3, 4, 5), real(1, 2, 2, 3, 3), padding_mode="border", align_corners=True, gradient=(0,))

@@ -18,7 +18,7 @@ from mxnet.symbol import compose
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 from records import EXEMPT, GRADIENT_IS_NOT_THE_DERIVATIVE, IMPERATIVE, NO_DERIVATIVE_HERE, RECORDS  # noqa: E402
 
-OUTSIDE = ("mxnet.ops.quantization", "mxnet.ops.graph_sampling", "mxnet.symbol.control_flow")  # with tests of their own
+OUTSIDE = ("mxnet.ops.quantization", "mxnet.ops.graph_sampling", "mxnet.symbol.control_flow", "mxnet.contrib.onnx")  # with tests of their own
 SAMPLES = 4  # of each operator: what differs between more of them, the comparisons with the oracle check
 
 

@@ -236,7 +236,8 @@ def test_how_gradients_are_stored():
 
 # They look at a combination of attribute and axes, or at sizes of 0, only where they run.
 _LATER = {"SoftmaxActivation", "softmax", "argmax", "argmin", "InstanceNorm", "SequenceLast", "GroupNorm", "L2Normalization", "Deconvolution",
-          "_np_max", "_np_min", "_image_adjust_lighting", "_image_normalize",
+          "_np_max", "_np_min", "masked_softmax", "masked_log_softmax", "_npx_index_update", "_npx_index_add",
+          "_image_adjust_lighting", "_image_normalize",
           *(f"_image_{way}flip_{to}" for way in ("", "random_") for to in ("left_right", "top_bottom")),
           *(f"_image_random_{what}" for what in ("brightness", "contrast", "saturation", "hue", "lighting"))}
 

@@ -82,3 +82,8 @@ def test_adamax_of_mxnets_checkpoints_has_no_epsilon():
     weight = mx.nd.ones((1,))
     optimizer.update(0, weight, mx.nd.ones((1,)), optimizer.create_state(0, weight))
     assert weight.asscalar() == pytest.approx(0.998)
+
+
+def test_arguments_by_the_names_of_mxnet_2():
+    made = mx.optimizer.RMSProp(rho=0.8, momentum=0.7, centered=True)
+    assert (made.gamma1, made.gamma2) == (0.8, 0.7) and mx.optimizer.AdaGrad(epsilon=1e-3).float_stable_eps == 1e-3

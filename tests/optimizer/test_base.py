@@ -1,3 +1,4 @@
+import math
 import pickle
 
 import pytest
@@ -95,3 +96,74 @@ def test_pickles_leave_parameters_out():
     copy = pickle.loads(pickle.dumps(opt))
     assert copy.param_dict == {} and copy.beta1 == 0.9
     assert type(opt).__module__ == "mxnet.optimizer.optimizer"
+
+
+class _Steps(mx.optimizer.Optimizer):
+    """In the style of MXNet 2."""
+
+    def create_state(self, index, weight):
+        return mx.nd.zeros(weight.shape)
+
+    def step(self, indices, weights, grads, states):
+        self.calls = [*getattr(self, "calls", ()), ("step", list(indices))]
+        for index, weight, grad, state in zip(indices, weights, grads, states):
+            self._update_count(index)
+            state += 1
+            weight -= self._get_lr(index) * grad
+
+    def fused_step(self, indices, weights, grads, states):
+        self.step(indices, weights, grads, states)
+        self.calls[-1] = ("fused", list(indices))
+
+
+@pytest.mark.parametrize("fused, name", [(False, "step"), (True, "fused")])
+def test_steps_of_mxnet_2(fused, name):
+    opt = _Steps(learning_rate=0.5, use_fused_step=fused, aggregate_num=2)
+    updater, weights = mx.optimizer.get_updater(opt), [mx.nd.ones((2,)) for _ in range(3)]
+    updater([0, 1, 2], [mx.nd.ones((2,)) for _ in weights], weights)
+    assert opt.calls == [(name, [0, 1]), (name, [2])] and weights[2].asnumpy().tolist() == [0.5, 0.5]
+    opt.update(0, weights[0], mx.nd.ones((2,)), updater.states[0])
+    assert opt.calls[-1] == (name, [0]) and updater.states[0].asnumpy().tolist() == [2, 2] and weights[0].asnumpy().tolist() == [0, 0]
+
+
+@pytest.mark.parametrize("name", sorted(set("adabelief adadelta adagrad adam adamax adamw dcasgd ftml ftrl lamb lans lars nadam nag rmsprop sgd "
+                                            "signum".split())))
+@pytest.mark.parametrize("options", [{}, {"aggregate_num": math.inf, "use_fused_step": True}, {"aggregate_num": 0, "use_fused_step": False}])
+def test_lists_of_weights_are_updated_as_each_alone(name, options):
+    if name == "adamw":
+        options = {**options, "multi_precision": False}
+    alone, together = mx.optimizer.create(name, learning_rate=0.1), mx.optimizer.create(name, learning_rate=0.1, **options)
+    start, grads = [[1.0, 2.0], [3.0], [-1.0]], [[0.5, 1.0], [-2.0], [0.25]]
+    first, second = ([mx.nd.array(w) for w in start] for _ in range(2))
+    states = [[opt.create_state_multi_precision(i, w) for i, w in enumerate(ws)] for opt, ws in ((alone, first), (together, second))]
+    for _ in range(2):
+        for i in range(3):
+            alone.update(i, first[i], mx.nd.array(grads[i]), states[0][i])
+        together.update_multi_precision([0, 1, 2], second, [mx.nd.array(g) for g in grads], states[1])
+    assert [w.asnumpy().tolist() for w in second] == [pytest.approx(w.asnumpy().tolist(), rel=1e-6) for w in first]
+    assert second[0].asnumpy().tolist() != start[0]
+
+
+def test_half_precision_weights_in_a_list_go_through_their_copies():
+    opt = mx.optimizer.Adam(learning_rate=0.001, multi_precision=True)
+    weights = [mx.nd.ones((2,), dtype="float16"), mx.nd.ones((2,))]
+    states = [opt.create_state_multi_precision(i, w) for i, w in enumerate(weights)]
+    for _ in range(2):
+        opt.update_multi_precision([0, 1], weights, [mx.nd.ones((2,), dtype=w.dtype) for w in weights], states)
+    master = states[0][0].asnumpy()
+    assert master.dtype == "float32" and master.tolist() == weights[1].asnumpy().tolist() == pytest.approx([0.998, 0.998], abs=1e-5)
+    assert weights[0].asnumpy().tolist() == master.astype("float16").tolist()
+
+
+@pytest.mark.parametrize("number", [-1, 1.5, "4", True])
+def test_aggregate_num_is_a_count(number):
+    with pytest.raises(mx.MXNetError, match="aggregate_num must be a number of weights, 0 or more, or inf for all; received"):
+        mx.optimizer.SGD(aggregate_num=number)
+
+
+def test_states_with_an_unlimited_count_come_back():
+    updater = mx.optimizer.get_updater(mx.optimizer.SGD(momentum=0.9, aggregate_num=math.inf))
+    updater([0], [mx.nd.ones((1,))], [mx.nd.ones((1,))])
+    other = mx.optimizer.get_updater(mx.optimizer.SGD())
+    other.set_states(updater.get_states(dump_optimizer=True))
+    assert other.optimizer.aggregate_num == math.inf and other.aggregate_updates

@@ -65,7 +65,12 @@ def test_shares_add_up_to_the_time_of_the_main_thread():
     assert sum(found.shares().values()) == pytest.approx(found.wall)
 
 
-MACHINE = {"ph": "M", "name": "machine", "pid": 0, "args": {"threads": 8, "cores": 2.0, "bfloat16": True}}
+def told(**facts):
+    """A trace's record of the machine."""
+    return {"ph": "M", "name": "machine", "pid": 0, "args": facts}
+
+
+MACHINE = told(threads=8, cores=2.0, bfloat16=True)
 
 
 @pytest.mark.parametrize("events, number, words", [
@@ -75,14 +80,22 @@ MACHINE = {"ph": "M", "name": "machine", "pid": 0, "args": {"threads": 8, "cores
     ([event("exp", 0, 500), event("CopyCPU2GPU", 500, 500)], "50% of the time", "kvstore"),
     ([event("exp", 0, 600), event("ElementwiseSum", 600, 400)], "1 sums, 40% of the time for them and for copies", "one context"),
     ([event("exp", 10 * i, 9.5) for i in range(300)], "10 µs on average, 300 of them", "larger batches"),
-    ([event("exp", 0, 500000), {"ph": "M", "name": "machine", "pid": 0, "args": {"waited_ms": 200.0}}],
+    ([event("exp", 0, 500000), told(waited_ms=200.0)],
      "200 ms of waiting in 500 ms", "OMP_WAIT_POLICY=passive"),
-    ([MACHINE, event("exp", 0, 500)], "8 threads, 2 cores", "OMP_NUM_THREADS=2"),
+    ([told(policy="OMP_NUM_THREADS says so", waited_ms=200.0), event("exp", 0, 500000)], "200 ms of waiting in 500 ms", "Set no number of threads"),
+    ([told(threads=8, cores=2.0, waited_ms=200.0), event("exp", 0, 500000)], "8 threads, 2 cores, 200 ms of waiting in 500 ms", "OMP_NUM_THREADS=2"),
+    ([told(threads=1, cores=4.0, idle_cores=2.7), event("exp", 0, 500)], "1 threads, 2.7 of 4 cores idle", "OMP_NUM_THREADS=4"),
     ([MACHINE, event("openvino", 0, 1000, "graph"), event("Convolution+BatchNorm", 0, 900, node="c")], "90% of the time", "precision='bfloat16'"),
     ([MACHINE, event("Convolution", 0, 500), event("_backward_Convolution", 500, 500)], "100% of the time", "contrib.amp")])
 def test_advice_comes_with_its_number(events, number, words):
     found = [a for a in Analysis(events).advice() if words in a.text]
     assert [a.number for a in found] == [number]
+
+
+@pytest.mark.parametrize("facts", [{"threads": 8, "cores": 2.0}, {"threads": 1, "cores": 2.0}, {"threads": 8, "cores": 2.0, "waited_ms": 40.0},
+                                   {"threads": 1, "cores": 2.0, "idle_cores": 0.6}, {"threads": 2, "cores": 2.0, "idle_cores": 1.9}])
+def test_no_number_of_threads_is_advised_that_nothing_measured_speaks_for(facts):
+    assert Analysis([told(**facts), event("exp", 0, 500000)]).advice() == []
 
 
 def test_updates_and_copies_between_the_calls_of_a_graph_are_not_to_be_hybridized():

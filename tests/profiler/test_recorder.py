@@ -116,3 +116,13 @@ def test_a_profile_tells_for_how_long_threads_waited_for_a_processor(monkeypatch
     for found.running in (True, False):
         found.update()
     assert found.waited_ms == 250
+
+
+def test_a_profile_tells_how_many_cores_were_idle(monkeypatch):
+    told = iter([(10.0, 0.0, 7.0), (12.0, 0.0, 10.0), (20.0, 0.0, 20.0), (21.0, 0.0, None)])
+    monkeypatch.setattr(Recorder, "_waits", staticmethod(lambda: next(told)))
+    found = Recorder()
+    assert found.idle_cores == 0
+    for found.running in (True, False, True, False):  # the second time the system does not say
+        found.update()
+    assert found.idle_cores == 1.5

@@ -102,3 +102,13 @@ def test_optimizers_are_compared(shape, kwargs):
         tu.compare_optimizer(sgd, WrongSGD(momentum=0.9, lazy_update=False, learning_rate=0.1), shape, "float32", **kwargs)
     with pytest.raises(ValueError, match="storage type 'x' is not supported"):
         tu.compare_optimizer(sgd, sgd, (2,), "float32", g_stype="x")
+
+
+def test_optimizers_of_lists_of_weights():
+    shapes = [(3, 4), (2,)]
+    tu.compare_optimizer(mx.optimizer.Adam(), mx.optimizer.Adam(use_fused_step=True, aggregate_num=4), shapes, "float32")
+    tu.compare_optimizer(mx.optimizer.SGD(momentum=0.9, lazy_update=False), mx.optimizer.SGD(momentum=0.9, lazy_update=False), shapes, "float32",
+                         g_stype="row_sparse")
+    with pytest.raises(AssertionError):
+        tu.compare_optimizer(mx.optimizer.SGD(), mx.optimizer.SGD(learning_rate=0.1), shapes, "float32")
+    tu.compare_optimizer_noise_seeded(mx.optimizer.SGLD(), mx.optimizer.SGLD(), shapes, "float32", 7)

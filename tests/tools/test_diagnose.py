@@ -45,6 +45,8 @@ def test_versions_and_features():
 def test_cores_and_threads():
     told = part("hardware")
     assert told["threads"].startswith(f"{torch.get_num_threads()} in an operator ({threads.policy.reason})")
+    assert told["threads"].endswith(f"; {torch.get_num_interop_threads()} operators beside each other")
+    assert f"{threads.usual()} where no other program is busy; {threads.usual()} in OpenVINO, " in told["threads"]
     assert told["allocator"] == ("keeps its memory" if memory.kept else "as the system has it")
 
 
@@ -55,6 +57,45 @@ def test_each_kernel_says_where_it_comes_from_or_why_it_is_off(monkeypatch):
     assert all(told[name] == compiled.origins[name] for name in ("nms", "recurrent"))
     monkeypatch.setitem(compiled.origins, "nms", "off: there is no C++ compiler; install g++, or name one in CXX")
     assert "kernel nms is off: there is no C++ compiler; install g++, or name one in CXX" in diagnose.problems()
+
+
+@pytest.fixture
+def missing(monkeypatch):
+    """Two kernels have to be compiled; whichever `stop` names is interrupted by Ctrl-C."""
+    compiled_now, stop = [], []
+
+    def load(name):
+        if name in stop:
+            raise KeyboardInterrupt
+        compiled_now.append(name)
+        monkeypatch.setitem(compiled.origins, name, "compiled for this test")
+
+    monkeypatch.setattr(compiled, "is_missing", lambda name: name in ("nms", "softmax"))
+    monkeypatch.setattr(diagnose.kernels, "load", load)
+    monkeypatch.setattr(diagnose.kernels, "own_heap", lambda: False)
+    return compiled_now, stop
+
+
+def test_it_says_that_kernels_are_compiled_before_it_does_so(missing, capsys):
+    told, (done, _) = part("kernels"), missing
+    assert capsys.readouterr().err == ("2 kernels did not come with the package and are compiled now, once, for about two seconds each; "
+                                       "Ctrl-C leaves out the rest\n")
+    assert done[:2] == ["nms", "softmax"] and told["softmax"] == "compiled for this test"
+
+
+def test_an_interrupt_leaves_out_the_kernels_that_are_left(missing, capsys):
+    done, stop = missing
+    stop.append("softmax")
+    told = part("kernels")
+    assert told["nms"] == "compiled for this test" and told["softmax"] == "not compiled yet: interrupted" and "softmax" not in done
+    assert capsys.readouterr().err.endswith("interrupted\n") and told["large tensors"] == "have no heap of their own"
+
+
+def test_an_interrupt_ends_the_program_without_a_traceback(monkeypatch):
+    def interrupted():
+        raise KeyboardInterrupt
+    monkeypatch.setitem(diagnose._PARTS, "python", interrupted)
+    assert diagnose.main([f"--{name}=0" for name in diagnose._PARTS if name != "python"]) == 130
 
 
 def test_backends(monkeypatch):

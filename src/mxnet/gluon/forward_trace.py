@@ -90,6 +90,8 @@ class ForwardTrace(Trace):
         Why there is no graph; empty as long as nothing speaks against one.
     assigned : bool
         It has given an attribute of a block another number or text.
+    left : bool
+        It has set an attribute of a block of the user's to arrays, or to another container.
     reads : dict
         From the marks of arrays to what Python has read of them (`Reads`).
     modes : dict
@@ -101,7 +103,7 @@ class ForwardTrace(Trace):
     def __init__(self) -> None:
         super().__init__()
         self.failure = ""
-        self.assigned = False
+        self.assigned = self.left = False
         self.reads: dict[Any, Reads] = {}
         self.modes: dict[str, bool] = {}
         self.parameters: dict[str, Parameter] = {}
@@ -168,6 +170,10 @@ class ForwardTrace(Trace):
     def assigns(self) -> None:
         """Note that `forward` sets an attribute."""
         self.assigned = True
+
+    def leaves_behind(self) -> None:
+        """Note that `forward` leaves arrays or containers in an attribute, which may be others in each call."""
+        self.left = True
 
     def marks(self, array: NDArray) -> NDArray | None:
         """Give up the graph; returns the argument that `array` stands for, if it does."""

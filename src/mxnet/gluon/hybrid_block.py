@@ -17,6 +17,7 @@ from ..util import version as mxnet_version
 from .block import Block, _flatten, _gather_type_ctx_info, _regroup
 from .cached_op import CachedOp
 from .parameter import DeferredInitializationError, Parameter, moves
+from .python_state import holds_arrays, is_library
 from .shortcut import Gathered, Shortcut
 from .trace_cache import VOLATILE, TraceCache, Version, require_np, tracing_lock
 from .utils import UsageError
@@ -98,6 +99,8 @@ class HybridBlock(Block):
             if mode.tracing is not None:
                 if isinstance(value, (bool, int, float, str)):  # arrays and containers are new in each run, and compared where they are used
                     mode.tracing.assigns()
+                elif not is_library(type(self).__module__) and (holds_arrays(value) or self.__dict__.get(name) != value):
+                    mode.tracing.leaves_behind()
             else:
                 for version in self._versions:
                     version.number += 1
@@ -192,7 +195,7 @@ class HybridBlock(Block):
 
     def optimize_for(self, x: NDArray | Symbol, *args: Any, backend: str | None = None, clear: bool = False, static_alloc: bool = False,
                      static_shape: bool = False, inline_limit: int = 2, forward_bulk_size: int | None = None, backward_bulk_size: int | None = None,
-                     **kwargs: Any) -> None:
+                     partition_if_dynamic: bool = True, **kwargs: Any) -> None:
         """Trace the block and prepare it for a backend, without running it.
 
         Parameters
@@ -201,7 +204,7 @@ class HybridBlock(Block):
             Inputs of the shapes that will come.
         backend : str
             Who runs the graph; see `mxnet.graph.backends`.
-        clear, static_alloc, static_shape, inline_limit, forward_bulk_size, backward_bulk_size, **kwargs
+        clear, static_alloc, static_shape, inline_limit, forward_bulk_size, backward_bulk_size, partition_if_dynamic, **kwargs
             As for `hybridize`.
 
         Raises
@@ -212,7 +215,8 @@ class HybridBlock(Block):
         if not backend:
             raise ValueError("optimize_for: the name of a backend expected, received none; see mxnet.graph.backends")
         self._backend_opts = kwargs or self._backend_opts
-        self.hybridize(True, backend, clear, static_alloc, static_shape, inline_limit, forward_bulk_size, backward_bulk_size)
+        self.hybridize(True, backend, clear, static_alloc, static_shape, inline_limit, forward_bulk_size, backward_bulk_size,
+                       partition_if_dynamic=partition_if_dynamic)
         has_symbol, has_ndarray, contexts, _ = _gather_type_ctx_info([x, *args])
         if not (has_symbol or has_ndarray):
             raise ValueError(f"HybridBlock: at least one NDArray or Symbol expected, received {[type(a).__name__ for a in (x, *args)]}")

@@ -5,6 +5,7 @@ from typing import Any
 from .. import ndarray
 from ..base import numeric_types
 from ..suggestions import shortened
+from ..util import version
 from .hybrid_block import HybridBlock
 from .utils import UsageError
 
@@ -361,6 +362,8 @@ class TripletLoss(Loss):
 class PoissonNLLLoss(Loss):
     """The negative log likelihood of counts under a Poisson distribution: the mean, over all samples too, of pred - target log(pred).
 
+    After ``mx.util.set_version('2.0')`` it is the mean of each sample, as in MXNet 2.
+
     Parameters
     ----------
     weight, batch_axis, prefix, params
@@ -373,20 +376,24 @@ class PoissonNLLLoss(Loss):
 
     def __init__(self, weight: Any = None, from_logits: bool = True, batch_axis: int = 0, compute_full: bool = False, **kwargs: Any) -> None:
         super().__init__(weight, batch_axis, **kwargs)
-        self._from_logits, self._compute_full = from_logits, compute_full
+        self._from_logits, self._compute_full, self._by_sample = from_logits, compute_full, version() == "2.0"
 
     def hybrid_forward(self, F: Any, pred: Any, target: Any, sample_weight: Any = None, epsilon: Any = 1e-08) -> Any:
-        """The loss, of shape (1,); `epsilon` keeps the logarithm finite."""
+        """The loss, of shape (1,) (MXNet 2: (batch,)); `epsilon` keeps the logarithm finite."""
         target = _reshape_like(F, target, pred)
         loss = F.exp(pred) - target * pred if self._from_logits else pred - target * F.log(pred + epsilon)
         if self._compute_full:
             stirling = target * F.log(target) - target + 0.5 * F.log(2 * target * math.pi)
             loss = loss + stirling * (target > 1)
+        if self._by_sample:
+            return self._weighted_mean(F, loss, sample_weight)
         return F.mean(_apply_weighting(F, loss, self._weight, sample_weight))
 
 
 class CosineEmbeddingLoss(Loss):
     """1 - cos(input1, input2) for pairs of label 1, max(0, cos - margin) for pairs of label -1.
+
+    Its shape is (batch, 1); after ``mx.util.set_version('2.0')`` it is (batch,), as in MXNet 2.
 
     Parameters
     ----------
@@ -397,15 +404,17 @@ class CosineEmbeddingLoss(Loss):
 
     def __init__(self, weight: Any = None, batch_axis: int = 0, margin: float = 0, **kwargs: Any) -> None:
         super().__init__(weight, batch_axis, **kwargs)
-        self._margin = margin
+        self._margin, self._by_sample = margin, version() == "2.0"
 
     def hybrid_forward(self, F: Any, input1: Any, input2: Any, label: Any, sample_weight: Any = None) -> Any:
-        """The loss of each sample, of shape (batch, 1); `label` of shape (batch,)."""
+        """The loss of each sample; `label` of shape (batch,)."""
         input1 = _reshape_like(F, input1, input2)
         label = label.reshape((-1, 1))
         cosine = self._cosine_similarity(F, input1, input2)
         alike = (1 - cosine) * (label == 1)
         unlike = F.relu((label == -1) * (cosine - self._margin))
+        if self._by_sample:
+            return self._weighted_mean(F, alike + unlike, sample_weight)
         return _apply_weighting(F, alike + unlike, self._weight, sample_weight)
 
     def _cosine_similarity(self, F: Any, x: Any, y, axis: int = -1):

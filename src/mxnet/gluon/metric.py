@@ -1,38 +1,38 @@
 """Metrics at the place that they have in MXNet 2: those of `mx.metric`, and what came with it."""
 from __future__ import annotations
 
+import json
+import math
 from typing import Any
 
 import torch
 
 from ..metric import (
     MAE,
-    MCC,
     MSE,
     PCC,
     RMSE,
     Accuracy,
     CompositeEvalMetric,
-    CrossEntropy,
     CustomMetric,
     EvalMetric,
     Loss,
     NegativeLogLikelihood,
-    PearsonCorrelation,
-    Perplexity,
     TopKAccuracy,
     Torch,
     check_label_shapes,
     np,
     register,
 )
+from ..metric import MCC as _MCC
+from ..metric import PearsonCorrelation as _PearsonCorrelation
 from ..metric import create as _create
 from ..metric.base import pairs, tensor
 from ..suggestions import shortened
 
 __all__ = ["Accuracy", "BinaryAccuracy", "CompositeEvalMetric", "CrossEntropy", "CustomMetric", "EvalMetric", "F1", "Fbeta", "Loss", "MAE", "MCC",
            "MSE", "MeanCosineSimilarity", "MeanPairwiseDistance", "NegativeLogLikelihood", "PCC", "PearsonCorrelation", "Perplexity", "RMSE",
-           "TopKAccuracy", "Torch", "check_label_shapes", "create", "np", "register"]
+           "TopKAccuracy", "Torch", "check_label_shapes", "create", "np", "predict_with_threshold", "register"]
 
 _TINY = 1e-12
 
@@ -236,9 +236,129 @@ class MeanCosineSimilarity(_Average):
             self._add(cosines.sum().item(), cosines.numel())
 
 
+class CrossEntropy(_Average):
+    """The mean of ``-log(prediction of the label's class)`` over samples.
+
+    Parameters
+    ----------
+    eps : float
+        The least prediction to take the logarithm of.
+    ignore_label : int, optional
+        Samples with this label are left out.
+    axis : int
+        Where the classes lie.
+    from_logits : bool
+        Whether predictions are numbers that softmax makes probabilities of.
+    name, output_names, label_names
+        As for `EvalMetric`.
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> metric = mx.gluon.metric.CrossEntropy()
+    >>> metric.update([mx.np.array([0, 1, 1])], [mx.np.array([[0.3, 0.7], [0, 1], [0.4, 0.6]])])
+    >>> round(metric.get()[1], 4)
+    0.5716
+    """
+
+    def __init__(self, eps: float = 1e-12, ignore_label: int | None = None, axis: int = -1, from_logits: bool = False, name: str = "cross-entropy",
+                 output_names: list[str] | None = None, label_names: list[str] | None = None) -> None:
+        self.eps, self.ignore_label, self.axis, self.from_logits = eps, ignore_label, axis, from_logits
+        super().__init__(name, output_names, label_names, eps=eps, ignore_label=ignore_label, axis=axis, from_logits=from_logits)
+
+    def update(self, labels: Any, preds: Any) -> None:
+        """Take in a batch: numbers of classes, and a prediction for each class."""
+        for label, pred in pairs(labels, preds):
+            pred, label = pred.double().movedim(self.axis, -1).reshape(-1, pred.shape[self.axis]), label.reshape(-1)
+            check_label_shapes(label, pred)
+            kept = torch.ones_like(label, dtype=torch.bool) if self.ignore_label is None else label != self.ignore_label
+            chances = pred.softmax(-1) if self.from_logits else pred
+            chosen = chances.gather(1, label.long().clamp(0, pred.shape[1] - 1).unsqueeze(1)).squeeze(1)[kept]
+            self._add(-chosen.clamp_min(self.eps).log().sum().item(), len(chosen))
+
+
+class Perplexity(CrossEntropy):
+    """The exponential of `CrossEntropy`.
+
+    Parameters
+    ----------
+    eps, ignore_label, axis, from_logits, name, output_names, label_names
+        As for `CrossEntropy`.
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> metric = mx.gluon.metric.Perplexity()
+    >>> metric.update([mx.np.array([0, 1, 1])], [mx.np.array([[0.3, 0.7], [0, 1], [0.4, 0.6]])])
+    >>> round(metric.get()[1], 4)
+    1.7711
+    """
+
+    def __init__(self, eps: float = 1e-12, ignore_label: int | None = None, axis: int = -1, from_logits: bool = False, name: str = "perplexity",
+                 output_names: list[str] | None = None, label_names: list[str] | None = None) -> None:
+        super().__init__(eps, ignore_label, axis, from_logits, name, output_names, label_names)
+
+    def get(self) -> tuple[str, Any]:
+        """Name and value; NaN for the value if there was nothing to count."""
+        name, value = super().get()
+        return name, math.exp(value) if not math.isnan(value) else value
+
+
+class MCC(_MCC):
+    """`mxnet.metric.MCC` of all samples together.
+
+    Parameters
+    ----------
+    name, output_names, label_names
+        As for `EvalMetric`.
+    average : str
+        ``'micro'``, or ``'macro'`` for the mean of the batches' coefficients.
+    """
+
+    def __init__(self, name: str = "mcc", output_names: list[str] | None = None, label_names: list[str] | None = None,
+                 average: str = "micro") -> None:
+        super().__init__(name, output_names, label_names, average)
+
+
+class PearsonCorrelation(_PearsonCorrelation):
+    """`mxnet.metric.PearsonCorrelation` of all samples together.
+
+    Parameters
+    ----------
+    name, output_names, label_names
+        As for `EvalMetric`.
+    average : str
+        ``'micro'``, or ``'macro'`` for the mean of the batches' correlations.
+    """
+
+    def __init__(self, name: str = "pearsonr", output_names: list[str] | None = None, label_names: list[str] | None = None,
+                 average: str = "micro") -> None:
+        super().__init__(name, output_names, label_names, average)
+
+
+def predict_with_threshold(pred: Any, threshold: Any = 0.5) -> Any:
+    """Return where predictions are above a threshold, or above one for each class along the last axis.
+
+    Raises
+    ------
+    ValueError
+        If there is no threshold for each class.
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> mx.gluon.metric.predict_with_threshold(mx.np.array([0.2, 0.7]), 0.5)
+    array([False,  True])
+    """
+    if not isinstance(threshold, (int, float)) and threshold.shape[-1] != pred.shape[-1]:
+        raise ValueError(f"a threshold for each of {pred.shape[-1]} classes expected, received {threshold.shape[-1]}")
+    return pred > threshold
+
+
 _OWN: dict[str, type[EvalMetric]] = {
     "f1": F1, "fbeta": Fbeta, "binaryaccuracy": BinaryAccuracy, "binary_accuracy": BinaryAccuracy, "meanpairwisedistance": MeanPairwiseDistance,
-    "mpd": MeanPairwiseDistance, "meancosinesimilarity": MeanCosineSimilarity, "cos_sim": MeanCosineSimilarity}
+    "mpd": MeanPairwiseDistance, "meancosinesimilarity": MeanCosineSimilarity, "cos_sim": MeanCosineSimilarity, "crossentropy": CrossEntropy,
+    "ce": CrossEntropy, "perplexity": Perplexity, "mcc": MCC, "pearsoncorrelation": PearsonCorrelation, "pearsonr": PearsonCorrelation}
 
 
 def create(metric: Any, *args: Any, **kwargs: Any) -> EvalMetric:
@@ -250,6 +370,14 @@ def create(metric: Any, *args: Any, **kwargs: Any) -> EvalMetric:
     >>> type(mx.gluon.metric.create('fbeta', beta=2)).__name__
     'Fbeta'
     """
+    if isinstance(metric, str) and metric.startswith("{") and not args and not kwargs:  # what `get_config` gave, as JSON
+        try:
+            config = json.loads(metric)
+            metric, kwargs = config.pop("metric"), config
+            if "metrics" in kwargs:  # of a CompositeEvalMetric
+                kwargs["metrics"] = [create(json.dumps(one)) for one in kwargs["metrics"]]
+        except (ValueError, KeyError) as error:
+            raise ValueError(f"create: the JSON text of a metric's get_config() expected, received {shortened(metric)}: {error!r}") from None
     if isinstance(metric, str) and metric.lower() in _OWN:
         return _OWN[metric.lower()](*args, **kwargs)
     if isinstance(metric, (list, tuple)):

@@ -5,12 +5,13 @@ import functools
 import sys
 import types
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
 
 from ..ndarray import NDArray
+from .block import Block
 
 _VALUES = (bool, int, float, complex, str, bytes, type(None), np.generic)
 _CONTAINERS = (list, tuple, dict, set, frozenset, deque, bytearray)
@@ -35,15 +36,13 @@ class PythonState:
         self._checks: list[Callable[[], bool]] = []
         seen: set[Any] = set()
         for block in blocks:
-            if _is_library(type(block).__module__):
+            if is_library(type(block).__module__):
                 continue
             for name, value in vars(block).items():
                 if name not in ignored:
                     self._watch_inside(value)
-            for kind in type(block).__mro__:
-                if not _is_library(kind.__module__):
-                    for function in _functions(vars(kind).values()):
-                        self._watch_function(function, seen)
+                    self._watch_methods(value, seen)
+            self._watch_class(type(block), seen)
 
     def __bool__(self) -> bool:
         return bool(self._checks)
@@ -65,9 +64,27 @@ class PythonState:
             if snapshot is not None:
                 self._checks.append(lambda: _same(snapshot, value))
 
+    def _watch_methods(self, value: Any, seen: set[Any]) -> None:
+        """Watch what the methods of an object, or of a class, of the user's find."""
+        if isinstance(value, type) or _has_attributes(value):
+            self._watch_class(value if isinstance(value, type) else type(value), seen)
+
+    def _watch_class(self, kind: type, seen: set[Any]) -> None:
+        """Watch the attributes of a class and of its bases, and what their methods find."""
+        for base in kind.__mro__:
+            if is_library(base.__module__) or base in seen:
+                continue
+            seen.add(base)
+            for name, value in list(vars(base).items()):
+                if not name.startswith("__") and _may_matter(value):
+                    self._checks.append(functools.partial(_stays, vars(base), name, value))
+                    self._watch_inside(value)
+            for function in _functions(vars(base).values()):
+                self._watch_function(function, seen)
+
     def _watch_function(self, function: types.FunctionType, seen: set[Any]) -> None:
         """Watch the globals and closures of a function, and of the functions among them."""
-        if function.__code__ in seen or len(seen) > _MOST_ITEMS or _is_library(function.__module__):
+        if function.__code__ in seen or len(seen) > _MOST_ITEMS or is_library(function.__module__):
             return
         seen.add(function.__code__)
         names = set(_names(function.__code__))
@@ -75,13 +92,16 @@ class PythonState:
         for name in names & function.__globals__.keys():
             value = function.__globals__[name]
             places.append((function.__globals__, name))
-            if isinstance(value, types.ModuleType) and not _is_library(value.__name__):
+            if isinstance(value, types.ModuleType) and not is_library(value.__name__):
                 places += [(vars(value), attribute) for attribute in names & vars(value).keys()]
         for values, name in places:
             value = values[name]
-            if isinstance(value, types.FunctionType):
+            is_function = isinstance(value, types.FunctionType)
+            if is_function:
                 self._watch_function(value, seen)
-            elif _may_matter(value) and (id(values), name) not in seen:
+            else:
+                self._watch_methods(value, seen)
+            if (is_function and not is_library(value.__module__) or _may_matter(value)) and (id(values), name) not in seen:
                 seen.add((id(values), name))
                 self._checks.append(functools.partial(_stays, values, name, value))
                 self._watch_inside(value)
@@ -92,12 +112,13 @@ class PythonState:
                 continue
             if isinstance(value, types.FunctionType):
                 self._watch_function(value, seen)
-            elif _may_matter(value):
+            self._watch_methods(value, seen)
+            if _may_matter(value):
                 self._checks.append(functools.partial(_cell_stays, cell, value))
                 self._watch_inside(value)
 
 
-def _stays(values: dict[str, Any], name: str, value: Any) -> bool:
+def _stays(values: Mapping[str, Any], name: str, value: Any) -> bool:
     return _equal(values.get(name), value)
 
 
@@ -105,8 +126,16 @@ def _cell_stays(cell: types.CellType, value: Any) -> bool:
     return _equal(cell.cell_contents, value)
 
 
-def _is_library(module: str | None) -> bool:
+def is_library(module: str | None) -> bool:
+    """Return whether a module belongs to this package, to one that it stands on, or to Python."""
     return (module or "").partition(".")[0] in _LIBRARIES
+
+
+def holds_arrays(value: Any, level: int = 0) -> bool:
+    """Return whether it is an array, or a container with one in it."""
+    if isinstance(value, (dict, list, tuple)) and level < _MOST_LEVELS:
+        return any(holds_arrays(item, level + 1) for item in (value.values() if isinstance(value, dict) else value))
+    return isinstance(value, (NDArray, np.ndarray))
 
 
 def _may_matter(value: Any) -> bool:
@@ -114,10 +143,10 @@ def _may_matter(value: Any) -> bool:
 
 
 def _has_attributes(value: Any) -> bool:
-    """Return whether it is an object that only holds attributes, such as settings."""
+    """Return whether it is an object of the user's with attributes, such as settings, but no block."""
     kind = type(value)
-    return hasattr(value, "__dict__") and not isinstance(value, (type, types.ModuleType, types.FunctionType)) \
-        and (not _is_library(kind.__module__) or kind in (types.SimpleNamespace,) or kind.__module__ == "argparse") and not callable(value)
+    return hasattr(value, "__dict__") and not isinstance(value, (type, types.ModuleType, types.FunctionType, Block)) \
+        and (not is_library(kind.__module__) or kind in (types.SimpleNamespace,) or kind.__module__ == "argparse")
 
 
 def _functions(values: Iterable[Any]) -> Iterator[types.FunctionType]:
@@ -150,6 +179,9 @@ def _copied(value: Any, room: list[int], level: int = 0) -> Any:
         copies = list(items) if isinstance(value, (set, frozenset, bytearray)) else \
             [(k, _copied(v, room, level + 1)) for k, v in items] if isinstance(value, dict) else [_copied(v, room, level + 1) for v in items]
         return None if room[0] < 0 else _Copy(type(value), copies)
+    if isinstance(value, np.ndarray) and value.dtype != object:
+        room[0] -= value.nbytes
+        return None if room[0] < 0 else _Copy(type(value), (value.shape, value.dtype, value.tobytes()))
     if _has_attributes(value):
         inside = _copied(vars(value), room, level)
         return None if inside is None else _Copy(type(value), inside)
@@ -175,6 +207,8 @@ def _same(copy: Any, value: Any) -> bool:
 def _same_items(items: Any, value: Any) -> bool:
     if type(items) is _Copy:  # an object's attributes
         return _same(items, vars(value))
+    if isinstance(value, np.ndarray):
+        return items == (value.shape, value.dtype, value.tobytes())
     if len(items) != len(value):
         return False
     if isinstance(value, dict):

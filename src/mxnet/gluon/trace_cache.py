@@ -41,6 +41,7 @@ _MOST_DOUBTS = 16  # how often in a row Python values may change before the bloc
 _MOST_LEVELS = 3  # of containers in what `forward` leaves behind
 _MOST_CALLS = 4096  # kinds of calls whose traces are remembered
 _CHANGES = "what it computes changes from call to call: {}. Pass such values as arguments, or draw random numbers by mx.np.random"
+_EFFECTS = "it changes Python values (attributes, lists, globals) or leaves arrays there, which a graph would do only once. Return such values"
 # Attributes that the library's own blocks set when they are called; they have no influence on a graph, or the graph shows it.
 VOLATILE = {"_version", "_versions", "_counter", "_init_counter", "_modified", "_collected", "_losses", "_losscache"}
 
@@ -420,8 +421,8 @@ class TraceCache:
             What `forward` returned.
         """
         block = self.block
-        random_before = None if known is None else _random_states()
         tree = _tree(block)
+        random_before, state = (None, None) if known is None else (_random_states(), PythonState(tree, block._ignored_attributes()))
         held = _arrays_in(tree, block._ignored_attributes())
         names = ["data"] if len(arrays) == 1 else [f"data{i}" for i in range(len(arrays))]
         variables = [symbol.var(name).as_np_ndarray() for name in names]
@@ -448,7 +449,8 @@ class TraceCache:
         elif known is None:
             self._add(new, args, out)
         else:
-            new = self._verify(known, new, trace, random_before, args, out)
+            effects = trace.assigned or trace.left or state is not None and state.changed()
+            new = self._verify(known, new, trace, random_before, args, out, effects)
         if new is not None and block._callback is not None and not mode.training:
             self._replay(new, args, arrays, self._epoch)  # for those who watch the graph
         return new, out
@@ -469,10 +471,14 @@ class TraceCache:
                              "argument, and return it")
         return CachedTrace(call, shapes, marks, variables, outputs, structure, handed_on, held, trace)
 
-    def _verify(self, known: CachedTrace, new: CachedTrace, trace: ForwardTrace, random_before: Any, args: tuple, out: Any) -> CachedTrace | None:
+    def _verify(self, known: CachedTrace, new: CachedTrace, trace: ForwardTrace, random_before: Any, args: tuple, out: Any,
+                effects: bool) -> CachedTrace | None:
         """The trace that serves from now on, after a run of `forward` that `known` should hold for; None if none does."""
         drawn = _random_states() != random_before
         difference = "it draws numbers from Python's or NumPy's generator" if drawn else known.difference(new)
+        if not difference and effects:
+            self._give_up(_EFFECTS)
+            return None
         if not difference:
             known.take_reads(new)
             known.verified, known.doubted = True, False

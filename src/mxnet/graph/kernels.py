@@ -14,7 +14,7 @@ import torch
 from ..base import MXNetError
 from ..ops.elemwise.unary import clip
 from ..ops.kernels import convolution as direct
-from ..ops.kernels import few_rows, winograd
+from ..ops.kernels import few_rows
 from ..ops.kernels.kept import Kept
 from ..ops.kernels.parts import ANY, IntoPart
 from ..ops.kernels.pooling_last import Pooling
@@ -97,13 +97,6 @@ class Kernels:
 def promises(program: Program) -> bool:
     """Whether convolutions multiply enough for compiling the graph to be worth it."""
     return sum(work for _, work in _convolutions(program)) >= _LARGE
-
-
-def racing(program: Program) -> int:
-    """How many convolutions may multiply less, so that algorithms race for them."""
-    return sum(attributes_of(node)["num_group"] == 1 and bool(winograd.names(weight, _steps(attributes_of(node))))
-               and not weight.shape[0] % 16 and not weight.shape[1] % 16
-               for node, _ in _convolutions(program) for weight in [program.constants[node.args[1]]])
 
 
 def _convolutions(program: Program) -> Iterator[tuple[FxNode, int]]:

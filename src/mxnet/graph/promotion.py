@@ -26,7 +26,7 @@ from ..ops.grad_mode import no_grad
 from ..ops.kernels import races
 from ..ops.nn.convolution import convolution
 from . import backends, dense_chains, recurrent_layers
-from .kernels import Kernels, promises, racing
+from .kernels import Kernels, promises
 from .program import Program, calls, changes, draws
 from .quantization import is_quantized
 from .rivalry import LONG, Rivalry
@@ -36,7 +36,7 @@ from .winners import NATIVE, Known, Record
 _log = logging.getLogger(__name__)
 # What compiling costs, in seconds: in any case, and for each operator. Measured on ResNet-50 and on networks of a few layers.
 _COMPILE, _COMPILE_OPERATOR = 0.1, 0.004
-_RACE = 0.1  # seconds that a convolution takes to find its fastest kernel
+_RIVAL_OPERATOR = 0.001  # of a rival, whose layers get ready beside later calls
 # A comparison times each so often, or on until it took so many seconds (but at most so often): short runs vary more, and long ones hardly.
 _CONTEST, _CONTEST_SECONDS, _CONTEST_MOST = 3, 0.005, 50
 _CONTEST_ENOUGH = 0.3  # seconds of which one measurement tells enough
@@ -129,7 +129,6 @@ def challenged(frozen: Frozen, module: fx.GraphModule, inputs: Sequence[torch.Te
     program = Program(module, inputs, frozen.positions) if any(calls(n, convolution) for n in module.graph.nodes) else None
     if program is None or not promises(program):
         return frozen
-    layers = racing(program)
     positions = frozen.positions  # and not the graph itself, which goes if it loses
 
     def compile(inputs: Sequence[torch.Tensor]) -> Frozen:
@@ -137,7 +136,8 @@ def challenged(frozen: Frozen, module: fx.GraphModule, inputs: Sequence[torch.Te
         if not backends.can_run(backend, device):  # asked late: it compiles kernels where none came with the package
             raise backends.Unavailable("there are no kernels for this machine")
         return freeze(backend, module, inputs, positions, {}, exact)
-    return Rivalry(frozen, Kernels.name, budget(len(module.graph.nodes)) + _RACE * layers, compile, _agree,
+    operators = sum(n.op == "call_function" for n in module.graph.nodes)
+    return Rivalry(frozen, Kernels.name, _COMPILE + _RIVAL_OPERATOR * operators, compile, _agree,
                    record.keep if record is not None else None)
 
 
@@ -227,6 +227,8 @@ def contest(module: fx.GraphModule, native: Function, inputs: Sequence[torch.Ten
     str
         Why that is; empty where nobody else could run the graph.
     """
+    if any(draws(n) for n in module.graph.nodes):
+        return None, "since it draws random numbers, which must not be drawn twice"
     best: Frozen | None = None
     lost = ""
     best_time = None

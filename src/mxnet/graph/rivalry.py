@@ -1,9 +1,10 @@
 """A compiled graph and a rival that may be faster, in the program's own calls.
 
 Nobody can tell beforehand whether OpenVINO or the backend `kernels`, which multiplies less, is faster: that depends on layers, batch, processor and
-threads. The one that won first, the holder, runs until it has taken as long as finding that out costs. Then the rival is compiled, and its layers
+threads. The one that won first, the holder, runs until it has taken as long as compiling the rival. Then the rival is compiled, and its layers
 run one after another beside several calls, of which each takes about twice as long: each layer looks for its fastest algorithm then, and weights are
-transformed. If the results agree, both take turns of some calls, which count by their medians. The loser goes, with its copy of the weights.
+transformed. If the results agree, both take turns of some calls, the rival first, which count by their medians. The loser goes, with its copy of the
+weights.
 """
 import logging
 import math
@@ -28,8 +29,9 @@ _log = logging.getLogger(__name__)
 _TURN = 4  # calls, at least, of which the first does not count: OpenVINO ends torch's threads, and the caches hold the other one's weights
 _SECONDS, _MOST = 0.1, 50  # of a turn: what other machines of the host do to a call of 4 ms, they do to the next four, too; calls, at most
 LONG, _TURN_OF_LONG = 0.25, 2  # calls of so many seconds vary less, and how they begin does not matter
-_PAIRS = 3  # turns of each; the rival has lost before, if it is clearly behind after one
-_CLEARLY = 0.96  # of the other's time: who is less ahead may be so by chance, after one turn, or where other programs ran
+_PAIRS = 3  # turns of each, unless one is clearly behind after the first ones
+_FAR, _BEHIND = 0.85, 1.1  # times the holder's time: a rival that takes no more has won before, and one that takes more has lost
+_CLEARLY = 0.96  # of the other's time: who is less ahead where other programs ran may be so by chance
 
 
 class Rivalry:
@@ -52,7 +54,7 @@ class Rivalry:
     agree : callable
         ``agree(found, expected)`` tells whether these are the same results.
     keep : callable, optional
-        ``keep(name, seconds, waited)`` keeps who won for other processes, and says what became of it; see `winners.Record.keep`.
+        ``keep(name, seconds, waited, sure)`` keeps who won for other processes, and says what became of it; see `winners.Record.keep`.
 
     Several threads may run it: one of them at a time races, the others run the holder.
     """
@@ -67,7 +69,8 @@ class Rivalry:
         self._pieces: Iterator | None = None  # the rival's first run, on copies of the data of one call
         self._expected: list[torch.Tensor] = []  # what the holder made of these
         self._turn, self._calls = _TURN, 0  # calls of a turn, and in turns so far
-        self._seconds: tuple[list[float], list[float]] = [], []  # of the holder and the rival, in the calls that count
+        self._seconds: tuple[list[float], list[float]] = [], []  # of the rival and the holder, in the calls that count
+        self._alone = math.inf  # the holder's fastest call before the turns
         self._waited = 0.0  # of these, threads for a processor
         self._lock = threading.Lock()
 
@@ -86,6 +89,7 @@ class Rivalry:
         found = self.holder.function(*inputs)
         end = time.perf_counter()
         self.spent += end - start
+        self._alone = min(self._alone, end - start)
         if self.spent < self.budget:
             return found
         try:
@@ -123,24 +127,27 @@ class Rivalry:
         seconds = self._seconds[turn % 2]
         waited, start = processor.waited(), time.perf_counter()
         if turn % 2:
+            found = self.holder.function(*inputs)
+        else:
             try:
                 found = rival.function(*inputs)
             except Exception as error:
                 self._fails(error)
                 return self.holder.function(*inputs)
-        else:
-            found = self.holder.function(*inputs)
         if number:
             seconds.append(time.perf_counter() - start)
             self._waited += max(processor.waited() - waited, 0.0)  # some threads, and what they have waited, may be gone
-        if self._calls % (2 * self._turn) == 0 and all(self._seconds):
+        if self._calls % self._turn == 0 and self._seconds[0]:
             self._judge(rival)
         return found
 
     def _judge(self, rival: Frozen) -> None:
-        """Decide after a turn of each, if that is possible by now."""
-        held, challenged = map(statistics.median, self._seconds)
-        if _CLEARLY * challenged < held and self._calls < 2 * self._turn * _PAIRS:
+        """Decide after a turn, if that is possible by now: after the rival's first one, if that was far ahead of all calls before."""
+        challenged = statistics.median(self._seconds[0])
+        held = statistics.median(self._seconds[1]) if self._seconds[1] else self._alone
+        first, pair = self._calls == self._turn, self._calls % (2 * self._turn) == 0
+        far, behind = challenged <= held * _FAR, challenged > held * _BEHIND
+        if not (far and (first or pair) or pair and (behind or self._calls >= 2 * self._turn * _PAIRS)):
             return
         measured = sum(map(sum, self._seconds))
         # Level, the rival is the better choice: it holds a copy of the weights less, and the next process does not import the holder.
@@ -149,7 +156,7 @@ class Rivalry:
         self._decide(winner, f"{challenged * 1e3:.3g} ms a call, {self.holder.name} {held * 1e3:.3g} "
                      f"(medians of {len(self._seconds[0])}){'' if ahead or challenged >= held else ', not clearly ahead'}")
         if self._keep is not None:
-            winner.program.note(f"{winner.name}: {self._keep(winner.name, measured, self._waited)}")
+            winner.program.note(f"{winner.name}: {self._keep(winner.name, measured, self._waited, far or behind)}")
 
     def _fails(self, error: Exception) -> None:
         _log.info("graph: %s fails: %s", self.name, error)

@@ -1,7 +1,8 @@
 """Who won a graph, kept on disk: the next process goes to the winner, without compiling others and without a race.
 
 What is kept belongs to all that decides a race: what the graph computes (operators, attributes, shapes, types; not the values of its weights, and
-no names), the number of threads, the processor, and the versions of those who take part.
+no names), the number of threads, the processor, and the versions of those who take part. What came with the package was found with the versions of
+its time, on another processor of this design: it serves where nothing is kept.
 """
 import functools
 import hashlib
@@ -13,7 +14,7 @@ from typing import Any
 import torch
 from torch import fx
 
-from .. import environment, memory
+from .. import environment, memory, threads
 from ..libinfo import remex_version
 from ..ndarray import writes
 from ..ops import registry
@@ -24,6 +25,7 @@ from .program import FxNode, changes, draws, operator_of
 from .states import Frozen, Function, run
 
 NATIVE = "native"
+_NOBODY = ""  # is kept where the winner that came with the package has failed
 kept = races.Winners("graphs", "convolution", "few_rows", "kept", "winograd")
 
 
@@ -44,21 +46,25 @@ class Record:
         fixed = {i for i in weights if writes.may_watch(inputs[i])}
         text = _text(module, inputs, fixed)
         # Where no races are allowed, others win: who won there decides nothing elsewhere.
-        settings = f"{remex_version} {exact or asks_for_exact()} {environment.get_bool('MXNET_USE_FUSION')} {races.allowed()}"
-        self._key = None if text is None else (f"{hashlib.sha256(f'{settings}{text}'.encode()).hexdigest()[:24]}, {len(module.graph.nodes)} nodes, "
-                                               f"{torch.get_num_threads()} threads, OpenVINO {_openvino()}")
+        settings = f"{exact or asks_for_exact()} {environment.get_bool('MXNET_USE_FUSION')} {races.allowed()}"
+        self._graph = (f"{hashlib.sha256(f'{settings}{text}'.encode()).hexdigest()[:24]}, {len(module.graph.nodes)} nodes, "
+                       f"{threads.usual()} threads")
+        self._key = None if text is None else f"{self._graph}, remex {remex_version}, OpenVINO {_openvino()}"
 
     @property
     def winner(self) -> str | None:
         """The name of the backend that won, as a file says that anybody could have written; None where that is not known."""
-        return None if self._key is None else kept.get(self._key)
+        if self._key is None:
+            return None
+        found = kept.get(self._key)
+        return kept.shipped(self._graph) if found is None else found or None
 
     @property
     def place(self) -> str:
         """Where it is kept, for the user."""
-        return f"kept in {kept.path}"
+        return f"kept in {kept.path}" if self._key is not None and kept.get(self._key) else "as the package knows"
 
-    def keep(self, name: str, seconds: float, waited: float) -> str:
+    def keep(self, name: str, seconds: float, waited: float, sure: bool = False) -> str:
         """Keep who won, unless other programs had a part in it: a race among them is not to be believed by processes that run without them.
 
         Parameters
@@ -66,23 +72,25 @@ class Record:
         name : str
         seconds, waited : float
             How long was measured, and for how long threads of this process waited for a processor meanwhile.
+        sure : bool
+            Whether the winner was so far ahead that other programs don't explain it.
 
         Returns
         -------
         str
             What became of it, for the user.
         """
-        if not races.quiet(seconds, waited):
+        if not sure and not races.quiet(seconds, waited):
             return f"not kept, since other programs ran meanwhile: threads waited {waited * 1e3:.3g} of {seconds * 1e3:.3g} ms for a processor"
         if self._key is None:
             return "not kept, since it is not known whether another graph is the same"
         kept.keep(self._key, name)
-        return self.place
+        return f"kept in {kept.path}"
 
     def forget(self) -> None:
-        """Let the next process find out anew."""
+        """Let the next process find out anew, whatever the package knows."""
         if self._key is not None:
-            kept.keep(self._key, None)
+            kept.keep(self._key, None if kept.shipped(self._graph) is None else _NOBODY)
 
 
 class Known:

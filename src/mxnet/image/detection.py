@@ -11,6 +11,7 @@ import warnings
 import numpy as np
 import torch
 
+from .. import opencv
 from ..base import MXNetError, numeric_types
 from ..io.base import DataDesc
 from ..io.boxes import areas, areas_within, have_extent, split_label
@@ -511,7 +512,7 @@ class ImageDetIter(ImageIter):
         numpy.ndarray
             uint8, (height, width, 3), with blue first.
         """
-        import cv2
+        cv2 = opencv.load()
         mean, std = check_per_channel("mean", mean, MEAN), check_per_channel("std", std, STD)
         while True:
             try:
@@ -541,7 +542,7 @@ class ImageDetIter(ImageIter):
 
     @staticmethod
     def _draw(picture, one, color, thickness, names):
-        import cv2
+        cv2 = opencv.load()
         height, width = picture.shape[:2]
         left, top, right, bottom = (int(share * side) for share, side in zip(one[1:5], (width, height) * 2, strict=True))
         if left < 0:

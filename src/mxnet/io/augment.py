@@ -10,6 +10,7 @@ from typing import Optional
 
 import numpy as np
 
+from .. import opencv
 from ..ops.image.constants import EIGENVALUES, EIGENVECTORS
 from ..ops.image.geometry import LINEAR, interpolation, shorter_side
 from ..ops.kernels.image import Cut
@@ -22,13 +23,13 @@ _NO_LIMIT = 1e10
 
 def resize_image(image: np.ndarray, height: int, width: int, method: int, rng: Random) -> np.ndarray:
     """`image` resized by MXNet's `inter_method`."""
-    import cv2
+    cv2 = opencv.load()
     return cv2.resize(image, (width, height), interpolation=interpolation(method, image.shape[:2], (height, width), rng))
 
 
 def shift_hls(image: np.ndarray, hue: int, lightness: int, saturation: int) -> np.ndarray:
     """Add to the channels of a colour image in the HLS colour space."""
-    import cv2
+    cv2 = opencv.load()
     hls = cv2.cvtColor(image, cv2.COLOR_BGR2HLS).astype(np.int16)
     hls += np.array([hue, lightness, saturation], np.int16)
     np.clip(hls, 0, np.array([180, 255, 255], np.int16), out=hls)
@@ -36,7 +37,7 @@ def shift_hls(image: np.ndarray, hue: int, lightness: int, saturation: int) -> n
 
 
 def _apply_table(image: np.ndarray, table: np.ndarray) -> np.ndarray:
-    import cv2
+    cv2 = opencv.load()
     return cv2.LUT(image, table)
 
 
@@ -119,7 +120,7 @@ class DefaultAugmenter:
 
     def __call__(self, image: np.ndarray, rng: Random) -> np.ndarray:
         """`image`, augmented, with the height and width of `data_shape`."""
-        import cv2
+        cv2 = opencv.load()
         if self.resize != -1:
             image = resize_image(image, *shorter_side(image.shape[0], image.shape[1], self.resize), self.inter_method, rng)
         if self._affine:
@@ -167,7 +168,7 @@ class DefaultAugmenter:
         return Cut(rows, columns, 0, 0, rows, columns, *resized, *self._place(resized[0] - height, resized[1] - width, rng))
 
     def _transform(self, image: np.ndarray, rng: Random) -> np.ndarray:
-        import cv2
+        cv2 = opencv.load()
         shear = rng.random() * self.max_shear_ratio * 2 - self.max_shear_ratio
         angle = rng.randint(-self.max_rotate_angle, self.max_rotate_angle)
         if self.rotate > 0:
@@ -215,7 +216,7 @@ class DefaultAugmenter:
 
     def _crop(self, image: np.ndarray, rng: Random) -> np.ndarray:
         """A part of the size of `data_shape`; a smaller image is enlarged first."""
-        import cv2
+        cv2 = opencv.load()
         height, width = self.data_shape[1:]
         if image.shape[0] < height or image.shape[1] < width:
             method = interpolation(self.inter_method, image.shape[:2], (height, width), rng)
@@ -232,7 +233,7 @@ class DefaultAugmenter:
         return image[y:y + height, x:x + width]
 
     def _jitter(self, image: np.ndarray, rng: Random) -> np.ndarray:
-        import cv2
+        cv2 = opencv.load()
         brightness, contrast, saturation = (1 + rng.uniform(-limit, limit) for limit in (self.brightness, self.contrast, self.saturation))
         steps = [0, 1, 2]
         rng.shuffle(steps)

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from .. import opencv
 from ..base import MXNetError
 from ..image_header import decodable_jpeg, decode
 from ..ops.image.geometry import shorter_side
@@ -70,7 +71,7 @@ class Decoder:
         MXNetError
             If there is none, or it has not the channels.
         """
-        import cv2
+        cv2 = opencv.load()
         what = f"{len(content)} bytes"
         if self.channels != 4:
             frame = decodable_jpeg(content, what)

@@ -6,6 +6,7 @@ from typing import Any, Literal
 import numpy as np
 import torch
 
+from .. import opencv
 from ..base import MXNetError
 from ..ops.image.geometry import shorter_side
 from ..ops.schema import Floats, Shape
@@ -91,7 +92,7 @@ class DetectionAugmenter:
     is_random = True
 
     def __call__(self, image: np.ndarray, objects: np.ndarray, rng: random.Random) -> tuple[np.ndarray, np.ndarray]:
-        import cv2
+        cv2 = opencv.load()
         if self.resize != -1:
             image = resize_image(image, *shorter_side(image.shape[0], image.shape[1], self.resize), self.inter_method, rng)
         if any(prob > 0 for prob in self.hls_probs) or self.random_contrast_prob > 0:
@@ -118,7 +119,7 @@ class DetectionAugmenter:
         return image
 
     def _pad(self, image: np.ndarray, objects: np.ndarray, rng: random.Random) -> tuple[np.ndarray, np.ndarray]:
-        import cv2
+        cv2 = opencv.load()
         scale = rng.uniform(1, self.max_pad_scale)
         if scale < _LEAST_PAD:
             return image, objects

@@ -4,6 +4,7 @@ import concurrent.futures
 import dataclasses
 import itertools
 import logging
+import math
 import os
 import random
 from collections.abc import Iterator
@@ -12,9 +13,11 @@ from typing import Any, Optional
 import numpy as np
 import torch
 
+from .. import opencv
 from ..base import MXNetError
 from ..ndarray import array, load, save
 from ..recordio import unpack
+from ..threads import usable
 from .background import Background
 from .decoder import Decoder
 from .image_list import read_image_list
@@ -192,7 +195,7 @@ class ImageBatches(BatchSource):
         self.skipped[place] = str(error)
 
     def _put(self, batch: _Batch, i: int, place: str, payload: Any) -> None:
-        import cv2
+        cv2 = opencv.load()
         try:
             header, content = unpack(memoryview(payload))
             batch.index[i] = header.id
@@ -258,7 +261,5 @@ def load_mean_image(path: str, data_shape: tuple[int, ...], batches: ImageBatche
 
 
 def usable_threads(asked: int) -> int:
-    try:
-        return max(1, min(asked, len(os.sched_getaffinity(0))))
-    except AttributeError:
-        return max(1, min(asked, os.cpu_count() or 1))
+    """Return how many threads decode: as many as are asked for, but no more than the cores that this process may use, rounded up."""
+    return max(1, min(asked, math.ceil(usable())))

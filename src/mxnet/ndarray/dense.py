@@ -14,7 +14,7 @@ from ..context import current_context, intern_context
 from ..ops import creation as ops
 from ..ops import dtypes, failures, host_arrays
 from . import dispatch
-from .dispatch import invoke
+from .dispatch import in_graph, invoke, mode
 from .ndarray import NDArray
 
 if TYPE_CHECKING:
@@ -47,6 +47,10 @@ def dense_array(source_array: Any, ctx: Context | None = None, dtype: DType | No
     context, device = place(ctx)
     if isinstance(source_array, NDArray):
         target = dtypes.to_torch(dtype) if dtype is not None else source_array._data.dtype
+        if mode.recording and in_graph(source_array):
+            made = NDArray._new(torch.empty(source_array.shape, dtype=target, device=device), context)
+            made._record_copy(source_array)
+            return made
         return NDArray._new(source_array._raw().to(device, target, copy=True).contiguous(), context)
     from_numpy = isinstance(source_array, np.ndarray)
     try:

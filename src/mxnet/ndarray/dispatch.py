@@ -142,7 +142,7 @@ class Marked:
             self.finished()
 
     def take(self, gradient: torch.Tensor) -> None:
-        """Write or add a gradient tensor. It becomes the array's own where nothing else uses its memory: torch hands out views."""
+        """Write or add a gradient tensor. It becomes the array's own where nothing else uses the memory of either: torch hands out views."""
         buffer = self.grad
         if gradient.is_sparse and not buffer._is_sparse:
             gradient = gradient.to_dense()
@@ -150,8 +150,8 @@ class Marked:
             buffer._take_dense(gradient.detach(), self.grad_req == "add")
         elif self.grad_req == "add":
             buffer._writable().add_(gradient if gradient.dtype is buffer._data.dtype else gradient.to(buffer._data.dtype))
-        elif (buffer._data.dtype == gradient.dtype and buffer._owns_memory() and memory_format.owned(gradient)
-              and (gradient.is_contiguous() or memory_format.same(gradient))):
+        elif (buffer._data.dtype == gradient.dtype and buffer._owns_memory() and not memory_format.shared(buffer._data)
+              and memory_format.owned(gradient) and (gradient.is_contiguous() or memory_format.same(gradient))):
             buffer._data = gradient.detach() if gradient.requires_grad else gradient
         else:
             buffer._writable().copy_(gradient)

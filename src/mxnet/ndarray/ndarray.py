@@ -17,7 +17,7 @@ from ..ops.elemwise._common import wrap_integer
 from ..ops.registry import get as get_operator
 from ..suggestions import shortened
 from . import dispatch, handles, index_helpers, indexing, memory_format, object_arrays, writes
-from .dispatch import Marked, in_graph, invoke, mode, pseudo_operator, refuse_inplace, traces, wrap
+from .dispatch import Marked, in_graph, invoke, mode, pseudo_operator, refuse_inplace, share_history, traces, wrap
 from .fast_calls import eligibility
 
 GRAD_REQS = {"write": 1, "add": 3, "null": 0}  # with the numbers that MXNet knows them by
@@ -259,7 +259,10 @@ class NDArray(_Methods):
                 return False
             if other.shape != self.shape:
                 raise MXNetError(f"copyto: the target has shape {other.shape}, the source {self.shape}")
-            other._set_values(self._raw())
+            if mode.recording and in_graph(self):
+                other._record_copy(self)
+            else:
+                other._set_values(self._raw())
             return other
         if isinstance(other, Context):
             ctx = intern_context(other)
@@ -331,8 +334,22 @@ class NDArray(_Methods):
         target = self._writable()
         target.copy_(writes.apart(tensor, target))
 
+    def _record_copy(self, source: NDArray) -> None:
+        """Overwrite all values with those of an array that takes part in the recorded computation, in which this one then takes part."""
+        if in_graph(self):
+            refuse_inplace(self)
+        target = self._writable()
+        copied = source._recorded_call(lambda t: target.copy_(writes.apart(_drop_leading(t, target.dim()), target)), "_copyto", self._ctx)
+        self._data = copied._data
+        share_history(self, copied._autograd)
+
     def __setitem__(self, key: Any, value: Any) -> None:
         if mode.recording and (in_graph(self) or isinstance(value, NDArray) and in_graph(value)):
+            if isinstance(value, NDArray) and not in_graph(self) and not value._is_sparse and _is_whole(key, self.shape):
+                try:
+                    return self._record_copy(value)
+                except MXNetError:
+                    raise ValueError(f"cannot assign values of shape {value.shape} to a selection of shape {self.shape}") from None
             refuse_inplace(self, *[value] if isinstance(value, NDArray) else [])
         if type(key) is bool or type(key) is tuple and any(type(k) is bool for k in key):
             key = tuple(k for k in _plain_key(key) if type(k) is not bool) or Ellipsis  # as in MXNet, where reading takes them as 0 and 1
@@ -613,6 +630,13 @@ def _index_tensor(k: Any) -> torch.Tensor:
     if isinstance(k, torch.Tensor):
         return k.detach()
     raise ValueError(f"an NDArray is indexed by integers, slices, arrays, None and ..., received {shortened(k)} of type {type(k)}")
+
+
+def _is_whole(key: Any, shape: Sequence[int]) -> bool:
+    """Return whether an index is the whole array, in its order."""
+    keys = key if type(key) is tuple else (key,)
+    return keys == (Ellipsis,) or len(keys) <= len(shape) and all(
+        type(k) is slice and indexing.normalize_slice(k, size)[1:] == (size, 1, size) and not k.start for k, size in zip(keys, shape))
 
 
 def _drop_leading(values: torch.Tensor, ndim: int) -> torch.Tensor:

@@ -4,11 +4,13 @@ Files are hostile: a shape is checked against the bytes that are there before an
 """
 from __future__ import annotations
 
+import ast
 import math
+import struct
 import zipfile
 import zlib
 from collections.abc import Iterable
-from typing import IO, Any
+from typing import IO
 
 import numpy as np
 import torch
@@ -21,9 +23,11 @@ from .ndarray import NDArray
 
 NPY_MAGIC = b"\x93NUMPY"
 _MOST_DEFLATED = 1032  # bytes that zlib makes of one, at most
-_DAMAGED = (zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError, EOFError, ValueError, OverflowError, OSError, SyntaxError, TypeError)
-_TYPES = tuple(np.dtype(name) for name in dtypes.NAME_TO_TORCH if name != "bfloat16")
-_HEADERS = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
+_DAMAGED = (zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError, EOFError, ValueError, OverflowError, OSError, struct.error)
+_LONGEST_HEADER, _MOST_AXES = 10_000, 32
+_LENGTHS = {(1, 0): "<H", (2, 0): "<I", (3, 0): "<I"}  # how the length of the header is written
+_TYPES = tuple(np.dtype(name) for name in dtypes.NAME_TO_TORCH if name != "bfloat16" and np.dtype(name).kind in "biuf")
+_BY_DESCR = {order + dtype.str[1:]: np.dtype(order + dtype.str[1:]) for dtype in _TYPES for order in "<>|="}
 
 
 def write(file: IO[bytes], arrays: Iterable[tuple[str, NDArray]], compress: bool = False) -> None:
@@ -84,31 +88,41 @@ def read_array(file: IO[bytes], size: int, source: str) -> NDArray:
         raise MXNetError(f"{source}: not a valid .npy file: {error}") from None
 
 
-class _Counted:
-    """A file to read headers from, which knows how far it has been read."""
+def _take(file: IO[bytes], count: int, name: str) -> bytes:
+    piece = file.read(count)
+    if len(piece) < count:
+        raise ValueError(f"{name!r} ends early")
+    return piece
 
-    def __init__(self, file: Any) -> None:
-        self.file, self.offset = file, 0
 
-    def read(self, count: int = -1) -> bytes:
-        piece = self.file.read(count)
-        self.offset += len(piece)
-        return piece
+def _header(file: IO[bytes], name: str) -> tuple[tuple[int, ...], bool, np.dtype, int]:
+    """The shape, whether the first axis comes first in memory, the type, and how many bytes say so."""
+    if _take(file, 6, name) != NPY_MAGIC:
+        raise ValueError(f"{name!r} does not begin as a .npy file")
+    major, minor = _take(file, 2, name)
+    if (major, minor) not in _LENGTHS:
+        raise ValueError(f"{name!r} is of version {major}.{minor}; known are {', '.join(f'{m}.{n}' for m, n in _LENGTHS)}")
+    form = _LENGTHS[major, minor]
+    length, = struct.unpack(form, _take(file, struct.calcsize(form), name))
+    if length > _LONGEST_HEADER:
+        raise ValueError(f"the header of {name!r} has {length} bytes")
+    try:
+        header = ast.literal_eval(_take(file, length, name).decode().strip())
+        shape, fortran, descr = header["shape"], header["fortran_order"], header["descr"]
+        dtype = _BY_DESCR.get(descr)
+    except (SyntaxError, KeyError, TypeError, RecursionError, MemoryError) as error:
+        raise ValueError(f"the header of {name!r} is damaged: {type(error).__name__}") from None
+    if dtype is None:
+        raise ValueError(f"{name!r} has elements of type {descr!r:.80}; known are {', '.join(map(str, _TYPES))}")
+    if not isinstance(shape, tuple) or not all(type(n) is int and n >= 0 for n in shape) or len(shape) > _MOST_AXES:
+        raise ValueError(f"{name!r} has the shape {shape!r:.80}")
+    return shape, bool(fortran), dtype, 8 + struct.calcsize(form) + length
 
 
 def _read_array(file: IO[bytes], size: int, name: str) -> NDArray:
-    counted: Any = _Counted(file)
-    version = npy.read_magic(counted)
-    if version not in _HEADERS:
-        raise ValueError(f"{name!r} is of version {version[0]}.{version[1]}; known are 1.0 and 2.0")
-    shape, fortran, dtype = _HEADERS[version](counted)
-    if dtype.newbyteorder("=") not in _TYPES:
-        raise ValueError(f"{name!r} has elements of type {dtype}; known are {', '.join(map(str, _TYPES))}")
+    shape, fortran, dtype, offset = _header(file, name)
     count = math.prod(shape) * dtype.itemsize
-    if any(n < 0 for n in shape) or count != size - counted.offset:
-        raise ValueError(f"{name!r} of shape {shape} and type {dtype} has {size - counted.offset} bytes")
-    values = np.frombuffer(file.read(count), dtype)
-    if values.nbytes != count:
-        raise ValueError(f"{name!r} ends early")
-    values = values.reshape(shape, order="F" if fortran else "C").astype(dtype.newbyteorder("="), copy=False)
-    return NDArray._new(host_arrays.as_tensor(values, copy=True), cpu())
+    if count != size - offset or math.prod(n or 1 for n in shape) * dtype.itemsize >= 1 << 63:
+        raise ValueError(f"{name!r} of shape {shape} and type {dtype} has {size - offset} bytes")
+    values = np.frombuffer(_take(file, count, name), dtype).reshape(shape, order="F" if fortran else "C")
+    return NDArray._new(host_arrays.as_tensor(values.astype(dtype.newbyteorder("="), copy=False), copy=True), cpu())

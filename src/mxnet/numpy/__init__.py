@@ -26,7 +26,6 @@ from .multiarray import ndarray
 from .sets import unique_all, unique_inverse, unique_values
 from .types import (
     _DTYPE_2_STR_,
-    _STR_2_DTYPE_,
     _NoValue,
     _type_promotion_table,
     boolean_dtypes,

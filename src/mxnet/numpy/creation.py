@@ -10,9 +10,10 @@ from ..context import ctx_or_device, current_context, intern_context
 from ..ndarray import NDArray
 from ..ndarray.creation import array as _nd_array
 from ..ndarray.creation import from_dlpack as _nd_from_dlpack
+from ..ndarray.dispatch import in_graph, mode
 from ..ops import dtypes, host_arrays
 from ..suggestions import shortened
-from ..util import is_np_array
+from ..util import is_np_array, version
 from .frontend import TABLE, arrays
 from .multiarray import ndarray
 
@@ -26,7 +27,7 @@ def array(object: Any, dtype: Any = None, ctx: Context | None = None, *, device:
     Parameters
     ----------
     dtype : str or type, optional
-        By default that of an array; float32 for lists and numbers.
+        By default that of an array; float32 for lists and numbers, and after ``mx.util.set_version('2.0')`` for NumPy's arrays of float64.
     ctx : Context, optional
         The current context by default. `device` is its name in MXNet 2.
 
@@ -43,9 +44,16 @@ def array(object: Any, dtype: Any = None, ctx: Context | None = None, *, device:
     context = intern_context(ctx) if ctx is not None else current_context()
     if isinstance(object, (ndarray, torch.Tensor)):
         values = object._raw() if isinstance(object, ndarray) else object
+        if isinstance(object, ndarray) and mode.recording and in_graph(object):
+            empty = torch.empty(object.shape, dtype=values.dtype if dtype is None else dtypes.to_torch(dtype), device=context.torch_device)
+            copy = ndarray._new(empty, context)
+            copy._record_copy(object)
+            return copy
         made = _nd_array(values, context, values.dtype if dtype is None else dtype)
         return ndarray._new(made._data, context)
     if isinstance(object, (onp.ndarray, onp.generic)):
+        if dtype is None and object.dtype == onp.float64 and version() == "2.0":
+            dtype = "float32"
         if dtype is None:
             return ndarray._new(host_arrays.as_tensor(onp.asarray(object), copy=True).to(context.torch_device), context)
         return ndarray._new(_nd_array(onp.asarray(object), context, dtype)._data, context)
@@ -138,8 +146,8 @@ def default_array(source_array: Any, device: Context | None = None, dtype: Any =
     Example
     -------
     >>> import mxnet as mx
-    >>> mx.util.default_array([1, 2])
-    array([1., 2.])
+    >>> mx.util.default_array([1, 2]).asnumpy()
+    array([1., 2.], dtype=float32)
     """
     return array(source_array, dtype, device) if is_np_array() else _nd_array(source_array, device, dtype)
 

@@ -2,7 +2,8 @@
 import numpy as np
 
 TYPES = {"float16": np.float16, "float32": np.float32, "float64": np.float64, "float": np.float64, "uint8": np.uint8, "int8": np.int8,
-         "int32": np.int32, "int64": np.int64, "int": np.int64, "bool": bool, "bool_": np.bool_, "None": None}
+         "int16": np.int16, "uint16": np.uint16, "uint32": np.uint32, "uint64": np.uint64, "int32": np.int32, "int64": np.int64, "int": np.int64,
+         "bool": bool, "bool_": np.bool_, "None": None}
 MODULES = [np, np.linalg, np.random, np.fft]
 
 

@@ -21,18 +21,6 @@ boolean_dtypes = [onp.dtype("bool")]
 
 _BOOL = boolean_dtypes[0]
 _DTYPE_2_STR_: dict[Any, str] = {**{t: t.name for t in numeric_dtypes}, _BOOL: "bool", float: "float64", int: "int64", bool: "bool", None: "None"}
-_STR_2_DTYPE_: dict[str, Any] = {**{t.name: t for t in numeric_dtypes}, "float": onp.dtype("float64"), "int": onp.dtype("int64"), "bool": _BOOL,
-                                 "bool_": _BOOL, "None": None}
-
-
-class FloatLimits(NamedTuple):
-    """What `finfo` returns."""
-
-    bits: int
-    eps: float
-    max: float
-    min: float
-    smallest_normal: float
 
 
 class IntegerLimits(NamedTuple):
@@ -47,8 +35,8 @@ def _type_of(value: Any) -> Any:
     return value.dtype if isinstance(value, ndarray) else value
 
 
-def finfo(dtype: Any) -> FloatLimits:
-    """The limits of a floating-point type, or of an array's type.
+def finfo(dtype: Any) -> onp.finfo:
+    """The limits of a floating-point type, or of an array's type, as the official NumPy's ``finfo``.
 
     Raises
     ------
@@ -60,8 +48,7 @@ def finfo(dtype: Any) -> FloatLimits:
     >>> mx.np.finfo('float32').bits
     32
     """
-    info = onp.finfo(_type_of(dtype))
-    return FloatLimits(info.bits, float(info.eps), float(info.max), float(info.min), float(info.tiny))
+    return onp.finfo(_type_of(dtype))
 
 
 def iinfo(dtype: Any) -> IntegerLimits:

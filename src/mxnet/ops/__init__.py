@@ -1,6 +1,6 @@
 """What operators compute: one decorated function each, over torch tensors, in families by file."""
-from . import (creation, diagonals, elemwise, graph_sampling, histogram, image, indexing, linalg, nn, optimizer_update, quantization, random,
-               reduce, sequence, shape, sort, spatial, storage)
+from . import (accumulation, bits, creation, diagonals, elemwise, graph_sampling, histogram, image, indexing, linalg, nn, optimizer_update,
+               quantization, random, reduce, sequence, shape, sort, spatial, storage)
 from .registry import OPERATORS, Operator, get, op
 
 __all__ = ["OPERATORS", "Operator", "get", "op"]

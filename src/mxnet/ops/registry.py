@@ -29,7 +29,7 @@ from .traits import Attributes, Traits, reaches_generator
 OPERATORS: dict[str, "Operator"] = {}  # every name and alias -> Operator
 
 # Families that are imported when one of their names is asked for, by how these begin: not every program needs them.
-ON_DEMAND = {"_np": "numpy"}
+ON_DEMAND = {"_np": "mxnet.ops.numpy", "_contrib_onnx": "mxnet.contrib.onnx.onnx2mx.running"}
 
 
 MAX_OUTPUTS = 4 * MAX_COUNT  # the sampling of graphs returns up to four arrays for each that it gets
@@ -476,7 +476,7 @@ def _load(name: str) -> bool:
     """Import the family that is loaded on demand, if `name` belongs to one; whether the name is registered now."""
     for beginning, family in ON_DEMAND.items():
         if name.startswith(beginning):
-            importlib.import_module(f"{__package__}.{family}")
+            importlib.import_module(family)
     return name in OPERATORS
 
 

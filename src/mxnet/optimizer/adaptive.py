@@ -86,14 +86,14 @@ class AdaGrad(Optimizer):
     Parameters
     ----------
     eps : float
-        Added to the sum.
+        Added to the sum; `epsilon` is its name in MXNet 2.
     **kwargs
         For `Optimizer`.
     """
 
-    def __init__(self, eps=1e-7, **kwargs):
+    def __init__(self, eps=1e-7, *, epsilon=None, **kwargs):
         super().__init__(**kwargs)
-        self.float_stable_eps = eps
+        self.float_stable_eps = eps if epsilon is None else epsilon
 
     def create_state(self, index, weight):
         """The sum of the gradients' squares."""
@@ -128,9 +128,9 @@ class RMSProp(Optimizer):
     ----------
     learning_rate : float
     gamma1 : float
-        How much of the average stays from step to step.
+        How much of the average stays from step to step; `rho` is its name in MXNet 2.
     gamma2 : float
-        The momentum, if `centered`.
+        The momentum, if `centered`; `momentum` is its name in MXNet 2.
     epsilon : float
         Added under the root.
     centered : bool
@@ -141,8 +141,10 @@ class RMSProp(Optimizer):
         For `Optimizer`.
     """
 
-    def __init__(self, learning_rate=0.001, gamma1=0.9, gamma2=0.9, epsilon=1e-8, centered=False, clip_weights=None, **kwargs):
+    def __init__(self, learning_rate=0.001, gamma1=0.9, gamma2=0.9, epsilon=1e-8, centered=False, clip_weights=None, *, rho=None,
+                 momentum=None, **kwargs):
         super().__init__(learning_rate=learning_rate, **kwargs)
+        gamma1, gamma2 = gamma1 if rho is None else rho, gamma2 if momentum is None else momentum
         self.gamma1, self.gamma2, self.centered, self.epsilon, self.clip_weights = gamma1, gamma2, centered, epsilon, clip_weights
 
     def create_state(self, index, weight):

@@ -14,6 +14,8 @@ _WAITING, _WORKING = "waiting for data", "making a batch"
 _MOST = 200_000  # intervals that a page shows
 _PATIENCE = 1.0  # seconds after which a terminal is shown how far it is
 _RESOLUTION = 0.5  # microseconds: since 1970 they are so many that floating-point numbers lie a quarter apart
+_MUCH = 0.1  # of the time, that threads waited for a processor
+_NEARLY = 0.35  # a core of which so much is taken still counts as idle
 _COMMUNICATION = ("Copy", "KVStore", "ElementwiseSum", "MXKVStore")
 
 
@@ -72,7 +74,7 @@ class Analysis:
             if thread in self.threads:
                 self.threads[thread] = name if not thread[0] else f"{thread[0]}, {name}"
         self.memory = self._memory(events)
-        self.waited = self._waiting(events)
+        self.waited, self.idle = self._told(events, "waited_ms"), self._told(events, "idle_cores")
 
     def _thread(self, pid: Any, tid: Any) -> tuple[Any, Any]:
         """Our processes of a trace are categories of one process, but for workers, which are named."""
@@ -118,9 +120,9 @@ class Analysis:
         return {name: sorted(points) for name, points in series.items()}
 
     @staticmethod
-    def _waiting(events: Iterable[dict[str, Any]]) -> float:
-        """For how many ms threads waited for a processor while events were taken."""
-        told = [(e.get("args") or {}).get("waited_ms") for e in events if e.get("ph") == "M" and e.get("name") == "machine"]
+    def _told(events: Iterable[dict[str, Any]], name: str) -> float:
+        """Return a number that the record of the machine holds; 0 where it holds none."""
+        told = [(e.get("args") or {}).get(name) for e in events if e.get("ph") == "M" and e.get("name") == "machine"]
         return max((float(value) for value in told if isinstance(value, (int, float)) and is_finite(value)), default=0.0)
 
     # -- tables --------------------------------------------------------------------------------------------------------------
@@ -205,14 +207,7 @@ class Analysis:
         if operators and mean < 25 and len(operators) > 200:
             found.append(Advice("Operators are so short that calling them counts. Use larger batches, and hybridize.",
                                 f"{mean:.0f} µs on average, {len(operators)} of them", part["operators"] / 2))
-        if self.waited / wall > 0.1:
-            found.append(Advice("Threads waited for processors that other programs have. Give this one fewer threads (OMP_NUM_THREADS), or let those "
-                                "that wait sleep (OMP_WAIT_POLICY=passive).", f"{self.waited:.0f} ms of waiting in {wall:.0f} ms",
-                                self.waited / wall))
-        threads, cores = (value if isinstance(value, (int, float)) else 0 for value in map(self.machine.get, ("threads", "cores")))
-        if threads > 0 and cores > 0 and threads != max(int(cores), 1):
-            why = "more threads than cores take turns." if threads > cores else "cores are idle."
-            found.append(Advice(f"Set OMP_NUM_THREADS={max(int(cores), 1)}: {why}", f"{threads} threads, {cores:g} cores", part["operators"] / 2))
+        found += self._about_threads(part["operators"])
         heavy = sum(i.own for i in own if i.category == OPERATOR and _heavy(i.name)) / 1000 / wall
         served = any(i.category == GRAPH and i.name == "openvino" for i in own)
         if heavy > 0.4 and served and self.machine.get("bfloat16"):
@@ -223,6 +218,24 @@ class Analysis:
             found.append(Advice("Convolutions and products of matrices take most of the time, and this processor multiplies bfloat16 faster: "
                                 "train with contrib.amp, amp.init(target_dtype='bfloat16').", f"{heavy:.0%} of the time", heavy / 2))
         return sorted(found, key=lambda a: -a.share)[:5]
+
+    def _about_threads(self, share: float) -> list[Advice]:
+        """Return advice on the number of threads for operators that take this share of the time; none without measured waiting or idle cores."""
+        waited = self.waited / self.wall
+        threads, cores = (value if isinstance(value, (int, float)) else 0 for value in map(self.machine.get, ("threads", "cores")))
+        if waited > _MUCH and threads > max(int(cores), 1) > 0 < cores:
+            return [Advice(f"Set OMP_NUM_THREADS={max(int(cores), 1)}: more threads than cores take turns.",
+                           f"{threads} threads, {cores:g} cores, {self.waited:.0f} ms of waiting in {self.wall:.0f} ms", max(waited, share / 2))]
+        if waited > _MUCH:
+            fixed = str(self.machine.get("policy", "")).startswith(("OMP_NUM_THREADS", "torch.set_num_threads"))
+            what = "Set no number of threads: it then follows what others leave" if fixed else "Give this one fewer threads (OMP_NUM_THREADS)"
+            return [Advice(f"Threads waited for processors that other programs have. {what}; or let those that wait sleep "
+                           "(OMP_WAIT_POLICY=passive).", f"{self.waited:.0f} ms of waiting in {self.wall:.0f} ms", waited)]
+        wanted = min(int(threads + self.idle + _NEARLY), int(cores))
+        if wanted > threads > 0:
+            measured = f"{threads} threads, {self.idle:.1f} of {cores:g} cores idle"
+            return [Advice(f"Set OMP_NUM_THREADS={wanted}: cores are idle.", measured, share / 2)]
+        return []
 
     # -- for the page --------------------------------------------------------------------------------------------------------
 

@@ -11,6 +11,7 @@ from typing import Any
 import torch
 
 from .. import processor
+from .. import threads as thread_policy
 from ..ndarray import dispatch
 from ..ndarray.dispatch import Call, mode
 from ..operator import custom_function
@@ -58,8 +59,9 @@ class Recorder:
         self._measuring = False  # memory
         self._highest: dict[str, int] = {}  # the most behind an operator since profiling began
         self._used: dict[str, int] = {}  # the memory of each device, as it was recorded last
-        self._waited: float | None = None  # for a processor, seconds, when events began
-        self.waited_ms = 0.0  # while events were taken
+        self._since: tuple[float, float, float | None] | None = None  # when events began: `_waits`
+        self.waited_ms = 0.0  # for a processor, while events were taken
+        self._taken = self._idle = 0.0  # for how many seconds events were taken, and cores were idle meanwhile
         self._started = False  # whether anything may have been recorded that is in no file yet
 
     @property
@@ -73,12 +75,26 @@ class Recorder:
         return self._points.listening
 
     def _tell_waiting(self, on: bool) -> None:
-        """Add up, where events end, for how long threads waited for a processor since they began."""
-        if on and self._waited is None:
-            self._waited = processor.waited()
-        elif not on and self._waited is not None:
-            waited, self._waited = processor.waited() - self._waited, None
-            self.waited_ms += max(waited, 0.0) * 1000
+        """Add up, where events end, for how long threads waited for a processor, and cores were idle, since they began."""
+        if on and self._since is None:
+            self._since = self._waits()
+        elif not on and self._since is not None:
+            (then, waited, idle), self._since = self._since, None
+            end, waited_now, idle_now = self._waits()
+            self.waited_ms += max(waited_now - waited, 0.0) * 1000
+            if idle is not None and idle_now is not None:
+                self._taken += end - then
+                self._idle += max(idle_now - idle, 0.0)
+
+    @staticmethod
+    def _waits() -> tuple[float, float, float | None]:
+        """Return the time, for how long threads have waited for a processor so far, and for how long cores were idle, in seconds."""
+        return time.perf_counter(), processor.waited(), thread_policy.idle()
+
+    @property
+    def idle_cores(self) -> float:
+        """How many cores were idle while events were taken, on average; 0 where that is not known."""
+        return self._idle / self._taken if self._taken else 0.0
 
     def update(self) -> None:
         """Hook into the operator calls, or out of them: a call pays nothing while nothing is recorded."""
@@ -242,7 +258,7 @@ class Recorder:
             self.collect()
             writer = self._writer
             if writer is None or writer.path != self.settings.filename:
-                writer = Writer(self.settings.filename, Encoder(self.origin, self.events.threads, self.waited_ms))
+                writer = Writer(self.settings.filename, Encoder(self.origin, self.events.threads, self.waited_ms, self.idle_cores))
             left = len(self.events)  # what comes while this writes is for the next time
             while True:
                 rows = self.events.take(min(left, _AT_ONCE))

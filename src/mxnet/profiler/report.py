@@ -63,7 +63,8 @@ def _recorded() -> list[dict[str, Any]]:
     found = read(recorder.settings.filename) if recorder.written else []
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "trace.json")
-        Writer(path, Encoder(recorder.origin, recorder.events.threads, recorder.waited_ms)).append(recorder.events.decoded(rows))
+        encoder = Encoder(recorder.origin, recorder.events.threads, recorder.waited_ms, recorder.idle_cores)
+        Writer(path, encoder).append(recorder.events.decoded(rows))
         processes = max((int(e.get("pid", 0)) for e in found), default=-1) + 1
         fresh = read(path)
     for event in fresh:  # their processes have numbers of their own

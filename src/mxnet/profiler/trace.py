@@ -14,12 +14,13 @@ _BINDS = {"s": "", "f": ', "bp": "e"'}  # ends of lines from one event to anothe
 _TAIL = b'\n],\n"displayTimeUnit": "ms"\n}\n'
 
 
-def machine(waited_ms: float = 0.0) -> dict[str, Any]:
+def machine(waited_ms: float = 0.0, idle_cores: float = 0.0) -> dict[str, Any]:
     """Return a profile's record of the machine.
 
-    Threads of an operator, usable cores, for how long threads waited for one while events were taken, and whether it multiplies bfloat16 fast.
+    Threads of an operator, usable cores, for how long threads waited for one and how many were idle on average while events were taken, and
+    whether the processor multiplies bfloat16 fast.
     """
-    return {"waited_ms": round(waited_ms, 1), "name": processor.name() or "unknown",
+    return {"waited_ms": round(waited_ms, 1), "idle_cores": round(idle_cores, 2), "name": processor.name() or "unknown",
             "threads": threads.usual(), "cores": float(threads.usable()), "policy": threads.policy.reason,
             "bfloat16": bool({"avx512_bf16", "amx_bf16", "bf16"} & set(processor.flags()))}
 
@@ -33,12 +34,12 @@ class Encoder:
         What is added to a start to make it ns since 1970.
     threads : dict of int to str
         The names of threads, which may grow.
-    waited_ms : float
+    waited_ms, idle_cores : float
         For `machine`.
     """
 
-    def __init__(self, origin: int, threads: dict[int, str], waited_ms: float = 0.0) -> None:
-        self._origin, self._threads, self._waited_ms = origin, threads, waited_ms
+    def __init__(self, origin: int, threads: dict[int, str], waited_ms: float = 0.0, idle_cores: float = 0.0) -> None:
+        self._origin, self._threads, self._waits = origin, threads, (waited_ms, idle_cores)
         self._processes: dict[str, int] = {}
         self._known: set[tuple[int, int]] = set()
         self._heads: dict[Kind, tuple[int, str]] = {}
@@ -48,7 +49,7 @@ class Encoder:
         found: list[str] = []
         if not self._processes:
             self._process(HOST, found)
-            found.append(json.dumps({"ph": "M", "args": machine(self._waited_ms), "pid": 0, "name": "machine"}))
+            found.append(json.dumps({"ph": "M", "args": machine(*self._waits), "pid": 0, "name": "machine"}))
         for kind, start, value, thread in events:
             known = self._heads.get(kind)
             if known is None:

@@ -238,7 +238,7 @@ NAMES = {
     "mxnet.ndarray_doc": "_re",
     "mxnet.notebook": "bokeh",
     "mxnet.notebook.callback": "defaultdict mxnet.legacy.helpers: _add_new_columns=add_columns _extend=extend",
-    "mxnet.numpy": "_STR_2_DTYPE_ finfo",
+    "mxnet.numpy": "_STR_2_DTYPE_",
     "mxnet.numpy._internal": "mxnet.numpy_op_fallback: empty_like_fallback=empty_like_of_arrays unravel_index_fallback=unravel_index_of_arrays",
     "mxnet.numpy.arrayprint": "onp set_module mxnet.numpy: *",
     "mxnet.numpy.fallback": "mxnet.numpy: *",

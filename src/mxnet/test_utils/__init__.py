@@ -69,8 +69,6 @@ from .checks import (
     check_speed,
     check_symbolic_backward,
     check_symbolic_forward,
-    compare_ndarray_tuple,
-    compare_optimizer,
     numeric_grad,
     same_symbol_structure,
     simple_forward,
@@ -111,6 +109,7 @@ from .data import (
     get_zip_data,
 )
 from .generators import chi_square_check, gen_buckets_probs_with_ppf, mean_check, var_check, verify_generator
+from .optimizers import compare_ndarray_tuple, compare_optimizer, compare_optimizer_noise_seeded
 from .system import (
     default_context,
     default_device,

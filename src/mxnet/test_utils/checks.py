@@ -1,5 +1,5 @@
 """Checks of Symbols, optimizers and blocks: results, gradients, agreement of devices and types, speed."""
-import copy
+import inspect
 import json
 import time
 import traceback
@@ -7,13 +7,13 @@ import traceback
 import numpy as np
 
 from .. import autograd, symbol, util
+from .. import name as naming
 from .. import ndarray as nd
-from .. import random as mx_random
 from ..initializer import Initializer
 from ..ndarray import NDArray
 from ..suggestions import shortened
 from ..symbol import Symbol
-from .arrays import create_sparse_array, rand_ndarray
+from .arrays import create_sparse_array
 from .compare import assert_almost_equal, default_dtype, default_numeric_eps, get_tolerance, get_tols
 from .system import default_context
 
@@ -449,72 +449,6 @@ def same_symbol_structure(sym1, sym2):
     return all(a["op"] == b["op"] for a, b in zip(*(json.loads(s.tojson())["nodes"] for s in (sym1, sym2))))
 
 
-def compare_ndarray_tuple(t1, t2, rtol=None, atol=None):
-    """Compare (nested) tuples of arrays; nothing is compared with None."""
-    if t1 is None or t2 is None:
-        return
-    if isinstance(t1, tuple):
-        for a, b in zip(t1, t2):
-            compare_ndarray_tuple(a, b, rtol, atol)
-    else:
-        assert_almost_equal(t1, t2, rtol=rtol, atol=atol)
-
-
-def compare_optimizer(opt1, opt2, shape, dtype, w_stype="default", g_stype="default", rtol=1e-4, atol=1e-5, compare_states=True, ntensors=1):
-    """Compare what two optimizers make of the same weight, gradient and state.
-
-    Parameters
-    ----------
-    opt1, opt2 : Optimizer
-        The first always gets dense arrays, and one at a time.
-    shape : tuple of int, or list of tuple
-        A list: `opt2` updates weights of these shapes at once.
-    dtype : str or type
-    w_stype, g_stype : str
-        How the second's weight and gradient are stored.
-    rtol, atol : float
-    compare_states : bool
-    ntensors : int
-        How many shapes there are.
-    """
-    if isinstance(shape, list):
-        _compare_aggregated(opt1, opt2, shape, dtype, rtol, atol, compare_states, ntensors)
-        return
-    (w1, w2), (g1, g2) = (_pair(shape, dtype, stype, density) for stype, density in ((w_stype, 1), (g_stype, None)))
-    states = [opt.create_state_multi_precision(0, w) for opt, w in ((opt1, w1), (opt2, w2))]
-    if compare_states:
-        compare_ndarray_tuple(*states)
-    for opt, w, g, state in zip((opt1, opt2), (w1, w2), (g1, g2), states):
-        opt.update_multi_precision(0, w, g, state)
-    if compare_states:
-        compare_ndarray_tuple(*states, rtol=rtol, atol=atol)
-    assert_almost_equal(w1, w2, rtol=rtol, atol=atol)
-
-
-def _pair(shape, dtype, stype, density):
-    """A random array, dense and stored as `stype`."""
-    if stype == "default":
-        array = mx_random.uniform(shape=shape, ctx=default_context(), dtype=dtype)
-        return array.copyto(default_context()), array
-    if stype not in ("row_sparse", "csr"):
-        raise ValueError(f"compare_optimizer: storage type {stype!r} is not supported; expected 'default', 'row_sparse' or 'csr'")
-    array = rand_ndarray(shape, stype, density=density, dtype=dtype)
-    return array.copyto(default_context()).tostype("default"), array
-
-
-def _compare_aggregated(opt1, opt2, shapes, dtype, rtol, atol, compare_states, ntensors):
-    weights, grads = ([mx_random.uniform(shape=s, ctx=default_context(), dtype=dtype) for s in shapes] for _ in range(2))
-    weights2, grads2 = copy.deepcopy(weights), copy.deepcopy(grads)
-    states2 = [opt2.create_state_multi_precision(0, w) for w in weights2[:ntensors]]
-    opt2.update_multi_precision(list(range(ntensors)), weights2, grads2, states2)
-    for i, (w, g, w2, state2) in enumerate(zip(weights, grads, weights2, states2)):
-        state = opt1.create_state_multi_precision(i, w)
-        opt1.update_multi_precision(i, w, g, state)
-        if compare_states:
-            compare_ndarray_tuple(state, state2, rtol, atol)
-        compare_ndarray_tuple(w, w2, rtol, atol)
-
-
 class _FromDict(Initializer):
     def __init__(self, values):
         super().__init__()
@@ -531,7 +465,7 @@ def check_gluon_hybridize_consistency(net_builder, data_l, numpy_func=None, test
     Parameters
     ----------
     net_builder : callable
-        ``net_builder(prefix=...)`` makes the block.
+        ``net_builder(prefix=...)`` makes the block; without a prefix, if it takes none.
     data_l : list of mx.np.ndarray
         Its inputs.
     numpy_func : callable, optional
@@ -541,9 +475,12 @@ def check_gluon_hybridize_consistency(net_builder, data_l, numpy_func=None, test
     rtol, atol : float
     """
     start = first_out = first_grads = None
+    parameters = inspect.signature(net_builder).parameters.values()
+    prefix = {"prefix": "net_"} if any(p.name == "prefix" or p.kind is p.VAR_KEYWORD for p in parameters) else {}
     for hybridize in (False, True):
         for record in (False, True) if test_grad else (False,):
-            net = net_builder(prefix="net_")
+            with naming.NameManager():  # the same names each time
+                net = net_builder(**prefix)
             net.initialize(*([] if start is None else [_FromDict(start)]))
             if hybridize:
                 net.hybridize()
@@ -557,7 +494,7 @@ def check_gluon_hybridize_consistency(net_builder, data_l, numpy_func=None, test
             else:
                 out = net(*inputs)
             if start is None:
-                start = {name: p.data().asnumpy() for name, p in net.collect_params().items()}
+                start = {p.name: p.data().asnumpy() for p in net.collect_params().values()}
                 first_out = out.asnumpy()
             assert_almost_equal(out.asnumpy(), first_out, rtol=rtol, atol=atol)
             if record:

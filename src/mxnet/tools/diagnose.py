@@ -19,8 +19,11 @@ import torch
 from .. import environment, libinfo, memory, processor, runtime, threads
 from ..graph import backends
 from ..ops import kernels
+from . import progress_bar
 
 _INSTRUCTIONS = ("sse4_2", "avx", "fma", "f16c", "amx", "asimd", "sve", "bf16", "i8mm")
+_INTERRUPTED = 130  # a shell's exit status of a program that Ctrl-C ended
+_PREFIXES = ("MXNET_", "DMLC_", "OMP_", "KMP_", "MKL_", "GOMP_", "OPENCV_", "PYTORCH_", "TORCH", "CUDA_")
 _TRUTH = {"", "0", "1", "true", "false", "yes", "no", "on", "off"}
 
 
@@ -53,10 +56,12 @@ def system():
 def hardware():
     """Processor, cores, threads, memory, allocator and GPUs."""
     known = " ".join(sorted(f for f in processor.flags() if f.startswith(_INSTRUCTIONS) or f.startswith("avx")))
+    policy = runtime.threads()
     found = {"machine": platform.machine(), "processor": processor.name() or platform.processor() or "unknown",
              "instruction sets": known or "unknown", "used by torch": torch.backends.cpu.get_cpu_capability(),
-             "cores": f"{processor.cores() or 'unknown'}, {os.cpu_count()} with those that share one; {threads.usable():g} for this process",
-             "threads": f"{torch.get_num_threads()} in an operator ({threads.policy.reason}), {torch.get_num_interop_threads()} beside each other"}
+             "cores": f"{processor.cores() or 'unknown'}, {os.cpu_count()} with those that share one; {policy.cores:g} for this process",
+             "threads": f"{policy.count} in an operator ({policy.reason}), {policy.full} where no other program is busy; {policy.openvino} in "
+                        f"OpenVINO, {policy.opencv} in OpenCV; {torch.get_num_interop_threads()} operators beside each other"}
     if hasattr(os, "sysconf") and "SC_PHYS_PAGES" in os.sysconf_names:
         found["memory"] = f"{os.sysconf('SC_PAGE_SIZE') * os.sysconf('SC_PHYS_PAGES') / 2 ** 30:.1f} GiB"
     found["allocator"] = "keeps its memory" if memory.kept else "as the system has it"
@@ -71,10 +76,31 @@ def hardware():
 def compiled_kernels():
     """Each kernel of our own: where it comes from, or why it is off."""
     names = sorted(path.stem for path in pathlib.Path(kernels.__file__).parent.glob("*.cpp"))
+    left = _compile([name for name in names if kernels.compiled.is_missing(name)])
     for name in names:
-        kernels.load(name)
-    return {"compiler": kernels.compiled.building.compiler() or "none", **{name: kernels.compiled.origins[name] for name in names},
-            "large tensors": f"have {'a heap of their own' if kernels.own_heap() else 'no heap of their own'}"}
+        if name not in left:
+            kernels.load(name)
+    heap = "unknown: not compiled yet" if "heap" in left else "have a heap of their own" if kernels.own_heap() else "have no heap of their own"
+    return {"compiler": kernels.compiled.building.compiler() or "none",
+            **{name: "not compiled yet: interrupted" if name in left else kernels.compiled.origins[name] for name in names}, "large tensors": heap}
+
+
+def _compile(names):
+    """Compile these kernels, and show how far that is; returns those that are left when the user interrupts it."""
+    if not names:
+        return []
+    print(f"{len(names)} kernels did not come with the package and are compiled now, once, for about two seconds each; Ctrl-C leaves out the rest",
+          file=sys.stderr, flush=True)
+    done = 0
+    with progress_bar("kernels", len(names), "kernel") as bar:
+        try:
+            for name in names:
+                kernels.load(name)
+                done += 1
+                bar.update()
+        except KeyboardInterrupt:
+            print("interrupted", file=sys.stderr)
+    return names[done:]
 
 
 def graph_backends():
@@ -89,7 +115,7 @@ def variables():
     """The variables that change what runs, with those that have no effect here."""
     found = {}
     for name in sorted(os.environ):
-        if name.startswith(("MXNET_", "DMLC_", "OMP_", "KMP_", "MKL_", "GOMP_", "PYTORCH_", "TORCH", "CUDA_")) or name in ("CC", "CXX", "LD_PRELOAD"):
+        if name.startswith(_PREFIXES) or name in ("CC", "CXX", "LD_PRELOAD"):
             known = environment.VARIABLES.get(name)
             found[name] = repr(os.environ[name]) + ("" if known is None or known.acts else f": no effect here, {known.note}")
     return found or {"variables": "none that matter here"}
@@ -190,8 +216,11 @@ def build_parser():
 def main(argv=None):
     """Run the program; the exit status."""
     args = vars(build_parser().parse_args(argv))
-    for line in report([name for name in _PARTS if args[name]], args["timeout"]):
-        print(line, flush=True)
+    try:
+        for line in report([name for name in _PARTS if args[name]], args["timeout"]):
+            print(line, flush=True)
+    except KeyboardInterrupt:
+        return _INTERRUPTED
     return 0
 
 

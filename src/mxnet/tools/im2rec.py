@@ -13,6 +13,7 @@ import sys
 
 import numpy as np
 
+from .. import opencv
 from ..base import MXNetError
 from ..files import atomic_write
 from ..gluon.data._workers import WorkerThreads
@@ -86,7 +87,7 @@ def make_lists(args):
 
 def transform(image, center_crop, resize):
     """Cut the middle square out of an image and bring its shorter side to `resize` pixels (0 leaves it)."""
-    import cv2
+    cv2 = opencv.load()
     height, width = image.shape[:2]
     if center_crop:
         side = min(height, width)
@@ -106,7 +107,7 @@ def encode_image(args, entry):
     MXNetError
         If the image cannot be read or encoded; the text names the file.
     """
-    import cv2
+    cv2 = opencv.load()
     number, labels, name = entry
     path = os.path.join(args.root, name)
     header = IRHeader(0, labels if len(labels) > 1 and args.pack_label else labels[0], number, 0)

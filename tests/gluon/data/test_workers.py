@@ -176,6 +176,29 @@ def test_threads():
         waiting.get(10)
 
 
+@pytest.mark.parametrize("imported", ["by the program", "by the first image", "by the worker"])
+def test_workers_compute_with_one_thread(imported):
+    program = f"""
+        import sys
+        if {imported == "by the program"}:
+            import cv2
+        import torch
+        import mxnet as mx
+        torch.set_num_threads(3)
+        if {imported == "by the first image"}:
+            mx.image.imresize(mx.nd.zeros((4, 4, 3)), 2, 2)
+        def look(_):
+            mx.image.imresize(mx.nd.zeros((4, 4, 3)), 2, 2)
+            return [sys.modules["cv2"].getNumThreads(), torch.get_num_threads(), mx.runtime.threads().full]
+        loader = mx.gluon.data.DataLoader(mx.gluon.data.SimpleDataset([0, 1]), 1, num_workers=1, batchify_fn=look)
+        print(*(list(batch) for batch in loader), torch.get_num_threads())
+    """
+    env = {key: value for key, value in os.environ.items() if not key.startswith(("OMP_", "OPENCV_"))}
+    done = subprocess.run([sys.executable, "-c", textwrap.dedent(program)], env={**env, "PYTHONPATH": str(pathlib.Path(mx.__file__).parents[1])},
+                          capture_output=True, text=True, timeout=200)
+    assert done.stdout == "[1, 1, 1] [1, 1, 1] 3\n", done.stderr
+
+
 def _draws():
     return np.random.randint(1 << 30), random.randrange(1 << 30), int(mx.nd.random.uniform(0, 1 << 20, shape=(1,)).asscalar())
 

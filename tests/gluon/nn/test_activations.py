@@ -23,6 +23,8 @@ def test_shapes(layer, shape, expected):
     (nn.ELU(2.0), [-1.729329, -0.786939, 0, 1.5]),
     (nn.SELU(), [-1.520167, -0.69175814, 0, 1.576051]),
     (nn.GELU(), [-0.04550028, -0.15426877, 0, 1.3997892]),
+    (nn.GELU(approximation="tanh"), [-0.04540229, -0.15428599, 0, 1.39957225]),
+    (nn.SiLU(), [-0.23840584, -0.18877033, 0, 1.22636171]),
     (nn.Swish(2.0), [-0.03597242, -0.13447072, 0, 1.4288609]),
 ])
 def test_activation_values(layer, expected):
@@ -45,3 +47,8 @@ def test_repr(layer, text):
 def test_errors(make, message):
     with pytest.raises(AssertionError, match=message):
         make()
+
+
+def test_gelu_has_two_forms():
+    with pytest.raises(AssertionError, match="GELU: approximation must be 'erf' or 'tanh', received 'relu'"):
+        nn.GELU(approximation="relu")

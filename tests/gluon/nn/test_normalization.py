@@ -60,3 +60,17 @@ def test_batch_norm_stays_float32():
     assert layer.gamma.dtype == "float32"
     layer.cast("float64")
     assert layer.gamma.dtype == "float64"
+
+
+def test_group_norm_by_channel():
+    x = mx.nd.array([[[1.0], [3.0], [10.0], [30.0]]])
+    layer = nn.GroupNorm(2, epsilon=0, in_channels=0)
+    layer.initialize()
+    assert layer(x).asnumpy().ravel().tolist() == pytest.approx([-1, 1, -1, 1]) and layer.gamma.shape == (4,)
+    layer.beta.set_data(mx.nd.array([0, 1, 2, 3]))
+    layer.hybridize()
+    assert layer(x).asnumpy().ravel().tolist() == pytest.approx([-1, 2, 1, 4])
+    mx.util.set_version("2.0")
+    assert nn.GroupNorm(2, in_channels=4).gamma.shape == (4,) and nn.GroupNorm(2)._by_channel
+    mx.util.set_version("1.9")
+    assert nn.GroupNorm(2).gamma.shape == (2,)

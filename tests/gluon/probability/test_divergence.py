@@ -14,6 +14,7 @@ def arr(values):
 PAIRS = [
     (mgp.Normal(0.3, 1.2), mgp.Normal(1, 2)), (mgp.HalfNormal(1.2), mgp.HalfNormal(2)), (mgp.Laplace(0.3, 1.2), mgp.Laplace(1, 2)),
     (mgp.Cauchy(0.3, 1.2), mgp.Cauchy(1, 2)), (mgp.Gumbel(0.3, 1.2), mgp.Gumbel(1, 2)), (mgp.Uniform(0, 1), mgp.Uniform(-1, 2)),
+    (mgp.Uniform(0, 1), mgp.Gumbel(1, 2)), (mgp.Exponential(1.2), mgp.Gumbel(0.4, 2)),
     (mgp.Uniform(0, 1), mgp.Normal(1, 2)), (mgp.Exponential(1.2), mgp.Exponential(2)), (mgp.Exponential(1.2), mgp.Normal(1, 2)),
     (mgp.Exponential(1.2), mgp.Gamma(2, 0.8)), (mgp.Gamma(1.5, 2), mgp.Gamma(2, 0.8)), (mgp.Chi2(3), mgp.Gamma(2, 0.8)),
     (mgp.Beta(2, 3), mgp.Beta(1.5, 1)), (mgp.Pareto(3, 2), mgp.Pareto(2, 1)), (mgp.Bernoulli(0.3), mgp.Bernoulli(0.6)),

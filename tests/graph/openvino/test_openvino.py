@@ -7,9 +7,9 @@ import pytest
 import torch
 
 import mxnet as mx
-from mxnet import nd
+from mxnet import nd, processor, threads
 from mxnet.gluon import nn
-from mxnet.graph import GraphRunner, states
+from mxnet.graph import GraphRunner, openvino, states
 
 pytest.importorskip("openvino")
 
@@ -224,3 +224,69 @@ def test_openvino_is_imported_without_what_calls_its_makers():
             "print([m for m in sys.modules if 'telemetry' in m and m.startswith('openvino_')], 'openvino' in sys.modules)")
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert found.stdout.strip() == "[] True"
+
+
+@pytest.fixture
+def policy(monkeypatch):
+    """A policy of two threads, with OpenVINO compiling for another number at the first call that it is due."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    found = threads.Policy()
+    found.full = found.count = 2
+    monkeypatch.setattr(threads, "policy", found)
+    monkeypatch.setattr(openvino, "_PATIENCE", 0)
+    yield found
+    torch.set_num_threads(before)
+
+
+def count_and_tied(net):
+    model = plans(runner_of(net))[0].function.model
+    return model.get_property("INFERENCE_NUM_THREADS"), model.get_property("ENABLE_CPU_PINNING")
+
+
+def test_a_model_has_the_threads_of_the_policy(policy, monkeypatch):
+    x = nd.random.uniform(shape=(3, 5))
+    monkeypatch.setattr(processor, "cores", lambda: 2)
+    net = network()
+    expected = net(x).asnumpy()
+    assert count_and_tied(net) == (2, True)
+    whole = plans(runner_of(net))[0].function.model
+    policy.count = 1  # another program has come
+    np.testing.assert_allclose(net(x).asnumpy(), expected, rtol=1e-6)
+    assert count_and_tied(net) == (1, False)  # processes of one thread each are not all on the first core
+    policy.count = 2
+    np.testing.assert_allclose(net(x).asnumpy(), expected, rtol=1e-6)
+    assert plans(runner_of(net))[0].function.model is whole
+
+
+def test_a_model_is_compiled_for_fewer_threads_only_when_its_calls_have_taken_longer(policy, monkeypatch):
+    net = network()
+    function = plans(runner_of(net))[0].function
+    monkeypatch.setattr(openvino, "_PATIENCE", 3)
+    function._usual.seconds = 5.0
+    policy.count = 1
+    net(nd.ones((3, 5)))
+    assert count_and_tied(net)[0] == 2
+    function._spent = 15.0
+    net(nd.ones((3, 5)))
+    assert count_and_tied(net)[0] == 1
+
+
+def test_a_model_that_is_compiled_while_others_are_busy_has_the_usual_threads_first(policy):
+    policy.count = 1
+    torch.set_num_threads(1)
+    assert threads.usual() == 2
+    net = network()
+    net(nd.ones((3, 5)))
+    assert plans(runner_of(net))[0].function._usual.threads == 2 and count_and_tied(net)[0] == 1
+
+
+def test_the_users_number_of_threads_counts(policy):
+    torch.set_num_threads(1)
+    policy.full = policy.count = 1
+    assert count_and_tied(network())[0] == 1
+    policy.full = policy.count = 2
+    fixed = network(num_threads=2)
+    policy.count = 1
+    fixed(nd.ones((3, 5)))
+    assert count_and_tied(fixed)[0] == 2

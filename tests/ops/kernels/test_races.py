@@ -52,6 +52,26 @@ def test_short_runs_are_repeated_and_long_ones_are_not(clock, races):
     assert (len(short.ran), len(long.ran)) == (4, 2)
 
 
+def test_who_is_far_behind_runs_no_second_time(clock, races):
+    near, far = clock(0.0011), clock(0.0016)
+    assert races.winner("a", {"best": clock(0.001), "near": near, "far": far}) == "best"
+    assert (len(near.ran), len(far.ran)) == (4, 2)  # the first time of each does not count
+
+
+def test_what_came_with_the_package_serves_where_nothing_is_kept(clock, races, monkeypatch, tmp_path):
+    monkeypatch.setattr(module, "_SHIPPED", tmp_path / "shipped")
+    monkeypatch.setattr(module.processor, "design", lambda: "Maker-7-wide")
+    (tmp_path / "shipped").mkdir()
+    (tmp_path / "shipped" / "tested-Maker-7-wide.json").write_text('{"a": "slow", "b": "gone"}')
+    idle = clock(5.0)
+    assert races.winner("a", {"fast": idle, "slow": idle}) == "slow" and not idle.ran
+    assert races.winner("b", {"fast": clock(1.0), "slow": clock(2.0)}) == "fast"  # no such way any more
+    races.keep("a", "fast")
+    assert races.winner("a", {"fast": idle, "slow": idle}) == "fast"
+    monkeypatch.setattr(module.processor, "design", lambda: "Maker-8-wide")
+    assert Races("tested", "winograd").get("c") is None and Races("tested", "winograd").shipped("a") is None
+
+
 def test_winners_are_kept_on_disk(clock, races):
     assert races.winner("a", {"slow": clock(2.0), "fast": clock(1.0)}) == "fast"
     assert races.winner("b", {"slow": clock(2.0), "fast": clock(3.0)}) == "slow"
@@ -60,18 +80,25 @@ def test_winners_are_kept_on_disk(clock, races):
     assert Races("tested", "winograd").winner("a", {"slow": idle, "fast": idle}) == "fast" and not idle.ran
 
 
-def test_who_wins_while_other_programs_run_counts_in_this_process_only(clock, races):
-    clock.waiting = 0.06
-    assert races.winner("a", {"slow": clock(2.0), "fast": clock(1.0)}) == "fast"
+def test_who_wins_narrowly_while_other_programs_run_counts_in_this_process_only(clock, races):
+    clock.waiting = 0.12
+    assert races.winner("a", {"slow": clock(1.1), "fast": clock(1.0)}) == "fast"
     idle = clock(5.0)
     assert races.winner("a", {"slow": idle, "fast": idle}) == "fast" and not idle.ran and not list(compiled.folder().glob("tested-*"))
-    clock.waiting = 0.04
-    races.winner("b", {"slow": clock(2.0), "fast": clock(1.0)})
+    clock.waiting = 0.08
+    races.winner("b", {"slow": clock(1.1), "fast": clock(1.0)})
     assert json.loads(kept().read_text()) == {"b": "fast"}
-    assert Races("tested", "winograd").winner("a", {"slow": clock(1.0), "fast": clock(2.0)}) == "slow"
+    assert Races("tested", "winograd").winner("a", {"slow": clock(1.0), "fast": clock(1.1)}) == "slow"
     assert json.loads(kept().read_text()) == {"a": "slow", "b": "fast"}
     races.forget()
     assert races.get("a") == "slow"  # what is kept by now
+
+
+@pytest.mark.parametrize("second, known", [(1.15, False), (1.25, True)])
+def test_who_is_far_ahead_is_kept_whatever_else_runs(clock, races, second, known):
+    clock.waiting = 0.5
+    assert races.winner("a", {"slow": clock(2.0), "fast": clock(1.0), "third": clock(second)}) == "fast"
+    assert bool(list(compiled.folder().glob("tested-*"))) is known
 
 
 def test_what_another_process_has_found_stays(clock, races):

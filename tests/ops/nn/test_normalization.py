@@ -183,3 +183,11 @@ def test_lrn_over_more_channels_than_there_are():
     found = get("LRN")(torch.tensor([[1.0, 0.0, 2.0, 0.0]]), alpha=3.0, beta=1.0, knorm=1.0, nsize=9)
     assert found.tolist() == [[0.375, 0, 0.75, 0]]
     assert get("LRN")(torch.ones(1, 2, 1, 1), nsize=2**31 - 1).flatten().tolist() == pytest.approx([2**-0.75] * 2)
+
+
+def test_group_norm_takes_a_factor_for_each_channel():
+    data, gamma, beta = torch.tensor([[[1.0], [3.0], [10.0], [30.0]]]), torch.tensor([1.0, 2.0, 3.0, 4.0]), torch.zeros(4)
+    for name in ("GroupNorm", "_npx_group_norm"):
+        assert get(name)(data, gamma, beta, num_groups=2, eps=0.0).flatten().tolist() == pytest.approx([-1, 2, -3, 4])
+    assert get("_npx_group_norm").shape_inference([(2, 4, 3), None, None], [None], num_groups=2, eps=1e-5, output_mean_var=False) == (
+        [(2, 4, 3), (4,), (4,)], [(2, 4, 3)])

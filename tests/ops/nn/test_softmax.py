@@ -58,3 +58,17 @@ def test_softmax_activation_over_channels_needs_more_axes():
     with pytest.raises(MXNetError, match=r"mode='channel' needs data with at least 3 axes, received shape \(2, 3\)"):
         activation(torch.ones(2, 3), mode="channel")
     assert activation(torch.ones(1, 2, 1), mode="channel").tolist() == [[[0.5], [0.5]]]
+
+
+def test_masked_softmax():
+    masked, logarithm = get("_npx_masked_softmax"), get("_npx_masked_log_softmax")
+    data, mask = torch.tensor([[0.0, 1.0, 2.0], [1.0, 1.0, 1.0]], requires_grad=True), torch.tensor([[1, 0, 1], [0, 0, 0]])
+    out = masked(data, mask)
+    assert out.tolist() == [[pytest.approx(0.11920292), 0, pytest.approx(0.88079708)], [0, 0, 0]]  # all masked: 0, not NaN
+    out[0, 0].backward()
+    assert data.grad.tolist() == [[pytest.approx(0.10499359), 0, pytest.approx(-0.10499359)], [0, 0, 0]]
+    assert masked(torch.tensor([[0.0, 2.0]]), torch.tensor([True, True]), temperature=2.0).tolist()[0] == pytest.approx([0.26894142, 0.73105858])
+    assert masked(torch.zeros(2, 2), torch.tensor([[True], [False]]), axis=0).tolist() == [[1, 1], [0, 0]]
+    assert logarithm(torch.tensor([0.0, 5.0, 0.0]), torch.tensor([1, 0, 1])).tolist() == pytest.approx([-0.69314718, -torch.inf, -0.69314718])
+    with pytest.raises(MXNetError, match=r"masked_softmax: `mask` must broadcast to the shape of `data`, received shapes \(2,\) and \(1, 3\)"):
+        masked(torch.zeros(1, 3), torch.ones(2))

@@ -1,11 +1,13 @@
 """Containers and the basic layers."""
 from __future__ import annotations
 
+import inspect
 import warnings
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from ... import ndarray, symbol
+from ...util import version
 from ..block import Block, _list_blocks
 from ..hybrid_block import HybridBlock
 from ..utils import UsageError
@@ -271,7 +273,8 @@ class HybridLambda(HybridBlock):
     Parameters
     ----------
     function : str or callable
-        The name of an operator, or a function ``function(F, x, *args)`` as in `hybrid_forward`.
+        The name of an operator, or a function ``function(F, x, *args)`` as in `hybrid_forward`. After ``mx.util.set_version('2.0')`` a function whose
+        first parameter is not called F is called as ``function(x, *args)``, as in MXNet 2.
     prefix : str, optional
 
     Raises
@@ -284,6 +287,7 @@ class HybridLambda(HybridBlock):
 
     def __init__(self, function: str | Callable[..., Any], prefix: str | None = None) -> None:
         super().__init__(prefix=prefix)
+        self._plain = callable(function) and version() == "2.0" and next(iter(inspect.signature(function).parameters), "") != "F"
         if isinstance(function, str):
             if not (hasattr(ndarray, function) and hasattr(symbol, function)):
                 raise UsageError(f"Function name {function} is not found in symbol/ndarray.")
@@ -292,6 +296,13 @@ class HybridLambda(HybridBlock):
             self._func, self._func_name = function, function.__name__
         else:
             raise ValueError(f"Unrecognized function in lambda: {function} of type {type(function)}")
+
+    def _is_plain(self) -> bool:
+        return self._plain
+
+    def forward(self, x: Any, *args: Any) -> Any:
+        """What the function returns."""
+        return self._func(x, *args) if self._plain else super().forward(x, *args)
 
     def hybrid_forward(self, F: Any, x: Any, *args: Any) -> Any:
         """What the function returns."""

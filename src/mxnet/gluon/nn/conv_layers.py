@@ -4,7 +4,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ...base import numeric_types
-from ...suggestions import shortened
+from ...suggestions import shortened, suggests_arguments
 from ..hybrid_block import HybridBlock
 from ..utils import UsageError
 from .activations import Activation
@@ -43,6 +43,7 @@ class _Conv(HybridBlock):
 
     out_pad: tuple[int, ...]
 
+    @suggests_arguments
     def __init__(self, channels: int, kernel_size: Any, strides: Any, padding: Any, dilation: Any, groups: int, layout: str, in_channels: int = 0,
                  activation: str | None = None, use_bias: bool = True, weight_initializer: Initializer | str | None = None,
                  bias_initializer: Initializer | str | None = "zeros", op_name: str = "Convolution", adj: tuple[int, ...] | None = None,

@@ -330,7 +330,7 @@ class Stack(_Parts):
         if value.shape[self._axis] != len(self._constraint_seq):
             raise ValueError(f"Stack: axis {self._axis} with {len(self._constraint_seq)} entries expected, received an array of shape {value.shape}")
         for i, constraint in enumerate(self._constraint_seq):
-            constraint.check(np.take(value, i, axis=self._axis))
+            constraint.check(np.take(value, np.array(i, dtype="int32"), axis=self._axis))
         return value
 
 

@@ -370,7 +370,7 @@ class Gamma(ExponentialFamily):
 
     has_grad = True
     arg_constraints = {"shape": constraint.positive, "scale": constraint.positive}
-    support = constraint.positive
+    support: Any = constraint.positive
     _parameters: tuple[str, ...] = ("shape", "scale")
 
     def __init__(self, shape: Any, scale: Any = 1.0, validate_args: bool | None = None) -> None:

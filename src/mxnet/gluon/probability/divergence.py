@@ -96,6 +96,12 @@ def _(p, q):
     return np.log(q.scale / width) + HALF_LOG_TWO_PI + (width ** 2 / 12 + (middle - q.loc) ** 2) / (2 * q.scale ** 2)
 
 
+@register_kl(Uniform, Gumbel)
+def _(p, q):
+    low, high, width = (p.low - q.loc) / q.scale, (p.high - q.loc) / q.scale, (p.high - p.low) / q.scale
+    return -np.log(width) + (low + high) / 2 + (np.exp(-low) - np.exp(-high)) / width
+
+
 @register_kl(Exponential, Exponential)
 def _(p, q):
     ratio = p.scale / q.scale
@@ -105,6 +111,12 @@ def _(p, q):
 @register_kl(Exponential, Normal)
 def _(p, q):
     return np.log(q.scale / p.scale) + HALF_LOG_TWO_PI - 1 + (p.scale ** 2 + (p.scale - q.loc) ** 2) / (2 * q.scale ** 2)
+
+
+@register_kl(Exponential, Gumbel)
+def _(p, q):
+    ratio = p.scale / q.scale
+    return ratio - q.loc / q.scale - np.log(ratio) - 1 + np.exp(q.loc / q.scale) / (1 + ratio)
 
 
 @register_kl(Gamma, Gamma)

@@ -320,16 +320,14 @@ def _between(wanted: Any) -> Transformation:
     return ComposeTransform([SigmoidTransform(), AffineTransform(low, high - low)])
 
 
+_FACTORIES: dict[type[constraint.Constraint], Any] = {
+    constraint.Real: lambda wanted: ComposeTransform([]), constraint.UnitInterval: lambda wanted: SigmoidTransform(),
+    **dict.fromkeys((constraint.Positive, constraint.NonNegative), lambda wanted: ExpTransform()),
+    **dict.fromkeys((constraint.GreaterThan, constraint.GreaterThanEq), _above),
+    **dict.fromkeys((constraint.LessThan, constraint.LessThanEq), _below),
+    **dict.fromkeys((constraint.Interval, constraint.HalfOpenInterval, constraint.OpenInterval), _between)}
 biject_to, transform_to = domain_map(), domain_map()
-for _map in (biject_to, transform_to):
-    _map.register(constraint.Real, lambda wanted: ComposeTransform([]))
-    for _kind in (constraint.Positive, constraint.NonNegative):
-        _map.register(_kind, lambda wanted: ExpTransform())
-    for _kind in (constraint.GreaterThan, constraint.GreaterThanEq):
-        _map.register(_kind, _above)
-    for _kind in (constraint.LessThan, constraint.LessThanEq):
-        _map.register(_kind, _below)
-    for _kind in (constraint.Interval, constraint.HalfOpenInterval, constraint.OpenInterval):
-        _map.register(_kind, _between)
-    _map.register(constraint.UnitInterval, lambda wanted: SigmoidTransform())
+for _kind, _factory in _FACTORIES.items():
+    biject_to.register(_kind, _factory)
+    transform_to.register(_kind, _factory)
 transform_to.register(constraint.Simplex, lambda wanted: SoftmaxTransform())

@@ -3,6 +3,7 @@
 What OpenVINO can express of a graph runs there, in as few pieces as possible; the rest stays on torch. See `conversion`.
 """
 import importlib
+import os
 import sys
 import threading
 import time
@@ -12,7 +13,7 @@ from typing import Any
 import torch
 from torch import fx
 
-from ... import openmp
+from ... import openmp, processor, threads
 from ...base import MXNetError
 from ...ndarray import dispatch
 from ...ndarray.dispatch import Call
@@ -30,6 +31,9 @@ _SMALL = 1 << 15
 _AT_A_TIME = 16
 # A run (in seconds) from which on it is worth to end torch's threads first, and to start them again afterwards.
 _LONG = 5e-4
+# After calls that took so many times what compiling takes a model is compiled for another number of threads. Beside two busy loops on two cores a
+# model for one thread needs 0.5 to 0.85 of the time that one for two needs.
+_PATIENCE = 3
 _core_lock = threading.Lock()
 _core = None
 
@@ -66,7 +70,7 @@ class OpenVINO:
     cache_dir : str
         A folder that keeps compiled models from one process to the next.
     num_threads : int
-        By default torch's number.
+        By default `threads.policy` decides: as many as torch's operators have, and fewer while other programs are busy.
     """
 
     name = "openvino"
@@ -103,7 +107,7 @@ class OpenVINO:
         built, refused = build(program)
         if not refused:
             program.note("openvino: the whole graph")
-            return Compiled(built[0], built[1], program, config)
+            return Compiled(built[0], built[1], program, config, "num_threads" not in options)
         for node, reason in refused.items():
             program.note(f"native: {node.name} ({reason})")
         pieces = division.divide(program, lambda node: node not in refused, division.worthwhile)
@@ -111,7 +115,7 @@ class OpenVINO:
             built, missed = build(piece)
             if missed:
                 raise MXNetError(f"openvino: {'; '.join(missed.values())}")
-            compiled = Compiled(built[0], built[1], piece, config)
+            compiled = Compiled(built[0], built[1], piece, config, "num_threads" not in options)
             division.replace(program, name, piece, compiled)
             program.note(f"openvino: {name}, {sum(n.op == 'call_function' for n in piece.graph.nodes)} operators")
         program.module.recompile()
@@ -121,38 +125,96 @@ class OpenVINO:
 def _config(precision: object = "float32", cache_dir: Any = None, num_threads: int | None = None) -> dict[str, Any]:
     if str(precision) not in _PRECISIONS:
         raise MXNetError(f"backend 'openvino': `precision` must be one of {', '.join(_PRECISIONS)}, received {shortened(precision)}")
-    config = {"PERFORMANCE_HINT": "LATENCY", "INFERENCE_PRECISION_HINT": _PRECISIONS[str(precision)],
-              "INFERENCE_NUM_THREADS": int(num_threads or torch.get_num_threads())}
+    config = {"PERFORMANCE_HINT": "LATENCY", "INFERENCE_PRECISION_HINT": _PRECISIONS[str(precision)], **_threads(int(num_threads or threads.usual()))}
     if cache_dir is not None:
         config["CACHE_DIR"] = str(cache_dir)
     return config
 
 
-class Compiled:
-    """A compiled model, called with tensors like the graph it came from. Several threads may call it at once."""
+def _threads(count: int) -> dict[str, Any]:
+    """Return OpenVINO's options for a number of threads.
 
-    def __init__(self, model: Any, handed_on: Mapping[int, int], program: Program, config: Mapping[str, Any]):
+    It ties threads to the first cores, in each process to the same ones: two processes of one thread each would take turns on one core.
+    """
+    return {"INFERENCE_NUM_THREADS": count, "ENABLE_CPU_PINNING": count >= (processor.cores() or os.cpu_count() or 1)}
+
+
+class _Model:
+    """A model compiled for a number of threads, and the memory of its runs."""
+
+    def __init__(self, compiled: "Compiled", model: Any, config: Mapping[str, Any]):
+        self.places, self.outputs = compiled.places, compiled.outputs
+        self.threads = config["INFERENCE_NUM_THREADS"]
+        start = time.perf_counter()
+        self.model = core().compile_model(model, "CPU", config)
+        self.seconds = time.perf_counter() - start
+        self.idle: list[_Request] = []
+
+    def run(self, tensors: Sequence[torch.Tensor]) -> Sequence[torch.Tensor]:
+        try:
+            request = self.idle.pop()
+        except IndexError:
+            request = _Request(self)
+        try:
+            return request.run(tensors)
+        finally:
+            self.idle.append(request)
+
+
+class Compiled:
+    """A compiled model, called with tensors like the graph it came from. Several threads may call it at once.
+
+    Parameters
+    ----------
+    model : openvino.Model
+    handed_on : mapping of int to int
+        By the position of an output: the input that it is.
+    program : Program
+    config : mapping
+        OpenVINO's options.
+    follows : bool
+        Whether the number of threads follows `threads.policy`.
+    """
+
+    def __init__(self, model: Any, handed_on: Mapping[int, int], program: Program, config: Mapping[str, Any], follows: bool = False):
         inputs = [(i, n) for i, n in enumerate(program.placeholders) if n not in program.constants]
         self.places = [(k, i, _way(program, n)) for k, (i, n) in enumerate(inputs)]
         self.handed_on = sorted(handed_on.items())
         outputs = [program.values[n] for k, n in enumerate(program.outputs) if k not in handed_on]
         self.outputs = [(k, tuple(v.shape), v.dtype, v.numel() * v.element_size() <= _SMALL) for k, v in enumerate(outputs)]
-        self.model = core().compile_model(model, "CPU", config)
         self._source, self._config, self.program = model, config, program
+        self._usual = self._current = _Model(self, model, config)
+        self._policy = threads.policy
+        self._adapted_to = self._usual.threads if follows and self._usual.threads == self._policy.full else None  # None: it follows nobody
+        self._spent = 0.0  # seconds in calls since `threads.policy` has another number
         self._counting: Any = None  # the same model, compiled once more to tell how long its layers take
         self._lock = threading.Lock()
-        self._idle: list[_Request] = []
+
+    @property
+    def model(self) -> Any:
+        """OpenVINO's model that runs now."""
+        return self._current.model
 
     def __call__(self, *tensors: torch.Tensor) -> Sequence[torch.Tensor]:
-        try:
-            request = self._idle.pop()
-        except IndexError:
-            request = _Request(self)
-        try:
-            results = request.run(tensors)
-        finally:
-            self._idle.append(request)
-        return self._handed_on(results, tensors)
+        if self._adapted_to is not None and self._adapted_to != self._policy.count:
+            return self._handed_on(self._adapt(tensors), tensors)
+        return self._handed_on(self._current.run(tensors), tensors)
+
+    def _adapt(self, tensors: Sequence[torch.Tensor]) -> Sequence[torch.Tensor]:
+        """Run the model while it has another number of threads than the policy; compile it for this number once that pays."""
+        count = self._policy.count
+        if count == self._usual.threads:
+            self._current, self._adapted_to, self._spent = self._usual, count, 0.0
+        elif self._spent >= _PATIENCE * self._usual.seconds:
+            with self._lock:
+                if self._adapted_to != count:
+                    self._current = self._usual  # the memory of a third model would be too much
+                    self._current = _Model(self, self._source, {**self._config, **_threads(count)})
+                    self._adapted_to, self._spent = count, 0.0
+        start = time.perf_counter()
+        results = self._current.run(tensors)
+        self._spent += time.perf_counter() - start
+        return results
 
     def _handed_on(self, results: Sequence[torch.Tensor], tensors: Sequence[torch.Tensor]) -> Sequence[torch.Tensor]:
         if self.handed_on:
@@ -247,7 +309,7 @@ class _Copies:
 class _Request:
     """The memory of one run. Small arrays, and images, go through buffers that stay bound; larger arrays are read and written in place."""
 
-    def __init__(self, compiled: Compiled | Counting):
+    def __init__(self, compiled: _Model | Counting):
         import openvino
         self.tensor_of = openvino.Tensor
         self.request: Any = compiled.model.create_infer_request()

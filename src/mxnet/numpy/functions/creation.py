@@ -146,11 +146,11 @@ def logspace(F, start, stop, num=50, endpoint=True, base=10.0, dtype=None, axis=
 
 
 @function()
-def eye(F, N, M=None, k=0, dtype="float32", **kwargs):
+def eye(F, N, M=None, k=0, dtype="float32", ctx=None, **kwargs):
     """A matrix (N, M) with ones on the k-th diagonal, counted upwards from the main one."""
     if "order" in kwargs:
         raise NotImplementedError("function eye does not support parameter order")
-    return F.call("_npi_eye", N=N, M=M, k=k, ctx=F.context(kwargs.get("ctx")), dtype=dtype)
+    return F.call("_npi_eye", N=N, M=M, k=k, ctx=F.context(ctx), dtype=dtype)
 
 
 @function()

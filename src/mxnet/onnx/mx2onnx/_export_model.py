@@ -9,6 +9,7 @@ import numpy as np
 from ...base import MXNetError
 from ...files import atomic_write, begin, commit
 from ...symbol import Symbol
+from . import checking
 from ._export_helper import load_module
 from ._export_onnx import OPSETS, described, graph_proto, onnx_package
 from .registry import CONVERTERS, VARIABLE
@@ -43,7 +44,7 @@ def get_operator_support(opset_version: int | None = None) -> list[str]:
 
 def export_model(sym: Any, params: Any, in_shapes: Sequence | None = None, in_types: Any = np.float32, onnx_file_path: str = "model.onnx",
                  verbose: bool = False, dynamic: bool = False, dynamic_input_shapes: Sequence | None = None, run_shape_inference: bool = False,
-                 input_type: Any = None, input_shape: Any = None, large_model: bool = False, *, opset_version: int = 13) -> str:
+                 input_type: Any = None, input_shape: Any = None, large_model: bool = False, *, opset_version: int = 13, check: bool = False) -> str:
     """Write a network as an ONNX file.
 
     The file appears whole or not at all. What the network computes is what it computes for inference: `Dropout` is left out, `BatchNorm`
@@ -75,6 +76,8 @@ def export_model(sym: Any, params: Any, in_shapes: Sequence | None = None, in_ty
         Put the parameters into a file of their own, ``<onnx_file_path>.data``: a network of over 2 GB cannot be one file.
     opset_version : int
         The version of ONNX's operators, 12 or 13.
+    check : bool
+        Score random inputs with ONNX Runtime and here, and log the largest difference (level INFO).
 
     Returns
     -------
@@ -84,9 +87,10 @@ def export_model(sym: Any, params: Any, in_shapes: Sequence | None = None, in_ty
     Raises
     ------
     ImportError
-        If the package onnx is missing.
+        If the package onnx is missing, or with `check` onnxruntime.
     MXNetError
-        If an operator cannot be written, or shapes and types do not fit the inputs or the network. The text names the node.
+        If an operator cannot be written, or shapes and types do not fit the inputs or the network. The text names the node. With `check` also if
+        ONNX Runtime cannot run the file or computes something else; the file is there nevertheless.
     ValueError
         If `sym` and `params` are neither paths nor objects.
 
@@ -119,6 +123,8 @@ def export_model(sym: Any, params: Any, in_shapes: Sequence | None = None, in_ty
         with atomic_write(path) as stream:
             stream.write(model.SerializeToString())
     logging.info("wrote %s: %d nodes, inputs %s", path, len(graph.node), ", ".join(f"{n} {shape}" for n, (shape, _) in network.inputs.items()))
+    if check:
+        logging.info("%s: what ONNX Runtime computes differs by at most %.3g", path, checking.largest_difference(network, path))
     return onnx_file_path
 
 

@@ -1,6 +1,7 @@
 """What OpenCV does: decoding, resizing and padding images on the CPU."""
 import torch
 
+from ... import opencv
 from ...base import MXNetError
 from ...image_header import decode
 from ..dtypes import name_of
@@ -14,7 +15,7 @@ _CV2_TYPES = (torch.uint8, torch.int16, torch.float32, torch.float64)
 
 def cv2_resize(image, height, width, interp, operator):
     """One (H, W, C) image on the CPU, resized by OpenCV as MXNet does."""
-    import cv2
+    cv2 = opencv.load()
     if image.dtype not in _CV2_TYPES and (image.dtype != torch.int32 or interp != cv2.INTER_NEAREST):
         raise MXNetError(f"{operator}: expected an image of type uint8, int16, float32 or float64 (with interp=0 int32, too), received "
                          f"{name_of(image.dtype)}; convert with astype")
@@ -25,7 +26,7 @@ def cv2_resize(image, height, width, interp, operator):
 
 
 def _decode(encoded, flag, to_rgb, what):
-    import cv2
+    cv2 = opencv.load()
     image = decode(encoded, cv2.IMREAD_COLOR if flag else cv2.IMREAD_GRAYSCALE, what)
     if image is None:
         raise MXNetError(f"Decoding failed. Invalid image file: {what} is not an image that OpenCV reads")
@@ -148,7 +149,7 @@ def cv_copy_make_border(src, *, top: int, bot: int, left: int, right: int, type:
     array([[5., 7., 5.],
            [5., 5., 5.]], dtype=float32)
     """
-    import cv2
+    cv2 = opencv.load()
     require_image("copyMakeBorder", src)
     if type & ~cv2.BORDER_ISOLATED != cv2.BORDER_CONSTANT and not src.numel():  # OpenCV would look for a pixel for ever
         raise MXNetError(f"copyMakeBorder: an image of shape {tuple(src.shape)} has no pixels that a border of type {type} could repeat")

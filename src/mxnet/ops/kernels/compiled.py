@@ -60,6 +60,13 @@ def load(name: str) -> Optional[ctypes.CDLL]:
     return library
 
 
+def is_missing(name: str) -> bool:
+    """Return True if `load` would have to compile ``<name>.cpp`` first."""
+    if sys.platform != "linux" or building.compiler() is None:
+        return False
+    return not any(True for _ in _packaged(name)) and not _is_whole(folder() / _file(name))
+
+
 def available() -> bool:
     """Whether kernels can run here, as far as can be told without compiling any."""
     if sys.platform != "linux":

@@ -216,8 +216,6 @@ class Kept(IntoPart):
         found = _found.get(key)
         if found is not None:
             return found
-        if reduced():
-            return winograd.DIRECT
         found = winograd.DIRECT
         n, c, h, w = data.shape
         if rivals and self.work(data.shape) >= _WORTHWHILE:
@@ -225,6 +223,8 @@ class Kept(IntoPart):
             taps, *steps = ("x".join(map(str, pair)) for pair in (self._kernel, self._stride, self._pad, self._dilate))
             name = (f"weights kept, {len(part)}x{c}x{h}x{w} to {self._filters} by {taps}, stride {steps[0]}, padding {steps[1]}, "
                     f"dilation {steps[2]}, {threads} threads")
+            if reduced():  # what was found for all threads is the best guess, and nobody has time for a race
+                return races.known(name, (winograd.DIRECT, *rivals)) or winograd.DIRECT
             found = races.winner(name, {rival: functools.partial(self._alone, rival, part) for rival in (winograd.DIRECT, *rivals)})
         if len(_found) >= _MOST:
             _found.clear()

@@ -339,8 +339,8 @@ def group_norm(data, gamma, beta, *, num_groups: int = 1, eps: float = 1e-5, out
     array([-1.,  1.,  4.,  6.], dtype=float32)
     """
     channels = data.shape[1]
-    factors = (f if f.shape[0] == channels else f.repeat_interleave(channels // num_groups) for f in (gamma, beta))
-    out = _group_norm(data, num_groups, *factors, eps)
+    gamma, beta = (f if f.shape[0] == channels else f.repeat_interleave(channels // num_groups) for f in (gamma, beta))
+    out = _group_norm(data, num_groups, gamma, beta, eps)
     if not output_mean_var:
         return out
     mean, deviation = _moments(data.reshape(data.shape[0], num_groups, -1), 2, eps)
@@ -358,24 +358,28 @@ def _group_norm(data, groups, gamma, beta, eps):
     return out
 
 
+def _check_groups(data, num_groups):
+    if len(data) < 3:
+        raise MXNetError(f"GroupNorm: data must have at least 3 axes, received shape {data}")
+    if num_groups < 1 or data[1] >= 0 and data[1] % num_groups:
+        raise MXNetError(f"GroupNorm: {data[1]} channels must be divisible by `num_groups`, received {num_groups}")
+
+
 @group_norm.shape_rule
 def _group_norm_shape_rule(in_shapes, out_shapes, *, num_groups, **_):
     data = in_shapes[0] = out_shapes[0] = unify(in_shapes[0], out_shapes[0])
     if data is None:
         return in_shapes, out_shapes
-    if len(data) < 3:
-        raise MXNetError(f"GroupNorm: data must have at least 3 axes, received shape {data}")
-    if num_groups < 1 or data[1] >= 0 and data[1] % num_groups:
-        raise MXNetError(f"GroupNorm: {data[1]} channels must be divisible by `num_groups`, received {num_groups}")
+    _check_groups(data, num_groups)
     for i, name in ((1, "gamma"), (2, "beta")):
-        if in_shapes[i] != data[1:2] or data[1] < 0:
+        if in_shapes[i] is None or data[1] >= 0 and in_shapes[i] != data[1:2]:
             assign(in_shapes, i, (num_groups,), f"GroupNorm's {name}")
     out_shapes[1:] = [(data[0], num_groups)] * (len(out_shapes) - 1)
     return in_shapes, out_shapes
 
 
 @op("_contrib_group_norm", aliases=("_npx_group_norm",), complete_rule="shape", num_outputs=_moment_outputs, output_names=("output", "mean", "std"),
-    names_output=True, amp="float32")
+    names_output=True, amp=None)
 def channel_group_norm(data, gamma, beta, *, num_groups: int = 1, eps: float = 1e-5, output_mean_var: bool = False):
     """`GroupNorm` as MXNet 2 has it: `gamma` and `beta` (C,) have one value for each channel.
 
@@ -397,9 +401,10 @@ def channel_group_norm(data, gamma, beta, *, num_groups: int = 1, eps: float = 1
 def _channel_group_norm_shape_rule(in_shapes, out_shapes, *, num_groups, **_):
     data = in_shapes[0] = out_shapes[0] = unify(in_shapes[0], out_shapes[0])
     if data is not None:
+        _check_groups(data, num_groups)
         for i, name in ((1, "gamma"), (2, "beta")):
             assign(in_shapes, i, data[1:2], f"group_norm's {name}")
-        return _group_norm_shape_rule(in_shapes, out_shapes, num_groups=num_groups)
+        out_shapes[1:] = [(data[0], num_groups)] * (len(out_shapes) - 1)
     return in_shapes, out_shapes
 
 

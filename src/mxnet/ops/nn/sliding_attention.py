@@ -32,15 +32,7 @@ def _require_shapes(operator, data, dilation):
                          f"{tuple(data)} and {dilation if dilation is None else tuple(dilation)}")
 
 
-def _require_window(score, dilation, w, symmetric):
-    _require_shapes("_contrib_sldwin_atten_mask_like", score, dilation)
-    places = len(_offsets(w, symmetric))
-    if score[3] not in (-1, places):
-        raise MXNetError(f"_contrib_sldwin_atten_mask_like: windows have {places} places for w={w}, symmetric={symmetric}; received shape "
-                         f"{tuple(score)}")
-
-
-@op("_contrib_sldwin_atten_score", aliases=("_npx_sldwin_atten_score",), complete_rule="shape", heavy=True)
+@op("_contrib_sldwin_atten_score", aliases=("_npx_sldwin_atten_score",), complete_rule="shape", heavy=True, amp=None)
 def sldwin_atten_score(query, key, dilation, *, w: int, symmetric: bool = True):
     """The products (B, L, H, K) of each query with the keys in its window; `query` and `key` are (B, L, H, D), `dilation` (H,).
 
@@ -61,7 +53,7 @@ def sldwin_atten_score(query, key, dilation, *, w: int, symmetric: bool = True):
     return torch.stack([(query * _shifted(key, dilation, i)).sum(-1) for i in _offsets(w, symmetric)], -1)
 
 
-@op("_contrib_sldwin_atten_mask_like", aliases=("_npx_sldwin_atten_mask_like",), complete_rule="shape", no_gradient=True)
+@op("_contrib_sldwin_atten_mask_like", aliases=("_npx_sldwin_atten_mask_like",), complete_rule="shape", no_gradient=True, amp=None)
 def sldwin_atten_mask_like(score, dilation, valid_length, *, w: int, symmetric: bool = True):
     """1 where a score (B, L, H, K) is that of two elements among the first ``valid_length[b]`` of their example, 0 elsewhere.
 
@@ -78,7 +70,10 @@ def sldwin_atten_mask_like(score, dilation, valid_length, *, w: int, symmetric: 
            [1., 1., 0.],
            [0., 0., 0.]])
     """
-    _require_window(score.shape, dilation.shape, w, symmetric)
+    _require_shapes("_contrib_sldwin_atten_mask_like", score.shape, dilation.shape)
+    if score.shape[3] != len(_offsets(w, symmetric)):
+        raise MXNetError(f"_contrib_sldwin_atten_mask_like: scores of {len(_offsets(w, symmetric))} places for windows of w={w}, "
+                         f"symmetric={symmetric} expected, received shape {tuple(score.shape)}")
     length = score.shape[1]
     limits = valid_length.long()[:, None, None]
     own = torch.arange(length, device=score.device)[None, :, None] < limits
@@ -89,7 +84,7 @@ def sldwin_atten_mask_like(score, dilation, valid_length, *, w: int, symmetric: 
     return torch.stack(masks, -1).to(score.dtype)
 
 
-@op("_contrib_sldwin_atten_context", aliases=("_npx_sldwin_atten_context",), complete_rule="shape", heavy=True)
+@op("_contrib_sldwin_atten_context", aliases=("_npx_sldwin_atten_context",), complete_rule="shape", heavy=True, amp=None)
 def sldwin_atten_context(score, value, dilation, *, w: int, symmetric: bool = True):
     """The sums (B, L, H, D) of the values in each window, weighted by `score` (B, L, H, K); `value` is (B, L, H, D), `dilation` (H,).
 
@@ -126,7 +121,8 @@ def _(in_shapes, out_shapes, *, w, symmetric):
 def _(in_shapes, out_shapes, *, w, symmetric):
     score, dilation, valid_length = in_shapes
     if score is not None:
-        _require_window(score, dilation, w, symmetric)
+        _require_shapes("_contrib_sldwin_atten_mask_like", score, dilation)
+        score = unify(score, (*score[:3], len(_offsets(w, symmetric))))
         dilation, valid_length = unify(dilation, score[2:3]), unify(valid_length, score[:1])
     return [score, dilation, valid_length], [unify(out_shapes[0], score)]
 

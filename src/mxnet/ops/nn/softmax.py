@@ -134,17 +134,16 @@ for _operator in (softmax, log_softmax, softmin):
     _operator.dtype_rule(_softmax_dtype_rule)
 
 
-def _masked(name, data, mask):
-    if mask.dtype is not torch.bool and not mask.is_meta:
-        mask = mask != 0
+def _hidden(name, data, mask):
+    """True where the mask is not."""
     try:
-        return mask.expand(data.shape) if mask.dim() == data.dim() else mask.broadcast_to(data.shape)
+        return mask.logical_not().broadcast_to(data.shape)
     except RuntimeError:
         raise MXNetError(f"{name}: `mask` must broadcast to the shape of `data`, received shapes {tuple(mask.shape)} and "
                          f"{tuple(data.shape)}") from None
 
 
-@op("masked_softmax", aliases=("_npx_masked_softmax",), heavy=True, complete_rule="shape", amp="float32")
+@op("masked_softmax", aliases=("_npx_masked_softmax",), complete_rule="shape", amp=None)
 def masked_softmax(data, mask, *, axis: int = -1, temperature: Optional[float] = 1.0, normalize: Optional[bool] = True):
     """`softmax` of the entries whose `mask` is true; the others become 0. `mask` broadcasts to the shape of `data`.
 
@@ -160,12 +159,12 @@ def masked_softmax(data, mask, *, axis: int = -1, temperature: Optional[float] =
     >>> mx.npx.masked_softmax(mx.np.array([[1, 5, 1]]), mx.np.array([[1, 0, 1]]))
     array([[0.5, 0. , 0.5]])
     """
-    mask = _masked("masked_softmax", data, mask)
-    # All masked: torch gives NaN, which the second mask turns to 0.
-    return torch.softmax(_scaled(data, temperature, None).masked_fill(~mask, -torch.inf), axis).masked_fill(~mask, 0)
+    hidden = _hidden("masked_softmax", data, mask)
+    # Where all are hidden torch gives NaN, which becomes 0 at the end.
+    return torch.softmax(_scaled(data, temperature, None).masked_fill(hidden, -torch.inf), axis).masked_fill(hidden, 0)
 
 
-@op("masked_log_softmax", aliases=("_npx_masked_log_softmax",), complete_rule="shape", amp="float32")
+@op("masked_log_softmax", aliases=("_npx_masked_log_softmax",), complete_rule="shape", amp=None)
 def masked_log_softmax(data, mask, *, axis: int = -1, temperature: Optional[float] = 1.0, normalize: Optional[bool] = True):
     """The logarithm of `masked_softmax`: minus infinity where `mask` is false; attributes as there.
 
@@ -179,8 +178,8 @@ def masked_log_softmax(data, mask, *, axis: int = -1, temperature: Optional[floa
     >>> mx.npx.masked_log_softmax(mx.np.array([[1, 5, 1]]), mx.np.array([[0, 0, 1]]))
     array([[-inf, -inf,   0.]])
     """
-    mask = _masked("masked_log_softmax", data, mask)
-    return torch.log_softmax(_scaled(data, temperature, None).masked_fill(~mask, -torch.inf), axis).masked_fill(~mask, -torch.inf)
+    hidden = _hidden("masked_log_softmax", data, mask)
+    return torch.log_softmax(_scaled(data, temperature, None).masked_fill(hidden, -torch.inf), axis).masked_fill(hidden, -torch.inf)
 
 
 def _masked_softmax_shape_rule(in_shapes, out_shapes, *, axis, **_):

@@ -1,4 +1,7 @@
 """Element-wise NumPy operators on one and on two arrays."""
+from collections.abc import Callable
+from typing import Any
+
 import torch
 
 from ...base import MXNetError
@@ -13,7 +16,7 @@ from .promotion import promoted_pair
 # -- one array -----------------------------------------------------------------------------------------------------------
 
 # What torch has no kernel for.
-_OF_UNSIGNED = {name: torch.clone for name in ("abs", "rint", "ceil", "floor", "trunc", "fix")}
+_OF_UNSIGNED: dict[str, Callable[[Any], Any]] = {name: torch.clone for name in ("abs", "rint", "ceil", "floor", "trunc", "fix")}
 _OF_UNSIGNED.update(negative=lambda x: unsigned.by_bits(torch.neg, x), square=lambda x: unsigned.by_bits(torch.square, x),
                     sign=lambda x: (x != 0).to(x.dtype))
 

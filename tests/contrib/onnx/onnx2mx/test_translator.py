@@ -71,10 +71,26 @@ def test_sizes_are_known_as_far_as_the_file_says():
         translator.size(value, 0)
     unknown = model_of([node("Relu", "x")], {"x": None})
     assert run(unknown, x=X)[0].tolist() == X.tolist()
-    with pytest.raises(NotImplementedError, match="the shape of 'x' must be known for this.* of its inputs$"):
-        run(model_of([node("Softmax", "x")], {"x": None}, opset=11))
-    with pytest.raises(NotImplementedError, match="it leaves open 'length', axis 1 of 'z': write the file with numbers for them"):
-        run(model_of([node("Softmax", "x")], {"x": None, "z": ("length", None)}, opset=11))
+    for opset in (11, 13):
+        model = model_of([node("Softmax", "x")], {"x": None}, opset=opset)
+        assert run(model, x=X)[0].tolist() == run(model_of([node("Softmax", "x")], {"x": X.shape}, opset=opset), x=X)[0].tolist()
+    value = translator.array(X)
+    value.arrays = None
+    with pytest.raises(NotImplementedError, match="`axes` .* must be known when the file is imported"):
+        value.constant("axes")
+
+
+def test_arrays_without_axes_and_without_elements():
+    model = model_of([node("Mul", "x x", "a"), node("ReduceSum", "a", "b", keepdims=0), node("Add", "a b")], {"x": ()})
+    assert run(model, x=np.float32(3))[0].tolist() == [18.0]
+    with mx.np_shape():
+        out, args, _ = GraphProto().from_onnx(model.graph, 13)
+        found = out.bind(mx.cpu(), {"x": mx.np.array(3.0)}, grad_req="null").forward()[0]
+        assert found.shape == () and found.asnumpy() == 18
+        nothing = model_of([node("Concat", "x c", axis=0)], {"x": (0, 3)}, {"c": X})
+        out, args, _ = GraphProto().from_onnx(nothing.graph, 13)
+        executor = out.bind(mx.cpu(), {"x": mx.nd.zeros((0, 3)), **args}, grad_req="null")
+        assert executor.forward()[0].asnumpy().tolist() == X.tolist()
 
 
 def test_an_empty_name_leaves_an_input_out():

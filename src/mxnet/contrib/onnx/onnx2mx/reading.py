@@ -11,7 +11,7 @@ _MAX_AXES = 32
 # By the numbers of onnx.proto: the type in the file, and the one that arrays have here, where there is no such type.
 _TYPES = {1: ("<f4", None), 2: ("u1", None), 3: ("i1", None), 4: ("<u2", "int32"), 5: ("<i2", None), 6: ("<i4", None), 7: ("<i8", None),
           9: ("?", None), 10: ("<f2", None), 11: ("<f8", None), 12: ("<u4", "int64"), 13: ("<u8", "int64"), 16: ("<u2", "float32")}
-_BFLOAT16 = 16
+BFLOAT16 = 16
 _NAMES = {8: "string", 14: "complex64", 15: "complex128", 17: "float8e4m3fn", 18: "float8e4m3fnuz", 19: "float8e5m2", 20: "float8e5m2fnuz",
           21: "uint4", 22: "int4", 23: "float4e2m1"}
 # Where numbers lie that are not in `raw_data`.
@@ -20,6 +20,10 @@ _FIELDS = {1: "float_data", 7: "int64_data", 11: "double_data", 12: "uint64_data
 
 class UnsupportedFeature(MXNetError, NotImplementedError):
     """The file is sound, and asks for something that cannot be imported: an operator, a type, or a way of using one."""
+
+
+class UnknownValue(UnsupportedFeature):
+    """The file asks for sizes or values that are known only when the network runs, where they have to be known to import a node."""
 
 
 def onnx_package():
@@ -98,7 +102,7 @@ def element_type(number, what):
 
 def stored_type(number):
     """The numpy type that the format has for one of ONNX's types; None for those that no array here can have, and for bfloat16."""
-    return None if number not in _TYPES or number == _BFLOAT16 else np.dtype(_TYPES[number][0])
+    return None if number not in _TYPES or number == BFLOAT16 else np.dtype(_TYPES[number][0])
 
 
 def read_tensor(tensor, folder=None, what=None):
@@ -142,7 +146,7 @@ def read_tensor(tensor, folder=None, what=None):
             raise MXNetError(f"{what} has {len(given)} numbers, its shape {shape} takes {count}")
         # Halves are stored as the numbers that their bits make.
         values = np.array(given, "<u2").view(stored) if number == 10 else np.array(given).astype(stored)
-    if number == _BFLOAT16:
+    if number == BFLOAT16:
         values = (values.astype("<u4") << 16).view("<f4")
     elif stored.kind == "b":
         values = values.view("u1") != 0

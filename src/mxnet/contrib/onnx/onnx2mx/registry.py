@@ -65,7 +65,8 @@ class Rule:
                 known = ", ".join(sorted(self.attributes)) or "none"
                 raise MXNetError(f"the attribute {name!r} (= {value!r:.60}) is not known; known are: {known}")
         if self.variadic:
-            given = [value for value in given if value is not None]
+            fixed = len(self.inputs)
+            given = given[:fixed] + [None] * (fixed - len(given)) + [value for value in given[fixed:] if value is not None]
             if not given:
                 raise MXNetError("expected at least one input, received none")
         elif len(given) > len(self.inputs):

@@ -1,7 +1,7 @@
 """Reshaping to sizes that the file leaves open: what `mx.sym.reshape` can say of them."""
 import math
 
-from .reading import UnsupportedFeature
+from .reading import UnknownValue
 
 
 def reshape(g, data, targets):
@@ -41,7 +41,7 @@ def reshape(g, data, targets):
     ones = (1,) * len(shapes)
     steps = _groups([c for c in before if c != ones], [c for c in columns if c != ones])
     if steps is None:
-        raise UnsupportedFeature(f"a reshape from {shapes[0]} to {targets[0]}, of which the file leaves open what differs from {shapes[1]} to "
+        raise UnknownValue(f"a reshape from {shapes[0]} to {targets[0]}, of which the file leaves open what differs from {shapes[1]} to "
                                  f"{targets[1]}, cannot be expressed")
     narrow = tuple(i for i, c in enumerate(before) if c == ones)
     if narrow:
@@ -86,7 +86,7 @@ def broadcast(g, data, targets):
     rank = max(len(targets[0]), g.rank(data))
     shapes = g.shapes(data)
     if any(len(target) != len(targets[0]) for target in targets):
-        raise UnsupportedFeature("the number of axes follows from sizes that the file leaves open")
+        raise UnknownValue("the number of axes follows from sizes that the file leaves open")
     if len(shapes[0]) < rank or data.scalar:
         data = reshape(g, data, [(1,) * (rank - len(shape)) + tuple(shape) for shape in shapes])
     own = list(zip(*((1,) * (rank - len(shape)) + tuple(shape) for shape in shapes)))
@@ -111,6 +111,6 @@ def source(g, numbers):
         If there is none: the size is computed of others.
     """
     if numbers not in g.sources:
-        raise UnsupportedFeature(f"a size that is computed of those that the file leaves open ({numbers[0]} and {numbers[1]} for two sets of numbers "
+        raise UnknownValue(f"a size that is computed of those that the file leaves open ({numbers[0]} and {numbers[1]} for two sets of numbers "
                                  "in their place) cannot be imported")
     return g.sources[numbers]

@@ -3,31 +3,22 @@ import itertools
 
 import numpy as np
 
-from .... import symbol
+from .... import symbol, util
 from ....base import MXNetError
 from ....ops import dtypes
 from ....ops.registry import get
 from ....symbol.compose import create
 from ....symbol.inference import infer_node, infer_node_types
-from .reading import UnsupportedFeature, element_type, read_attributes, read_tensor, stored_type
-from .registry import FOLDS, TRANSLATIONS, operator_name
+from . import deferring
+from .reading import BFLOAT16, UnknownValue, UnsupportedFeature, element_type, read_tensor, stored_type
 from .values import Value
-
-_DEEPEST = 32  # calls of functions in functions
-_LARGEST = 1 << 24  # elements of an array that importing computes
+from .walking import Walker
 
 
-class Translator:
-    """Imports one graph.
+class Translator(Walker):
+    """Imports one graph as a Symbol. What cannot be imported before sizes and values are known becomes one node at the end, see `deferring`.
 
-    Parameters
-    ----------
-    opset : int
-        The version of ONNX's operators that the file was written for.
-    folder : str, optional
-        The file's, for arrays in files of their own.
-    functions : sequence of onnx.FunctionProto
-        The operators that the file defines itself.
+    Parameters are those of `Walker`.
 
     Attributes
     ----------
@@ -35,15 +26,13 @@ class Translator:
         The arrays that became variables.
     """
 
+    iterations_left = 256
+
     def __init__(self, opset, folder=None, functions=()):
-        self.opset, self.folder = opset, folder
-        self.functions = {(f.domain, f.name): f for f in functions}
-        self.params, self.sources, self.inputs = {}, {}, []
-        self.node_outputs, self.node_type = 0, ""  # of the node that is being imported
-        self.open_inputs = []  # of a node that is computed: which inputs follow from open sizes
-        self._trials, self._left_open = 1, ""
+        super().__init__(opset, folder, functions)
+        self.params, self.inputs = {}, []
         self._shapes, self._types, self._finished = [{}], {}, [set()]
-        self._made, self._names, self._scope, self._depth, self._outer = [], set(), {}, 0, None
+        self._made, self._names, self._given, self._later = [], set(), set(), []
 
     # -- the graph -----------------------------------------------------------------------------------------------------
 
@@ -64,7 +53,7 @@ class Translator:
         MXNetError
             If the graph is not sound, or asks for what cannot be imported; the text names the node.
         """
-        self._refuse_unknown(graph)
+        self.refuse_unknown(graph)
         arrays = {}
         for tensor in graph.initializer:
             if not tensor.name.strip():
@@ -77,8 +66,12 @@ class Translator:
             self._input(name, sizes)
         for name, array in arrays.items():
             self._scope[name] = self.array(array, name)
-        self._nodes(graph.node)
-        return [self._output(value) for value in graph.output]
+        self.nodes(graph.node)
+        missing = [info.name for info in graph.output if self._scope.get(info.name) is None]
+        if missing:
+            raise MXNetError(f"the output '{missing[0]}' is made by no node")
+        later = deferring.finish(self, self._later, self._scope, [info for info in graph.output if self._scope[info.name].later])
+        return [later.get(info.name) or self._output(info) for info in graph.output]
 
     def _open_sizes(self, values):
         """Yield each input with its shapes, and decide on the numbers that stand for open sizes."""
@@ -91,7 +84,7 @@ class Translator:
             if kind.HasField("shape"):
                 shape = []
                 for axis, dim in enumerate(kind.shape.dim):
-                    if dim.dim_value > 0:
+                    if dim.dim_value > 0 or dim.HasField("dim_value") and util.is_np_shape() and not dim.dim_value:
                         shape.append((dim.dim_value, dim.dim_value))
                         continue
                     key = dim.dim_param or (value.name, axis)
@@ -110,15 +103,18 @@ class Translator:
     def _input(self, info, sizes):
         number = info.type.tensor_type.elem_type
         dtype = element_type(number, f"the input '{info.name}'") if number else np.dtype("float32")
-        stored = stored_type(number) if number else dtype
-        stored = dtype if stored is None else stored
+        stored = "bfloat16" if number == BFLOAT16 else (stored_type(number) if number else None) or dtype
         made = symbol.var(info.name, dtype=None if stored == np.float32 else stored)
-        value = Value(info.name, entry=made._outputs[0], scalar=sizes == [], boolean=dtype.kind == "b")
-        shapes = [None] * self._trials if sizes is None else [tuple(size[i] for size in sizes) or (1,) for i in range(self._trials)]
+        exact = sizes == [] and util.is_np_shape()
+        value = Value(info.name, entry=made._outputs[0], scalar=sizes == [] and not exact, boolean=dtype.kind == "b")
+        shapes = [None] * self._trials if sizes is None else [tuple(size[i] for size in sizes) if sizes or exact else (1,)
+                                                              for i in range(self._trials)]
         self._declare(value.entry[0], shapes, stored)
+        if exact:
+            value = self.op("_np_reshape", value, newshape=(1,), is_scalar=True, is_boolean=value.boolean)
         if stored != dtype:  # nothing computes with it
             value = self.op("Cast", value, dtype=dtype.name, is_scalar=value.scalar)
-            value.name = info.name
+        value.name = info.name
         self._scope[info.name] = value
         self.inputs.append(info.name)
         if sizes is not None:
@@ -131,166 +127,62 @@ class Translator:
         self._types[id(node), 0] = dtypes.to_torch(dtype)
 
     def _output(self, info):
-        value = self._scope.get(info.name)
-        if value is None:
-            raise MXNetError(f"the output '{info.name}' is made by no node")
-        entry = self.entry(value)
-        if entry[0].op is None:
-            value = self.op("_copy", value)
+        value = self._scope[info.name]
+        if value.sequence is not None:
+            raise UnsupportedFeature(f"the output '{info.name}' is a sequence or an optional value; a network's outputs are arrays")
+        if self.entry(value)[0].op is None:
+            value = self.op("_copy", value, is_scalar=value.scalar, is_boolean=value.boolean)
         number = info.type.tensor_type.elem_type
         wanted = stored_type(number)
         if wanted is None and value.boolean:
             wanted = np.dtype("bool")
-        if wanted is not None and self.dtype(value) not in (None, wanted):
-            value = self.op("Cast", value, dtype=wanted.name)
+        if number == BFLOAT16 or wanted is not None and self.dtype(value) not in (None, wanted):
+            value = self.op("Cast", value, dtype="bfloat16" if number == BFLOAT16 else wanted.name, is_scalar=value.scalar)
+        if value.scalar and util.is_np_shape():
+            value = self.op("_np_reshape", value, newshape=())
         return value
 
     # -- nodes ---------------------------------------------------------------------------------------------------------
 
-    def _refuse_unknown(self, graph):
-        unknown = {}
-        for node in _all_nodes(graph):
-            name = operator_name(node)
-            if name not in TRANSLATIONS and (node.domain, node.op_type) not in self.functions:
-                unknown.setdefault(name, node.name or f"that makes '{next(iter(node.output), '')}'")
-        if unknown:
-            named = ", ".join(f"{operator} (node {where})" for operator, where in unknown.items())
-            raise UnsupportedFeature(f"no operators here compute these of the file: {named}")
+    def too_many_iterations(self):
+        raise UnknownValue("at most 256 iterations of loops are written out")
 
-    def _nodes(self, nodes):
-        for node in nodes:
-            name = f"node '{node.name}'" if node.name else f"the node that makes {list(node.output)[:3]}"
-            label = f"{name} ({operator_name(node)})"
-            try:
-                results = self._node(node)
-            except UnsupportedFeature as error:
-                raise UnsupportedFeature(f"{label}: {error}") from error
-            except Exception as error:  # what a damaged file makes a translation stumble over
-                text = str(error) if isinstance(error, MXNetError) else f"its inputs or attributes are not what the operator takes ({error!r:.200})"
-                raise MXNetError(f"{label}: {text}") from error
-            for name, value in itertools.zip_longest(node.output, results):
-                if not name:
-                    continue
-                if value is None:
-                    raise UnsupportedFeature(f"{label}: its output '{name}' cannot be imported")
-                if name in self._scope:
-                    raise MXNetError(f"{label}: '{name}' has been made before")
-                value.name = value.name or name
-                self._scope[name] = value
+    def named(self, node, results, before):
+        if node.name and node.name not in self._given and results and results[0] is not None and results[0].entry is not None:
+            head = results[0].entry[0]
+            if head.op is not None and any(head is new for new in self._made[before:]):
+                head.name = node.name
+                self._given.add(node.name)
 
-    def _node(self, node):
-        inputs = []
-        for name in node.input:
-            if name and name not in self._scope:
-                raise MXNetError(f"the input '{name}' is no input of the graph, no initializer, and made by no node before")
-            inputs.append(self._scope[name] if name else None)
-        attributes = read_attributes(node, self.folder, self._outer)
-        operator = operator_name(node)
-        used = max((i + 1 for i, name in enumerate(node.output) if name), default=0)
-        if operator not in TRANSLATIONS:
-            if (node.domain, node.op_type) not in self.functions:
-                raise UnsupportedFeature("no operator here computes this")
-            return self._call(self.functions[node.domain, node.op_type], inputs, attributes)
+    def count(self):
+        return len(self._made)
 
-        def run():
-            given, named = TRANSLATIONS[operator].arguments(inputs, attributes, self.array)
-            self.node_outputs, self.node_type, before = used, node.op_type, len(self._made)
-            results = TRANSLATIONS[operator].function(self, *given, **named)
-            results = results if isinstance(results, (list, tuple)) else [results]
-            if node.name and results and results[0] is not None and results[0].entry is not None:
-                head = results[0].entry[0]
-                if head.op is not None and any(head is new for new in self._made[before:]):
-                    head.name = node.name
-            return results
-
-        folded = self._fold(operator, inputs, attributes, len(node.output))
-        if folded is None:
-            return run()
-        for i, value in enumerate(folded):
-            value.recipe = lambda i=i: run()[i]
-        return folded
-
-    def _fold(self, operator, inputs, attributes, outputs):
-        """The results of a node whose inputs are known arrays; None if it has others, or is not among what is computed so."""
-        rule = FOLDS.get(operator)
-        if rule is None or not inputs or any(value is not None and value.arrays is None for value in inputs):
+    def deferred(self, node, inputs, error):
+        if self._depth:
             return None
-        found = []
-        self.node_outputs = outputs
-        self.open_inputs = [value is not None and value.array is None for value in inputs]
-        for trial in range(self._trials):
-            arrays = [None if value is None else value.arrays[trial] for value in inputs]
-            given, named = rule.arguments(arrays, attributes, np.asarray)
-            with np.errstate(all="ignore"):
-                results = rule.function(self, *given, **named)
-            if results is None:
-                return None
-            results = results if isinstance(results, (list, tuple)) else [results]
-            if any(array.size > _LARGEST and array.size > max(a.size for a in arrays if a is not None) for array in results):
-                return None
-            found.append(results)
-            if all(value is None or value.array is not None for value in inputs):  # the same in every trial
-                found *= self._trials
-                break
-        return [Value("", list(arrays)) for arrays in zip(*found)]
-
-    def _call(self, function, inputs, attributes):
-        if self._depth >= _DEEPEST:
-            raise MXNetError(f"functions call one another more than {_DEEPEST} deep")
-        defaults = read_attributes(function, self.folder, None, "attribute_proto")
-        outside = self._scope, self._outer, self.opset
-        self._scope = dict(zip(function.input, inputs))
-        self._outer = {**defaults, **attributes}
-        self.opset = next((entry.version for entry in function.opset_import if entry.domain in ("", "ai.onnx")), self.opset)
-        self._depth += 1
-        try:
-            self._nodes(function.node)
-            missing = [name for name in function.output if name not in self._scope]
-            if missing:
-                raise MXNetError(f"the function's output '{missing[0]}' is made by no node")
-            return [self._scope[name] for name in function.output]
-        finally:
-            self._scope, self._outer, self.opset = outside
-            self._depth -= 1
-
-    def branch(self, graph):
-        """Import a graph within this one, which sees its values.
-
-        Returns
-        -------
-        list of Value
-        """
-        outside, self._scope = self._scope, dict(self._scope)
-        try:
-            for tensor in graph.initializer:
-                self._scope[tensor.name] = self.array(read_tensor(tensor, self.folder), tensor.name)
-            self._nodes(graph.node)
-            missing = [value.name for value in graph.output if value.name not in self._scope]
-            if missing:
-                raise MXNetError(f"the output '{missing[0]}' of a graph within it is made by no node")
-            return [self._scope[value.name] for value in graph.output]
-        finally:
-            self._scope = outside
+        self._later.append(node)
+        return [Value(name, later=True) for name in node.output]
 
     # -- what translations are made of ---------------------------------------------------------------------------------
-
-    def array(self, array, name=""):
-        """A `Value` of a known array; with a name, which it keeps as a variable of the Symbol."""
-        return Value(name, [np.asarray(array)] * self._trials)
 
     def entry(self, value):
         """The output of a node that has the value; a variable, for a known array."""
         if value.entry is not None:
             return value.entry
+        if value.later:
+            raise UnknownValue(f"the value '{value.name}' is computed when the network runs")
+        if value.sequence is not None:
+            raise MXNetError(f"the value '{value.name}' is a sequence or an optional value, where an array was expected")
         array = value.array
         if array is None:
             made = value.recipe() if value.recipe is not None else None
             if made is None or made is value:
-                raise UnsupportedFeature(f"the value '{value.name}' follows from sizes that the file leaves open, in a way that cannot be imported")
+                raise UnknownValue(f"the value '{value.name}' follows from sizes that the file leaves open, in a way that cannot be imported")
             value.entry, value.scalar, value.boolean = self.entry(made), made.scalar, made.boolean
             return value.entry
-        if not array.size:
-            raise UnsupportedFeature(f"the array '{value.name}' of shape {array.shape} has no elements")
+        if not array.size and not util.is_np_shape():
+            raise UnsupportedFeature(f"the array '{value.name}' of shape {array.shape} has no elements; import the file within mx.np_shape(), where "
+                                     "there are such arrays")
         name = value.name or "constant"
         for number in itertools.count():
             unique = f"{name}_{number}" if number else name
@@ -303,21 +195,6 @@ class Translator:
         return value.entry
 
     def op(self, name, *inputs, is_scalar=False, is_boolean=False, **attributes):
-        """A call of one of the operators here.
-
-        Parameters
-        ----------
-        name : str
-        *inputs : Value
-        is_scalar, is_boolean : bool
-            As `scalar` and `boolean` of `Value`.
-        **attributes
-            Of the operator.
-
-        Returns
-        -------
-        Value, or tuple of Value if the operator has several outputs
-        """
         operator = get(name)
         symbols = [symbol.Symbol([self.entry(value)]) for value in inputs]
         made = create(operator, symbols, attributes, None, operator.name.strip("_").lower())
@@ -338,91 +215,28 @@ class Translator:
         return values[0] if len(values) == 1 else values
 
     def dtype(self, value):
-        """The numpy type of a value when the network runs; None where that is not known."""
         if value.entry is None and value.arrays is not None:
             return value.arrays[0].dtype
-        found = self._types.get((id(value.entry[0]), value.entry[1]))
+        node, i = self.entry(value)
+        found = self._types.get((id(node), i))
         return None if found is None or dtypes.name_of(found) == "bfloat16" else np.dtype(dtypes.to_numpy(found))
 
     def known_shapes(self, value):
-        """The value's shape for each set of sizes, as ONNX has it; None where it is not known."""
         if value.arrays is not None:
             return [array.shape for array in value.arrays]
         if value.scalar:
             return [()] * self._trials
-        node, i = value.entry
+        node, i = self.entry(value)
         shapes = [known.get((id(node), i)) for known in self._shapes]
         return None if any(shape is None or min(shape, default=0) < 0 for shape in shapes) else shapes
 
-    def shapes(self, value):
-        """The value's shape for each set of sizes.
-
-        Raises
-        ------
-        UnsupportedFeature
-            If it is not known.
-        """
-        found = self.known_shapes(value)
-        if found is None:
-            remedy = f"; it leaves open {self._left_open}: write the file with numbers for them" if self._left_open else ""
-            raise UnsupportedFeature(f"the shape of '{value.name or 'an intermediate value'}' must be known for this, and does not follow from what "
-                                     f"the file says of its inputs{remedy}")
-        return found
-
-    def sizes(self, value):
-        """The value's shape, with None for sizes that the file leaves open; errors as for `shapes`."""
-        return tuple(column[0] if len(set(column)) == 1 else None for column in zip(*self.shapes(value)))
-
-    def size(self, value, axis, what="this"):
-        """One size of the value, which the file must not leave open."""
-        found = self.sizes(value)[axis]
-        if found is None:
-            raise UnsupportedFeature(f"{what} needs the size of axis {axis} of '{value.name or 'an intermediate value'}', which the file leaves open")
-        return found
-
     def rank(self, value):
         """How many axes ONNX has for the value; errors as for `shapes`."""
-        if value.arrays is not None:
-            return value.arrays[0].ndim
-        if not value.scalar and value.entry is not None:  # a shape with open sizes will do
+        if value.arrays is None and not value.scalar and value.entry is not None:  # a shape with open sizes will do
             partial = self._shapes[0].get((id(value.entry[0]), value.entry[1]))
             if partial is not None:
                 return len(partial)
-        return len(self.shapes(value)[0])
-
-    def axis(self, value, axis, beyond=0):
-        """An axis counted from the front.
-
-        Parameters
-        ----------
-        value : Value
-        axis : int
-        beyond : int
-            How many axes more than those of `value` there are.
-
-        Raises
-        ------
-        MXNetError
-            If there is no such axis.
-        """
-        rank = self.rank(value) + beyond
-        if not -rank <= axis < rank:
-            raise MXNetError(f"axis {axis} of an array of {rank} axes; expected {-rank} to {rank - 1}")
-        return axis % rank if rank else 0
-
-    def note_sizes(self, value):
-        """Remember where open sizes can be read when the network runs."""
-        for axis, numbers in enumerate(zip(*self.shapes(value))):
-            if len(set(numbers)) > 1:
-                self.sources.setdefault(numbers, (value, axis))
-
-
-def _all_nodes(graph):
-    graphs = [graph]
-    while graphs:
-        for node in graphs.pop().node:
-            yield node
-            graphs += [attribute.g for attribute in node.attribute if attribute.HasField("g")]
+        return super().rank(value)
 
 
 def _numbers():

@@ -2,7 +2,7 @@
 import numpy as np
 
 from ....base import MXNetError
-from .reading import UnsupportedFeature
+from .reading import UnknownValue
 
 
 class Value:
@@ -25,12 +25,19 @@ class Value:
         ONNX has truth values where the Symbol may have numbers 0 and 1.
     recipe : callable, or None
         Makes a `Value` with an entry, for arrays that differ.
+    reader : callable, or None
+        Reads the array where the network is running, see `running`.
+    sequence : list of Value, or None
+        The elements of a value that is a sequence, or the one of an optional value.
+    later : bool
+        It is computed by a part of the graph that is imported when the network runs, see `deferring`.
     """
 
-    __slots__ = ("name", "arrays", "entry", "scalar", "boolean", "recipe")
+    __slots__ = ("name", "arrays", "entry", "scalar", "boolean", "recipe", "reader", "sequence", "later")
 
-    def __init__(self, name, arrays=None, entry=None, scalar=False, boolean=False, recipe=None):
+    def __init__(self, name, arrays=None, entry=None, scalar=False, boolean=False, recipe=None, reader=None, sequence=None, later=False):
         self.name, self.arrays, self.entry, self.scalar, self.boolean, self.recipe = name, arrays, entry, scalar, boolean, recipe
+        self.reader, self.sequence, self.later = reader, sequence, later
 
     @property
     def array(self):
@@ -45,14 +52,32 @@ class Value:
 
         Raises
         ------
-        UnsupportedFeature
+        UnknownValue
             If the value is known only when the network runs.
         """
         array = self.array
+        if array is None and self.reader is not None:
+            array = self.reader()
         if array is None:
-            raise UnsupportedFeature(f"`{what}` (the value '{self.name}') must be known when the file is imported, and follows from the network's "
-                                     "inputs")
+            raise UnknownValue(f"`{what}` (the value '{self.name}') must be known when the file is imported, and follows from the network's "
+                               "inputs")
         return array
+
+    def candidates(self, what):
+        """The arrays, one for each set of sizes; errors as for `constant`."""
+        return [self.constant(what)] if self.arrays is None else self.arrays
+
+    def elements(self, what):
+        """The elements of a sequence.
+
+        Raises
+        ------
+        MXNetError
+            If the value is no sequence.
+        """
+        if self.sequence is None:
+            raise MXNetError(f"`{what}` (the value '{self.name}') must be a sequence, received an array")
+        return self.sequence
 
     def integers(self, what):
         """The numbers of an array of at most one axis, as a tuple of int; errors as for `constant`."""

@@ -8,6 +8,7 @@ from . import (
     layers,
     linalg,
     normalization,
+    numpy,
     pooling,
     random,
     reduce,

@@ -47,13 +47,3 @@ def test_random_numbers():
     a, b, c, d, e, f = run(model, x=np.float32([[-99, 0, -99], [0, -99, -99]]), p=np.float32([0, 1]))
     assert a.shape == (3, 1000) and 2 <= a.min() < 2.1 and 3.9 < a.max() <= 4 and abs(b.mean() - 5) < 0.02 and abs(b.std() - 0.1) < 0.01
     assert c.shape == d.shape == (2, 3) and e.dtype == np.int32 and e.tolist() == [[1] * 50, [0] * 50] and f.tolist() == [0, 1]
-
-
-def test_a_branch_that_is_known():
-    result = helper.make_tensor_value_info("z", 1, None)
-    branches = [helper.make_graph([node(operator, "x", "z")], operator, [], [result]) for operator in ("Abs", "Neg")]
-    chosen = node("If", "c", then_branch=branches[0], else_branch=branches[1])
-    for truth, expected in ((True, [1, 2]), (False, [-1, -2])):
-        assert run(model_of([chosen], {"x": (2,)}, {"c": np.array(truth)}), x=np.float32([1, 2]))[0].tolist() == expected
-    with pytest.raises(NotImplementedError, match="`cond` .* must be known when the file is imported"):
-        run(model_of([chosen], {"x": (2,), "c": ()}, types={"c": 9}))

@@ -37,8 +37,27 @@ def test_replaced_elements():
     inputs = {"x": X, "i": np.array([[1], [0]]), "u": -X}
     agrees(node("ScatterND", "x i u"), inputs)
     agrees(node("ScatterND", "x i u", reduction="add"), {**inputs, "i": np.array([[1], [1]])}, opset=16)
-    with pytest.raises(NotImplementedError, match="scattering with reduction='mul'"):
-        agrees(node("ScatterND", "x i u", reduction="mul"), inputs, opset=16)
+    for reduction in ("mul", "max", "min"):
+        agrees(node("ScatterND", "x i u", reduction=reduction), {**inputs, "i": np.array([[1], [-1]])}, opset=18)
+        elements = {"x": X, "i": np.array([[[0, 2, -1, 1]], [[1, 1, 0, 0]]]), "u": updates}
+        agrees(node("ScatterElements", "x i u", axis=1, reduction=reduction), elements, opset=18)
+
+
+def test_elements_of_arrays_of_open_sizes():
+    places = np.array([[[0, 2, -1, 1]], [[1, 1, 0, 0]]])
+    shapes = {"x": ("n", 3, 4), "i": ("n", "m", 4), "u": ("n", "m", 4)}
+    agrees(node("GatherElements", "x i", axis=1), {"x": X, "i": places}, shapes=shapes)
+    agrees(node("ScatterElements", "x i u", axis=1), {"x": X, "i": places, "u": -X[:, :1]}, shapes=shapes)
+
+
+def test_a_cache_that_is_written_to():
+    given = {"x": np.zeros((2, 4, 2), "float32"), "u": np.ones((2, 2, 2), "float32"), "i": np.array([1, 3])}
+    shapes = {name: array.shape for name, array in given.items()}
+    made = node("TensorScatter", "x u i", mode="circular", axis=1)
+    (found,) = run(model_of([made], shapes, types={"i": 7}, opset=24), **given)
+    assert found[:, :, 0].tolist() == [[0, 1, 1, 0], [1, 0, 0, 1]]
+    with pytest.raises(MXNetError, match="reaches to place 4 of an axis of size 4"):
+        run(model_of([node("TensorScatter", "x u i", axis=1)], shapes, types={"i": 7}, opset=24), **given)
 
 
 @pytest.mark.parametrize("axis", [-1, 0, 1])

@@ -43,8 +43,8 @@ def test_regions():
 
 def test_integers_and_places():
     assert agrees(node("MaxPool", "x", kernel_shape=[2]), {"x": np.uint8([[[1, 5, 3]]])})[0].dtype == np.uint8
-    with pytest.raises(NotImplementedError, match="the second output of MaxPool"):
-        run(model_of([node("MaxPool", "x", "y i", kernel_shape=[2, 2])], {"x": X.shape}, outputs=("y", "i")), x=X)
+    for attributes in ({}, {"strides": [2, 1], "pads": [1, 0, 1, 1]}, {"dilations": [1, 2]}):
+        agrees(node("MaxPool", "x", "y i", kernel_shape=[2, 2], **attributes), {"x": X}, outputs="y i")
 
 
 def test_windows_larger_than_the_data():

@@ -39,8 +39,14 @@ def test_open_sizes():
                      {"s": np.float32([1, 1, 2, 3])})
     assert run(model, x=X)[0].tolist() == X.repeat(2, 2).repeat(3, 3).tolist()
     model = model_of([node("Resize", "x - s", mode="linear")], {"x": ("n", 2, "h", "w")}, {"s": np.float32([1, 1, 2, 3])})
-    with pytest.raises(NotImplementedError, match="Resize along axis 2, whose size the file leaves open"):
-        run(model, x=X)
+    agrees(node("Resize", "x - s", mode="linear"), {"x": X}, {"s": np.float32([1, 1, 2, 3])}, shapes={"x": ("n", 2, "h", "w")}, rtol=1e-4, atol=1e-5)
+
+
+def test_a_part_of_the_image():
+    constants = {"r": np.float32([0, 0, 0.25, -0.5, 1, 1, 0.75, 1.25]), "s": np.array([*X.shape[:2], 3, 4])}
+    for mode in ("nearest", "linear", "cubic"):
+        made = node("Resize", "x r - s", mode=mode, coordinate_transformation_mode="tf_crop_and_resize", extrapolation_value=7.0)
+        agrees(made, {"x": X}, constants, rtol=1e-4, atol=1e-5)
 
 
 def test_nearest_elements():

@@ -1,3 +1,4 @@
 """What ONNX's operators become, by family; importing this fills `registry.TRANSLATIONS`."""
 from .. import folding
-from . import activation, creation, dense, elemwise, indexing, normalization, pooling, reduce, resizing, rnn, shape
+from . import (activation, control, counting, creation, dense, detection, elemwise, indexing, normalization, pooling, quantizing, reduce, resizing,
+               rnn, sequences, shape, signal, slicing, spatial, training)

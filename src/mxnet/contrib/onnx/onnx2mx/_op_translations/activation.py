@@ -58,6 +58,8 @@ def prelu(g, data, slope):
     per_channel = shape is not None and rank > 1 and len(shape[0]) == rank - 1 and all(size == 1 for size in shape[0][1:])
     if per_channel and slope.array is not None and g.sizes(data)[1] == shape[0][0]:
         return g.op("LeakyReLU", data, g.array(slope.array.reshape(-1), slope.name), act_type="prelu")
+    if g.opset < 7 and g.rank(slope) == 1 and rank > 1 and shape is not None and shape[0][0] > 1:  # one number for each channel
+        slope = reshape(g, slope, [(-1, *[1] * (rank - 2))] * len(shape))
     below = binary(g, "broadcast_mul", g.op("clip", data, a_min=-math.inf, a_max=0.0, is_scalar=data.scalar), slope)
     return binary(g, "broadcast_add", _activation(g, "relu", data), below)
 

@@ -2,10 +2,13 @@
 import numpy as np
 
 from .....base import MXNetError
+from .....util import is_np_shape
 from ..reading import UnsupportedFeature, element_type
 from ..registry import translates
 from ..reshaping import broadcast, source
 from ..values import as_integers
+
+_LONGEST = 1 << 24
 
 
 @translates("Constant")
@@ -21,12 +24,13 @@ def constant(g, *, value=None, value_float=None, value_floats=None, value_int=No
 @translates("ConstantOfShape")
 def constant_of_shape(g, input, *, value=None):
     """An array of one number, of a shape."""
-    if input.arrays is None:
-        input.constant("input")
     number = np.zeros((), "float32") if value is None else value.reshape(-1)[0]
-    targets = [as_integers(array, "input") for array in input.arrays]
-    if any(min(target, default=1) < 1 for target in targets):
-        raise UnsupportedFeature(f"an array of shape {targets[0]} without elements")
+    targets = [as_integers(array, "input") for array in input.candidates("input")]
+    least = min((n for target in targets for n in target), default=1)
+    if least < 0 or not least and not is_np_shape():
+        raise UnsupportedFeature(f"an array of shape {targets[0]}: expected positive sizes (or 0 within mx.np_shape())")
+    if len(targets) == 1 and not least:
+        return g.array(np.zeros(targets[0], number.dtype))
     return broadcast(g, g.array(np.full((1,) * len(targets[0]), number)), targets)
 
 
@@ -34,12 +38,17 @@ def constant_of_shape(g, input, *, value=None):
 def range_(g, start, limit, delta):
     """The numbers from `start` in steps of `delta`; along an axis of a size that the file leaves open, from a known start."""
     first, step = start.number("start"), delta.number("delta")
-    if limit.arrays is None:
-        limit.constant("limit")
-    lengths = tuple(max(-int(-(float(array) - first) // step), 0) for array in limit.arrays)
+    limits = limit.candidates("limit")
+    if not step:
+        raise MXNetError("a range in steps of 0")
+    lengths = tuple(max(-int(-(float(array.reshape(-1)[0]) - first) // step), 0) for array in limits)
+    if len(set(lengths)) == 1:
+        if lengths[0] > _LONGEST:
+            raise MXNetError(f"a range of {lengths[0]} numbers; expected at most {_LONGEST}")
+        return g.array((first + step * np.arange(lengths[0])).astype(limits[0].dtype))
     like, axis = source(g, lengths)
     found = g.op("_contrib_arange_like", like, axis=axis, start=float(first), step=float(step))
-    return g.op("Cast", found, dtype=limit.arrays[0].dtype.name)
+    return g.op("Cast", found, dtype=limits[0].dtype.name)
 
 
 @translates("EyeLike")
@@ -101,8 +110,3 @@ def bernoulli(g, data, *, dtype=None, seed=None):
     return g.op("Cast", drawn, dtype=(kind or np.dtype("float32")).name, is_scalar=data.scalar)
 
 
-@translates("If")
-def if_(g, condition, *, then_branch, else_branch):
-    """One of two graphs, where the file says which."""
-    chosen = then_branch if condition.number("cond") else else_branch
-    return g.branch(chosen)

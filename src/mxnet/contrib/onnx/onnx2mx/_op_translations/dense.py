@@ -3,11 +3,11 @@ import numpy as np
 
 from .....base import MXNetError
 from .....suggestions import shortened
-from ..reading import UnsupportedFeature
+from ..reading import UnknownValue
 from ..registry import translates
 from ..reshaping import reshape
-from .elemwise import arithmetic, binary, cast_to, with_number
-from .shape import padded
+from .elemwise import arithmetic, binary, with_number
+from .slicing import padded
 
 
 @translates("MatMul")
@@ -64,6 +64,19 @@ def gemm(g, a, b, c=None, *, alpha=1.0, beta=1.0, transA=0, transB=None, axis=No
 def einsum(g, *data, equation):
     """Sums of products by the letters of their axes."""
     letters = equation.replace(" ", "")
+    terms = letters.split("->")[0].split(",")
+    scalars = [value.scalar and not term for value, term in zip(data, terms)]
+    if any(scalars):  # a factor without axes
+        factors = [value for value, scalar in zip(data, scalars) if scalar]
+        rest = [(value, term) for value, term, scalar in zip(data, terms, scalars) if not scalar]
+        if not rest:
+            found = factors.pop()
+        else:
+            found = einsum(g, *(value for value, _ in rest), equation=",".join(term for _, term in rest) + letters[letters.find("->"):]
+                           if "->" in letters else ",".join(term for _, term in rest))
+        for factor in factors:
+            found = binary(g, "broadcast_mul", found, factor)
+        return found
     found = g.op("_npi_einsum", *data, subscripts=letters)
     return g.op("Reshape", found, shape=(1,), is_scalar=True) if letters.endswith("->") else found
 
@@ -104,7 +117,7 @@ def window(g, data, kernel, strides, pads, dilations, auto_pad, ceil=False):
             reach = (k - 1) * d + 1
             size = g.sizes(data)[axis + 2] if s > 1 else 0
             if size is None:
-                raise UnsupportedFeature(f"auto_pad={auto_pad} with strides {strides} over an axis whose size the file leaves open")
+                raise UnknownValue(f"auto_pad={auto_pad} with strides {strides} over an axis whose size the file leaves open")
             total = max((-(-size // s) - 1) * s + reach - size, 0) if s > 1 else reach - 1
             less, more = total // 2, total - total // 2
             widths.append((less, more) if auto_pad == "SAME_UPPER" else (more, less))
@@ -158,12 +171,3 @@ def deconv(g, data, weight, bias=None, *, kernel_shape=None, strides=None, pads=
     if bias is None:
         return found
     return g.op("broadcast_add", found, reshape(g, bias, [(1, -1, *[1] * axes)] * len(g.shapes(bias))))
-
-
-@translates("MatMulInteger")
-def matmul_integer(g, a, b, a_zero_point=None, b_zero_point=None):
-    """The product of matrices of small integers, as int32; computed in float64, which holds them exactly."""
-    def shifted(value, zero):
-        wide = cast_to(g, value, "float64")
-        return wide if zero is None else binary(g, "broadcast_sub", wide, cast_to(g, zero, "float64"))
-    return cast_to(g, matmul(g, shifted(a, a_zero_point), shifted(b, b_zero_point)), "int32")

@@ -4,7 +4,7 @@ import math
 import numpy as np
 
 from .....base import MXNetError
-from ..reading import UnsupportedFeature, element_type
+from ..reading import UnknownValue, element_type
 from ..registry import translates
 
 # ONNX's name, our operator, that with a number on the right, that with one on the left.
@@ -129,6 +129,23 @@ for _operator, _name in _BITWISE.items():
     _register_bitwise(_operator, _name)
 
 
+@translates("BitShift")
+def bit_shift(g, a, b, *, direction):
+    """The bits of integers shifted to the left or right."""
+    return g.op("_contrib_bit_shift", a, b, direction=direction, is_scalar=a.scalar and b.scalar)
+
+
+@translates("BitCast")
+def bitcast(g, data, *, to):
+    """The numbers of another type that the same bits make."""
+    kind = element_type(to, "its result")
+    g.entry(data)
+    if kind.kind == "b" or data.boolean:
+        data = cast_to(g, data, "uint8") if data.boolean else data
+        return data if kind.kind != "b" else _cast(g, data, kind)
+    return g.op("_contrib_bitcast", data, dtype=kind.name, is_scalar=data.scalar)
+
+
 @translates("BitwiseNot")
 def bitwise_not(g, data):
     """The bits of integers turned over."""
@@ -163,7 +180,12 @@ def cast_to(g, value, dtype):
 def modulo(g, a, b, *, fmod=0):
     """The remainder: with the sign of the divisor, or with `fmod` that of the dividend."""
     if not fmod:
-        return binary(g, "broadcast_mod", a, b)
+        found, kind = binary(g, "broadcast_mod", a, b), g.dtype(a)
+        if kind is None or kind.kind != "f" or b.array is not None and b.array.all():
+            return found
+        # MXNet's remainder of a division by 0 is 0.
+        nothing = g.array(np.array(math.nan, kind))
+        return g.op("_npi_where", with_number(g, "_equal_scalar", b, 0.0), nothing, found, is_scalar=found.scalar)
     a, b = same_type(g, a, b)
     scalar = a.scalar and b.scalar
     rest = binary(g, "broadcast_mod", g.op("abs", a, is_scalar=a.scalar), g.op("abs", b, is_scalar=b.scalar))
@@ -239,7 +261,7 @@ def cast_like(g, data, target, *, saturate=1, round_mode=None):
     """The value in the type of another."""
     wanted = np.dtype("bool") if target.boolean else g.dtype(target)
     if wanted is None:
-        raise UnsupportedFeature("the type of `target` is not known")
+        raise UnknownValue("the type of `target` is not known")
     if data.array is not None:
         return g.array(data.array.astype(wanted))
     return _cast(g, data, wanted)

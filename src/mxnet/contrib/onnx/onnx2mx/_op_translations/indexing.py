@@ -1,8 +1,10 @@
 """Elements by their places."""
+import math
+
 import numpy as np
 
 from .....base import MXNetError
-from ..reading import UnsupportedFeature
+from ..reading import UnknownValue
 from ..registry import translates
 from ..reshaping import reshape
 from .elemwise import binary, cast_to, with_number
@@ -51,7 +53,8 @@ def _counted(g, indices, data):
 def _with_batches(g, indices, batch_dims):
     shape = g.sizes(indices)
     if None in shape:
-        raise UnsupportedFeature("GatherND with batch_dims and sizes that the file leaves open")
+        raise UnknownValue("GatherND with batch_dims and sizes that the file leaves open")
+    g.small(shape, "GatherND with batch_dims")
     grids = [np.broadcast_to(np.arange(shape[axis]).reshape([-1 if i == axis else 1 for i in range(len(shape))]), (*shape[:-1], 1))
              for axis in range(batch_dims)]
     kind = g.dtype(indices) or np.dtype("int64")
@@ -63,7 +66,8 @@ def _grid(g, indices, data, axis):
     g.entry(indices)
     shape = g.sizes(indices)
     if None in shape:
-        raise UnsupportedFeature("GatherElements or ScatterElements with sizes that the file leaves open")
+        raise UnknownValue("GatherElements or ScatterElements with sizes that the file leaves open")
+    g.small(shape, "a place for each element")
     size = g.size(data, axis, "an index from the end")
     places = []
     for i in range(len(shape)):
@@ -85,6 +89,9 @@ def gather_elements(g, data, indices, *, axis=0):
 @translates("ScatterElements", "Scatter")
 def scatter_elements(g, data, indices, updates, *, axis=0, reduction="none"):
     """`data` with single elements replaced by those of `updates`."""
+    g.entry(data)
+    if reduction not in ("none", "add") or None in (g.known_shapes(indices), g.known_shapes(data)) or None in g.sizes(indices) + g.sizes(data):
+        return g.op("_contrib_scatter_reduce", data, indices, updates, axis=g.axis(data, axis), reduction=reduction)
     return _scattered(g, data, _grid(g, indices, data, g.axis(data, axis)), updates, reduction)
 
 
@@ -98,12 +105,47 @@ def _scattered(g, data, places, updates, reduction):
     g.entry(data)
     shape = g.sizes(data)
     if None in shape:
-        raise UnsupportedFeature("scattering into an array with sizes that the file leaves open")
+        raise UnknownValue("scattering into an array with sizes that the file leaves open")
     if reduction == "none":
         return g.op("_scatter_set_nd", data, updates, places, shape=shape)
     if reduction == "add":
         return binary(g, "broadcast_add", data, g.op("_backward_gather_nd", updates, places, shape=shape))
-    raise UnsupportedFeature(f"scattering with reduction={reduction!r}")
+    depth = g.size(places, 0, "the number of axes that are indexed")
+    steps = [math.prod(shape[axis + 1:depth]) for axis in range(depth)]
+    rows, inner = math.prod(shape[:depth]), math.prod(shape[depth:])
+    flat = g.op("sum", binary(g, "broadcast_mul", places, g.array(np.array(steps, "int64").reshape(-1, *[1] * (g.rank(places) - 1)))), axis=(0,))
+    flat = g.op("broadcast_axis", g.op("Reshape", flat, shape=(-1, 1)), axis=(1,), size=(inner,))
+    found = g.op("_contrib_scatter_reduce", g.op("Reshape", data, shape=(rows, inner)), flat, g.op("Reshape", updates, shape=(-1, inner)), axis=0,
+                 reduction=reduction)
+    return g.op("Reshape", found, shape=shape)
+
+
+@translates("TensorScatter")
+def tensor_scatter(g, past_cache, update, write_indices=None, *, axis=-2, mode="linear"):
+    """A cache with parts along an axis replaced, from another place on for each sample."""
+    sizes, new = g.fixed(past_cache, "TensorScatter"), g.fixed(update, "TensorScatter")
+    axis = g.axis(past_cache, axis)
+    starts = (0,) * sizes[0] if write_indices is None else write_indices.integers("write_indices")
+    if len(starts) != sizes[0] or mode not in ("linear", "circular") or new[:axis] != sizes[:axis] or new[axis + 1:] != sizes[axis + 1:]:
+        raise MXNetError(f"an update of shape {new} at {starts} of a cache of shape {sizes} with mode={mode!r:.20}")
+    places = np.array(starts).reshape(-1, 1) + np.arange(new[axis])
+    if mode == "circular":
+        places %= sizes[axis]
+    if places.size and not 0 <= places.min() <= places.max() < sizes[axis]:
+        raise MXNetError(f"the update reaches to place {places.max()} of an axis of size {sizes[axis]}")
+    g.small(new, "TensorScatter")
+    target = [sizes[0], *[1] * (len(sizes) - 1)]
+    target[axis] = new[axis]
+    places = np.ascontiguousarray(np.broadcast_to(places.reshape(target), new)).astype("int64")
+    return g.op("_contrib_scatter_reduce", past_cache, g.array(places), update, axis=axis)
+
+
+@translates("ai.onnx.ml.ArrayFeatureExtractor")
+def array_feature_extractor(g, data, places):
+    """Some elements of the last axis."""
+    g.entry(data)
+    found = g.op("take", data, reshape(g, places, [(-1,)] * len(g.known_shapes(places) or [0])), axis=g.rank(data) - 1, mode="clip")
+    return g.op("expand_dims", found, axis=0) if g.rank(data) == 1 else found
 
 
 @translates("OneHot")
@@ -132,6 +174,4 @@ def compress(g, data, condition, *, axis=None):
     places = np.flatnonzero(condition.constant("condition"))
     if axis is None:
         data, axis = reshape(g, data, [(-1,)] * len(g.shapes(data))), 0
-    if not places.size:
-        raise UnsupportedFeature("arrays without elements")
     return g.op("take", data, g.array(places), axis=g.axis(data, axis), mode="clip")

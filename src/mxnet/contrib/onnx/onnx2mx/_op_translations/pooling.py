@@ -4,14 +4,15 @@ import math
 import numpy as np
 
 from .....base import MXNetError
-from ..reading import UnsupportedFeature
+from ..reading import UnknownValue, UnsupportedFeature
 from ..registry import translates
 from ..reshaping import reshape
 from .dense import window
 from .elemwise import binary
-from .shape import padded
+from .slicing import padded
 
 _LOWEST = -3.4028234663852886e38
+_MOST = 1024  # elements of a window that are taken one by one
 
 
 def _windows(g, data, kernel, strides, widths, ceil):
@@ -21,7 +22,7 @@ def _windows(g, data, kernel, strides, widths, ceil):
         size = g.sizes(data)[axis + 2]
         if size is None:
             if ceil:
-                raise UnsupportedFeature("ceil_mode over an axis whose size the file leaves open")
+                raise UnknownValue("ceil_mode over an axis whose size the file leaves open")
             behind.append(after)
             counts.append(None)
             continue
@@ -50,15 +51,14 @@ def _plain(widths, kernel, ceil):
 def max_pooling(g, data, *, kernel_shape, strides=None, pads=None, dilations=None, auto_pad="NOTSET", ceil_mode=0, storage_order=0):
     """The largest value of each window."""
     g.entry(data)
-    if g.node_outputs > 1:
-        raise UnsupportedFeature("the second output of MaxPool, where the values stood")
     kernel = tuple(kernel_shape)
     strides, dilations, widths = window(g, data, kernel, strides, pads, dilations, auto_pad)
+    if g.node_outputs > 1:
+        return _max_with_places(g, data, kernel, strides, dilations, widths, ceil_mode, storage_order)
     kind = g.dtype(data)
     if kind is not None and kind.kind != "f":
-        if kind.itemsize > 2:
-            raise UnsupportedFeature(f"MaxPool of {kind}")
-        return g.op("Cast", _max(g, g.op("Cast", data, dtype="float32"), kernel, strides, dilations, widths, ceil_mode), dtype=kind.name)
+        wide = "float32" if kind.itemsize < 3 else "float64"
+        return g.op("Cast", _max(g, g.op("Cast", data, dtype=wide), kernel, strides, dilations, widths, ceil_mode), dtype=kind.name)
     return _max(g, data, kernel, strides, dilations, widths, ceil_mode)
 
 
@@ -70,11 +70,27 @@ def _max(g, data, kernel, strides, dilations, widths, ceil):
         behind, _ = _windows(g, data, kernel, strides, widths, ceil)
         whole = padded(g, data, [(0, 0), (0, 0), *((before, b) for (before, _), b in zip(widths, behind))], value=lowest)
         return _pool(g, whole, "max", kernel, strides, [(0, 0)] * len(kernel))
-    parts, _ = _dilated(g, data, kernel, strides, dilations, widths, ceil, lowest)
-    found = next(parts)
-    for part in parts:
-        found = binary(g, "broadcast_maximum", found, part)
-    return found
+    return _by_axes(g, "broadcast_maximum", data, kernel, strides, dilations, widths, ceil, lowest)[0]
+
+
+def _max_with_places(g, data, kernel, strides, dilations, widths, ceil, columns_first):
+    """The largest values, and where they stood in the flattened data."""
+    sizes, kind = g.fixed(data, "the places of MaxPool"), g.dtype(data) or np.dtype("float32")
+    lowest = -65504.0 if kind == np.float16 else _LOWEST if kind.kind == "f" else float(np.iinfo(kind).min)
+    parts, counts = _places(g, data, kernel, strides, dilations, widths, ceil, lowest)
+    g.small((*sizes[:2], *counts), "the places of MaxPool")
+    windows = g.op("stack", *parts, axis=0)
+    found = g.op("max", windows, axis=(0,))
+    chosen = g.op("argmax", windows, axis=0)
+    # A place in the flattened data is a sum of what follows from the channel, the window, and the place in that.
+    steps = np.cumprod((1, *(sizes[2:-1] if columns_first else sizes[:2:-1])))
+    steps = steps if columns_first else steps[::-1]
+    offsets = np.array([sum(p * d * step for p, d, step in zip(place, dilations, steps)) for place in np.ndindex(*kernel)])
+    base = np.arange(sizes[0] * sizes[1]).reshape(sizes[0], sizes[1], *[1] * len(kernel)) * math.prod(sizes[2:])
+    for axis, (count, stride, (before, _), step) in enumerate(zip(counts, strides, widths, steps)):
+        base = base + ((np.arange(count) * stride - before) * step).reshape(-1, *[1] * (len(kernel) - 1 - axis))
+    offset = g.op("take", g.array(offsets.astype("int64")), chosen, mode="clip")
+    return [found, binary(g, "broadcast_add", offset, g.array(base.astype("int64")))]
 
 
 @translates("AveragePool")
@@ -99,7 +115,7 @@ def _divided(g, data, total, reach, strides, widths, counts, include, step=None)
     for axis, (r, s, (before, after), count) in enumerate(zip(reach, strides, widths, counts)):
         d = 1 if step is None else step[axis]
         if count is None:
-            raise UnsupportedFeature("AveragePool with unlike padding over an axis whose size the file leaves open")
+            raise UnknownValue("AveragePool with unlike padding over an axis whose size the file leaves open")
         size = g.sizes(data)[axis + 2]
         places = np.arange(count)[:, None] * s - before + np.arange(0, r, d)[None]
         inside = (places >= (-before if include else 0)) & (places < size + (after if include else 0))
@@ -110,32 +126,45 @@ def _divided(g, data, total, reach, strides, widths, counts, include, step=None)
 
 
 def _dilated_average(g, data, kernel, strides, dilations, widths, ceil, include):
-    total, counts = _dilated_sum(g, data, kernel, strides, dilations, widths, ceil)
+    total, counts = _by_axes(g, "broadcast_add", data, kernel, strides, dilations, widths, ceil, 0.0)
     reach = [(k - 1) * d + 1 for k, d in zip(kernel, dilations)]
     return _divided(g, data, total, reach, strides, widths, counts, include, dilations)
 
 
-def _dilated_sum(g, data, kernel, strides, dilations, widths, ceil):
-    parts, counts = _dilated(g, data, kernel, strides, dilations, widths, ceil, 0.0)
-    found = next(parts)
-    for part in parts:
-        found = binary(g, "broadcast_add", found, part)
-    return found, counts
+def _by_axes(g, operator, data, kernel, strides, dilations, widths, ceil, value):
+    """Windows with gaps joined by an operator, along one axis after the other; and how many windows there are."""
+    whole, counts = _spread(g, data, kernel, strides, dilations, widths, ceil, value)
+    for axis, (k, s, d, count) in enumerate(zip(kernel, strides, dilations, counts)):
+        if k > _MOST:
+            raise MXNetError(f"windows of size {kernel}; with dilations expected at most {_MOST} along an axis")
+        spans = [(place * d, place * d + (count - 1) * s + 1) for place in range(k)]
+        parts = [g.op("slice", whole, begin=(None,) * (axis + 2) + (begin,), end=(None,) * (axis + 2) + (end,), step=(1,) * (axis + 2) + (s,))
+                 for begin, end in spans]
+        whole = parts[0]
+        for part in parts[1:]:
+            whole = binary(g, operator, whole, part)
+    return whole, counts
 
 
-def _dilated(g, data, kernel, strides, dilations, widths, ceil, value):
-    """What stands at each place of a window with gaps, for all windows at once; and how many windows there are."""
+def _spread(g, data, kernel, strides, dilations, widths, ceil, value):
+    """The data with their padding, and how many windows with gaps there are."""
     behind, counts = _windows(g, data, [(k - 1) * d + 1 for k, d in zip(kernel, dilations)], strides, widths, ceil)
-    if None in counts or math.prod(kernel) > 1024:
-        raise UnsupportedFeature(f"pooling with dilations {dilations}, windows of {kernel} and {counts} of them")
-    whole = padded(g, data, [(0, 0), (0, 0), *((before, b) for (before, _), b in zip(widths, behind))], value=value)
+    if None in counts:
+        raise UnknownValue(f"pooling with dilations {dilations} over an axis whose size the file leaves open")
+    return padded(g, data, [(0, 0), (0, 0), *((before, b) for (before, _), b in zip(widths, behind))], value=value), counts
 
-    def parts():
-        for place in np.ndindex(*kernel):
-            begin = [p * d for p, d in zip(place, dilations)]
-            end = [b + (n - 1) * s + 1 for b, n, s in zip(begin, counts, strides)]
-            yield g.op("slice", whole, begin=(None, None, *begin), end=(None, None, *end), step=(1, 1, *strides))
-    return parts(), counts
+
+def _places(g, data, kernel, strides, dilations, widths, ceil, value):
+    """What stands at each place of the windows, for all windows at once; and how many windows there are."""
+    whole, counts = _spread(g, data, kernel, strides, dilations, widths, ceil, value)
+    if math.prod(kernel) > _MOST:
+        raise UnsupportedFeature(f"the places of the largest values of windows of size {kernel}")
+    found = []
+    for place in np.ndindex(*kernel):
+        begin = [p * d for p, d in zip(place, dilations)]
+        end = [b + (n - 1) * s + 1 for b, n, s in zip(begin, counts, strides)]
+        found.append(g.op("slice", whole, begin=(None, None, *begin), end=(None, None, *end), step=(1, 1, *strides)))
+    return found, counts
 
 
 @translates("LpPool")
@@ -146,7 +175,7 @@ def lp_pooling(g, data, *, kernel_shape, strides=None, pads=None, dilations=None
     strides, dilations, widths = window(g, data, kernel, strides, pads, dilations, auto_pad)
     powers = g.op("_power_scalar", g.op("abs", data), scalar=float(p))
     if set(dilations) != {1}:
-        return g.op("_power_scalar", _dilated_sum(g, powers, kernel, strides, dilations, widths, ceil_mode)[0], scalar=1 / p)
+        return g.op("_power_scalar", _by_axes(g, "broadcast_add", powers, kernel, strides, dilations, widths, ceil_mode, 0.0)[0], scalar=1 / p)
     behind, _ = _windows(g, data, kernel, strides, widths, ceil_mode)
     whole = padded(g, powers, [(0, 0), (0, 0), *((before, b) for (before, _), b in zip(widths, behind))])
     return g.op("_power_scalar", _pool(g, whole, "sum", kernel, strides, [(0, 0)] * len(kernel)), scalar=1 / p)

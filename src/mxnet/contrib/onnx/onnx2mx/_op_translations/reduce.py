@@ -24,10 +24,29 @@ def reduced(g, name, data, axes=None, keepdims=1, noop_with_empty_axes=0, **attr
     return g.op(name, data, axis=chosen, keepdims=bool(keepdims), is_scalar=everything, **attributes)
 
 
+def _of_nothing(g, operator, data, axes, keepdims):
+    """What a reduction makes of no elements; None where there are some."""
+    shapes = g.known_shapes(data)
+    if shapes is None or not any(0 in shape for shape in shapes):
+        return None
+    sizes, kind = g.fixed(data, operator), g.dtype(data) or np.dtype("float32")
+    chosen = {g.axis(data, axis) for axis in (() if axes is None else axes.integers("axes"))} or {*range(len(sizes))}
+    lowest, highest = ((-np.inf, np.inf) if kind.kind == "f" else (False, True) if data.boolean or kind.kind == "b" else
+                       (np.iinfo(kind).min, np.iinfo(kind).max))
+    number = {"ReduceMax": lowest, "ReduceMin": highest, "ReduceProd": 1, "ReduceMean": np.nan, "ReduceLogSum": -np.inf,
+              "ReduceLogSumExp": -np.inf}.get(operator, 0)
+    left = [1 if axis in chosen else size for axis, size in enumerate(sizes) if keepdims or axis not in chosen]
+    return g.array(np.full(g.small(left, operator), number, kind))
+
+
 def _register(operator, name, before=None, after=None):
     @translates(operator)
     def translate(g, data, axes=None, *, keepdims=1, noop_with_empty_axes=0):
         g.entry(data)
+        if not (noop_with_empty_axes and (axes is None or not axes.integers("axes"))):
+            nothing = _of_nothing(g, operator, data, axes, keepdims)
+            if nothing is not None:
+                return nothing
         kind = g.dtype(data)
         if kind is not None and kind.kind == "b":
             data = cast_to(g, data, "int32")
@@ -48,6 +67,9 @@ def reduce_log_sum_exp(g, data, axes=None, *, keepdims=1, noop_with_empty_axes=0
     """``log(sum(exp(x)))``, with the largest value taken out before, so that nothing overflows."""
     if noop_with_empty_axes and (axes is None or not axes.integers("axes")):
         return reduced(g, "max", data, axes, keepdims, 1)
+    nothing = _of_nothing(g, "ReduceLogSumExp", data, axes, keepdims)
+    if nothing is not None:
+        return nothing
     largest = reduced(g, "max", data, axes, 1)
     rest = g.op("exp", binary(g, "broadcast_sub", data, largest), is_scalar=data.scalar)
     total = g.op("log", reduced(g, "sum", rest, axes, keepdims))
@@ -82,7 +104,7 @@ def _place(g, name, data, axis, keepdims, last):
 def topk(g, data, k, *, axis=-1, largest=1, sorted=1):
     """The `k` largest or smallest values along an axis, and their places."""
     g.entry(data)
-    (count,) = k.integers("k") or (0,)
+    count = int(k.number("k"))
     if count < 1:
         raise MXNetError(f"`k` must be 1 or more, received {count}")
     values, places = g.op("topk", data, k=count, axis=g.axis(data, axis), ret_typ="both", is_ascend=not largest, dtype="int64")
@@ -99,6 +121,19 @@ def cumsum(g, data, axis, *, exclusive=0, reverse=0):
     found = g.op("_np_cumsum", data, axis=along, **({} if kind is None else {"dtype": kind.name}))
     if exclusive:
         found = binary(g, "broadcast_sub", found, data)
+    return g.op("reverse", found, axis=(along,)) if reverse else found
+
+
+@translates("CumProd")
+def cumprod(g, data, axis, *, exclusive=0, reverse=0):
+    """Products of what stands before each element and it, or only of what stands before."""
+    along = g.axis(data, int(axis.number("axis")))
+    if reverse:
+        data = g.op("reverse", data, axis=(along,))
+    if exclusive:
+        ones = g.op("ones_like", g.op("slice_axis", data, axis=along, begin=0, end=1))
+        data = g.op("slice_axis", g.op("Concat", ones, data, dim=along), axis=along, begin=0, end=-1)
+    found = g.op("_contrib_cumprod", data, axis=along)
     return g.op("reverse", found, axis=(along,)) if reverse else found
 
 

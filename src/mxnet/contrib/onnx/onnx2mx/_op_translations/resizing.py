@@ -3,9 +3,9 @@ import numpy as np
 
 from .....base import MXNetError
 from .....suggestions import shortened
-from ..reading import UnsupportedFeature
+from ..reading import UnknownValue, UnsupportedFeature
 from ..registry import translates
-from .elemwise import cast_to
+from .elemwise import binary, cast_to
 
 _MODES = ("nearest", "linear", "cubic")
 
@@ -25,22 +25,51 @@ def resize(g, data, roi=None, scales=None, sizes=None, *, mode="nearest", coordi
         roi, scales = None, roi
         coordinate_transformation_mode, nearest_mode = "asymmetric", "floor"
     chosen = range(g.rank(data)) if axes is None else [g.axis(data, axis) for axis in axes]
-    if coordinate_transformation_mode == "tf_crop_and_resize":
-        raise UnsupportedFeature("Resize with coordinate_transformation_mode='tf_crop_and_resize'")
-    factors = scales.constant("scales").astype(float) if scales is not None and (scales.array is None or scales.array.size) else None
+    factors = None if scales is None else scales.constant("scales").astype(float)
+    factors = factors if factors is not None and factors.size else None
     wanted = None
     if factors is None:
         if sizes is None:
             raise MXNetError("neither `scales` nor `sizes` is given")
-        if sizes.arrays is None:
-            sizes.constant("sizes")
-        if sizes.array is None:
+        if len(sizes.candidates("sizes")) > 1 and sizes.array is None:
             wanted = _open_sizes(g, data, sizes, chosen)
         else:
             wanted = sizes.integers("sizes")
         if keep_aspect_ratio_policy != "stretch":
             wanted = _same_ratio(g, data, wanted, chosen, keep_aspect_ratio_policy)
+    if coordinate_transformation_mode == "tf_crop_and_resize":
+        return _cropped(g, data, roi, factors, wanted, chosen, mode, nearest_mode, cubic_coeff_a, exclude_outside, antialias, extrapolation_value)
     return _resized(g, data, factors, wanted, chosen, mode, coordinate_transformation_mode, nearest_mode, cubic_coeff_a, exclude_outside, antialias)
+
+
+def _cropped(g, data, roi, factors, wanted, chosen, mode, rounding, coefficient, exclude, antialias, outside):
+    """A part of the value in another size; `roi` holds where it begins along each axis and where it ends, in parts of the axis."""
+    if roi is None:
+        raise MXNetError("tf_crop_and_resize takes `roi`")
+    bounds = roi.constant("roi").astype(float)
+    if bounds.shape != (2 * len(chosen),):
+        raise MXNetError(f"`roi` has the shape {bounds.shape}; expected {2 * len(chosen)} numbers")
+    kind, sizes = g.dtype(data), g.fixed(data, "tf_crop_and_resize")
+    data = cast_to(g, data, "float32") if mode != "nearest" and kind is not None and kind.kind != "f" else data
+    inside = np.ones((1,) * len(sizes))
+    for i, axis in enumerate(chosen):
+        before = sizes[axis]
+        after = wanted[i] if factors is None else int(np.floor(before * factors[i] * (bounds[i + len(chosen)] - bounds[i])))
+        _check(axis, after)
+        where = bounds[i], bounds[i + len(chosen)]
+        data = _along(g, data, (axis, before, after, after / before), {"bilinear": "linear"}.get(mode, mode), where, rounding, coefficient, exclude,
+                      antialias)
+        place = _coordinates(before, after, 1.0, where)
+        inside = inside * ((place >= 0) & (place <= before - 1)).reshape([-1 if j == axis else 1 for j in range(len(sizes))])
+    if not inside.all():
+        kept = binary(g, "broadcast_mul", data, g.array(inside.astype(g.dtype(data) or "float32")))
+        data = binary(g, "broadcast_add", kept, g.array(((1 - inside) * outside).astype(g.dtype(data) or "float32")))
+    return data if kind is None else cast_to(g, data, kind)
+
+
+def _check(axis, after):
+    if not 1 <= after <= 1 << 16:
+        raise MXNetError(f"axis {axis} is to have {after} elements; expected 1 to {1 << 16}")
 
 
 def _open_sizes(g, data, sizes, chosen):
@@ -53,7 +82,7 @@ def _open_sizes(g, data, sizes, chosen):
         elif wanted == tuple(shape[axis] for shape in known):
             found.append(None)
         else:
-            raise UnsupportedFeature("Resize to sizes that follow from ones that the file leaves open")
+            raise UnknownValue("Resize to sizes that follow from ones that the file leaves open")
     return found
 
 
@@ -84,10 +113,9 @@ def _resized(g, data, factors, wanted, chosen, mode, where, rounding, coefficien
             if mode == "nearest" and factor is not None and factor == int(factor) and where == "asymmetric" and rounding == "floor":
                 steps.append((axis, None, int(factor)))
                 continue
-            raise UnsupportedFeature(f"Resize along axis {axis}, whose size the file leaves open")
+            raise UnknownValue(f"Resize along axis {axis}, whose size the file leaves open")
         after = int(np.floor(before * factor)) if factors is not None else wanted[i]
-        if not 1 <= after <= 1 << 16:
-            raise MXNetError(f"axis {axis} is to have {after} elements; expected 1 to {1 << 16}")
+        _check(axis, after)
         steps.append((axis, before, after, after / before if factor is None else factor))
     if not steps:
         return g.op("_copy", data)
@@ -122,6 +150,7 @@ def _along(g, data, step, mode, where, rounding, coefficient, exclude, antialias
     if mode == "nearest":
         places = nearest(before, after, factor, where, rounding)
         return g.op("take", data, g.array(places), axis=axis, mode="clip")
+    g.small((before, after), "Resize")
     matrix = weights(before, after, factor, where, mode, coefficient, exclude, antialias).astype(g.dtype(data) or "float32")
     last = g.rank(data) - 1
     turned = [last if i == axis else axis if i == last else i for i in range(last + 1)]
@@ -133,6 +162,9 @@ def _along(g, data, step, mode, where, rounding, coefficient, exclude, antialias
 def _coordinates(before, after, factor, where):
     """Where each element of the result lies among those of the data."""
     place = np.arange(after, dtype=float)
+    if isinstance(where, tuple):  # a part, by where it begins and ends
+        start, end = (bound * (before - 1) for bound in where)
+        return start + place * (end - start) / (after - 1) if after > 1 else (start + end) / 2 + place
     if where == "asymmetric":
         return place / factor
     if where == "align_corners":

@@ -5,7 +5,7 @@ from .....base import MXNetError
 from .....suggestions import shortened
 from ..reading import UnsupportedFeature
 from ..registry import translates
-from .elemwise import binary, with_number
+from .elemwise import binary, cast_to, with_number
 
 # Where the rows of our gates stand among ONNX's.
 _ROWS = {"rnn": (0,), "gru": (1, 0, 2), "lstm": (0, 2, 3, 1)}
@@ -139,8 +139,6 @@ class _Layer:
         if steps > _LONGEST or len(names) != each * self.directions or any(name not in _FUNCTIONS for name in names):
             raise UnsupportedFeature(f"activations {names} over {steps} steps; expected {each} for each direction, of {sorted(_FUNCTIONS)}, and at "
                                      f"most {_LONGEST} steps")
-        if self.lengths is not None and (self.lengths.array is None or (self.lengths.array != steps).any()):
-            raise UnsupportedFeature("sequence_lens together with activations, clip, peepholes or a reset before the product")
         outputs, lasts = [], []
         for direction in range(self.directions):
             found, last = self._direction(direction, names[each * direction:each * (direction + 1)], steps)
@@ -166,9 +164,19 @@ class _Layer:
         outputs = []
         for t in range(steps)[::-1] if backward else range(steps):
             now = [g.op("squeeze", g.op("slice_axis", made, axis=0, begin=t, end=t + 1), axis=0) for made in inputs]
-            states = getattr(self, f"_{self.kind}")(now, states, direction, bias[gates:], names)
-            outputs.append(states[0])
+            states, output = self._step(t, getattr(self, f"_{self.kind}")(now, states, direction, bias[gates:], names), states)
+            outputs.append(output)
         return g.op("stack", *(outputs[::-1] if backward else outputs), axis=0), states
+
+    def _step(self, t, new, old):
+        """The states after a step, and its output: those before, and zeros, in sequences that do not have the step."""
+        if self.lengths is None:
+            return new, new[0]
+        g = self.g
+        goes_on = g.op("expand_dims", with_number(g, "_greater_scalar", cast_to(g, self.lengths, "float32"), float(t)), axis=1)
+        ended = with_number(g, "_rminus_scalar", goes_on, 1.0)
+        states = [binary(g, "broadcast_add", self._times(a, goes_on), self._times(b, ended)) for a, b in zip(new, old)]
+        return states, self._times(new[0], goes_on)
 
     def _gate(self, name, *terms):
         g, total = self.g, None

@@ -4,9 +4,10 @@ import math
 import numpy as np
 
 from .....base import MXNetError
-from ..reading import UnsupportedFeature
+from .....util import is_np_shape
+from ..reading import UnknownValue, UnsupportedFeature
 from ..registry import translates
-from ..reshaping import broadcast, source
+from ..reshaping import broadcast
 from ..reshaping import reshape as reshaped
 from ..values import Value, as_integers
 from .elemwise import cast_to
@@ -46,21 +47,35 @@ def size(g, data):
 @translates("Reshape")
 def reshape(g, data, shape, *, allowzero=0):
     """The same elements in another shape; 0 keeps a size and -1 stands for what is left."""
-    if shape.arrays is None:
-        raise UnsupportedFeature(f"`shape` (the value '{shape.name}') follows from the values of the network's inputs")
-    targets = [as_integers(array, "shape") for array in shape.arrays]
+    targets = [as_integers(array, "shape") for array in shape.candidates("shape")]
     if len({len(target) for target in targets}) > 1:
-        raise UnsupportedFeature("the number of axes follows from sizes that the file leaves open")
+        raise UnknownValue("the number of axes follows from sizes that the file leaves open")
     if any(target.count(-1) > 1 or min(target, default=0) < -1 for target in targets):
         raise MXNetError(f"a shape is sizes, 0 and at most one -1, received {targets[0]}")
-    if any(0 in target for target in targets):
-        if allowzero:
-            raise UnsupportedFeature("arrays without elements")
-        if any(len(set(column)) > 1 for column in zip(*targets)) or data.scalar:
-            targets = [[s if n == 0 else n for n, s in zip(target, (*sizes, *target))] if 0 in target[:len(sizes)] else target
-                       for target, sizes in zip(targets, g.shapes(data))]
     g.entry(data)
+    if any(0 in target for target in targets):
+        known = g.known_shapes(data)
+        if allowzero or known is not None and any(0 in sizes for sizes in known):
+            return _without_elements(g, data, targets, allowzero)
+        if any(len(set(column)) > 1 for column in zip(*targets)) or data.scalar:
+            targets = [_kept(target, sizes) for target, sizes in zip(targets, g.shapes(data))]
     return reshaped(g, data, [tuple(target) for target in targets])
+
+
+def _kept(target, sizes):
+    """A shape with sizes in place of zeros."""
+    return [s if n == 0 else n for n, s in zip(target, (*sizes, *target))] if 0 in target[:len(sizes)] else target
+
+
+def _without_elements(g, data, targets, allowzero):
+    if not is_np_shape():
+        raise UnsupportedFeature("arrays without elements; import the file within mx.np_shape(), where there are such arrays")
+    sizes = g.fixed(data, "a reshape without elements")
+    target = list(targets[0] if allowzero else _kept(targets[0], sizes))
+    if -1 in target:
+        others = math.prod(n for n in target if n != -1)
+        target[target.index(-1)] = math.prod(sizes) // others if others else 0
+    return g.op("_np_reshape", data, newshape=tuple(target))
 
 
 @translates("Flatten")
@@ -111,7 +126,7 @@ def concat(g, *data, axis=1):
     """Values joined along an axis."""
     present = [value for value in data if value.arrays is None or value.arrays[0].size]
     if not present:
-        raise UnsupportedFeature("arrays without elements")
+        present = data
     for value in present:
         g.entry(value)
     kinds = {g.dtype(value) for value in present}
@@ -121,180 +136,19 @@ def concat(g, *data, axis=1):
     return g.op("Concat", *present, dim=g.axis(present[0], axis))
 
 
-@translates("Split")
-def split(g, data, split=None, *, axis=0, num_outputs=None):
-    """Parts of a value along an axis: of the given sizes, or alike (the last one smaller)."""
-    g.entry(data)
-    axis = g.axis(data, axis)
-    count = num_outputs or g.node_outputs
-    if split is None:
-        total = g.sizes(data)[axis]
-        if total is None or total % count == 0:
-            made = g.op("SliceChannel", data, num_outputs=count, axis=axis)
-            return made if count > 1 else [made]
-        each = -(-total // count)
-        sizes = [min(each, total - i * each) for i in range(count)]
-    else:
-        sizes = split.integers("split")
-        total = g.known_shapes(data) and g.sizes(data)[axis]
-        if total is not None and sum(sizes) != total:
-            raise MXNetError(f"parts of sizes {list(sizes)[:10]} do not make up an axis of size {total}")
-    if min(sizes, default=0) < 0:
-        raise MXNetError(f"parts of sizes {list(sizes)[:10]}")
-    ends = np.cumsum(sizes).tolist()
-    return [g.op("slice_axis", data, axis=axis, begin=end - n, end=end) if n else _nothing(g, data, axis) for n, end in zip(sizes, ends)]
-
-
-def _nothing(g, data, axis):
-    """A part without elements, which others may be joined with."""
-    return Value("", [np.zeros([0 if i == axis else n for i, n in enumerate(sizes)], g.dtype(data)) for sizes in g.shapes(data)])
-
-
-@translates("Slice")
-def slice_(g, data, starts, ends, axes=None, steps=None):
-    """Parts of some axes: from `starts` to before `ends`, each `steps`-th."""
-    g.entry(data)
-    for value, what in ((starts, "starts"), (ends, "ends")):
-        if value.arrays is None:
-            value.constant(what)
-    begins, stops = ([as_integers(array, "starts or ends") for array in value.arrays] for value in (starts, ends))
-    rank = g.rank(data)
-    chosen = tuple(range(len(begins[0]))) if axes is None else tuple(g.axis(data, axis) for axis in axes.integers("axes"))
-    strides = (1,) * len(chosen) if steps is None else steps.integers("steps")
-    if not len(begins[0]) == len(stops[0]) == len(chosen) == len(strides):
-        raise MXNetError(f"`starts`, `ends`, `axes` and `steps` must be equally many, received {len(begins[0])}, {len(stops[0])}, {len(chosen)} and "
-                         f"{len(strides)}")
-    known = g.known_shapes(data)
-    begin, end, step, counted = [None] * rank, [None] * rank, [1] * rank, []
-    for i, axis in enumerate(chosen):
-        if not strides[i]:
-            raise MXNetError("a step of 0")
-        sizes = None if known is None else [s[axis] for s in known]
-        spans = None if sizes is None else [_span(b[i], s[i], strides[i], n) for b, s, n in zip(begins, stops, sizes)]
-        if spans is not None and any(not len(range(*span)) for span in spans):
-            raise UnsupportedFeature(f"nothing is left of axis {axis}; arrays without elements cannot be made")
-        step[axis] = strides[i]
-        first, last = tuple(b[i] for b in begins), tuple(s[i] for s in stops)
-        if spans is not None and len(set(last)) > 1 and len(set(sizes)) == 1 and len(set(first)) == 1 and first[0] >= 0 and strides[i] == 1:
-            counted.append((axis, tuple(b - a for a, b in zip(first, last)), first[0]))  # as many as an open size says, be it beyond the trials'
-            continue
-        if spans is None or len(set(first)) == 1 and len(set(last)) == 1 and len(set(sizes)) > 1:
-            begin[axis] = None if abs(first[0]) > 1 << 30 or strides[i] > 0 and first[0] == 0 else first[0]
-            end[axis] = None if abs(last[0]) > 1 << 30 else last[0]
-            if len(set(first + last)) > 2 or spans is None and (len(set(first)) > 1 or len(set(last)) > 1):
-                raise UnsupportedFeature("`starts` and `ends` follow from sizes that the file leaves open, and so does the shape")
-        elif len(set(spans)) == 1:
-            (b, s, _), = set(spans)
-            begin[axis], end[axis] = b, None if s < 0 else s
-        else:
-            _open_span(axis, spans, sizes, begin, end, step, counted)
-    if any(b is not None or e is not None for b, e in zip(begin, end)) or any(s != 1 for s in step):
-        data = g.op("slice", data, begin=tuple(begin), end=tuple(end), step=tuple(step))
-    elif not counted:
-        return g.op("_copy", data, is_scalar=data.scalar)
-    for axis, lengths, offset in counted:
-        like, place = source(g, lengths)
-        places = g.op("_contrib_arange_like", like, axis=place, start=float(offset))
-        data = g.op("take", data, places, axis=axis, mode="clip")
-    return data
-
-
-def _span(start, stop, step, size):
-    return slice(start, None if step < 0 and stop < -size else stop, step).indices(size)
-
-
-def _open_span(axis, spans, sizes, begin, end, step, counted):
-    """A part whose bounds follow from open sizes: counted from the end of the axis, or as long as another axis."""
-    starts, stops = [span[0] for span in spans], [span[1] for span in spans]
-    if step[axis] == 1:
-        for bounds, where in ((starts, begin), (stops, end)):
-            from_end = {bound - size for bound, size in zip(bounds, sizes)}
-            if len(set(bounds)) == 1:
-                where[axis] = bounds[0]
-            elif len(from_end) == 1:
-                where[axis] = from_end.pop() or None
-            elif where is end and len(set(starts)) == 1:
-                begin[axis] = None
-                counted.append((axis, tuple(b - a for a, b in zip(starts, stops)), starts[0]))
-                return
-            else:
-                raise UnsupportedFeature(f"the bounds of axis {axis} follow from sizes that the file leaves open in a way that cannot be imported")
-        return
-    raise UnsupportedFeature(f"axis {axis}: steps of {step[axis]} between bounds that follow from sizes that the file leaves open")
-
-
-@translates("Pad")
-def pad(g, data, pads=None, constant_value=None, axes=None, *, mode="constant", value=0.0, paddings=None):
-    """The value with more elements on both sides of its axes; fewer, for a negative number."""
-    amounts = pads.integers("pads") if pads is not None else tuple(paddings or ())
-    rank = g.rank(data)
-    chosen = tuple(range(rank)) if axes is None else tuple(g.axis(data, axis) for axis in axes.integers("axes"))
-    if len(amounts) != 2 * len(chosen):
-        raise MXNetError(f"`pads` must have {2 * len(chosen)} numbers for these axes, received {len(amounts)}")
-    if constant_value is not None:
-        value = constant_value.number("constant_value")
-    widths = [(0, 0)] * rank
-    for i, axis in enumerate(chosen):
-        widths[axis] = amounts[i], amounts[i + len(chosen)]
-    return padded(g, data, widths, mode, value)
-
-
-def padded(g, data, widths, mode="constant", value=0.0):
-    """`data` with elements before and behind each axis.
-
-    Parameters
-    ----------
-    g : Translator
-    data : Value
-    widths : list of (int, int)
-        How many, for each axis; negative numbers cut.
-    mode : {'constant', 'edge', 'reflect', 'wrap'}
-    value : float
-        What is put there, in the first mode.
-    """
-    g.entry(data)
-    if any(w < 0 for width in widths for w in width):
-        cut = [(max(-a, 0), -max(-b, 0) or None) for a, b in widths]
-        data = g.op("slice", data, begin=tuple(a for a, _ in cut), end=tuple(b for _, b in cut))
-        widths = [(max(a, 0), max(b, 0)) for a, b in widths]
-    if not any(w for width in widths for w in width):
-        return g.op("_copy", data, is_scalar=data.scalar)
-    if mode == "wrap":
-        for axis, (before, behind) in enumerate(widths):
-            if before or behind:
-                places = np.arange(-before, g.size(data, axis, "Pad") + behind)
-                data = g.op("take", data, g.array(places, "wrapped"), axis=axis, mode="wrap")
-        return data
-    if mode not in ("constant", "edge", "reflect"):
-        raise UnsupportedFeature(f"Pad with mode={mode!r}; known are constant, edge, reflect and wrap")
-    kind = g.dtype(data)
-    if len(widths) in (4, 5) and not any(widths[0] + widths[1]) and (kind is None or kind.kind == "f"):
-        return g.op("Pad", data, mode=mode, pad_width=tuple(w for width in widths for w in width), constant_value=float(value))
-    return g.op("_npi_pad", data, mode=mode, pad_width=tuple(tuple(width) for width in widths), constant_value=value)
-
-
-@translates("Tile")
-def tile(g, data, repeats, axis=None):
-    """The value many times side by side, along each axis as often as `repeats` says."""
-    if axis is not None:  # the first version: how often, and along which axis
-        along = g.axis(data, int(axis.number("axis")))
-        return g.op("tile", data, reps=tuple(int(repeats.number("tiles")) if i == along else 1 for i in range(g.rank(data))))
-    times = repeats.integers("repeats")
-    if min(times, default=1) < 1:
-        raise UnsupportedFeature(f"Tile by {times}; arrays without elements cannot be made")
-    g.entry(data)
-    return g.op("tile", data, reps=times or (1,), is_scalar=data.scalar)
-
-
 @translates("Expand")
 def expand(g, data, shape):
     """The value repeated along axes of size 1."""
-    if shape.arrays is None:
-        raise UnsupportedFeature(f"`shape` (the value '{shape.name}') follows from the values of the network's inputs")
     g.entry(data)
-    targets = [as_integers(array, "shape") for array in shape.arrays]
-    if any(min(target, default=1) < 1 for target in targets):
-        raise UnsupportedFeature(f"Expand to {targets[0]}; arrays without elements cannot be made")
+    targets = [as_integers(array, "shape") for array in shape.candidates("shape")]
+    least = min((n for target in targets for n in target), default=1)
+    if least < 0 or not least and not is_np_shape():
+        raise UnsupportedFeature(f"Expand to {targets[0]}: expected positive sizes (or 0 within mx.np_shape())")
+    if len(targets) == 1:
+        sizes = g.known_shapes(data)
+        if sizes is not None:
+            whole = np.broadcast_shapes(sizes[0], targets[0])
+            return g.op("_npi_broadcast_to", data, shape=whole, is_scalar=not whole) if whole else g.op("_copy", data, is_scalar=True)
     result = broadcast(g, data, targets)
     return g.op("_copy", data, is_scalar=data.scalar) if result is data else result
 

@@ -1,0 +1,288 @@
+"""The model server under load, under malformed requests, and while it is stopped and reloaded.
+
+    python benchmarks/serving.py --load                       # writes benchmarks/results/serving.md
+    python benchmarks/serving.py --malformed 200000
+    python benchmarks/serving.py --terms 1000 --reloads 1000
+
+Load: 1, 16 and 64 clients in a process of their own send binary tensors over loopback. Beside it: the same network in a loop without a server, in
+batches of the size that the server chose; and a server that runs one forward pass for each request. Peers take turns; medians are reported.
+"""
+import argparse
+import json
+import os
+import pathlib
+import signal
+import socket
+import statistics
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+import peers
+
+sys.path[:0] = [os.path.join(peers.ROOT, folder) for folder in ("src", "tests")]
+HERE = pathlib.Path(__file__).parent
+NETWORKS = {"mlp": (784,), "resnet50": (3, 224, 224)}
+CLIENTS = (1, 16, 64)
+LOOP = """
+import json, sys, time
+import numpy as np
+import mxnet as mx
+prefix, sizes, batch, seconds = sys.argv[1], tuple(map(int, sys.argv[2].split(','))), int(sys.argv[3]), float(sys.argv[4])
+net = mx.gluon.SymbolBlock.imports(prefix + '-symbol.json', ['data'], prefix + '-0000.params')
+net.hybridize(static_alloc=True, static_shape=True)
+data = np.random.rand(batch, *sizes).astype(np.float32)
+for _ in range(5):
+    net(mx.nd.array(data)).asnumpy()
+rows, start = 0, time.perf_counter()
+while time.perf_counter() - start < seconds:
+    net(mx.nd.array(data)).asnumpy()
+    rows += batch
+print(rows / (time.perf_counter() - start))
+"""
+
+
+def save(name, folder):
+    """Export a network; the prefix of its files."""
+    import mxnet as mx
+    from mxnet.gluon import nn
+    if name == "mlp":
+        net = nn.HybridSequential()
+        net.add(nn.Dense(512, activation="relu"), nn.Dense(512, activation="relu"), nn.Dense(10))
+    else:
+        net = mx.gluon.model_zoo.vision.resnet50_v1()
+    net.initialize(mx.init.Xavier())
+    net.hybridize()
+    net(mx.nd.zeros((1, *NETWORKS[name])))
+    net.export(f"{folder}/{name}")
+    return f"{folder}/{name}"
+
+
+def environment():
+    """The environment of servers and loops: as many threads as they take by themselves."""
+    return {**{key: value for key, value in os.environ.items()}, "PYTHONPATH": os.path.join(peers.ROOT, "src")}
+
+
+def clients(port, path, count, seconds, request):
+    """Throughput and latencies that so many clients see."""
+    header_length, file = request
+    command = [sys.executable, str(HERE / "workers" / "load_client.py"), str(port), path, str(count), str(seconds), str(header_length), file]
+    return json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+
+
+def naive(prefix, sizes):
+    """A server that runs one forward pass for each request, and its port."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    process = subprocess.Popen([sys.executable, str(HERE / "workers" / "naive_server.py"), prefix, sizes, str(port)], env=environment())
+    for _ in range(600):
+        try:
+            socket.create_connection(("127.0.0.1", port)).close()
+            return process, port
+        except OSError:
+            time.sleep(0.1)
+    raise SystemExit("the naive server does not start")
+
+
+def load(args):
+    """Rows of the table: a network, a number of clients, and what was measured."""
+    import numpy as np
+
+    import serve_checks
+    rows = []
+    with tempfile.TemporaryDirectory() as folder:
+        for name, own in NETWORKS.items():
+            prefix, sizes = save(name, folder), ",".join(map(str, own))
+            headers, body = serve_checks.binary_request(np.random.default_rng(0).random((1, *own)).astype(np.float32), binary_data_output=True)
+            file = pathlib.Path(folder, f"{name}.request")
+            file.write_bytes(body)
+            request = int(headers["Inference-Header-Content-Length"]), str(file)
+            options = ("--input", f"data=-1,{sizes}", "--latency-bound", args.bound, "--no-access-log")
+            with serve_checks.Running(prefix, *options) as server:
+                curve = next(line for line in server.log if "ready after" in line).partition("batches of ")[2].strip()
+                largest = int(curve.split(", ")[-1].split()[0])
+                batch_seconds = float(curve.split(", ")[-1].split()[2]) / 1e3
+                print(f"{name}: batches of {curve}", flush=True)
+                process, port = naive(prefix, sizes)
+                try:
+                    for count in CLIENTS:
+                        found = measured(args, server, port, name, count, request, prefix, sizes, largest)
+                        rows.append({"network": name, "clients": count, "batch": largest, "limit": 1.5 * (batch_seconds + args.bound / 1e3), **found})
+                        print(rows[-1], flush=True)
+                finally:
+                    process.kill()
+                    process.wait()
+    return rows
+
+
+def measured(args, server, port, name, count, request, prefix, sizes, largest):
+    """Medians of a server, the naive one and a loop, which take turns."""
+    samples = {key: [] for key in ("rate", "p50", "p99", "naive", "naive p99", "loop")}
+    for _ in range(args.rounds):
+        own = clients(server.port, f"/v2/models/{name}/infer", count, args.seconds, request)
+        other = clients(port, "/infer", count, args.seconds, request)
+        batch = 1 if count == 1 else largest
+        loop = subprocess.run([sys.executable, "-c", LOOP, prefix, sizes, str(batch), str(args.seconds)], capture_output=True, text=True, check=True,
+                              env=environment())
+        values = (own["rate"], own["p50"], own["p99"], other["rate"], other["p99"], float(loop.stdout))
+        for key, value in zip(samples, values):
+            samples[key].append(value)
+    return {key: statistics.median(values) for key, values in samples.items()}
+
+
+def table(rows):
+    """Markdown."""
+    lines = ["| network, largest batch | clients | server, requests/s | loop, rows/s | server / loop | naive server, requests/s | server / naive "
+             "| p50, ms | p99, ms | p99 limit, ms | naive p99, ms |", "|---|" + "---:|" * 10]
+    for row in rows:
+        lines.append(f"| {row['network']}, {row['batch']} | {row['clients']} | {row['rate']:.0f} | {row['loop']:.0f} "
+                     f"| {row['rate'] / row['loop']:.2f} | {row['naive']:.0f} | {row['rate'] / row['naive']:.2f} "
+                     f"| {row['p50'] * 1e3:.1f} | {row['p99'] * 1e3:.1f} | {row['limit'] * 1e3:.1f} | {row['naive p99'] * 1e3:.1f} |")
+    return "\n".join(lines)
+
+
+def malformed(count):
+    """Send malformed requests from two threads, and say how they were answered and what became of the server's memory."""
+    import serve_checks
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        serve_checks.save_linear(folder / "linear", 1)
+        serve_checks.save_pair(folder / "pair")
+        serve_checks.save_colours(folder / "colours")
+        inputs = ("--input", "linear:data=-1,4", "--input", "pair:a=-1,3", "--input", "pair:b=-1,1:int32")
+        with serve_checks.Running(folder / "linear", folder / "pair", folder / "colours", *inputs, "--no-access-log") as server:
+            statuses, failures = {}, []
+
+            def run(part, requests):
+                try:
+                    serve_checks.fuzz(server.port, part, requests, statuses)
+                except BaseException as error:
+                    failures.append(error)
+
+            run(0, count // 20)  # what is allocated once
+            before = server.memory()
+            threads = [threading.Thread(target=run, args=(part, (count - count // 20) // 2)) for part in (1, 2)]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+            if failures:
+                raise failures[0]
+            good = [server.request(method, path, body, headers)[0] for method, path, headers, body in serve_checks.seeds()]
+            print(f"{sum(statuses.values())} requests: {dict(sorted(statuses.items(), key=str))}; memory {before:.0f} MiB, "
+                  f"then {server.memory():.0f}; good requests after that: {sorted(set(good))}; exit status {server.stop()}")
+
+
+class Clients:
+    """Threads that send requests until the server takes no more connections, or they are told to stop."""
+
+    def __init__(self, port, count=8):
+        self.port, self.ended, self.answered, self.lost = port, threading.Event(), 0, []
+        self.threads = [threading.Thread(target=self._run) for _ in range(count)]
+        for thread in self.threads:
+            thread.start()
+
+    def _run(self):
+        import http.client
+
+        import numpy as np
+
+        import serve_checks
+        body = json.dumps(serve_checks.infer_request(np.ones((1, 4), np.float32)))
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
+        while not self.ended.is_set():
+            try:
+                if connection.sock is None:
+                    connection.connect()
+            except ConnectionError:
+                return  # not accepted
+            try:
+                connection.request("POST", "/v2/models/net/infer", body)
+                response = connection.getresponse()
+                content = response.read()
+                if response.status != 200:
+                    self.lost.append((response.status, content))
+                self.answered += 1
+            except (ConnectionError, http.client.HTTPException) as error:
+                self.lost.append(error)
+                connection.close()
+
+    def join(self):
+        """Wait until all have ended."""
+        self.ended.set()
+        for thread in self.threads:
+            thread.join()
+
+
+def ends(count):
+    """Stop servers under load."""
+    import serve_checks
+    answered, lost, statuses = 0, [], set()
+    with tempfile.TemporaryDirectory() as folder:
+        serve_checks.save_linear(pathlib.Path(folder, "net"), 1)
+        for i in range(count):
+            with serve_checks.Running(f"{folder}/net", "--input", "data=-1,4", "--no-access-log") as server:
+                clients = Clients(server.port)
+                time.sleep(0.2 + 0.001 * (i % 100))
+                statuses.add(server.stop())
+                clients.join()
+                answered, lost = answered + clients.answered, lost + clients.lost
+    print(f"{count} SIGTERMs: {answered} requests answered, {len(lost)} lost {lost[:3]}, exit statuses {sorted(statuses)}")
+
+
+def reloads(count):
+    """Reload a model under load, by requests and by SIGHUP."""
+    import serve_checks
+    with tempfile.TemporaryDirectory() as folder:
+        net = pathlib.Path(folder, "net")
+        serve_checks.save_linear(net, 1)
+        with serve_checks.Running(net, "--input", "data=-1,4", "--no-access-log") as server:
+            clients = Clients(server.port)
+            before = None
+            for i in range(count):
+                if i % 2:
+                    serve_checks.save_linear(net, i)
+                    server.process.send_signal(signal.SIGHUP)
+                    server.expect("net, version 1: ready")
+                elif server.json("POST", "/v2/repository/models/net/load")[0] != 200:
+                    raise SystemExit("a reload failed")
+                else:
+                    server.expect("net, version 1: ready")
+                if i == count // 10:
+                    before = server.memory()
+            memory = server.memory()
+            clients.join()
+            status = server.stop()
+    print(f"{count} reloads: {clients.answered} requests answered, {len(clients.lost)} lost {clients.lost[:3]}; memory {before or 0:.0f} MiB after a "
+          f"tenth of them, then {memory:.0f}; exit status {status}")
+
+
+def main():
+    """Run what the command line asks for."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--load", action="store_true")
+    parser.add_argument("--malformed", type=int, default=0, metavar="N")
+    parser.add_argument("--terms", type=int, default=0, metavar="N")
+    parser.add_argument("--reloads", type=int, default=0, metavar="N")
+    parser.add_argument("--bound", type=float, default=100, help="milliseconds, --latency-bound of the server")
+    parser.add_argument("--seconds", type=float, default=5, help="of each measurement")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--output", default=os.path.join(peers.ROOT, "benchmarks", "results", "serving.md"))
+    args = parser.parse_args()
+    if args.load:
+        text = table(load(args))
+        print(text)
+        with open(args.output, "w") as file:
+            file.write(f"# The model server under load\n\n`python benchmarks/serving.py --load`; {peers.processor()}\n\n{text}\n")
+    if args.malformed:
+        malformed(args.malformed)
+    if args.terms:
+        ends(args.terms)
+    if args.reloads:
+        reloads(args.reloads)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,393 @@
+"""From node to node of an ONNX graph: what `translator` (to Symbols) and `running` (on arrays) have in common."""
+import itertools
+import math
+
+import numpy as np
+
+from ....base import MXNetError
+from .functions import builtin_function
+from .reading import UnknownValue, UnsupportedFeature, onnx_package, read_attributes, read_tensor
+from .registry import FOLDS, TRANSLATIONS, operator_name
+from .values import Value
+
+_DEEPEST = 32  # calls of functions in functions
+_LARGEST = 1 << 24  # elements of an array that importing computes
+
+
+class Walker:
+    """Goes through the nodes of a graph. Subclasses say what a call of an operator here makes: `entry`, `op`, `dtype`, `known_shapes`.
+
+    Parameters
+    ----------
+    opset : int
+        The version of ONNX's operators that the file was written for.
+    folder : str, optional
+        The file's, for arrays in files of their own.
+    functions : sequence of onnx.FunctionProto
+        The operators that the file defines itself.
+
+    Attributes
+    ----------
+    node_outputs, node_type : int and str
+        Of the node that is being imported: how many outputs are asked for, and its operator.
+    open_inputs : list of bool
+        Of a node that is computed: which inputs follow from open sizes.
+    sources : dict
+        Where sizes that the file leaves open can be read, see `reshaping.source`.
+    """
+
+    nodes_left = 1 << 17  # that may be gone through, so that functions which call one another many times over come to an end
+    iterations_left = 0  # of loops
+
+    def __init__(self, opset, folder=None, functions=()):
+        self.opset, self.folder = opset, folder
+        self.functions = {(f.domain, f.name): f for f in functions}
+        self.node_outputs, self.node_type, self.open_inputs, self.sources = 0, "", [], {}
+        self._trials, self._scope, self._depth, self._outer, self._left_open = 1, {}, 0, None, ""
+
+    # -- what subclasses say -------------------------------------------------------------------------------------------
+
+    def entry(self, value):
+        """The operand that has the value: what `op` takes."""
+        raise NotImplementedError
+
+    def op(self, name, *inputs, is_scalar=False, is_boolean=False, **attributes):
+        """A call of one of the operators here.
+
+        Parameters
+        ----------
+        name : str
+        *inputs : Value
+        is_scalar, is_boolean : bool
+            As `scalar` and `boolean` of `Value`.
+        **attributes
+            Of the operator.
+
+        Returns
+        -------
+        Value, or tuple of Value if the operator has several outputs
+        """
+        raise NotImplementedError
+
+    def dtype(self, value):
+        """The numpy type of a value; None where that is not known."""
+        raise NotImplementedError
+
+    def known_shapes(self, value):
+        """The value's shape for each set of sizes, as ONNX has it; None where it is not known."""
+        raise NotImplementedError
+
+    def deferred(self, node, inputs, error):
+        """What stands for the outputs of a node that asks for what is known only when the network runs; None to refuse it."""
+
+    def count(self):
+        """How many operators have been called."""
+        return 0
+
+    def named(self, node, results, before):
+        """Learn which results a node has, and how many operators had been called before."""
+
+    # -- nodes ---------------------------------------------------------------------------------------------------------
+
+    def refuse_unknown(self, graph):
+        """Refuse a graph with nodes that nothing here computes.
+
+        Raises
+        ------
+        UnsupportedFeature
+            The text names all of their operators.
+        """
+        unknown = {}
+        for node in all_nodes(graph):
+            name = operator_name(node)
+            if name not in TRANSLATIONS and (node.domain, node.op_type) not in self.functions and builtin_function(node, self.opset) is None:
+                unknown.setdefault(name, node.name or f"that makes '{next(iter(node.output), '')}'")
+        if unknown:
+            named = ", ".join(f"{operator} (node {where})" for operator, where in unknown.items())
+            raise UnsupportedFeature(f"no operators here compute these of the file: {named}")
+
+    def initializers(self, tensors):
+        """Put the arrays of a graph into the scope."""
+        for tensor in tensors:
+            self._scope[tensor.name] = self.array(read_tensor(tensor, self.folder, f"the initializer '{tensor.name}'"), tensor.name)
+
+    def nodes(self, nodes):
+        """Import nodes in their order, into the scope.
+
+        Raises
+        ------
+        MXNetError
+            If one is not sound, or asks for what cannot be imported; the text names it.
+        """
+        for node in nodes:
+            self.nodes_left -= 1
+            if self.nodes_left < 0:
+                raise MXNetError("the graph has too many nodes, counting those of functions and loops each time that they are called")
+            name = f"node '{node.name}'" if node.name else f"the node that makes {list(node.output)[:3]}"
+            label = f"{name} ({operator_name(node)})"
+            try:
+                results = self._node(node)
+            except UnknownValue as error:
+                raise UnknownValue(f"{label}: {error}") from error
+            except UnsupportedFeature as error:
+                raise UnsupportedFeature(f"{label}: {error}") from error
+            except Exception as error:  # what a damaged file makes a translation stumble over
+                text = str(error) if isinstance(error, MXNetError) else f"its inputs or attributes are not what the operator takes ({error!r:.200})"
+                raise MXNetError(f"{label}: {text}") from error
+            for name, value in itertools.zip_longest(node.output, results):
+                if not name:
+                    continue
+                if value is None:
+                    raise UnsupportedFeature(f"{label}: its output '{name}' cannot be imported")
+                if name in self._scope:
+                    raise MXNetError(f"{label}: '{name}' has been made before")
+                value.name = value.name or name
+                self._scope[name] = value
+
+    def _node(self, node):
+        inputs = []
+        for name in node.input:
+            if name and name not in self._scope:
+                raise MXNetError(f"the input '{name}' is no input of the graph, no initializer, and made by no node before")
+            inputs.append(self._scope[name] if name else None)
+        try:
+            return self._results(node, inputs, read_attributes(node, self.folder, self._outer))
+        except UnknownValue as error:
+            results = self.deferred(node, inputs, error)
+            if results is None:
+                raise
+            return results
+
+    def _results(self, node, inputs, attributes):
+        operator = operator_name(node)
+        used = max((i + 1 for i, name in enumerate(node.output) if name), default=0)
+        if any(value is not None and value.later for value in inputs):
+            raise UnknownValue("its inputs are computed when the network runs")
+        own = self.functions.get((node.domain, node.op_type))
+        if own is not None:
+            return self._call(own, inputs, attributes, node.output)
+        if operator not in TRANSLATIONS:
+            return self._builtin(node, inputs, attributes)
+
+        def run():
+            given, named = TRANSLATIONS[operator].arguments(inputs, attributes, self.array)
+            self.node_outputs, self.node_type = used, node.op_type
+            before = self.count()
+            results = TRANSLATIONS[operator].function(self, *given, **named)
+            results = results if isinstance(results, (list, tuple)) else [results]
+            self.named(node, results, before)
+            return results
+
+        folded = self._fold(operator, inputs, attributes, len(node.output))
+        if folded is None:
+            return run()
+        for i, value in enumerate(folded):
+            value.recipe = lambda i=i: run()[i]
+        return folded
+
+    def _builtin(self, node, inputs, attributes):
+        """A node of one of ONNX's operators that is defined as a function of others."""
+        types = [onnx_package().TypeProto() for _ in inputs]
+        for value, made in zip(inputs, types):
+            if value is not None and value.sequence is None:
+                kind, shapes = self.dtype(value), self.known_shapes(value)
+                if kind is not None:
+                    made.tensor_type.elem_type = onnx_package().helper.np_dtype_to_tensor_dtype(np.dtype(bool) if value.boolean else kind)
+                for size in self.sizes(value) if shapes is not None else ():
+                    made.tensor_type.shape.dim.add(**({} if size is None else {"dim_value": size}))
+        found = builtin_function(_resolved(node, attributes), self.opset, types)
+        if found is None:
+            raise UnsupportedFeature("no operator here computes this")
+        function, defaults = found
+        return self._call(function, inputs, {**read_attributes(defaults, self.folder), **attributes}, node.output)
+
+    def _fold(self, operator, inputs, attributes, outputs):
+        """The results of a node whose inputs are known arrays; None if it has others, or is not among what is computed so."""
+        rule = FOLDS.get(operator)
+        if rule is None or not inputs or any(value is not None and value.arrays is None for value in inputs):
+            return None
+        found = []
+        self.node_outputs = outputs
+        self.open_inputs = [value is not None and value.array is None for value in inputs]
+        for trial in range(self._trials):
+            arrays = [None if value is None else value.arrays[trial] for value in inputs]
+            given, named = rule.arguments(arrays, attributes, np.asarray)
+            with np.errstate(all="ignore"):
+                results = rule.function(self, *given, **named)
+            if results is None:
+                return None
+            results = [np.asarray(array) for array in (results if isinstance(results, (list, tuple)) else [results])]
+            if any(array.size > _LARGEST and array.size > max(a.size for a in arrays if a is not None) for array in results):
+                return None
+            found.append(results)
+            if all(value is None or value.array is not None for value in inputs):  # the same in every trial
+                found *= self._trials
+                break
+        return [Value("", list(arrays)) for arrays in zip(*found)]
+
+    def _call(self, function, inputs, attributes, outputs):
+        if self._depth >= _DEEPEST:
+            raise MXNetError(f"functions call one another more than {_DEEPEST} deep")
+        defaults = read_attributes(function, self.folder, None, "attribute_proto")
+        before = self._scope, self._outer, self.opset
+        self._scope = dict(itertools.zip_longest(function.input, inputs[:len(function.input)]))
+        self._outer = {**defaults, **attributes}
+        self.opset = next((entry.version for entry in function.opset_import if entry.domain in ("", "ai.onnx")), self.opset)
+        self._depth += 1
+        try:
+            self.nodes(function.node)
+            wanted = [name for name, outside in zip(function.output, outputs) if outside]
+            missing = [name for name in wanted if name not in self._scope]
+            if missing:
+                raise MXNetError(f"the function's output '{missing[0]}' is made by no node")
+            return [self._scope.get(name) for name in function.output[:len(outputs)]]
+        finally:
+            self._scope, self._outer, self.opset = before
+            self._depth -= 1
+
+    def branch(self, graph, inputs=()):
+        """Import a graph within this one, which sees its values.
+
+        Parameters
+        ----------
+        graph : onnx.GraphProto
+        inputs : sequence of Value
+            What its own inputs stand for.
+
+        Returns
+        -------
+        list of Value
+        """
+        if len(inputs) != len(graph.input):
+            raise MXNetError(f"a graph within the node takes {len(graph.input)} inputs, received {len(inputs)}")
+        if self._depth >= _DEEPEST:
+            raise MXNetError(f"graphs stand in one another more than {_DEEPEST} deep")
+        outside, self._scope = self._scope, dict(self._scope)
+        self._scope.update((info.name, value) for info, value in zip(graph.input, inputs))
+        self._depth += 1
+        try:
+            self.initializers(graph.initializer)
+            self.nodes(graph.node)
+            missing = [value.name for value in graph.output if value.name not in self._scope]
+            if missing:
+                raise MXNetError(f"the output '{missing[0]}' of a graph within it is made by no node")
+            return [self._scope[value.name] for value in graph.output]
+        finally:
+            self._scope = outside
+            self._depth -= 1
+
+    # -- what translations ask for -------------------------------------------------------------------------------------
+
+    def array(self, array, name=""):
+        """A `Value` of a known array; with a name, which it keeps as a variable of the Symbol."""
+        return Value(name, [np.asarray(array)] * self._trials)
+
+    def iterate(self):
+        """Count an iteration of a loop, and end loops that take too many."""
+        self.iterations_left -= 1
+        if self.iterations_left < 0:
+            self.too_many_iterations()
+
+    def too_many_iterations(self):
+        """Raise the error that ends a loop."""
+        raise NotImplementedError
+
+    def small(self, shape, what):
+        """A shape, of which an array is about to be made.
+
+        Raises
+        ------
+        MXNetError
+            If it has more than 2**24 elements.
+        """
+        if math.prod(shape) > _LARGEST:
+            raise MXNetError(f"{what} takes an array of shape {tuple(shape)[:8]}; at most {_LARGEST} elements are computed while importing")
+        return tuple(shape)
+
+    def shapes(self, value):
+        """The value's shape for each set of sizes.
+
+        Raises
+        ------
+        UnknownValue
+            If it is not known.
+        """
+        found = self.known_shapes(value)
+        if found is None:
+            remedy = f"; it leaves open {self._left_open}: write the file with numbers for them" if self._left_open else ""
+            raise UnknownValue(f"the shape of '{value.name or 'an intermediate value'}' must be known for this, and does not follow from what "
+                               f"the file says of its inputs{remedy}")
+        return found
+
+    def sizes(self, value):
+        """The value's shape, with None for sizes that the file leaves open; errors as for `shapes`."""
+        return tuple(column[0] if len(set(column)) == 1 else None for column in zip(*self.shapes(value)))
+
+    def size(self, value, axis, what="this"):
+        """One size of the value, which the file must not leave open."""
+        found = self.sizes(value)[axis]
+        if found is None:
+            raise UnknownValue(f"{what} needs the size of axis {axis} of '{value.name or 'an intermediate value'}', which the file leaves open")
+        return found
+
+    def fixed(self, value, what="this"):
+        """All sizes of the value, none of which the file may leave open."""
+        return tuple(self.size(value, axis, what) for axis in range(self.rank(value)))
+
+    def rank(self, value):
+        """How many axes ONNX has for the value; errors as for `shapes`."""
+        return len(self.shapes(value)[0])
+
+    def axis(self, value, axis, beyond=0):
+        """An axis counted from the front.
+
+        Parameters
+        ----------
+        value : Value
+        axis : int
+        beyond : int
+            How many axes more than those of `value` there are.
+
+        Raises
+        ------
+        MXNetError
+            If there is no such axis.
+        """
+        rank = self.rank(value) + beyond
+        if not -rank <= axis < rank:
+            raise MXNetError(f"axis {axis} of an array of {rank} axes; expected {-rank} to {rank - 1}")
+        return axis % rank if rank else 0
+
+    def note_sizes(self, value):
+        """Remember where open sizes can be read when the network runs."""
+        for axis, numbers in enumerate(zip(*self.shapes(value))):
+            if len(set(numbers)) > 1:
+                self.sources.setdefault(numbers, (value, axis))
+
+
+def _resolved(node, attributes):
+    """The node with the values of attributes that refer to those of the function that it is in: bodies may depend on them."""
+    if not any(attribute.ref_attr_name for attribute in node.attribute):
+        return node
+    onnx = onnx_package()
+    made = onnx.NodeProto()
+    made.CopyFrom(node)
+    del made.attribute[:]
+    for attribute in node.attribute:
+        if not attribute.ref_attr_name:
+            made.attribute.append(attribute)
+        elif attribute.name in attributes:
+            value = attributes[attribute.name]
+            made.attribute.append(onnx.helper.make_attribute(attribute.name, onnx.numpy_helper.from_array(value) if isinstance(value, np.ndarray)
+                                                             else value))
+    return made
+
+
+def all_nodes(graph):
+    """Yield the nodes of a graph and of those within it."""
+    graphs = [graph]
+    while graphs:
+        for node in graphs.pop().node:
+            yield node
+            for attribute in node.attribute:
+                graphs += [attribute.g] if attribute.HasField("g") else attribute.graphs

@@ -1,0 +1,56 @@
+"""Arrays that come from nothing: they are constants of the file."""
+import numpy as np
+
+from ...builder import Unsupported
+from ...registry import exports
+from ..creation import _filled, _fixed
+
+
+@exports("_npi_zeros", "_npi_ones", ignores=("shape", "dtype", "device"))
+def filled(on, *, operator):
+    return _filled(on, on.sizes(_fixed(on)), int(operator == "_npi_ones"))
+
+
+@exports("_npi_full_like", ignores=("dtype", "device"))
+def full_like(on, x, *, fill_value):
+    return _filled(on, on.sizes(on.dims(x)), fill_value)
+
+
+@exports("_npi_identity", ignores=("dtype", "device"))
+def identity(on, *, shape):
+    return on.const(np.eye(*shape), on.dtype)
+
+
+@exports("_npi_eye", ignores=("dtype", "device"))
+def eye(on, *, N, M, k):
+    return on.const(np.eye(N, M or N, k), on.dtype)
+
+
+@exports("_npi_arange", ignores=("dtype", "device", "infer_range"))
+def arange(on, *, start, stop, step, repeat):
+    values = np.arange(_fixed(on)[0]) // repeat * step + (0 if stop is None else start)
+    return on.const(values, on.dtype)
+
+
+@exports("_npi_logspace", ignores=("dtype", "device"))
+def logspace(on, *, start, stop, num, endpoint, base):
+    return on.const(np.logspace(start, stop, num, endpoint, base), on.dtype)
+
+
+@exports("_npi_hanning", "_npi_hamming", "_npi_blackman", ignores=("dtype", "device"))
+def window(on, *, M, operator):
+    return on.const({"_npi_hanning": np.hanning, "_npi_hamming": np.hamming, "_npi_blackman": np.blackman}[operator](M), on.dtype)
+
+
+@exports("_npi_indices", ignores=("dtype", "device"))
+def indices(on, *, dimensions):
+    return on.const(np.indices(dimensions), on.dtype)
+
+
+@exports("_npi_uniform", "_npi_normal", ignores=("dtype", "device"))
+def drawn(on, *inputs, low=None, high=None, loc=None, scale=None, size, operator):
+    if inputs:
+        raise Unsupported("random numbers with bounds or moments that are arrays")
+    if operator == "_npi_uniform":
+        return on.RandomUniform(dtype=on.dtype, shape=list(_fixed(on)), low=float(low), high=float(high))
+    return on.RandomNormal(dtype=on.dtype, shape=list(_fixed(on)), mean=float(loc), scale=float(scale))

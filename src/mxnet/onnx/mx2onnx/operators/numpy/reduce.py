@@ -1,0 +1,69 @@
+"""Reductions: of all axes they give an array without axes."""
+import math
+
+import numpy as np
+
+from ...builder import Unsupported
+from ...registry import exports
+
+_KINDS = {"_np_max": "ReduceMax", "_np_min": "ReduceMin", "_npi_mean": "ReduceMean", "_np_prod": "ReduceProd"}
+
+
+def axes_of(x, axis):
+    """The axes that are reduced, counted from the front."""
+    if axis is None:
+        return list(range(x.ndim))
+    return sorted(a % x.ndim for a in ([axis] if isinstance(axis, int) else axis))
+
+
+@exports("_np_sum", "_np_max", "_np_min", "_npi_mean", "_np_prod", ignores=("dtype",))
+def reduction(on, x, *, axis, keepdims, initial, operator):
+    if initial is not None:
+        raise Unsupported(f"initial={initial}; add or compare it afterwards")
+    axes, x = axes_of(x, axis), on.cast(x, on.dtype)
+    if not axes:
+        return x
+    if operator == "_np_sum":
+        return on.sum(x, axes, keepdims)
+    return getattr(on, _KINDS[operator])(x, axes=axes, keepdims=int(keepdims))
+
+
+@exports("_npi_var", "_npi_std", ignores=("dtype",))
+def spread(on, x, *, axis, ddof, keepdims, operator):
+    axes, x = axes_of(x, axis), on.cast(x, on.dtype)
+    apart = on.Sub(x, on.ReduceMean(x, axes=axes, keepdims=1))
+    found = on.ReduceMean(on.Mul(apart, apart), axes=axes, keepdims=int(keepdims))
+    if ddof:
+        sizes = [x.shape[a] for a in axes]
+        if None in sizes:
+            raise Unsupported(f"ddof={ddof} over an axis whose size may vary")
+        count = math.prod(sizes)
+        found = on.Mul(found, count / (count - ddof))
+    return on.Sqrt(found) if operator == "_npi_std" else found
+
+
+@exports("_np_any", "_np_all")
+def truth(on, x, *, axis, keepdims, operator):
+    axes = axes_of(x, axis)
+    number = on.cast(on.cast(x, bool), np.int32)
+    found = (on.ReduceMax if operator == "_np_any" else on.ReduceMin)(number, axes=axes, keepdims=int(keepdims))
+    return on.cast(found, bool)
+
+
+@exports("_npi_argmax", "_npi_argmin")
+def place(on, x, *, axis, keepdims, operator):
+    kind = on.ArgMax if operator == "_npi_argmax" else on.ArgMin
+    if axis is not None:
+        return kind(x, axis=axis % x.ndim, keepdims=int(keepdims))
+    found = kind(on.reshape(x, [-1]), axis=0, keepdims=0)
+    return on.reshape(found, [1] * x.ndim) if keepdims else found
+
+
+@exports("_npi_norm")
+def norm(on, x, *, ord, axis, flag, keepdims):
+    axes, x = axes_of(x, axis if axis is not None or flag == -2 or x.ndim < 2 else (-2, -1)), on.cast(x, on.dtype)
+    if flag in (-2, 1) or len(axes) == 1 and flag == -1 and ord == 2:
+        return on.ReduceL2(x, axes=axes, keepdims=int(keepdims))
+    if len(axes) == 1 and flag == -1 and ord == 1:
+        return on.ReduceL1(x, axes=axes, keepdims=int(keepdims))
+    raise Unsupported(f"the norm with ord={ord} over {len(axes)} axes; there are those of vectors with 1 and 2, and the root of the sum of squares")

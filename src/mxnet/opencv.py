@@ -1,0 +1,35 @@
+"""OpenCV, imported when the first image needs it, with as many threads as an operator has."""
+import functools
+import os
+import sys
+from typing import Any
+
+from . import threads
+
+_VARIABLE = "OPENCV_FOR_THREADS_NUM"  # OpenCV's own, with which the user decides
+
+
+@functools.cache
+def load() -> Any:
+    """Return the module ``cv2``. Where this imports it, OpenCV gets the number of threads of `threads.policy`.
+
+    A program that has imported ``cv2`` itself, or has set ``OPENCV_FOR_THREADS_NUM``, keeps the number of threads that OpenCV has.
+    """
+    ours = "cv2" not in sys.modules
+    import cv2
+    if ours:
+        if _VARIABLE not in os.environ:
+            cv2.setNumThreads(threads.usual())
+        if hasattr(os, "register_at_fork"):
+            # OpenCV's threads do not survive a fork. 0 leaves its pool as it is, 1 would wait for these threads. No Python in the hook: that
+            # could lose a Ctrl-C.
+            os.register_at_fork(after_in_child=functools.partial(cv2.setNumThreads, 0))
+    return cv2
+
+
+def count() -> int:
+    """Return how many threads OpenCV has, or gets when it is imported."""
+    if "cv2" in sys.modules:
+        return int(sys.modules["cv2"].getNumThreads())
+    said = os.environ.get(_VARIABLE, "")
+    return int(said) if said.isdigit() and int(said) else threads.usual()

@@ -1,0 +1,97 @@
+"""Checks of optimizers: what two of them make of the same weights."""
+import copy
+
+from .. import random as mx_random
+from .arrays import rand_ndarray
+from .compare import assert_almost_equal
+from .system import default_context
+
+
+def compare_ndarray_tuple(t1, t2, rtol=None, atol=None):
+    """Compare (nested) tuples of arrays; nothing is compared with None."""
+    if t1 is None or t2 is None:
+        return
+    if isinstance(t1, tuple):
+        for a, b in zip(t1, t2):
+            compare_ndarray_tuple(a, b, rtol, atol)
+    else:
+        assert_almost_equal(t1, t2, rtol=rtol, atol=atol)
+
+
+def compare_optimizer(opt1, opt2, shape, dtype, w_stype="default", g_stype="default", rtol=1e-4, atol=1e-5, compare_states=True, ntensors=None):
+    """Compare what two optimizers make of the same weight, gradient and state.
+
+    Parameters
+    ----------
+    opt1, opt2 : Optimizer
+        The first always gets dense arrays.
+    shape : tuple of int, or list of tuple
+        A list: both update weights of these shapes at once.
+    dtype : str or type
+    w_stype, g_stype : str
+        How the second's weight and gradient are stored.
+    rtol, atol : float
+    compare_states : bool
+    ntensors : int, optional
+        How many of the shapes to use of which `opt2` alone gets the dense weights at once; all by default, for both.
+    """
+    if isinstance(shape, list):
+        if ntensors is None:
+            _compare_lists(opt1, opt2, shape, dtype, w_stype, g_stype, rtol, atol, compare_states)
+        else:
+            _compare_aggregated(opt1, opt2, shape, dtype, rtol, atol, compare_states, ntensors)
+        return
+    (w1, w2), (g1, g2) = (_pair(shape, dtype, stype, density) for stype, density in ((w_stype, 1), (g_stype, None)))
+    states = [opt.create_state_multi_precision(0, w) for opt, w in ((opt1, w1), (opt2, w2))]
+    if compare_states:
+        compare_ndarray_tuple(*states)
+    for opt, w, g, state in zip((opt1, opt2), (w1, w2), (g1, g2), states):
+        opt.update_multi_precision(0, w, g, state)
+    if compare_states:
+        compare_ndarray_tuple(*states, rtol=rtol, atol=atol)
+    assert_almost_equal(w1, w2, rtol=rtol, atol=atol)
+
+
+def compare_optimizer_noise_seeded(opt1, opt2, shapes, dtype, noise_seed, w_stype="default", g_stype="default", rtol=1e-4, atol=1e-5,
+                                   compare_states=True):
+    """`compare_optimizer` of optimizers that draw random numbers, each after the seed `noise_seed`."""
+    _compare_lists(opt1, opt2, shapes, dtype, w_stype, g_stype, rtol, atol, compare_states, noise_seed)
+
+
+def _compare_lists(opt1, opt2, shapes, dtype, w_stype, g_stype, rtol, atol, compare_states, seed=None):
+    """What both make of weights of several shapes in one call; the second gets them stored as it is said."""
+    weights, grads = (list(zip(*(_pair(shape, dtype, stype, density) for shape in shapes))) for stype, density in ((w_stype, 1), (g_stype, None)))
+    states = [[opt.create_state_multi_precision(i, w) for i, w in enumerate(ws)] for opt, ws in zip((opt1, opt2), weights)]
+    if compare_states:
+        compare_ndarray_tuple(*map(tuple, states))
+    for opt, ws, gs, own in zip((opt1, opt2), weights, grads, states):
+        if seed is not None:
+            mx_random.seed(seed)
+        opt.update_multi_precision(list(range(len(shapes))), list(ws), list(gs), own)
+    if compare_states:
+        compare_ndarray_tuple(*map(tuple, states), rtol=rtol, atol=atol)
+    compare_ndarray_tuple(*weights, rtol=rtol, atol=atol)
+
+
+def _pair(shape, dtype, stype, density):
+    """A random array, dense and stored as `stype`."""
+    if stype == "default":
+        array = mx_random.uniform(shape=shape, ctx=default_context(), dtype=dtype)
+        return array.copyto(default_context()), array
+    if stype not in ("row_sparse", "csr"):
+        raise ValueError(f"compare_optimizer: storage type {stype!r} is not supported; expected 'default', 'row_sparse' or 'csr'")
+    array = rand_ndarray(shape, stype, density=density, dtype=dtype)
+    return array.copyto(default_context()).tostype("default"), array
+
+
+def _compare_aggregated(opt1, opt2, shapes, dtype, rtol, atol, compare_states, ntensors):
+    weights, grads = ([mx_random.uniform(shape=s, ctx=default_context(), dtype=dtype) for s in shapes] for _ in range(2))
+    weights2, grads2 = copy.deepcopy(weights), copy.deepcopy(grads)
+    states2 = [opt2.create_state_multi_precision(0, w) for w in weights2[:ntensors]]
+    opt2.update_multi_precision(list(range(ntensors)), weights2, grads2, states2)
+    for i, (w, g, w2, state2) in enumerate(zip(weights, grads, weights2, states2)):
+        state = opt1.create_state_multi_precision(i, w)
+        opt1.update_multi_precision(i, w, g, state)
+        if compare_states:
+            compare_ndarray_tuple(state, state2, rtol, atol)
+        compare_ndarray_tuple(w, w2, rtol, atol)

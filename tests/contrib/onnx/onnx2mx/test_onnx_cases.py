@@ -1,0 +1,30 @@
+"""ONNX's own tests: those of single operators but for the expanded functions (``benchmarks/onnx_import.py`` runs them too), and whole models."""
+import fnmatch
+
+import pytest
+
+from onnx_cases import KINDS, KNOWN, cases, failure, known_failure, round_trip
+
+FAST = [kind for kind in KINDS if kind != "real"]
+
+
+@pytest.mark.parametrize("kind", FAST)
+def test_cases(kind):
+    chosen = [case for case in cases(kind) if "_expanded" not in case.name]
+    found = {case.name: failure(case) for case in chosen}
+    unexpected = {name: reason for name, reason in found.items() if reason is not None and known_failure(name) is None}
+    assert not unexpected
+    assert len(chosen) > {"node": 1000, "simple": 15, "pytorch-operator": 30, "pytorch-converted": 75}[kind]
+    passing = [name for name, reason in found.items() if reason is None and known_failure(name) is not None]
+    assert not passing, "known to fail, but they pass: take them out of the table"
+
+
+def test_the_table_of_reasons_names_cases():
+    names = [case.name for case in cases("node")] + [case.name for case in cases("simple")]
+    assert [pattern for pattern in KNOWN if not fnmatch.filter(names, pattern)] == []
+
+
+@pytest.mark.parametrize("name", ["resnet18_v1", "mobilenetv2_0.25", "squeezenet1.1", "densenet121"])
+def test_networks_there_and_back(name, tmp_path):
+    difference, written, read = round_trip(name, tmp_path)
+    assert difference < 1e-4 and read == written

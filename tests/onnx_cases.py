@@ -1,0 +1,183 @@
+"""ONNX's own tests, which come with the package onnx, run by the importer: those of single operators, and of whole models in files."""
+import fnmatch
+import glob
+import json
+import os
+import pathlib
+import warnings
+
+import numpy as np
+import onnx
+from onnx.backend.test import loader
+
+import mxnet as mx
+from mxnet.contrib.onnx.onnx2mx.import_onnx import GraphProto
+
+KINDS = ("node", "simple", "pytorch-operator", "pytorch-converted", "real")
+NUMBERS = frozenset("bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 bfloat16 float32 float64".split())
+_BFLOAT16 = 2 ** -6  # the tolerance of ONNX's own runner: two units in the last place
+
+
+def cases(kind):
+    """The tests of a kind whose inputs and outputs are tensors of numbers, in the order of their names: onnx.backend.test.case.test_case.TestCase."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the references overflow on purpose
+        found = [case if kind == "node" else _in_files(case) for case in loader.load_model_tests(kind=kind)]
+    return sorted(filter(_numeric, found), key=lambda case: case.name)
+
+
+def _numeric(case):
+    infos = [*case.model.graph.input, *case.model.graph.output]
+    arrays = [array for inputs, outputs in case.data_sets for array in [*inputs, *outputs]]
+    return all(info.type.WhichOneof("value") == "tensor_type" for info in infos) and all(
+        isinstance(array, (np.ndarray, np.generic)) and array.dtype.name in NUMBERS for array in arrays)
+
+
+def _in_files(case):
+    """A test with its model and data read. Models of kind "real" have constant weights here, and what they compute stands beside them."""
+    if case.model_dir is None:
+        from onnx.backend.test.runner import Runner
+        path = pathlib.Path(loader.DATA_DIR, "light", pathlib.PurePosixPath(case.url).name)
+        case.model = onnx.load(path)
+        known = {tensor.name for tensor in case.model.graph.initializer}
+        inputs = [Runner.generate_dummy_data(info, seed=0, name=case.model_name, random=False) for info in case.model.graph.input
+                  if info.name not in known]
+        case.data_sets = [(inputs, [_array(f"{path.with_suffix('')}_output_0.pb")])]
+        return case
+    case.model = onnx.load(os.path.join(case.model_dir, "model.onnx"))
+    case.data_sets = [tuple([_array(os.path.join(folder, f"{what}_{i}.pb")) for i in range(len(glob.glob(os.path.join(folder, f"{what}_*.pb"))))]
+                            for what in ("input", "output")) for folder in sorted(glob.glob(os.path.join(case.model_dir, "test_data_set*")))]
+    return case
+
+
+def _array(path):
+    """The array in a file; None where it holds a sequence or an optional value."""
+    tensor = onnx.TensorProto()
+    try:
+        tensor.ParseFromString(pathlib.Path(path).read_bytes())
+        return onnx.numpy_helper.to_array(tensor)
+    except Exception:
+        return None
+
+
+def computed(model, inputs, folder=None):
+    """Import a model and run it.
+
+    Parameters
+    ----------
+    model : onnx.ModelProto
+    inputs : list of numpy.ndarray
+        In the order of the file.
+    folder : str, optional
+        Where its external data are.
+
+    Returns
+    -------
+    list of numpy.ndarray
+    """
+    opset = max((entry.version for entry in model.opset_import if entry.domain in ("", "ai.onnx")), default=1)
+    with mx.np_shape():
+        out, args, auxs = GraphProto(folder, model.functions).from_onnx(model.graph, opset)
+        known = {tensor.name for tensor in model.graph.initializer}
+        names = [value.name for value in model.graph.input if value.name not in known]
+        used = set(out.list_arguments())
+        given = {name: mx.nd.array(array, dtype=array.dtype) for name, array in zip(names, map(np.asarray, inputs)) if name in used}
+        executor = out.bind(mx.cpu(), {**given, **args}, aux_states=auxs, grad_req="null")
+        return [output.asnumpy() for output in executor.forward(is_train=False)]
+
+
+def difference(found, expected, rtol=1e-3, atol=1e-7):
+    """What differs between two lists of arrays, in a few words; None if nothing does. The tolerances are those of ONNX's own runner."""
+    if len(found) != len(expected):
+        return f"{len(found)} outputs, expected {len(expected)}"
+    for a, b in zip(found, map(np.asarray, expected)):
+        if a.shape != b.shape:
+            return f"shape {a.shape}, expected {b.shape}"
+        tolerance = rtol
+        if b.dtype.name == "bfloat16" and a.dtype.names == ("bfloat16",):
+            a, b, tolerance = a.view(b.dtype).astype("float32"), b.astype("float32"), _BFLOAT16
+        if a.dtype != b.dtype:
+            return f"type {a.dtype}, expected {b.dtype}"
+        if not (np.allclose(a, b, tolerance, atol, equal_nan=True) if a.dtype.kind == "f" else np.array_equal(a, b)):
+            return "other values"
+    return None
+
+
+def failure(case):
+    """Why a test fails; None if it passes."""
+    for inputs, outputs in case.data_sets:
+        try:
+            found = computed(case.model, inputs, case.model_dir)
+        except Exception as error:  # whatever it is, it is a failure to be counted
+            return f"{type(error).__name__}: {error}"
+        reason = difference(found, outputs, case.rtol, case.atol)
+        if reason is not None:
+            return reason
+    return None
+
+
+# What is known not to pass, by name, with the reason.
+_DRAWN = "the reference draws random numbers with NumPy's generator; ours are others"
+KNOWN = {
+    "test_bernoulli*": _DRAWN,
+    "test_training_dropout": _DRAWN,
+    "test_training_dropout_default": _DRAWN,
+    "test_training_dropout_mask": _DRAWN,
+    "test_training_dropout_default_mask": _DRAWN,
+    "test_dft_inverse*": "the reference is a transform in float32, whose rounding (2e-7) stands where ours, in float64, has 3e-15",
+    "test_roialign_mode_max": "the largest of weighted pixels, which is no pooling of anything that MXNet's operators give",
+    "test_scan_sum": "opset 8's Scan, over batches of sequences with lengths; opset 9 replaced it in 2019",
+    "test_attention_4d_causal_fp16*": "one number of many differs by one unit in the last place of float16, which is 1.0005e-3 of it",
+    "test_quantizelinear_uint16": "arrays of uint16 are computed as int32, which has another range",
+    "test_bitcast_uint16_to_int16": "arrays of uint16 are computed as int32, which has other bits",
+    "test_bitcast_uint32_to_int32": "arrays of uint32 are computed as int64, which has other bits",
+    "test_ai_onnx_ml_tree_ensemble_*": "trees of decisions: another domain than ONNX's own",
+    "test_gradient_of_add*": "an operator that differentiates a graph: mx.autograd does",
+}
+
+
+def known_failure(name):
+    """Why a test is known not to pass; None if it is not."""
+    return next((reason for pattern, reason in KNOWN.items() if fnmatch.fnmatchcase(name, pattern)), None)
+
+
+def zoo_networks():
+    """The names of the networks of Gluon's zoo."""
+    from mxnet.gluon.model_zoo.vision import _models
+    return sorted(_models)
+
+
+def round_trip(name, folder):
+    """Write a network of Gluon's zoo as an ONNX file and read it back.
+
+    Parameters
+    ----------
+    name : str
+    folder : pathlib.Path
+
+    Returns
+    -------
+    (float, list of str, list of str)
+        The largest difference of the scores, in parts of the largest score, and the operators of the network that was written and of the one read.
+    """
+    size = 299 if "inception" in name else 64 if name.startswith(("resnet", "mobilenet")) else 224
+    data = mx.nd.array(np.random.default_rng(1).uniform(-1, 1, (1, 3, size, size)))
+    mx.random.seed(1)
+    net = mx.gluon.model_zoo.vision.get_model(name, classes=10)
+    net.initialize(mx.init.Xavier())
+    net.hybridize()
+    expected = net(data).asnumpy()
+    net.export(str(folder / "net"))
+    path = str(folder / "net.onnx")
+    mx.onnx.export_model(str(folder / "net-symbol.json"), str(folder / "net-0000.params"), [data.shape], "float32", path)
+    back = mx.contrib.onnx.import_to_gluon(path)
+    difference = np.abs(back(data).asnumpy() - expected).max() / np.abs(expected).max()
+    return float(difference), *(_operators(sym) for sym in (mx.sym.load(str(folder / "net-symbol.json")), mx.contrib.onnx.import_model(path)[0]))
+
+
+def _operators(sym):
+    """The operators of a network in the order of the alphabet, without those that have no counterpart in ONNX's graphs."""
+    nodes = json.loads(sym.tojson())["nodes"]
+    names = (node["attrs"]["act_type"] if node["op"] == "Activation" else node["op"] for node in nodes)
+    left_out = ("null", "Dropout", "_copy", "Flatten", "Pad")  # the last belongs to pooling whose windows reach over the edge
+    return sorted({"elemwise_add": "broadcast_add"}.get(name, name) for name in names if name not in left_out)
