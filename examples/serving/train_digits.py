@@ -14,14 +14,14 @@ import mxnet as mx
 from mxnet.gluon import Trainer, loss, nn
 
 
-def train(images, labels, epochs=15):
+def train(images, labels, epochs=20):
     """A network that ends in probabilities."""
     mx.random.seed(1)
     net = nn.HybridSequential()
     net.add(nn.Conv2D(16, 3, padding=1, activation="relu"), nn.MaxPool2D(), nn.Dense(64, activation="relu"), nn.Dense(10))
     net.initialize(mx.init.Xavier())
     net.hybridize()
-    trainer, error = Trainer(net.collect_params(), "adam", {"learning_rate": 0.005}), loss.SoftmaxCrossEntropyLoss()
+    trainer, error = Trainer(net.collect_params(), "adam", {"learning_rate": 0.001}), loss.SoftmaxCrossEntropyLoss()
     for _ in range(epochs):
         for at in range(0, len(images), 64):
             x, y = mx.nd.array(images[at:at + 64]), mx.nd.array(labels[at:at + 64])

@@ -19,7 +19,7 @@ def digits(tmp_path_factory):
     done = subprocess.run([sys.executable, EXAMPLES / "train_digits.py", folder / "models" / "digits"], capture_output=True, text=True, timeout=200,
                           env=environment)
     assert done.returncode == 0, done.stderr
-    assert float(done.stdout.split()[-1]) > 0.9
+    assert float(done.stdout.split()[-1]) > 0.85
     with serve_checks.Running(folder / "models") as server:
         yield server, folder / "models" / "digit.png"
 

@@ -27,7 +27,7 @@ def application(service: Service) -> ASGIApp:
     """Return the application with all faces of a service."""
     app = Starlette(routes=[*v2.routes(service), *predictions.routes(service), *page.routes(service)],
                     exception_handlers={RequestError: _refused, HTTPException: _refused, ClientDisconnect: _gone})
-    app.router.redirect_slashes = False  # a path with one too many is malformed
+    app.router.redirect_slashes = False
     return Watched(app, service)
 
 

@@ -189,9 +189,8 @@ class Batcher:
 
     def take(self) -> list[Job]:
         """Remove and return the jobs of the next batch; the caller holds the condition."""
-        fitting: list[Job] = []
-        batch: list[Job] = []
         first, rows = self.queue[0], 0
+        fitting: list[Job] = []
         for job in self.queue:
             if job.key == first.key and (not fitting or rows + job.rows <= self.curve.largest):
                 fitting.append(job)
@@ -200,6 +199,7 @@ class Batcher:
                     break
         # Of three that wait only two may be worth running now.
         size, rows = self.curve.size(rows), 0
+        batch: list[Job] = []
         for job in fitting:
             if not batch or rows + job.rows <= size:
                 batch.append(job)

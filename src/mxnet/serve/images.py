@@ -96,7 +96,8 @@ def decoded(body: bytes, spec: TensorSpec, preprocessing: Preprocessing, most_pi
     pixels = _resized(cv2.cvtColor(pixels, cv2.COLOR_BGR2RGB) if channels == 3 else pixels, height, width, preprocessing.resize)
     values = pixels.reshape(height, width, channels)
     if preprocessing.mean or preprocessing.std:
-        values = (values / np.float32(255) - np.asarray(preprocessing.mean or 0, "float32")) / np.asarray(preprocessing.std or 1, "float32")
+        mean, std = (np.array(given, np.float32) for given in (preprocessing.mean or (0,), preprocessing.std or (1,)))
+        values = (values / np.float32(255) - mean) / std
     if first:
         values = values.transpose(2, 0, 1)
     return np.ascontiguousarray(values[None], dtype=spec.dtype)

@@ -165,7 +165,6 @@ def to_nested(array: np.ndarray, flat: bool = False) -> list:
     if flat:
         array = array.reshape(-1)
     if array.dtype.kind == "f" and not np.isfinite(array).all():
-        finite = np.isfinite(array)
-        array = array.astype(object)
+        finite, array = np.isfinite(array), array.astype(object)
         array[~finite] = None
     return array.tolist()

@@ -14,13 +14,13 @@ OPERATOR = "_contrib_onnx_graph"
 
 
 def finish(g, nodes, scope, infos):
-    """Make the node of the nodes that were put off.
+    """Make the node of the nodes that were put off, and of those that compute what they take of open sizes.
 
     Parameters
     ----------
     g : Translator
-    nodes : list of onnx.NodeProto
-        In their order.
+    nodes : sequence of onnx.NodeProto
+        All of the graph, in their order.
     scope : dict of str to Value
     infos : list of onnx.ValueInfoProto
         The outputs of the graph that these nodes make.
@@ -36,7 +36,7 @@ def finish(g, nodes, scope, infos):
     wanted = [scope[info.name].name for info in infos]
     kept, needed = [], set(wanted)
     for node in reversed(nodes):
-        if needed & {*node.output}:
+        if any(name in needed and _belongs(scope[name]) for name in node.output):
             kept.append(node)
             needed |= free_names([node])
     model = onnx.ModelProto()
@@ -59,6 +59,11 @@ def finish(g, nodes, scope, infos):
     text = base64.b64encode(model.SerializeToString(deterministic=True)).decode()
     results = g.op(OPERATOR, *inputs, graph=text, num_outputs=len(infos))
     return dict(zip((info.name for info in infos), results if isinstance(results, tuple) else (results,)))
+
+
+def _belongs(value):
+    """Whether a value is computed in the part: because it was put off, or because it follows from open sizes and nothing before has needed it."""
+    return value.later or value.entry is None and value.arrays is not None and value.array is None
 
 
 def free_names(nodes):

@@ -32,7 +32,7 @@ class Translator(Walker):
         super().__init__(opset, folder, functions)
         self.params, self.inputs = {}, []
         self._shapes, self._types, self._finished = [{}], {}, [set()]
-        self._made, self._names, self._given, self._later = [], set(), set(), []
+        self._made, self._names, self._given = [], set(), set()
 
     # -- the graph -----------------------------------------------------------------------------------------------------
 
@@ -70,7 +70,7 @@ class Translator(Walker):
         missing = [info.name for info in graph.output if self._scope.get(info.name) is None]
         if missing:
             raise MXNetError(f"the output '{missing[0]}' is made by no node")
-        later = deferring.finish(self, self._later, self._scope, [info for info in graph.output if self._scope[info.name].later])
+        later = deferring.finish(self, graph.node, self._scope, [info for info in graph.output if self._scope[info.name].later])
         return [later.get(info.name) or self._output(info) for info in graph.output]
 
     def _open_sizes(self, values):
@@ -160,7 +160,6 @@ class Translator(Walker):
     def deferred(self, node, inputs, error):
         if self._depth:
             return None
-        self._later.append(node)
         return [Value(name, later=True) for name in node.output]
 
     # -- what translations are made of ---------------------------------------------------------------------------------

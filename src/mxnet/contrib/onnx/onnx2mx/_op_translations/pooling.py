@@ -67,7 +67,11 @@ def _max(g, data, kernel, strides, dilations, widths, ceil):
         return _pool(g, data, "max", kernel, strides, widths)
     lowest = -65504.0 if g.dtype(data) == np.float16 else _LOWEST
     if set(dilations) == {1}:
-        behind, _ = _windows(g, data, kernel, strides, widths, ceil)
+        behind, counts = _windows(g, data, kernel, strides, widths, ceil)
+        sizes = [g.sizes(data)[axis + 2] for axis in range(len(kernel))]
+        whole = ceil and _plain(widths, kernel, False) and None not in sizes
+        if whole and counts == [-(-(n + 2 * w[0] - k) // s) + 1 for n, w, k, s in zip(sizes, widths, kernel, strides)]:
+            return _pool(g, data, "max", kernel, strides, widths, pooling_convention="full")  # as many windows as MXNet counts
         whole = padded(g, data, [(0, 0), (0, 0), *((before, b) for (before, _), b in zip(widths, behind))], value=lowest)
         return _pool(g, whole, "max", kernel, strides, [(0, 0)] * len(kernel))
     return _by_axes(g, "broadcast_maximum", data, kernel, strides, dilations, widths, ceil, lowest)[0]
