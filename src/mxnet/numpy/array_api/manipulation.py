@@ -133,7 +133,7 @@ def repeat(x: ndarray, repeats: Any, /, *, axis: int | None = None) -> ndarray:
 
     def repeated(t: torch.Tensor, *counts: torch.Tensor) -> torch.Tensor:
         count = counts[0].to(torch.int64) if counts else repeats
-        return torch.repeat_interleave(t.reshape(-1) if axis is None else t, count, dim=axis or 0)
+        return unsigned.by_bits(lambda s: torch.repeat_interleave(s, count, dim=axis or 0), t.reshape(-1) if axis is None else t)
 
     return apply("repeat", repeated, *arrays)
 
