@@ -35,13 +35,15 @@ WHY = {
     "_npi_boolean_mask_assign_tensor": "how many values are needed depends on the mask",
     "_npi_insert_tensor": "wrong indices raise an error",
     **dict.fromkeys(["gather_nd", "scatter_nd", "_backward_gather_nd", "_scatter_set_nd", "fill_element_0index", "_contrib_index_copy",
-                     "_contrib_box_encode", "_contrib_count_sketch", "_contrib_scatter_reduce", "_contrib_hawkesll"], "wrong indices raise an error"),
+                     "_contrib_box_encode", "_contrib_count_sketch", "_contrib_scatter_reduce", "_contrib_hawkesll", "_npx_index_add",
+                     "_npx_index_update"], "wrong indices raise an error"),
     "_sample_unique_zipfian": "draws until there are enough different numbers",
     **dict.fromkeys(["_linalg_inverse", "_linalg_potrf", "_linalg_slogdet", "_linalg_syevd", "_npi_cholesky", "_npi_eig", "_npi_eigh", "_npi_eigvals",
                      "_npi_eigvalsh", "_npi_norm", "_npi_pinv", "_npi_pinv_scalar_rcond", "_npi_solve", "_npi_svd", "_npi_tensorinv",
                      "_npi_tensorsolve"], _SOLVED),
-    **dict.fromkeys(["_npi_bernoulli", "_npi_exponential", "_npi_gamma", "_npi_gumbel", "_npi_logistic", "_npi_normal", "_npi_normal_n",
-                     "_npi_pareto", "_npi_percentile", "_npi_powerd", "_npi_rayleigh", "_npi_weibull", "_npx_constraint_check"], _CHECK),
+    **dict.fromkeys(["_npi_bernoulli", "_npi_exponential", "_npi_gamma", "_npi_gumbel", "_npi_laplace", "_npi_logistic", "_npi_normal",
+                     "_npi_normal_n", "_npi_pareto", "_npi_percentile", "_npi_powerd", "_npi_rayleigh", "_npi_weibull",
+                     "_npx_constraint_check"], _CHECK),
     **dict.fromkeys(["_cvcopyMakeBorder", "_cvimdecode", "_cvimresize"], "OpenCV computes on the host"),
     # ops/spatial
 }

@@ -29,7 +29,7 @@ def layers():
     image = real(2, 4, 6, 5)
     for name, make in {
             "Activation": lambda: nn.Activation("softrelu"), "ELU": nn.ELU, "GELU": nn.GELU, "LeakyReLU": lambda: nn.LeakyReLU(0.1),
-            "PReLU": nn.PReLU, "SELU": nn.SELU, "Swish": nn.Swish, "BatchNorm": nn.BatchNorm, "BatchNormReLU": nn.BatchNormReLU,
+            "PReLU": nn.PReLU, "SELU": nn.SELU, "SiLU": nn.SiLU, "Swish": nn.Swish, "BatchNorm": nn.BatchNorm, "BatchNormReLU": nn.BatchNormReLU,
             "BatchNorm-fixed": lambda: nn.BatchNorm(scale=False), "BatchNorm-global": lambda: nn.BatchNorm(use_global_stats=True),
             "GroupNorm": lambda: nn.GroupNorm(2), "InstanceNorm": nn.InstanceNorm, "LayerNorm": nn.LayerNorm, "Dense": lambda: nn.Dense(3),
             "Dense-last": lambda: nn.Dense(3, flatten=False, activation="tanh"), "Dropout": lambda: nn.Dropout(0.0), "Flatten": nn.Flatten,

@@ -1,5 +1,6 @@
 """Operators of ``mx.npx`` that MXNet 2.0 added, and its names of operators that ``mx.nd`` has had."""
 from ...base import MXNetError
+from .. import bounds
 from ..registry import alias, op
 from ..schema import Optional, Shape
 from ._common import shape_of_inputs
@@ -26,7 +27,7 @@ def _places(operator, a, ind):
     rows = ind.reshape(1, -1) if ind.dim() < 2 else ind
     if rows.shape[0] > a.dim():
         raise MXNetError(f"{operator}: at most {a.dim()} rows of indices expected, one an axis of `a`; received shape {tuple(ind.shape)}")
-    return tuple(rows.long().unbind(0))
+    return bounds.within(operator, rows.long().unbind(0), a.shape)
 
 
 @op("_npx_index_add", complete_rule="shape")
