@@ -27,6 +27,12 @@ def test_means_and_the_middle_of_an_image():
     assert out.shape == (1, 3, 4, 6) and out[0, :, 1, 1].tolist() == [-2, 0.5, 0]
 
 
+def test_means_are_of_all_channels():
+    Preprocessing((1.0,), (1.0, 2.0, 3.0)).require_channels(FIRST)
+    with pytest.raises(MXNetError, match="'mean' of 'image' has 2 numbers, the images of 'data' have 3 channels"):
+        Preprocessing((1.0, 2.0)).require_channels(FIRST)
+
+
 @pytest.mark.parametrize("settings", [1, {"crop": 1}, {"mean": 1}, {"std": [0]}, {"resize": "1"}])
 def test_settings_that_are_none(settings):
     with pytest.raises(MXNetError, match="signature.json"):

@@ -47,6 +47,14 @@ class Preprocessing:
             raise MXNetError("signature.json: 'mean' and 'std' of 'image' are lists of numbers, 'resize' is an integer")
         return cls(tuple(map(float, mean)), tuple(map(float, std)), resize)
 
+    def require_channels(self, spec: TensorSpec) -> None:
+        """Raise an `MXNetError` if means are given for another number of channels than an input's."""
+        wanted = layout(spec)
+        for name, values in (("mean", self.mean), ("std", self.std)):
+            if wanted is not None and len(values) not in (0, 1, wanted[2]):
+                raise MXNetError(f"signature.json: {name!r} of 'image' has {len(values)} numbers, the images of {spec.name!r} have {wanted[2]} "
+                                 "channels")
+
 
 def is_image(content_type: str, body: bytes) -> bool:
     """Return whether a body is an image: its type says so, or it has none and begins as image files do."""

@@ -167,7 +167,9 @@ def load(source: Source, declared: list[TensorSpec], ctx: Context) -> Loaded:
         own = _inputs_of(signature, "signature.json", "inputs", "data_name", "data_shape") \
             or _inputs_of({"inputs": _json(f"{prefix}-shapes.json")}, f"{os.path.basename(prefix)}-shapes.json", "inputs", "name", "shape")
     network = Network(symbol, {**arguments, **auxiliary}, declared or own, ctx)
-    return Loaded(network, _labels(folder), Preprocessing.of(signature))
+    preprocessing = Preprocessing.of(signature)
+    preprocessing.require_channels(network.inputs[0])
+    return Loaded(network, _labels(folder), preprocessing)
 
 
 def _newest_params(prefix: str) -> str:
