@@ -23,7 +23,8 @@ def test_moving_as_in_numpy(dtype):
                             (xp.roll(x, (1, -2), axis=(0, 2)), onp.roll(host, (1, -2), (0, 2))),
                             (xp.permute_dims(x, (2, 0, 1)), host.transpose(2, 0, 1)),
                             (xp.moveaxis(x, 0, -1), onp.moveaxis(host, 0, -1)), (xp.repeat(x, 2, axis=1), onp.repeat(host, 2, 1)),
-                            (xp.repeat(x, xp.asarray([1, 2]), axis=0), onp.repeat(host, [1, 2], 0)), (xp.repeat(x, xp.asarray([2, 0], dtype=xp.int8), axis=0), onp.repeat(host, [2, 0], 0)),
+                            (xp.repeat(x, xp.asarray([1, 2]), axis=0), onp.repeat(host, [1, 2], 0)),
+                            (xp.repeat(x, xp.asarray([2, 0], dtype=xp.int8), axis=0), onp.repeat(host, [2, 0], 0)),
                             (xp.tile(x, (2, 1)), onp.tile(host, (2, 1))),
                             (xp.matrix_transpose(x), host.swapaxes(-1, -2)), (xp.reshape(x, (4, -1)), host.reshape(4, -1)),
                             (xp.expand_dims(x, axis=1), host[:, None]), (xp.broadcast_to(x[:1], (2, 3, 4)), onp.broadcast_to(host[:1], (2, 3, 4)))):

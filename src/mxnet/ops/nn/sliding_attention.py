@@ -32,8 +32,6 @@ def _require_shapes(operator, data, dilation):
                          f"{tuple(data)} and {dilation if dilation is None else tuple(dilation)}")
 
 
-<<<<<<< HEAD
-=======
 def _require_window(score, dilation, w, symmetric):
     _require_shapes("_contrib_sldwin_atten_mask_like", score, dilation)
     places = len(_offsets(w, symmetric))
@@ -42,7 +40,6 @@ def _require_window(score, dilation, w, symmetric):
                          f"{tuple(score)}")
 
 
->>>>>>> main
 @op("_contrib_sldwin_atten_score", aliases=("_npx_sldwin_atten_score",), complete_rule="shape", heavy=True, amp=None)
 def sldwin_atten_score(query, key, dilation, *, w: int, symmetric: bool = True):
     """The products (B, L, H, K) of each query with the keys in its window; `query` and `key` are (B, L, H, D), `dilation` (H,).
@@ -81,14 +78,7 @@ def sldwin_atten_mask_like(score, dilation, valid_length, *, w: int, symmetric: 
            [1., 1., 0.],
            [0., 0., 0.]])
     """
-<<<<<<< HEAD
-    _require_shapes("_contrib_sldwin_atten_mask_like", score.shape, dilation.shape)
-    if score.shape[3] != len(_offsets(w, symmetric)):
-        raise MXNetError(f"_contrib_sldwin_atten_mask_like: scores of {len(_offsets(w, symmetric))} places for windows of w={w}, "
-                         f"symmetric={symmetric} expected, received shape {tuple(score.shape)}")
-=======
     _require_window(score.shape, dilation.shape, w, symmetric)
->>>>>>> main
     length = score.shape[1]
     limits = valid_length.long()[:, None, None]
     own = torch.arange(length, device=score.device)[None, :, None] < limits
@@ -136,12 +126,7 @@ def _(in_shapes, out_shapes, *, w, symmetric):
 def _(in_shapes, out_shapes, *, w, symmetric):
     score, dilation, valid_length = in_shapes
     if score is not None:
-<<<<<<< HEAD
-        _require_shapes("_contrib_sldwin_atten_mask_like", score, dilation)
-        score = unify(score, (*score[:3], len(_offsets(w, symmetric))))
-=======
         _require_window(score, dilation, w, symmetric)
->>>>>>> main
         dilation, valid_length = unify(dilation, score[2:3]), unify(valid_length, score[:1])
     return [score, dilation, valid_length], [unify(out_shapes[0], score)]
 
