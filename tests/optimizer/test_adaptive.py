@@ -1,7 +1,9 @@
 import numpy as np
 import pytest
+import torch
 
 import mxnet as mx
+from mxnet import nd
 from optimizer_checks import check_rows, check_steps
 
 # (name, arguments, the weight after three steps with learning_rate=0.1, wd=0.1, rescale_grad=0.5), from MXNet 1.9.1
@@ -87,3 +89,47 @@ def test_adamax_of_mxnets_checkpoints_has_no_epsilon():
 def test_arguments_by_the_names_of_mxnet_2():
     made = mx.optimizer.RMSProp(rho=0.8, momentum=0.7, centered=True)
     assert (made.gamma1, made.gamma2) == (0.8, 0.7) and mx.optimizer.AdaGrad(epsilon=1e-3).float_stable_eps == 1e-3
+
+
+@pytest.mark.parametrize("options", [{}, {"rescale_grad": 0.25}, {"rescale_grad": 0.25, "wd": 0.1}, {"wd": 0.1}, {"clip_gradient": 0.3, "wd": 0.1}])
+def test_adam_moves_small_weights_together_as_each_by_itself(options):
+    random = np.random.RandomState(5)
+    shapes = [(3, 4), (4,), (2, 2, 3, 3), (1, 2), (300, 300), (5,)]  # the last but one is large enough for a kernel of its own
+    values = [random.standard_normal(s).astype("float32" if i != 5 else "float64") for i, s in enumerate(shapes)]
+    names = dict(enumerate(["a_weight", "b_bias", "c_weight", "d_weight", "e_weight", "f_weight"]))
+    results = []
+    for together in (True, False):
+        schedule = mx.lr_scheduler.FactorScheduler(2, 0.5)
+        updater = mx.optimizer.get_updater(mx.optimizer.Adam(learning_rate=0.01, param_idx2name=names, lr_scheduler=schedule, **options))
+        weights = [nd.array(v, dtype=v.dtype) for v in values]
+        for step in range(3):
+            grads = [nd.array(v * (step + 1), dtype=v.dtype) for v in values]
+            if together:
+                updater(list(range(6)), grads, weights)
+            else:
+                for i in range(6):
+                    updater(i, grads[i], weights[i])
+        results.append([a.asnumpy().tolist() for i, w in enumerate(weights) for a in (w, *updater.states[i])])
+    assert results[0] == results[1]
+
+
+def test_adam_asks_torch_once_for_all_small_weights(monkeypatch):
+    calls = []
+    fused = torch._fused_adam_
+    monkeypatch.setattr(torch, "_fused_adam_", lambda weights, *args, **kwargs: (calls.append(len(weights)), fused(weights, *args, **kwargs))[1])
+    updater = mx.optimizer.get_updater(mx.optimizer.Adam())
+    updater([0, 1, 2], [nd.ones((2,))] * 3, [nd.ones((2,)) for _ in range(3)])
+    assert calls == [3]
+
+
+def test_what_a_program_made_of_adam_is_called_for_each_weight():
+    seen = []
+
+    class Mine(mx.optimizer.Adam):
+        def update(self, index, weight, grad, state):
+            seen.append(index)
+            super().update(index, weight, grad, state)
+
+    weights = [nd.ones((2,)), nd.ones((3,))]
+    mx.optimizer.get_updater(Mine())([0, 1], [nd.ones((2,)), nd.ones((3,))], weights)
+    assert seen == [0, 1] and weights[1].asnumpy().tolist() == pytest.approx([0.999] * 3)

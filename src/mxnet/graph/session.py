@@ -7,7 +7,7 @@ from .. import openmp, threads
 from ..context import Context
 from ..ndarray import NDArray, memory_format
 from ..ndarray.dispatch import mode
-from ..symbol.node import auxiliary
+from ..symbol.node import auxiliary, topological
 from . import sparse_run
 from .monitoring import Watcher
 from .runner import GraphRunner
@@ -37,6 +37,7 @@ class Session:
         self.written = [i for i, node in enumerate(n for n in nodes if n.op is None) if id(node) in states]
         self.always_writes = any(n.op is not None and n.op.writes(False) for n in nodes)
         self.runs_sparse = sparse_run.suits(nodes)
+        self._order = topological(runner.outputs)
 
     def prepare(self, arrays: Sequence[NDArray], tensors: list[torch.Tensor], training: bool, recorded: bool) -> None:
         """Bring weights into the order that training reads fastest, and announce the writes to come.
@@ -99,6 +100,6 @@ class Session:
         """The outputs, operator by operator, so that each finds its inputs stored as they are."""
         before, mode.training = mode.training, training
         try:
-            return sparse_run.recorded(lambda: sparse_run.run(self.runner.outputs, arrays, ctx, observe), recorded)
+            return sparse_run.recorded(lambda: sparse_run.run(self.runner.outputs, arrays, ctx, observe, self._order), recorded)
         finally:
             mode.training = before

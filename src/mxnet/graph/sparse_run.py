@@ -39,7 +39,8 @@ def makes_sparse(nodes: Iterable[Node]) -> bool:
     return any(n.op is not None and n.op.changes_storage for n in nodes)
 
 
-def run(outputs: Sequence[Entry], inputs: Iterable[NDArray], ctx: Context, observe: Watcher | None = None) -> list[NDArray]:
+def run(outputs: Sequence[Entry], inputs: Iterable[NDArray], ctx: Context, observe: Watcher | None = None,
+        order: Sequence[Node] | None = None) -> list[NDArray]:
     """The outputs of a graph, a list of arrays.
 
     Parameters
@@ -51,10 +52,12 @@ def run(outputs: Sequence[Entry], inputs: Iterable[NDArray], ctx: Context, obser
         Where operators without inputs create their arrays.
     observe : Watcher, optional
         A monitor, which is told of every variable and operator.
+    order : list of Node, optional
+        `topological` of the outputs, for who runs them many times.
     """
     values: dict[tuple[int, int], Any] = {}
     variables = iter(inputs)
-    for node in topological(outputs):
+    for node in topological(outputs) if order is None else order:
         results: Any
         if node.op is None:
             results = [next(variables)]

@@ -12,6 +12,7 @@ from ..base import MXNetError
 from ..context import cpu
 from ..ndarray import NDArray
 from ..ndarray.sparse.arrays import RowSparseNDArray
+from ..ops.unique import unique
 from ..optimizer import pickles
 from . import group, messages, row_sparse
 from .base import built_in
@@ -246,7 +247,7 @@ class DistAsyncKVStore(group.Member, KVStore):
             if kept.stype != "row_sparse":
                 raise MXNetError(f"row_sparse_pull: the kept value of key {k!r} must have storage type 'row_sparse', it has {kept.stype!r}")
             for array, rows in targets:
-                wanted = torch.unique(rows._raw().to("cpu").long())
+                wanted = unique(rows._raw().to("cpu").long())
                 if len(wanted) and not 0 <= int(wanted[0]) <= int(wanted[-1]) < kept.shape[0]:
                     raise MXNetError(f"row_sparse_pull: row_ids of key {k!r} must be from 0 to {kept.shape[0] - 1}, received {int(wanted[0])} to "
                                      f"{int(wanted[-1])}")

@@ -2,8 +2,6 @@
 import contextlib
 import logging
 
-import torch
-
 from .. import ndarray as nd
 from .. import optimizer as opt
 from ..base import MXNetError
@@ -12,6 +10,7 @@ from ..context import cpu
 from ..ndarray import NDArray
 from ..ndarray.sparse import retain
 from ..ops.kernels import steps
+from ..ops.unique import unique
 from ..suggestions import shortened
 from . import row_sparse
 from .base import KVStoreBase, built_in, check_capability
@@ -198,7 +197,7 @@ class KVStore(KVStoreBase):
                 _require_stype(k, "out", array, "row_sparse")
                 _require_stype(k, "row_ids", rows, "default")
                 _require_stype(k, "the kept value", stored, "row_sparse")
-                wanted = torch.unique(rows._on(stored.ctx)._raw().long())
+                wanted = unique(rows._on(stored.ctx)._raw().long())
                 rows = retain(stored, NDArray._new(wanted, stored.ctx))
                 if rows.ctx == array.ctx:
                     array._adopt(rows)

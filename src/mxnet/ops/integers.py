@@ -70,8 +70,15 @@ class _Replaced(torch.autograd.Function):
         return gradient, None
 
 
-def _values(x):
-    return x.as_subclass(torch.Tensor) if type(x) is RecordedIntegers else x
+def plain(tensor):
+    """The tensor without what is recorded beside its values, for what has no gradient; any other tensor as it is."""
+    if type(tensor) is not RecordedIntegers:
+        return tensor
+    with _plain_functions():
+        return tensor.as_subclass(torch.Tensor)
+
+
+_values = plain
 
 
 def _recorded(x):

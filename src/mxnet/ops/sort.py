@@ -4,6 +4,7 @@ from typing import Literal, Optional
 import torch
 
 from ..base import MXNetError
+from . import integers, packed_sort
 from .axes import normalize_axis
 from .registry import op
 from .schema import DType
@@ -13,6 +14,26 @@ from .shapes import product, unify
 def _flat(data, axis, operator):
     """(data, axis) with axis=None meaning the flattened array."""
     return (data.reshape(-1), 0) if axis is None else (data, normalize_axis(operator, axis, data.dim()))
+
+
+def _sorted(data, axis, count, descending, stable=True):
+    """Return the first `count` elements along `axis` in order, and their positions."""
+    plain = integers.plain(data)
+    if packed_sort.suits(plain, axis, count):
+        places = packed_sort.first(plain.detach(), axis, count, descending)
+    elif plain is data:
+        return _sorted_by_torch(data, axis, count, descending, stable)
+    else:
+        places = _sorted_by_torch(plain, axis, count, descending, stable)[1]
+    return data.gather(axis, places), places
+
+
+def _sorted_by_torch(data, axis, count, descending, stable):
+    if count * 8 <= data.shape[axis]:
+        return torch.topk(data, count, axis, largest=descending)
+    # MXNet orders equal elements by index when it takes a large share of them.
+    results = torch.sort(data, dim=axis, descending=descending, stable=stable)
+    return results if count == data.shape[axis] else [t.narrow(axis, 0, count) for t in results]
 
 
 @op("sort", aliases=("_npi_sort",), complete_rule="shape", output_names=("output0",), method=True)
@@ -33,7 +54,7 @@ def sort(data, *, axis: Optional[int] = -1, is_ascend: bool = True):
     array([[3., 2., 1.]], dtype=float32)
     """
     data, axis = _flat(data, axis, "sort")
-    return torch.sort(data, axis, descending=not is_ascend)[0]
+    return _sorted(data, axis, data.shape[axis], not is_ascend, stable=False)[0]
 
 
 @op("argsort", aliases=("_npi_argsort",), complete_rule="shape", method=True, amp="float32")
@@ -51,7 +72,7 @@ def argsort(data, *, axis: Optional[int] = -1, is_ascend: bool = True, dtype: DT
     array([1, 2, 0], dtype=int32)
     """
     data, axis = _flat(data, axis, "argsort")
-    return torch.sort(data, dim=axis, descending=not is_ascend, stable=True)[1].to(dtype)
+    return _sorted(integers.plain(data).detach(), axis, data.shape[axis], not is_ascend)[1].to(dtype)
 
 
 @argsort.dtype_rule
@@ -110,19 +131,14 @@ def topk(data, *, axis: Optional[int] = -1, k: int = 1, ret_typ: Literal["both",
     data, axis = _flat(data, axis, "topk")
     size = data.shape[axis]
     count = _topk_count(k, size)
-    if count * 8 > size:
-        # MXNet orders equal elements by index when it takes a large share of them.
-        values, indices = torch.sort(data, dim=axis, descending=not is_ascend, stable=True)
-        values, indices = values.narrow(axis, 0, count), indices.narrow(axis, 0, count)
-    else:
-        values, indices = torch.topk(data, count, axis, largest=not is_ascend)
+    values, indices = _sorted(data, axis, count, not is_ascend)
     if ret_typ == "indices":
         return indices.to(dtype)
     if ret_typ == "value":
         return values.contiguous()
     if ret_typ == "both":
         return values.contiguous(), indices.to(dtype)
-    return torch.zeros_like(data).scatter_(axis, indices, 1).reshape(shape)
+    return torch.zeros_like(integers.plain(data)).scatter_(axis, indices, 1).reshape(shape)
 
 
 def _topk_count(k, size):

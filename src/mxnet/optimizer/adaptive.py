@@ -62,8 +62,16 @@ class Adam(Optimizer):
         return _zeros_like(weight, 2, stype=weight.stype if self.lazy_update else "default")
 
     def _update_one(self, index, weight, grad, state):
+        self._move(weight, grad, state, *self._rates(index, weight, grad))
+        if not self.epsilon:
+            _warn_of_zeros(self, index, weight, state[1])
+
+    def _rates(self, index, weight, grad):
+        """Count an update; its learning rate, corrected for the first steps, and its weight decay."""
         lr, wd, t = self._begin(index, weight, grad)
-        lr *= math.sqrt(1.0 - self.beta2 ** t) / (1.0 - self.beta1 ** t)
+        return lr * (math.sqrt(1.0 - self.beta2 ** t) / (1.0 - self.beta1 ** t)), wd
+
+    def _move(self, weight, grad, state, lr, wd):
         numbers = lr, self.beta1, self.beta2, self.epsilon, wd, self.rescale_grad, self.clip_gradient
 
         def step(w, g, mean, var):
@@ -73,8 +81,25 @@ class Adam(Optimizer):
             return kernels.adam(w, g, mean, var, rows, *numbers[:-1], self.clip_gradient or None)
 
         steps.apply(step, weight, grad, state, rows=self.lazy_update and state[0].stype == weight.stype, in_place=in_place)
-        if not self.epsilon:
-            _warn_of_zeros(self, index, weight, state[1])
+
+    def _update_each(self, indices, weights, grads, states):
+        kind = type(self)
+        own = kind._update_one is Adam._update_one and all(
+            getattr(kind, name) is getattr(Optimizer, name) for name in ("update", "step", "fused_step", "update_multi_precision"))
+        if not own or self.multi_precision or not self.epsilon or len(indices) == 1:
+            super()._update_each(indices, weights, grads, states)
+            return
+        groups = {}  # what one call can handle
+        for index, weight, grad, state in zip(indices, weights, grads, states):
+            lr, wd = self._rates(index, weight, grad)
+            tensors = steps.small(weight, grad, *state)
+            if tensors is None:
+                self._move(weight, grad, state, lr, wd)
+                continue
+            for entries, tensor in zip(groups.setdefault((lr, wd, tensors[0].dtype), ([], [], [], [])), tensors):
+                entries.append(tensor)
+        for (lr, wd, _), tensors in groups.items():
+            steps.adam_together(*tensors, lr, self.beta1, self.beta2, self.epsilon, wd, self.rescale_grad, self.clip_gradient)
 
 
 @register

@@ -212,6 +212,11 @@ class Optimizer:
             if half:
                 weight[:] = master
 
+    def _update_each(self, indices, weights, grads, states):
+        """`update_multi_precision` of several weights, one after another; an optimizer may do it with fewer calls of torch."""
+        for index, weight, grad, state in zip(indices, weights, grads, states):
+            self.update_multi_precision(index, weight, grad, state)
+
     def _begin(self, index, weight, grad):
         """Count an update; its learning rate, weight decay and number (from 1)."""
         check_arrays(weight, grad)

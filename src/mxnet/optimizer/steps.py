@@ -10,6 +10,7 @@ from ..ndarray import memory_format
 from ..ndarray.sparse import RowSparseNDArray
 from ..ops.kernels import steps as kernels
 
+_FUSED = torch.float32, torch.float64  # the types of torch's fused kernels on a CPU
 _FINE = 1e-8  # the smallest rate that torch's fused kernel of SGD, which gets 1 + rate, keeps to float32's last place
 
 
@@ -37,10 +38,10 @@ def apply(step, weight, grad, states=(), rows=False, in_place=None):
     if rows and isinstance(grad, RowSparseNDArray):
         index = grad._aux[0].long()
         if len(index) and not (in_place and in_place(tensors[0], grad._values, *tensors[1:], index)):
-            parts = [t[index] for t in tensors]
+            parts = [t.index_select(0, index) for t in tensors]
             step(parts[0], grad._values, *parts[1:])
             for tensor, part in zip(tensors, parts):
-                tensor[index] = part
+                tensor.index_copy_(0, index, part)
     else:
         step(tensors[0], grad._raw(), *tensors[1:])
     for array, tensor in zip(arrays, tensors):
@@ -69,7 +70,7 @@ def prepared(grad, rescale, clip, weight=None, wd=0):
 def _fusible(*tensors):
     """Whether torch's fused kernels can take tensors of one weight: they go by memory, not by strides, and believe that all have its size."""
     first = tensors[0]
-    return (first.dtype in (torch.float32, torch.float64) and all(t.dtype == first.dtype and t.shape == first.shape for t in tensors)
+    return (first.dtype in _FUSED and all(t.dtype == first.dtype and t.shape == first.shape for t in tensors)
             and memory_format.same(*tensors))
 
 
@@ -134,6 +135,24 @@ def nag(weight, grad, mom, lr, wd, momentum, rescale, clip):
         mom.add_(weight, alpha=-lr * wd)  # the new weight decays into the momentum: so it does in MXNet, which updates in place
 
 
+def small(weight, *arrays):
+    """Return the tensors of a weight, its gradient and its states if several such weights are to be moved together, else None.
+
+    A weight is moved by itself if it is sparse, lies in memory in an order of its own, or is so large that a kernel pays off.
+    """
+    if weight._is_sparse or any(a._is_sparse for a in arrays):
+        return None
+    first = weight._data
+    if not (first.is_cpu and first.numel() < kernels.WORTHWHILE and first.dtype in _FUSED and first.is_contiguous()):
+        return None
+    dtype, shape = first.dtype, first.shape
+    for a in arrays:
+        t = a._data
+        if t.dtype is not dtype or t.shape != shape or not t.is_contiguous():
+            return None
+    return weight._writable(), arrays[0]._data.data, *[s._writable() for s in arrays[1:]]
+
+
 def _in_order(kernel, weight, grad, first, second, *numbers):
     """Give four tensors of one weight to a kernel that goes by memory; False if it can't take them."""
     tensors = weight, grad, first, second
@@ -150,7 +169,29 @@ def adamax(weight, grad, mean, largest, lr, beta1, beta2, epsilon, wd, rescale, 
     weight.addcdiv_(mean, largest, value=-lr)
 
 
+def adam_together(weights, grads, means, variances, lr, beta1, beta2, epsilon, wd, rescale, clip):
+    """Move several weights as `adam` does each, which `small` found fit for it."""
+    if clip or rescale != 1:
+        grads = torch._foreach_mul(grads, rescale)
+        if wd:
+            torch._foreach_add_(grads, weights, alpha=wd)
+        if clip:
+            torch._foreach_clamp_min_(grads, -clip)
+            torch._foreach_clamp_max_(grads, clip)
+        wd = 0
+    count = _forever(weights[0].device)
+    torch._fused_adam_(weights, grads, means, variances, [], [count] * len(weights), lr=lr, beta1=beta1, beta2=beta2, weight_decay=wd, eps=epsilon,
+                       amsgrad=False, maximize=False)
+
+
 _FOREVER = {}  # device -> a step count at which no correction for the first steps is left
+
+
+def _forever(device):
+    count = _FOREVER.get(device)
+    if count is None:
+        count = _FOREVER[device] = torch.full((), math.inf, device=device)
+    return count
 
 
 def adam(weight, grad, mean, var, lr, beta1, beta2, epsilon, wd, rescale, clip):
@@ -160,10 +201,7 @@ def adam(weight, grad, mean, var, lr, beta1, beta2, epsilon, wd, rescale, clip):
             return
         grad, wd = prepared(grad, rescale, clip or None, weight, wd), 0
     if _fusible(weight, grad, mean, var):
-        steps = _FOREVER.get(weight.device)
-        if steps is None:
-            steps = _FOREVER[weight.device] = torch.full((), math.inf, device=weight.device)
-        torch._fused_adam_(*([memory_format.in_order(t)] for t in (weight, grad, mean, var)), [], [steps], lr=lr, beta1=beta1,
+        torch._fused_adam_(*([memory_format.in_order(t)] for t in (weight, grad, mean, var)), [], [_forever(weight.device)], lr=lr, beta1=beta1,
                            beta2=beta2, weight_decay=wd, eps=epsilon, amsgrad=False, maximize=False)
         return
     if wd:

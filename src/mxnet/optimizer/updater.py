@@ -108,8 +108,7 @@ class Updater:
                 states[i] = self.sync_state_context(states[i], w.context)
                 self.states_synced[i] = True
         if not self.aggregate_updates:
-            for i, g, w in zip(indices, grads, weights):
-                optimizer.update_multi_precision(i, w, g, states[i])
+            optimizer._update_each(indices, weights, grads, [states[i] for i in indices])
             return
         by_type = {}
         for entry in zip(indices, weights, grads):

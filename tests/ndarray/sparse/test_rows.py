@@ -126,3 +126,40 @@ def test_a_product_does_not_depend_on_how_it_is_computed(per_row, monkeypatch):
         found.append((y.asnumpy(), w.grad.asnumpy(), nd.sparse.dot(nd.array(dense).tostype("csr"), w).asnumpy()))
     for one in found:
         assert (one[0] == dense @ table).all() and (one[1] == dense.T @ (dense @ table)).all() and (one[2] == one[0]).all()
+
+
+@pytest.mark.parametrize("columns, width, per_row, dtype, ways", [
+    (80, 2, 1, "float32", {"csr", "added"}), (80, 64, 1, "float64", {"csr", "coo"}), (80, 512, 40, "float32", {"dense"}),
+    (80, 2, 1, "float16", {"dense"})])
+def test_a_product_reads_no_more_than_pays_off(columns, width, per_row, dtype, ways, monkeypatch):
+    """A dense copy of the matrix is made only where its elements are few beside the products."""
+    seen = set()
+
+    def watch(owner, name, way):
+        call = getattr(owner, name)
+        monkeypatch.setattr(owner, name, lambda *args, **kwargs: (seen.add(way), call(*args, **kwargs))[1])
+
+    watch(rows.torch, "sparse_csr_tensor", "csr")
+    watch(rows, "_added", "added")
+    watch(rows.torch.sparse, "mm", "coo")
+    filled = rows._filled
+    monkeypatch.setattr(rows, "_filled", lambda *args: (found := filled(*args), seen.update(() if found is None else ["dense"]))[0])
+    random = np.random.RandomState(4)
+    dense = np.zeros((60, columns), dtype)
+    for row in dense:
+        row[random.choice(columns, per_row, replace=False)] = random.randint(1, 9, per_row)
+    table = random.randint(-9, 9, (columns, width)).astype(dtype)
+    w = nd.sparse.row_sparse_array((table, list(range(columns))), shape=table.shape)
+    w.attach_grad()
+    with mx.autograd.record():
+        y = nd.sparse.dot(nd.array(dense, dtype=dtype).tostype("csr"), w)
+    y.backward()
+    assert (y.asnumpy() == dense @ table).all() and (w.grad.asnumpy() == dense.T @ np.ones_like(dense @ table)).all() and seen == ways
+
+
+@pytest.mark.parametrize("starts", [[0, 1, 9], [1, 2, 3], [0, 3, 2]])
+def test_rows_that_start_outside_of_the_values_are_refused(starts):
+    matrix = nd.sparse.csr_matrix(([1.0, 2.0], [0, 4], [0, 1, 2]), shape=(2, 6))
+    matrix._aux[0] = torch.tensor(starts)
+    with pytest.raises(mx.MXNetError, match="dot: indptr of the csr matrix must rise from 0 to the number of its values, 2"):
+        nd.sparse.dot(matrix, weight())

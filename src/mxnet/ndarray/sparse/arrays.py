@@ -11,6 +11,7 @@ from ...base import MXNetError, NotSupportedForSparseNDArray, integer_types, num
 from ...context import Context, current_context, intern_context
 from ...ops import dtypes, host_arrays
 from ...ops.grad_mode import enable_grad
+from ...ops.unique import unique_inverse
 from ...suggestions import shortened
 from .. import dispatch, untouched
 from ..dispatch import Marked
@@ -438,7 +439,7 @@ class RowSparseNDArray(BaseSparseNDArray):
     def _rows(self, wanted: torch.Tensor) -> torch.Tensor:
         """A tensor with the rows that `wanted` numbers (int64), zero where they are not stored."""
         if self._has_all_rows():
-            return self._values[wanted]
+            return self._values.index_select(0, wanted)
         stored, order = self._aux[0].to(_INDEX).sort()
         if not len(stored):
             return self._values.new_zeros((len(wanted), *self.shape[1:]))
@@ -497,7 +498,7 @@ def _counts(numbers: torch.Tensor) -> bool:
 
 def summed_rows(rows: list[torch.Tensor], values: list[torch.Tensor]) -> tuple[torch.Tensor, torch.Tensor]:
     """The sorted union of several lists of row numbers, and the sums of the rows of those numbers."""
-    union, inverse = torch.unique(torch.cat(rows), return_inverse=True)
+    union, inverse = unique_inverse(torch.cat(rows))
     stacked = torch.cat(values)
     return union, stacked.new_zeros((len(union), *stacked.shape[1:])).index_add_(0, inverse, stacked)
 
@@ -567,7 +568,7 @@ def _as_csr(array: NDArray) -> CSRNDArray:
 
 def _as_rows(array: NDArray) -> RowSparseNDArray:
     if isinstance(array, CSRNDArray):  # without a dense array in between
-        rows, number = torch.unique(array._row_numbers(), return_inverse=True)
+        rows, number = unique_inverse(array._row_numbers())
         values = array._values.new_zeros((len(rows), array.shape[1]))
         values.index_put_((number, array._aux[1].to(_INDEX)), array._values, accumulate=True)
         return RowSparseNDArray._make(values, [rows], array.shape, array._ctx)

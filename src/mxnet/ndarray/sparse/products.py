@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from ...base import MXNetError
+from ...ops.unique import unique_inverse
 from .. import dispatch
 from ..ndarray import NDArray
 from .arrays import CSRNDArray, RowSparseNDArray, cast_storage
@@ -74,7 +75,7 @@ def _csr_first(op: Operator, lhs: Any, rhs: Any, attributes: dict[str, Any], tra
 def _by_rows(lhs: Any, rhs: Any, wanted: str) -> RowSparseNDArray:
     """``lhs.T x rhs``: only rows for columns of `lhs` that store something are not zero."""
     rows, columns = coordinates(lhs)
-    stored, number = torch.unique(columns, return_inverse=True)
+    stored, number = unique_inverse(columns)
     compact = torch.sparse_coo_tensor(torch.stack([number, rows]), lhs._values, (len(stored), lhs.shape[0]), check_invariants=False)
     factor = rhs._readable() if rhs._is_sparse else rhs._raw()
     return RowSparseNDArray._make(torch.sparse.mm(compact, factor), [stored], (lhs.shape[1], rhs.shape[1]), lhs._ctx)
@@ -83,7 +84,7 @@ def _by_rows(lhs: Any, rhs: Any, wanted: str) -> RowSparseNDArray:
 def _of_rows(lhs: Any, rhs: Any) -> NDArray:
     """``lhs x rhs`` for a row_sparse `rhs`: only the rows that `lhs` asks for are read."""
     columns = lhs._aux[1].to(torch.int64)
-    used, number = torch.unique(columns, return_inverse=True)
+    used, number = unique_inverse(columns)
     return NDArray._new(times(lhs, number, rhs._readable_rows(used)), lhs._ctx)
 
 
@@ -103,7 +104,7 @@ class CsrTimesDense(torch.autograd.Function):
         if matrix.values().numel() >= dense.shape[0]:
             return matrix @ dense
         # Torch's product reads all of the dense matrix; this only the rows that are used.
-        used, number = torch.unique(matrix.col_indices(), return_inverse=True)
+        used, number = unique_inverse(matrix.col_indices())
         compact = torch.sparse_csr_tensor(matrix.crow_indices(), number, matrix.values(), (matrix.shape[0], len(used)), check_invariants=False)
         return compact @ dense[used]
 
@@ -113,7 +114,7 @@ class CsrTimesDense(torch.autograd.Function):
             return None, _transposed(ctx.matrix) @ gradient
         coo = ctx.matrix.to_sparse_coo()
         rows, columns = coo.indices()
-        used, number = torch.unique(columns, return_inverse=True)
+        used, number = unique_inverse(columns)
         height, width = ctx.matrix.shape
         compact = torch.sparse_coo_tensor(torch.stack([number, rows]), coo.values(), (len(used), height), check_invariants=False)
         return None, torch.sparse_coo_tensor(used.unsqueeze(0), torch.sparse.mm(compact, gradient), (width, gradient.shape[1]),

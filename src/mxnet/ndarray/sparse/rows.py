@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from ...base import MXNetError
 from ...ops import differentiation
 from ...ops.grad_mode import enable_grad
 from ...ops.kernels import sparse as kernels
+from ...ops.unique import unique_inverse
 
 if TYPE_CHECKING:
     from ...ops.registry import Operator
@@ -29,16 +31,24 @@ def _by_rows(rows: torch.Tensor, values: torch.Tensor, shape: Sequence[int], uni
     return torch.sparse_coo_tensor(rows.unsqueeze(0), values, tuple(shape), is_coalesced=unique or None, check_invariants=False)
 
 
-_FEW = 256  # times as many elements as are stored: so much faster than torch's sparse product is that of dense matrices
-_MANY = 16  # times as many: so much faster is a dense product than a kernel of ours for few numbers in a row
+_TORCHS = torch.float32, torch.float64  # what torch multiplies sparse matrices of on a CPU
+# A dense product costs for each element, stored or not, a * (b + width), a sparse one for each stored one c * width (nanoseconds of one core).
+_FILL, _SPARSE = 150, 6  # b, c / a
+_MANY = 16  # times as many elements as are stored: from here on a kernel of ours is faster than torch's products
+_NARROW = 8  # columns of the factor below which adding up products is faster than to sort the transpose first
 
 
-def _few(matrix: Any, columns: int) -> torch.Tensor | None:
-    """Zeros for the columns of a matrix that store something, if these are few."""
-    rows = matrix.shape[0]
-    if not matrix._values.is_floating_point() or rows * columns > _FEW * len(matrix._values):
+def _filled(matrix: Any, number: torch.Tensor, columns: int, width: int) -> torch.Tensor | None:
+    """Return a csr matrix, whose entries have `number` as columns, as a dense one; None if the sparse product with `width` columns is faster."""
+    dtype, elements = matrix._values.dtype, matrix.shape[0] * columns
+    if dtype in _TORCHS:
+        if elements * (_FILL + width) > _SPARSE * width * len(number):
+            return None
+    elif not dtype.is_floating_point:
         return None
-    return matrix._values.new_zeros((rows, columns))
+    dense = matrix._values.new_zeros((matrix.shape[0], columns))
+    dense[matrix._row_numbers(), number] = matrix._values
+    return dense
 
 
 def times(matrix: Any, number: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
@@ -47,26 +57,45 @@ def times(matrix: Any, number: torch.Tensor, rows: torch.Tensor) -> torch.Tensor
         found = kernels.product(matrix._aux[0], number, matrix._values, rows)
         if found is not None:
             return found
-    dense = _few(matrix, len(rows))
+    dense = _filled(matrix, number, len(rows), rows.shape[1])
     if dense is None:
-        dense = torch.sparse_csr_tensor(matrix._aux[0], number, matrix._values, (matrix.shape[0], len(rows)), check_invariants=False)
-    else:
-        dense[matrix._row_numbers(), number] = matrix._values
+        return _product(matrix, number, rows)
     return dense @ rows
 
 
-def _transposed_times(matrix: Any, number: torch.Tensor, width: int, gradient: torch.Tensor) -> torch.Tensor:
-    """The product of the transpose of such a matrix, which has `width` columns, and of a dense one."""
-    if matrix.shape[0] * width >= _MANY * len(number):
-        found = kernels.transposed_product(matrix._aux[0], number, matrix._values, width, gradient)
+def _product(matrix: Any, number: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
+    """`times` by torch's product of sparse matrices, or by adding up where it has none."""
+    if matrix._values.dtype in _TORCHS or matrix._values.dtype is not rows.dtype:
+        _check_starts(matrix)
+        return torch.sparse_csr_tensor(matrix._aux[0], number, matrix._values, (matrix.shape[0], len(rows)), check_invariants=False) @ rows
+    return _added(matrix._row_numbers(), rows[number] * matrix._values.unsqueeze(1), matrix.shape[0])
+
+
+def _check_starts(matrix: Any) -> None:
+    """Raise an MXNetError unless a csr matrix on a CPU has the starts of rows within its values: torch's product believes them."""
+    starts, count = matrix._aux[0], len(matrix._values)
+    if starts.is_cpu and (int(starts[0]) != 0 or int(starts[-1]) != count or bool((starts.diff() < 0).any())):
+        raise MXNetError(f"dot: indptr of the csr matrix must rise from 0 to the number of its values, {count}")
+
+
+def _added(numbers: torch.Tensor, parts: torch.Tensor, count: int) -> torch.Tensor:
+    """Return `count` rows, each the sum of the parts with its number."""
+    return parts.new_zeros((count, parts.shape[1])).index_add_(0, numbers, parts)
+
+
+def _transposed_times(matrix: Any, number: torch.Tensor, columns: int, gradient: torch.Tensor) -> torch.Tensor:
+    """The product of the transpose of such a matrix, which has so many columns, and of a dense one."""
+    if matrix.shape[0] * columns >= _MANY * len(number):
+        found = kernels.transposed_product(matrix._aux[0], number, matrix._values, columns, gradient)
         if found is not None:
             return found
-    dense = _few(matrix, width)
+    dense = _filled(matrix, number, columns, gradient.shape[1])
     if dense is not None:
-        dense[matrix._row_numbers(), number] = matrix._values
         return dense.t() @ gradient
-    parts = gradient[matrix._row_numbers()] * matrix._values.unsqueeze(1)
-    return parts.new_zeros((width, gradient.shape[1])).index_add_(0, number, parts)
+    if gradient.dtype in _TORCHS and gradient.shape[1] >= _NARROW:
+        places = torch.stack([number, matrix._row_numbers()])
+        return torch.sparse.mm(torch.sparse_coo_tensor(places, matrix._values, (columns, matrix.shape[0]), check_invariants=False), gradient)
+    return _added(number, gradient[matrix._row_numbers()] * matrix._values.unsqueeze(1), columns)
 
 
 class Dense(torch.autograd.Function):
@@ -110,7 +139,7 @@ class Product(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, token: torch.Tensor, matrix: Any, array: Any) -> torch.Tensor:
-        used, ctx.number = torch.unique(matrix._aux[1].long(), return_inverse=True)
+        used, ctx.number = unique_inverse(matrix._aux[1].long())
         ctx.used, ctx.matrix, ctx.shape = used, matrix, array.shape
         return times(matrix, ctx.number, array._readable_rows(used))
 

@@ -8,7 +8,7 @@ import torch
 
 from .gate import Kernel
 
-_WORTHWHILE = 1 << 16  # elements from which on the kernel is called (and compiled)
+WORTHWHILE = 1 << 16  # elements from which on the kernel is called (and compiled)
 _WEIGHT = "float32 (rows, width)"
 _REST: dict[str, Any] = {"demands": ("width >= 1", "index or count == rows", "not (index and copy)"), "work": "count * width",
                          "sizes": ("rows", "count", "width")}
@@ -69,14 +69,14 @@ def adamax(weight, grad, mean, largest, index, lr, beta1, beta2, epsilon, wd, re
 
 
 def _run(kernel: Kernel, tensors, index: Optional[torch.Tensor], numbers) -> bool:
-    if tensors[0].numel() < _WORTHWHILE or not tensors[0].is_cpu:
+    if tensors[0].numel() < WORTHWHILE or not tensors[0].is_cpu:
         return False
     weight, copy, done = _wanted.copy or (None, None, None)
     if index is not None or weight is None or weight.data_ptr() != tensors[0].data_ptr() or weight.shape != tensors[0].shape:
         copy = None
     given = [t if t is None or not t.is_contiguous() else t.reshape(1 if index is None else len(t), -1) for t in (*tensors, copy)]
     arrays = (*given[:-1], index, given[-1])
-    plan = kernel.plan(arrays, (), _WORTHWHILE)
+    plan = kernel.plan(arrays, (), WORTHWHILE)
     if plan is None:
         return False
     plan(arrays, numbers)
