@@ -635,7 +635,7 @@ def _index_tensor(k: Any) -> torch.Tensor:
 def _is_whole(key: Any, shape: Sequence[int]) -> bool:
     """Return whether an index is the whole array, in its order."""
     keys = key if type(key) is tuple else (key,)
-    return keys == (Ellipsis,) or len(keys) <= len(shape) and all(
+    return len(keys) == 1 and keys[0] is Ellipsis or len(keys) <= len(shape) and all(
         type(k) is slice and indexing.normalize_slice(k, size)[1:] == (size, 1, size) and not k.start for k, size in zip(keys, shape))
 
 
