@@ -153,3 +153,12 @@ def test_reading_and_writing_by_the_kind_of_key():
     x._set_np_boolean_indexing(x > 2, 9)
     x._set_np_advanced_indexing((rows, columns), 7)
     assert x.asnumpy().tolist() == [[7, 1, 2], [9, 9, 7]]
+
+
+def test_gradient_of_a_key_with_arrays_and_a_reversed_axis():
+    x = np.arange(12).reshape(2, 2, 3)
+    x.attach_grad()
+    with mx.autograd.record():
+        y = x[1, [0], ::-1]
+    y.backward(np.array([[1, 2, 3]]))
+    assert x.grad.tolist() == [[[0, 0, 0], [0, 0, 0]], [[3, 2, 1], [0, 0, 0]]]

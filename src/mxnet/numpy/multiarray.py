@@ -404,7 +404,8 @@ def _signed(tensor: torch.Tensor) -> torch.Tensor:
 
 
 def _flip(tensor: torch.Tensor, axes: list[int]) -> torch.Tensor:
-    return _signed(tensor).flip(axes).view(tensor.dtype)
+    signed = _signed(tensor)
+    return tensor.flip(axes) if signed.dtype is tensor.dtype else signed.flip(axes).view(tensor.dtype)  # through which no gradient flows
 
 
 def _names_no_axis(key: Any) -> bool:
