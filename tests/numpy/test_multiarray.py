@@ -162,3 +162,9 @@ def test_gradient_of_a_key_with_arrays_and_a_reversed_axis():
         y = x[1, [0], ::-1]
     y.backward(np.array([[1, 2, 3]]))
     assert x.grad.tolist() == [[[0, 0, 0], [0, 0, 0]], [[3, 2, 1], [0, 0, 0]]]
+
+
+def test_a_new_axis_and_a_reversed_one_are_written():
+    x = np.zeros((3, 2))
+    x[None, ::-1] = np.array([[[1, 2], [3, 4], [5, 6]]])
+    assert x.tolist() == [[5, 6], [3, 4], [1, 2]]

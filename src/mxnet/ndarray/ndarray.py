@@ -390,13 +390,15 @@ class NDArray(_Methods):
 
     def _assign_reversed(self, key: Any, value: Any) -> None:
         target, forward, flipped, axis = self._writable(), [], [], 0
-        for k, size in zip(indexing.expand(key, target.dim()), target.shape):
+        sizes = iter(target.shape)
+        for k in indexing.expand(key, target.dim()):
+            size = 1 if k is None else next(sizes)  # None is an axis of the selection only
             if isinstance(k, slice):
                 start, stop, step, count = indexing.normalize_slice(k, size)
                 if step < 0:
                     flipped.append(axis)
                     k = slice(start + step * (count - 1), start + 1, -step) if count else slice(0, 0)
-                axis += 1
+            axis += k is None or isinstance(k, slice)
             forward.append(k)
         view = indexing.basic_view(target, tuple(forward))
         values = _drop_leading(self._as_values(value), view.dim())
