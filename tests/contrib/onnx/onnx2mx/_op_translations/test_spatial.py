@@ -46,7 +46,6 @@ def test_the_way_back_from_the_largest():
 
 
 def test_images():
-    Image = pytest.importorskip("PIL.Image", reason="onnx decodes images by Pillow")
     pixels = R.randint(0, 255, (4, 5, 3)).astype("uint8")
     data = cv2.imencode(".png", pixels[..., ::-1])[1].reshape(-1)
     gray = np.round(pixels @ np.array([0.299, 0.587, 0.114]))[..., None]
