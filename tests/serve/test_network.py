@@ -39,6 +39,14 @@ def test_a_first_size_that_is_given_stays():
     assert not net.batched and net.inputs[0].shape == (3, 2) and net.outputs[0].shape == (3, 2)
 
 
+def test_a_first_size_in_a_file_may_be_its_batch_or_not():
+    spec, data = [TensorSpec("data", FLOAT, (-1, 2))], mx.sym.var("data")
+    for out, expected in ((data * 2, -1), (mx.sym.sum(data, axis=0), 3), (mx.sym.broadcast_add(data, mx.sym.ones((3, 2))), 3)):
+        net = Network(out, {}, spec, mx.cpu(), [3])
+        net.warm_up()
+        assert net.inputs[0].shape == (expected, 2) and net.batched == (expected == -1)
+
+
 def test_labels_of_training_are_made_up():
     out = mx.sym.SoftmaxOutput(mx.sym.FullyConnected(mx.sym.var("data"), num_hidden=2, name="fc"), name="softmax")
     net = network(out, {"fc_weight": mx.nd.zeros((2, 3)), "fc_bias": mx.nd.zeros((2,))}, ("data", (-1, 3)))
