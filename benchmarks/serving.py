@@ -161,18 +161,19 @@ def malformed(count):
                 except BaseException as error:
                     failures.append(error)
 
-            run(0, count // 20)  # what is allocated once
-            before = server.memory()
-            threads = [threading.Thread(target=run, args=(part, (count - count // 20) // 2)) for part in (1, 2)]
-            for thread in threads:
-                thread.start()
-            for thread in threads:
-                thread.join()
-            if failures:
-                raise failures[0]
+            memory = []
+            for part in range(0, 20, 2):
+                threads = [threading.Thread(target=run, args=(part + i, count // 20)) for i in range(2)]
+                for thread in threads:
+                    thread.start()
+                for thread in threads:
+                    thread.join()
+                if failures:
+                    raise failures[0]
+                memory.append(server.memory())
             good = [server.request(method, path, body, headers)[0] for method, path, headers, body in serve_checks.seeds()]
-            print(f"{sum(statuses.values())} requests: {dict(sorted(statuses.items(), key=str))}; memory {before:.0f} MiB, "
-                  f"then {server.memory():.0f}; good requests after that: {sorted(set(good))}; exit status {server.stop()}")
+            print(f"{sum(statuses.values())} requests: {dict(sorted(statuses.items(), key=str))}; memory after each "
+                  f"tenth: {' '.join(f'{m:.0f}' for m in memory)} MiB; good requests after that: {sorted(set(good))}; exit status {server.stop()}")
 
 
 class Clients:

@@ -28,6 +28,7 @@ def test_rows_of_several_requests_and_padding():
     lambda data: mx.sym.softmax(data, axis=0), lambda data: mx.sym.sum(data, axis=0), lambda data: mx.sym.reshape(data, shape=(1, -1)),
     lambda data: mx.sym.broadcast_add(data, mx.sym.random.uniform(shape=(1, 2))),
 ], ids=["softmax", "sum", "reshape", "random"])
+@pytest.mark.filterwarnings("ignore:backend 'openvino' gives other results than 'native':UserWarning")  # it draws other numbers
 def test_rows_that_depend_on_one_another_are_not_put_together(function):
     net = network(function(mx.sym.var("data")), None, ("data", (-1, 2)))
     assert not net.batched and net.inputs[0].shape == (1, 2)
@@ -37,6 +38,14 @@ def test_rows_that_depend_on_one_another_are_not_put_together(function):
 def test_a_first_size_that_is_given_stays():
     net = network(mx.sym.var("data") * 2, None, ("data", (3, 2)))
     assert not net.batched and net.inputs[0].shape == (3, 2) and net.outputs[0].shape == (3, 2)
+
+
+def test_a_first_size_in_a_file_may_be_its_batch_or_not():
+    spec, data = [TensorSpec("data", FLOAT, (-1, 2))], mx.sym.var("data")
+    for out, expected in ((data * 2, -1), (mx.sym.sum(data, axis=0), 3), (mx.sym.broadcast_add(data, mx.sym.ones((3, 2))), 3)):
+        net = Network(out, {}, spec, mx.cpu(), [3])
+        net.warm_up()
+        assert net.inputs[0].shape == (expected, 2) and net.batched == (expected == -1)
 
 
 def test_labels_of_training_are_made_up():

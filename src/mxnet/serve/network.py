@@ -30,6 +30,9 @@ class Network:
     inputs : list of TensorSpec, optional
         The inputs; by default all variables without parameters but labels, with what the Symbol says of their shapes and types.
     ctx : Context
+    written_for : list of int
+        Sizes of the inputs' first axes in the file that describes them, where that may be the batch that the file was made with: warm-up tries
+        whether others run, too. Without it `inputs` are to be taken at their word.
 
     Attributes
     ----------
@@ -56,7 +59,8 @@ class Network:
     [array([[3., 3.]], dtype=float32)]
     """
 
-    def __init__(self, symbol: Symbol, parameters: Mapping[str, NDArray], inputs: Sequence[TensorSpec] | None, ctx: Context) -> None:
+    def __init__(self, symbol: Symbol, parameters: Mapping[str, NDArray], inputs: Sequence[TensorSpec] | None, ctx: Context,
+                 written_for: Sequence[int] = ()) -> None:
         self._symbol, self._ctx = symbol, ctx
         self._names = symbol.list_inputs()
         missing = [name for name in self._names if name not in parameters]
@@ -72,6 +76,7 @@ class Network:
         self._parameters = {name: parameters[name].as_in_context(ctx) for name in self._names if name in parameters}
         self.outputs: list[TensorSpec] = []
         self.batched = False
+        self._written_for = written_for or [spec.shape[0] for spec in self.inputs]
         self._fixed = all(size > 0 for spec in self.inputs for size in spec.shape[1:])
         self._buffers: dict[int, list[tuple[NDArray, np.ndarray]]] = {}  # by number of rows
         self._label_shapes: dict[tuple, dict[str, tuple]] = {}
@@ -104,20 +109,28 @@ class Network:
         first = self._first_run()
         if batching and all(spec.shape[0] < 0 for spec in self.inputs):
             self.batched = self._rows_are_independent()
-        if not self.batched:
-            self.inputs = [TensorSpec(s.name, s.dtype, (1, *s.shape[1:]) if s.shape[0] < 0 else s.shape) for s in self.inputs]
+        if not self.batched and any(spec.shape[0] < 0 for spec in self.inputs):
+            self._take_first_sizes()
+            first = self.run(self.sample(1))
         # With free sizes an output's sizes may follow from them.
         self.outputs = [TensorSpec(name, a.dtype, ((-1,) if self.batched else a.shape[:1]) + (a.shape[1:] if self._fixed else (-1,) * (a.ndim - 1)))
                         for name, a in zip(self._symbol.list_outputs(), first)]
 
+    def _take_first_sizes(self) -> None:
+        self.inputs = [spec._replace(shape=(max(first, 1), *spec.shape[1:])) for spec, first in zip(self.inputs, self._written_for)]
+
     def _first_run(self) -> list[np.ndarray]:
-        for size in (1,) if self._fixed else _TRIED_SIZES:
-            self._free = size
-            try:
-                return self.run(self.sample(1))
-            except MXNetError as failure:
-                error = failure
-        raise MXNetError(f"the network does not run on inputs of the shapes {[list(s.shape) for s in self.inputs]}: {error}")
+        declared = [list(spec.shape) for spec in self.inputs]
+        for takes_any in (True, False):
+            for size in (1,) if self._fixed else _TRIED_SIZES:
+                self._free = size
+                try:
+                    return self.run(self.sample(1))
+                except MXNetError as failure:
+                    error = failure
+            if takes_any:
+                self._take_first_sizes()
+        raise MXNetError(f"the network does not run on inputs of the shapes {declared}: {error}")
 
     def _rows_are_independent(self) -> bool:
         rows = self.sample(2)

@@ -23,7 +23,7 @@ from .sources import Source
 from .tensors import TensorSpec
 
 _log = logging.getLogger("mxnet.serve")
-_MEASURED_RUNS, _MEASURED_SECONDS = 5, 0.5  # of a size, at most
+_LEAST_RUNS, _MOST_RUNS, _MEASURED_SECONDS = 3, 50, 0.2  # of a size
 
 
 @dataclass
@@ -245,7 +245,7 @@ class Repository:
             arrays = network.sample(size)
             network.run(arrays)  # compiles here, beside the batches of other models
             taken: list[float] = []
-            while len(taken) < _MEASURED_RUNS and sum(taken) < _MEASURED_SECONDS:
+            while len(taken) < _LEAST_RUNS or len(taken) < _MOST_RUNS and sum(taken) < _MEASURED_SECONDS:
                 taken.append(self._compute.call(lambda: _timed(network, arrays)))
             return sorted(taken)[len(taken) // 2]
 

@@ -166,7 +166,9 @@ def load(source: Source, declared: list[TensorSpec], ctx: Context) -> Loaded:
         arguments, auxiliary = checkpoint.read_params(_newest_params(prefix))
         own = _inputs_of(signature, "signature.json", "inputs", "data_name", "data_shape") \
             or _inputs_of({"inputs": _json(f"{prefix}-shapes.json")}, f"{os.path.basename(prefix)}-shapes.json", "inputs", "name", "shape")
-    network = Network(symbol, {**arguments, **auxiliary}, declared or own, ctx)
+    # The batch that a file was written for says little about the batches to come.
+    free = [spec._replace(shape=(-1, *spec.shape[1:])) for spec in own]
+    network = Network(symbol, {**arguments, **auxiliary}, declared or free, ctx, [] if declared else [spec.shape[0] for spec in own])
     preprocessing = Preprocessing.of(signature)
     preprocessing.require_channels(network.inputs[0])
     return Loaded(network, _labels(folder), preprocessing)
@@ -200,8 +202,7 @@ def _entries(entries: Any, file: str, name_key: str, shape_key: str) -> Iterator
         name, shape = (entry.get(name_key), entry.get(shape_key)) if isinstance(entry, dict) else (None, None)
         if not isinstance(name, str) or not isinstance(shape, list) or not shape or not all(type(size) is int for size in shape):
             raise MXNetError(f"{file}: an input is {{'{name_key}': name, '{shape_key}': list of integers}}, received {entry!r:.100}")
-        # The batch that the file was written for says nothing about the batches to come.
-        yield TensorSpec(name, np.dtype(np.float32), (-1, *[size if size > 0 else -1 for size in shape[1:]]))
+        yield TensorSpec(name, np.dtype(np.float32), tuple(size if size > 0 else -1 for size in shape))
 
 
 def _inputs_of_onnx(path: str) -> list[TensorSpec]:
@@ -211,7 +212,7 @@ def _inputs_of_onnx(path: str) -> list[TensorSpec]:
     specs = []
     for name, shape, kind in onnx.get_model_metadata(path)["input_tensor_data"]:
         dtype = np.dtype(tensor_dtype_to_np_dtype(kind))
-        specs.append(TensorSpec(name, dtype, (-1, *[size if size > 0 else -1 for size in shape[1:]])))
+        specs.append(TensorSpec(name, dtype, tuple(size if size > 0 else -1 for size in shape) or (1,)))
         if dtype not in DATATYPES.values():
             raise MXNetError(f"{path}: the input {name!r} is of type {dtype}; served are {', '.join(DATATYPES)}")
     return specs
