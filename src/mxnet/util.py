@@ -145,6 +145,18 @@ class _NumpyArrayScope(interrupts.Scope):
         return [functools.partial(setattr, scopes, "value", scope) for scope in (self, getattr(scopes, "value", _LEGACY))]
 
 
+class ByArgument(_NumpyArrayScope):
+    """The scope of a block that received an ``mx.np`` array where the program has entered none."""
+
+    def __init__(self):
+        super().__init__(True)
+
+    @staticmethod
+    def in_force():
+        """Return whether it is this thread's scope."""
+        return type(_NumpyArrayScope._current.value) is ByArgument
+
+
 _LEGACY = _Current.value = _NumpyArrayScope(False)
 
 

@@ -35,7 +35,7 @@ def _nd_save(folder):
 
 def _npz_save(folder):
     path = f"{folder}/a.npz"
-    return Writer(lambda v: mx.nd.save(path, {"a": _array(v), "b": mx.nd.ones((3,))}), lambda: _version(mx.nd.load(path)["a"]), ("a.npz",))
+    return Writer(lambda v: mx.npx.savez(path, a=_array(v).as_np_ndarray(), b=mx.np.ones((3,))), lambda: _version(mx.nd.load(path)["a"]), ("a.npz",))
 
 
 def _npx_save(folder):
@@ -330,7 +330,7 @@ def _large_onnx(folder):
 
 
 WRITERS = {
-    "nd.save": _nd_save, "nd.save of .npz": _npz_save, "npx.save": _npx_save, "Symbol.save": _symbol_save, "Block.save_parameters": _save_parameters,
+    "nd.save": _nd_save, "npx.savez": _npz_save, "npx.save": _npx_save, "Symbol.save": _symbol_save, "Block.save_parameters": _save_parameters,
     "ParameterDict.save": _parameter_dict, "HybridBlock.export": _export, "Block.save": _block_save, "Trainer.save_states": _trainer,
     "KVStore.save_optimizer_states": _kvstore, "Module.save_checkpoint": _module, "model.save_checkpoint": _checkpoint,
     "mx.io.save_position": _save_position, "resumption.Saves": _saves, "CheckpointHandler": _checkpoints,

@@ -175,3 +175,50 @@ def test_losses_of_each_sample():
     mx.util.set_version("2.0")
     assert gluon.loss.CosineEmbeddingLoss()(x, y, label).tolist() == [0, 1]
     numpy.testing.assert_allclose(gluon.loss.PoissonNLLLoss()(x, y).tolist(), [(math.e - 1 + 1) / 2, (1 + math.e ** 2 - 4) / 2], rtol=1e-5)
+
+
+class _Classic(gluon.HybridBlock):
+    def hybrid_forward(self, F, x):
+        return x.as_nd_ndarray() + 1, x.as_nd_ndarray() * 2
+
+
+class _Mixed(gluon.HybridBlock):
+    def hybrid_forward(self, F, x):
+        return x.as_nd_ndarray() + 1, x
+
+
+class _Outer(gluon.HybridBlock):
+    def __init__(self, inner):
+        super().__init__()
+        self.inner = inner
+
+    def hybrid_forward(self, F, x):
+        return self.inner(x)
+
+
+@pytest.mark.parametrize("hybridize", [False, True])
+@pytest.mark.parametrize("nested", [False, True])
+def test_a_block_given_np_arrays_without_a_scope_returns_what_it_makes(hybridize, nested):
+    """As in 1.9.1, where nothing but the scope asks for ``mx.np`` arrays; a mixture is refused."""
+    net, mixed = (_Outer(block()) if nested else block() for block in (_Classic, _Mixed))
+    if hybridize:
+        net.hybridize()
+        mixed.hybridize()
+    outputs = net(np.array([1.0, 3.0]))
+    assert [type(out) for out in outputs] == [mx.nd.NDArray] * 2 and [out.asnumpy().tolist() for out in outputs] == [[2, 4], [2, 6]]
+    with pytest.raises(TypeError, match="received <class 'mxnet"):
+        mixed(np.array([1.0, 3.0]))
+    with mx.util.np_shape(True), mx.util.np_array(True), pytest.raises(TypeError, match="a block returns arrays of mx.np"):
+        net(np.array([1.0, 3.0]))
+
+
+def test_a_plain_forward_given_np_arrays_without_a_scope_may_return_classic_ones():
+    class Plain(gluon.HybridBlock):
+        def forward(self, x):
+            return x.as_nd_ndarray() * 2
+
+    net = Plain()
+    net.hybridize()
+    with pytest.warns(UserWarning, match="outside of np_array"):
+        made = [net(np.array([1.0, 3.0])) for _ in range(3)]
+    assert all(type(out) is mx.nd.NDArray and out.asnumpy().tolist() == [2, 6] for out in made)

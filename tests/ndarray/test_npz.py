@@ -30,6 +30,7 @@ def _npy(shape, descr="<f4", data=b"", version=1):
 
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "int8", "uint8", "int32", "int64", "bool"])
 def test_numpy_reads_what_is_written_and_the_other_way_round(tmp_path, dtype):
+    mx.util.set_version("2.0")
     path = str(tmp_path / "a.npz")
     mx.nd.save(path, {"a": mx.nd.array([[1, 0], [2, 3]], dtype=dtype), "b": mx.nd.array([1], dtype="int64")})
     with np.load(path) as found:
@@ -41,6 +42,7 @@ def test_numpy_reads_what_is_written_and_the_other_way_round(tmp_path, dtype):
 
 
 def test_lists_get_names(tmp_path):
+    mx.util.set_version("2.0")
     path = str(tmp_path / "a.npz")
     mx.nd.save(path, [mx.nd.ones((2,)), mx.nd.zeros((1,))])
     assert {name: array.asnumpy().tolist() for name, array in mx.nd.load(path).items()} == {"arr_0": [1, 1], "arr_1": [0]}
@@ -57,10 +59,18 @@ def test_the_content_tells_the_format(tmp_path):
     assert mx.nd.load(str(tmp_path / "a.npy")).asnumpy().tolist() == [0, 1, 2]
 
 
-def test_a_npy_file_is_numpys_after_set_version_only(tmp_path):
+@pytest.mark.parametrize("save, array", [(mx.nd.save, mx.nd.ones((2,))), (mx.npx.save, mx.np.ones((2,)))], ids=["nd", "npx"])
+@pytest.mark.parametrize("name", ["a.npy", "a.npz"])
+def test_mxnets_own_format_under_any_name_without_set_version(tmp_path, save, array, name):
+    """1.9.1 reads the file: its list begins with 0x112."""
+    path = str(tmp_path / name)
+    save(path, array)
+    assert (tmp_path / name).read_bytes()[:24] == struct.pack("<QQQ", 0x112, 0, 1)
+    assert mx.nd.load(path)[0].asnumpy().tolist() == [1, 1]
+
+
+def test_a_npy_file_is_numpys_after_set_version(tmp_path):
     path = str(tmp_path / "a.npy")
-    mx.nd.save(path, mx.nd.ones((2,)))
-    assert mx.nd.load(path)[0].asnumpy().tolist() == [1, 1]  # MXNet's own format, as in 1.9.1
     mx.util.set_version("2.0")
     mx.npx.save(path, mx.np.ones((2,)))
     assert np.load(path).tolist() == mx.npx.load(path).tolist() == [1, 1]
@@ -71,6 +81,7 @@ def test_a_npy_file_is_numpys_after_set_version_only(tmp_path):
 @pytest.mark.parametrize("array, kind", [(mx.nd.ones((2,)).astype("bfloat16"), "type bfloat16"),
                                          (mx.nd.ones((2, 2)).tostype("csr"), "storage type csr")])
 def test_what_numpy_does_not_have_is_refused_and_leaves_the_file(tmp_path, array, kind):
+    mx.util.set_version("2.0")
     path = str(tmp_path / "a.npz")
     mx.nd.save(path, {"a": mx.nd.ones((1,))})
     with pytest.raises(mx.MXNetError, match=f"NumPy's files hold no array of {kind}, received 'x'"):

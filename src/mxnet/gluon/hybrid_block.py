@@ -12,7 +12,7 @@ from ..graph import backends
 from ..ndarray import NDArray, dispatch
 from ..ndarray.dispatch import mode
 from ..suggestions import shortened, suggests_arguments
-from ..util import is_np_array, np_array, np_shape
+from ..util import ByArgument, is_np_array, np_shape
 from ..util import version as mxnet_version
 from .block import Block, _flatten, _gather_type_ctx_info, _regroup
 from .cached_op import CachedOp
@@ -83,6 +83,7 @@ class HybridBlock(Block):
         self._runs_traced = False  # hybridized, with a `forward` to be traced by running it: its own, or one inside
         self._traces: TraceCache | None = None
         self._untraceable = ""  # why it runs step by step although it is hybridized
+        self._returns_classic = False  # the graph was traced with an ``mx.np`` array as argument, outside of any scope, and makes classic ones
         self._constants: dict[str, Parameter] = {}  # arrays and foreign parameters that a traced `forward` used, by the names of their variables
 
     def __call__(self, *args: Any) -> Any:
@@ -90,7 +91,7 @@ class HybridBlock(Block):
             if is_np_array():
                 return self._call_traced(args)
             if args and type(args[0]) is dispatch.numpy_array:
-                with np_shape(True), np_array(True):
+                with np_shape(True), ByArgument():
                     return self._call_traced(args)
         return super().__call__(*args)
 
@@ -274,7 +275,7 @@ class HybridBlock(Block):
     def _call_eagerly(self, ctx: Context | None, *args: Any):
         numpy = is_np_array()
         if not numpy and type(args[0]) is dispatch.numpy_array:  # a call that says that it is meant as in MXNet 2
-            with np_shape(True), np_array(True):
+            with np_shape(True), ByArgument():
                 return self._call_eagerly(ctx, *args)
         try:
             parameters = {name: parameter.data(ctx) for name, parameter in self._reg_params.items()}
@@ -317,7 +318,7 @@ class HybridBlock(Block):
         if shortcut is not None and self._callback is None and (found := shortcut(args)) is not None:
             return found
         if type(args[0]) is dispatch.numpy_array and not is_np_array():
-            with np_shape(True), np_array(True):
+            with np_shape(True), ByArgument():
                 return self._call_cached_op(*args)
         if self._runs_traced and is_np_array():
             return self._trace_cache()(args)
@@ -339,7 +340,10 @@ class HybridBlock(Block):
         moved = moves()
         arrays = gathered.with_data(flat)
         out = op(*arrays)
-        plain = self._callback is None and gathered.plain
+        if self._returns_classic and is_np_array():
+            out = [o.as_nd_ndarray() for o in ([out] if isinstance(out, NDArray) else out)]
+            require_np(out)
+        plain = self._callback is None and gathered.plain and not self._returns_classic
         self._shortcut = Shortcut.after(op, arrays, gathered.places, fmt, self._out_format, moved) if plain else None
         return _regroup([out] if isinstance(out, NDArray) else out, self._out_format)
 
@@ -377,6 +381,7 @@ class HybridBlock(Block):
                 out, self._out_format = _flatten(out, "output")
                 if is_np_array():
                     require_np(out)
+                self._returns_classic = is_np_array() and any(type(o) is symbol.Symbol for o in out)
                 self._cached_graph = [v for v in variables if v is not None], symbol.Group(out)
         return self._cached_graph
 

@@ -24,7 +24,7 @@ from ..ndarray import NDArray
 from ..ndarray.dispatch import mode
 from ..symbol import inference
 from ..symbol.node import topological
-from ..util import is_np_shape
+from ..util import ByArgument, is_np_shape
 from .block import _flatten
 from .forward_trace import ForwardTrace, Reads, ReadShape
 from .parameter import Parameter, moves
@@ -127,11 +127,14 @@ def _tree(block: Any) -> list[Any]:
 
 
 def require_np(outputs: Any) -> None:
-    """Raise a TypeError unless all outputs are ``mx.np`` arrays or Symbols of ``mx.sym.np``."""
-    for out in outputs:
-        if out is not None and type(out) in (NDArray, symbol.Symbol):
-            raise TypeError("With NumPy semantics a block returns arrays of mx.np or Symbols of mx.sym.np, "
-                            f"received {type(out)}: call as_np_ndarray() on it")
+    """Raise a TypeError unless all outputs are ``mx.np`` arrays or Symbols of ``mx.sym.np``.
+
+    All may be classic where only an argument has asked for NumPy semantics: MXNet 1.9 knows no semantics there.
+    """
+    classic = [out for out in outputs if type(out) in (NDArray, symbol.Symbol)]
+    if classic and not (ByArgument.in_force() and len(classic) == sum(out is not None for out in outputs)):
+        raise TypeError("With NumPy semantics a block returns arrays of mx.np or Symbols of mx.sym.np, "
+                        f"received {type(classic[0])}: call as_np_ndarray() on it")
 
 
 # -- traces ------------------------------------------------------------------------------------------------------------------
@@ -460,6 +463,8 @@ class TraceCache:
         results: list[NDArray] = []
         structure = describe(out, results)
         require_np(results)
+        if any(type(array) is NDArray for array in results):
+            raise TraceError("it returns arrays of mx.nd outside of np_array()")
         if not results:
             raise TraceError("it returns no array, and a graph without results can't be run")
         trace.adopt(self.block.collect_params().values())

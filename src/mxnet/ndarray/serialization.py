@@ -201,9 +201,9 @@ def save(fname: str, data: NDArray | Sequence[NDArray] | dict[str, NDArray]) -> 
     Parameters
     ----------
     fname : str
-        A path, or a remote address with the extra ``remote`` installed. Its ending chooses the format: NumPy's for ``.npz``, where arrays of a list
-        are called ``arr_0``, ``arr_1``, ...; that of the package safetensors for ``.safetensors``, where all arrays need names; else ``.params``.
-        A single array goes to a ``.npy`` file as NumPy has them after ``mx.util.set_version('2.0')`` only.
+        A path, or a remote address with the extra ``remote`` installed. The format is that of ``.params``, and for ``.safetensors`` that of
+        the package safetensors, where all arrays need names. After ``mx.util.set_version('2.0')`` files called ``.npz``, where arrays of a list are
+        called ``arr_0``, ``arr_1``, ..., and ``.npy``, for a single array, have NumPy's formats.
     data : NDArray, list of NDArray or dict of str to NDArray
 
     Raises
@@ -225,7 +225,7 @@ def save(fname: str, data: NDArray | Sequence[NDArray] | dict[str, NDArray]) -> 
             raise TypeError("save: a list must hold NDArrays only")
     else:
         raise ValueError(f"save: an NDArray, a list of them or a dict of them by name expected, received {type(data).__name__}")
-    if (ending := _ending(fname)) in _OTHERS and (ending != ".npy" or util.version() == "2.0"):
+    if (ending := _ending(fname)) in _OTHERS and (ending == ".safetensors" or util.version() == "2.0"):
         _OTHERS[ending](fname, names, arrays)
         return
     with files.atomic_write(fname) as f:

@@ -9,9 +9,9 @@ from ..numpy.multiarray import ndarray
 
 
 def save(file: str, arr: ndarray | list[ndarray] | dict[str, ndarray]) -> None:
-    """Write arrays to a file: in NumPy's format if it is called ``.npz``, in that of safetensors if ``.safetensors``, else in MXNet's ``.params``.
+    """Write arrays to a file: in the format of safetensors if it is called ``.safetensors``, else in MXNet's ``.params``.
 
-    After ``mx.util.set_version('2.0')`` a file called ``.npy`` has NumPy's format, too, with one array.
+    After ``mx.util.set_version('2.0')`` files called ``.npz``, and ``.npy`` for one array, have NumPy's formats.
 
     Parameters
     ----------

@@ -3,6 +3,7 @@ import math
 
 import numpy as np
 import pytest
+from scipy import stats
 
 import mxnet as mx
 from mxnet.gluon import probability as mgp
@@ -19,9 +20,8 @@ def arr(values, dtype="float32"):
     (lambda: mgp.Bernoulli(logit=arr([200, -200])), [0, 1], [-200, -200]),
     (lambda: mgp.Geometric(prob=arr([1e-12, 1, 1])), [0, 0, 1], [-27.631021, 0, -INF]),
     (lambda: mgp.Binomial(10, prob=arr([1e-12, 0, 1, 1])), [1, 0, 10, 11], [-25.328436, 0, 0, -INF]),
-    (lambda: mgp.NegativeBinomial(arr([1, 3, 100, 1e4]), logit=arr([27.631021, 27.631021, 0.84729786, 4.59511985])), [1, 1, 200, 50],
-     [-27.631021, -26.532409, -89.62618, -18.600318]),
-    (lambda: mgp.NegativeBinomial(arr([2, 2]), prob=arr([1, 1])), [0, 1], [0, -INF]),
+    (lambda: mgp.NegativeBinomial(arr([1, 3, 100, 1e4, 2, 2]), prob=arr([1e-12, 1e-12, 0.3, 0.01, 0, 0])), [1, 1, 200, 50, 0, 1],
+     [-27.631021, -26.532409, -89.62618, -18.600318, 0, -INF]),
     (lambda: mgp.Poisson(arr([1e6, 0, 0])), [1000000, 0, 1], [-7.826694, 0, -INF]),
     (lambda: mgp.Gamma(arr([1, 1e5, 1e3]), arr([1, 1e-3, 1e-3])), [0, 100, 1], [0, 0.232353, 2.534856]),
     (lambda: mgp.Beta(arr([1, 1, 1]), arr([1, 0.5, 2])), [1, 0, 0], [0, -0.693147, 0.693147]),
@@ -57,14 +57,21 @@ def test_entropies():
     np.testing.assert_allclose(mgp.StudentT(arr([1e4])).entropy().asnumpy(), [1.4190385], rtol=1e-5)
 
 
-def test_negative_binomials_count_what_mxnet_2_counts():
-    """Probabilities of 0 to 199 add up to 1, and give the mean and the variance of the one with the probability of the other outcome."""
+def test_negative_binomials_count_what_they_draw():
+    """Probabilities of 0 to 199 add up to 1, and give the mean and the variance."""
     one = mgp.NegativeBinomial(arr([3.5], "float64"), prob=arr([0.6], "float64"))
     numbers = np.arange(200.0)
-    chances = mgp.NegativeBinomial(arr([3.5], "float64"), prob=arr([0.4], "float64")).pdf(arr(numbers, "float64")).asnumpy()
+    chances = one.pdf(arr(numbers, "float64")).asnumpy()
     assert chances.sum() == pytest.approx(1) and (chances * numbers).sum() == pytest.approx(one.mean.item())
     assert (chances * (numbers - 5.25) ** 2).sum() == pytest.approx(one.variance.item())
     np.testing.assert_allclose(mgp.NegativeBinomial(arr([3]), prob=arr([1e-12])).mean.asnumpy(), [3e-12])
+
+
+def test_negative_binomials_of_mxnet_2_take_the_other_probability():
+    mx.util.set_version("2.0")
+    one = mgp.NegativeBinomial(arr([3.5], "float64"), prob=arr([0.6], "float64"))
+    np.testing.assert_allclose(one.log_prob(arr([2], "float64")).asnumpy(), stats.nbinom(3.5, 0.6).logpmf([2]))
+    np.testing.assert_allclose(one.mean.asnumpy(), stats.nbinom(3.5, 0.4).mean())
 
 
 def test_classes_of_no_probability():

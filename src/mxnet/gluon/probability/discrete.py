@@ -4,7 +4,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ... import ndarray
+from ... import ndarray, util
 from ... import numpy as np
 from ... import numpy_extension as npx
 from . import constraint
@@ -208,8 +208,8 @@ class Poisson(ExponentialFamily):
 class NegativeBinomial(ByProbability):
     """How many successes come before failure number `n`.
 
-    `mean`, `variance` and samples are those of ``scipy.stats.nbinom(n, 1 - prob)``. `log_prob` is that of ``scipy.stats.nbinom(n, prob)``, which
-    takes `prob` for the probability of failure: so MXNet 2 computes it, in contradiction to the others.
+    `log_prob`, `mean`, `variance` and samples are those of ``scipy.stats.nbinom(n, 1 - prob)``. After ``mx.util.set_version('2.0')`` `log_prob` takes
+    `prob` for the probability of failure, as in MXNet 2, where it contradicts the others.
 
     Parameters
     ----------
@@ -234,7 +234,7 @@ class NegativeBinomial(ByProbability):
         """The logarithm of the probability of `value`."""
         value = self._checked(value)
         ways = in_double(lambda k, n: npx.gammaln(n + k) - npx.gammaln(k + 1) - npx.gammaln(n), value, self.n)
-        return ways + self._log_likelihood(self.n, value)
+        return ways + (self._log_likelihood(self.n, value) if util.version() == "2.0" else self._log_likelihood(value, self.n))
 
     @property
     def mean(self) -> Any:
