@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..base import MXNetError, _Null
-from ..ops.registry import OPERATORS, Operator, get
+from ..ops.registry import OPERATORS, Operator, exists, get
 from ..suggestions import MissingAttributeError, shortened
 from . import dispatch
 from .dispatch import invoke, mode
@@ -153,7 +153,7 @@ def namespace_lookup(module_name: str, prefix: str, make: Callable[[str], Callab
     def lookup(name: str) -> Callable:
         if not name.startswith("__"):
             for candidate in (prefix + name, name) if underscored or prefix == "_sparse_" else (prefix + name,):
-                if candidate in OPERATORS and (underscored or not candidate.startswith("_") or prefix):
+                if exists(candidate) and (underscored or not candidate.startswith("_") or prefix):
                     function = make(candidate)
                     if may_hide_builtins or not hasattr(builtins, name):
                         setattr(sys.modules[module_name], name, function)

@@ -472,8 +472,10 @@ def alias(name: str, of: str) -> Operator:
     return operator
 
 
-def _load(name: str) -> bool:
-    """Import the family that is loaded on demand, if `name` belongs to one; whether the name is registered now."""
+def exists(name: str) -> bool:
+    """Return whether an operator of that name is registered; a family that is loaded on demand is imported for it."""
+    if name in OPERATORS:
+        return True
     for beginning, family in ON_DEMAND.items():
         if name.startswith(beginning):
             importlib.import_module(family)
@@ -491,6 +493,6 @@ def get(name: str) -> Operator:
     try:
         return OPERATORS[name]
     except KeyError:
-        if _load(name):
+        if exists(name):
             return OPERATORS[name]
         raise UnknownOperatorError(f"operator '{name}' is not registered{did_you_mean(name, OPERATORS)}") from None
