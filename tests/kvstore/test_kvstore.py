@@ -265,3 +265,39 @@ def test_what_was_pulled_stays_apart_from_what_is_kept(monkeypatch):
     out[:] = 5
     store.pull("w", out=again)
     np.testing.assert_allclose(again.asnumpy(), 0.9, rtol=1e-5)
+
+
+@pytest.mark.parametrize("kind", ["local", "device", "teststore"])
+def test_nothing_that_a_store_moves_is_recorded(kind):
+    """A Trainer makes its store in a block's first call where a parameter of rows is asked for, inside of record()."""
+    store, weight, out = mx.kv.create(kind), mx.nd.ones((2,)), mx.nd.zeros((2,))
+    for array in (weight, out):
+        array.attach_grad()
+    with mx.autograd.record():
+        store.broadcast("w", weight * 3, out=out)
+        store.pushpull("w", weight * 2, out=out)
+    assert out.asnumpy().tolist() == [2, 2] and out.grad is not None
+    with pytest.raises(mx.MXNetError, match="not part of a recorded computation"):
+        out.detach().backward()
+
+
+def test_a_trainer_may_begin_while_a_block_with_rows_is_recorded():
+    class Net(mx.gluon.Block):
+        def __init__(self):
+            super().__init__()
+            self.rows = self.params.get("rows", stype="row_sparse", shape=(4, 3), grad_stype="row_sparse")
+            self.dense = mx.gluon.nn.Dense(2)
+
+        def forward(self, x):
+            return self.dense(mx.nd.Embedding(x, self.rows.row_sparse_data(x), input_dim=4, output_dim=3, sparse_grad=True))
+
+    devices = [mx.cpu(1), mx.cpu(2)]
+    net = Net()
+    net.initialize(mx.init.One(), ctx=devices)
+    trainer = mx.gluon.Trainer(net.collect_params(), "sgd", {"learning_rate": 1})
+    with mx.autograd.record():
+        outputs = [net(x) for x in mx.gluon.utils.split_and_load(mx.nd.array([[0, 2], [1, 2]]), devices)]
+    for out in outputs:
+        out.backward()
+    trainer.step(1)
+    assert net.rows.row_sparse_data(mx.nd.arange(0, 4, ctx=mx.cpu(1))).asnumpy().tolist() == [[-1] * 3, [-1] * 3, [-3] * 3, [1] * 3]

@@ -1,10 +1,12 @@
 """The interface of key-value stores, the registry of their implementations, and `create`."""
+import functools
+import types
 import warnings
 import weakref
 
 from .. import environment
 from ..base import MXNetError
-from ..ndarray import NDArray
+from ..ndarray import NDArray, dispatch
 from ..suggestions import did_you_mean, shortened
 
 __all__ = ["KVStoreBase", "create"]
@@ -12,6 +14,20 @@ __all__ = ["KVStoreBase", "create"]
 _BUILT_IN: dict = {}  # the types that are no registered class of that name -> the class
 _SHARDED: dict = {}  # those of them that go with shard=True -> the class for that
 _latest = None  # a weak reference to the distributed store that was made last
+
+
+_MOVE_VALUES = ("broadcast", "init", "pull", "push", "pushpull", "row_sparse_pull")
+
+
+def _unrecorded(method):
+    """The method, of which autograd records nothing: a store that a block's first call fills is no part of what it computes."""
+    @functools.wraps(method)
+    def call(*args, **kwargs):
+        if not dispatch.mode.recording:
+            return method(*args, **kwargs)
+        with dispatch.Scope(False, None):
+            return method(*args, **kwargs)
+    return call
 
 
 def built_in_module(load, *types, sharded=False):
@@ -55,6 +71,13 @@ class KVStoreBase:
     keeps_sums = True
 
     kv_registry = {}
+
+    def __init_subclass__(cls, **kwargs):
+        super().__init_subclass__(**kwargs)
+        for name in _MOVE_VALUES:
+            method = vars(cls).get(name)
+            if isinstance(method, types.FunctionType):
+                setattr(cls, name, _unrecorded(method))
 
     def broadcast(self, key, value, out, priority=0):
         """Give every worker and device the value that rank 0 holds.
