@@ -1,4 +1,8 @@
 """Convolution and Deconvolution: layouts, shapes inferred from parts, errors. Values: `test_against_oracle`."""
+import os
+import subprocess
+import sys
+
 import pytest
 import torch
 
@@ -149,3 +153,52 @@ def test_sizes_beyond_32_bits_are_refused(name, what):
     """With a pad of 2**61 torch read memory of others."""
     with pytest.raises(MXNetError, match=rf"`{what}` must lie below 2\*\*31, received \(2305843009213693952, 1\)"):
         getattr(mx.nd, name)(mx.nd.ones((1, 2, 4, 4)), mx.nd.ones((2, 2, 3, 3)), mx.nd.ones(2), kernel=(3, 3), num_filter=2, **{what: (2 ** 61, 1)})
+
+
+@pytest.mark.parametrize("layout, pad", [(None, (0, 0)), (None, (1, 0)), ("NHWC", (0, 0))])
+def test_filters_of_one_pixel_over_few_channels_with_a_step(layout, pad):
+    """oneDNN writes beyond the gradient of these filters where data lie channels last; so the step is taken before."""
+    generator = torch.Generator().manual_seed(0)
+    data = torch.randn((2, 3, 6, 7), generator=generator).contiguous(memory_format=torch.channels_last)
+    weight = torch.randn((4, 3, 1, 1), generator=generator)
+    given = [t if layout is None else t.permute(0, 2, 3, 1) for t in (data, weight)]
+    given[1] = given[1].clone().requires_grad_()
+    out = CONVOLUTION(*given, kernel=(1, 1), num_filter=4, stride=(2, 3), pad=pad, no_bias=True, layout=layout)
+    wide, filters = data.double(), weight.double().requires_grad_()
+    expected = torch.conv2d(wide, filters, None, (2, 3), pad)
+    torch.testing.assert_close(out if layout is None else out.permute(0, 3, 1, 2), expected.float())
+    out.square().sum().backward()
+    expected.square().sum().backward()
+    gradient = given[1].grad if layout is None else given[1].grad.permute(0, 3, 1, 2)
+    torch.testing.assert_close(gradient, filters.grad.float())
+
+
+@pytest.mark.parametrize("pad, adj, bias", [((0, 0), (), False), ((1, 0), (1, 1), True)])
+def test_transposed_filters_of_one_pixel_for_few_channels_with_a_step(pad, adj, bias):
+    generator = torch.Generator().manual_seed(0)
+    data = torch.randn((2, 5, 4, 3), generator=generator).contiguous(memory_format=torch.channels_last)
+    weight, offset = torch.randn((5, 3, 1, 1), generator=generator).requires_grad_(), torch.randn(3, generator=generator)
+    out = DECONVOLUTION(data, weight, offset if bias else None, kernel=(1, 1), num_filter=3, stride=(2, 3), pad=pad, adj=adj, no_bias=not bias)
+    filters = weight.detach().double().requires_grad_()
+    expected = torch.conv_transpose2d(data.double(), filters, offset.double() if bias else None, (2, 3), pad, adj or 0)
+    torch.testing.assert_close(out, expected.float())
+    out.square().sum().backward()
+    expected.square().sum().backward()
+    torch.testing.assert_close(weight.grad, filters.grad.float())
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="glibc looks at its heap")
+@pytest.mark.parametrize("operator, shape, pixels", [("Convolution", (16, 3, 1, 1), 36), ("Deconvolution", (3, 6, 1, 1), 144)])
+def test_their_gradient_stays_within_its_memory(operator, shape, pixels):
+    code = f"""
+import torch
+from mxnet.ops import get
+x, w = torch.ones(4, 3, 12, 12).contiguous(memory_format=torch.channels_last), torch.ones({shape}, requires_grad=True)
+for _ in range(30):
+    get("{operator}")(x, w, kernel=(1, 1), num_filter={max(shape)}, stride=(2, 2), no_bias=True).sum().backward()
+    others = [torch.empty(n) for n in (7, 33, 100, 300)]
+print(w.grad.sum().item())
+"""
+    env = {**os.environ, "MALLOC_CHECK_": "3", "LD_PRELOAD": "libc_malloc_debug.so.0", "OMP_NUM_THREADS": "1"}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=env, timeout=300)
+    assert done.returncode == 0 and float(done.stdout) == 30 * shape[0] * shape[1] * 4 * pixels, done.stderr

@@ -63,16 +63,37 @@ def convolution(data, weight, bias=None, *, kernel: Shape, stride: Shape = (), d
             _refuse("Convolution", data, weight, bias, kernel, stride, dilate, pad, num_filter, num_group, no_bias, layout)
         if stride and max(stride) > _LONG:
             stride = tuple(min(s, size + 2 * p) for s, size, p in zip(stride, data.shape[2:], pad or (0,) * len(stride)))
+        if kernel == (1, 1) and shape[1] < _NARROW and stride and max(stride) > 1:
+            data, stride, pad = _strided(data, stride, pad), (1, 1), (0, 0)
         return _CONVOLVE[len(kernel)](data, weight, bias, stride or 1, pad or 0, dilate or 1, num_group)
     if (shape[0] != num_filter or shape[1:-1] != kernel or data.dim() != len(shape)
             or not _consistent(kernel, stride, dilate, pad, layout, bias, no_bias)):
         _refuse("Convolution", data, weight, bias, kernel, stride, dilate, pad, num_filter, num_group, no_bias, layout)
-    out = _CONVOLVE[len(kernel)](to_channels_first(data), to_channels_first(weight), bias, stride or 1, pad or 0, dilate or 1, num_group)
+    data = to_channels_first(data)
+    if kernel == (1, 1) and shape[-1] < _NARROW and stride and max(stride) > 1:
+        data, stride, pad = _strided(data, stride, pad), (1, 1), (0, 0)
+    out = _CONVOLVE[len(kernel)](data, to_channels_first(weight), bias, stride or 1, pad or 0, dilate or 1, num_group)
     return to_channels_last(out)
 
 
 _FAR = 2 ** 31 - 1  # beyond it torch's sums of sizes overflow, and it reads elsewhere
+_NARROW = 8  # channels; the gradient of fewer filters writes beyond its end in oneDNN on AVX2, if data lie channels last and the step is 2
 _LONG = 4096  # a step from which on it is shortened to what leaves the data as well: the gradient takes memory for all of it
+
+
+def _strided(data, stride, pad):
+    """Return the pixels (N, C, H, W) that filters of one pixel read."""
+    if pad and any(pad):
+        data = torch.nn.functional.pad(data, (pad[1], pad[1], pad[0], pad[0]))
+    return data[:, :, ::stride[0], ::stride[1]]
+
+
+def _apart(images, stride, pad, adj):
+    """Return the images (N, C, H, W) with zeros between their pixels, as a transposed convolution with such a step has them."""
+    sizes = [(size - 1) * s + 1 for size, s in zip(images.shape[2:], stride)]
+    wide = images.new_zeros((*images.shape[:2], *(size + a for size, a in zip(sizes, adj))))
+    wide[:, :, :sizes[0]:stride[0], :sizes[1]:stride[1]] = images
+    return wide[:, :, pad[0]:wide.shape[2] - pad[0], pad[1]:wide.shape[3] - pad[1]]
 
 
 def _consistent(kernel, stride, dilate, pad, layout, bias, no_bias):
@@ -219,6 +240,10 @@ def deconvolution(data, weight, bias=None, *, kernel: Shape, stride: Shape = (),
     out = None
     if len(kernel) == 2 and num_group == 1:
         out = compiled_deconvolution(data, weight, bias, stride or (1, 1), pad or (0, 0), adj or (0, 0), dilate or (1, 1))
+    if out is None and kernel == (1, 1) and weight.shape[1] < _NARROW and stride and max(stride) > 1:
+        out = _TRANSPOSE[2](data, weight, None, 1, 0, 0, num_group)
+        out = _apart(out, stride, pad or (0, 0), adj or (0, 0))
+        out = out if bias is None else out + bias[:, None, None]
     if out is None:
         out = _TRANSPOSE[len(kernel)](data, weight, bias, stride or 1, pad or 0, adj or 0, num_group, dilate or 1)
     return to_channels_last(out) if last else out
