@@ -1,0 +1,97 @@
+"""A pytest plugin for tests of MXNet 2.0: switches 2.0's names and defaults on, gives the tests the names of old versions of NumPy, and writes a JSON line a test.
+
+`python -m tests.mxnet2` loads it; MXNET2_REPORT names the file to write, MXNET2_CASES the number of cases of each function to run (all, if it is empty), and
+MXNET2_LEFT_OUT a file with the ids of tests that are not to run, one a line.
+"""
+import collections
+import gc
+import json
+import os
+import pathlib
+
+import numpy
+import pytest
+
+import mxnet as mx
+
+from .exceptions import matches
+
+mx.util.set_version("2.0")
+mx.nd._internal.NDArrayBase._alive = True  # what MXNet's check for leaks asks an array that is in a cycle: whether its memory is still in use
+
+# What tests from before NumPy 1.24 call types and constants, and NumPy 2 functions.
+for _alias, _value in {"bool": bool, "int": int, "float": float, "object": object, "str": str, "Inf": numpy.inf, "PINF": numpy.inf, "NINF": -numpy.inf}.items():
+    if _alias not in numpy.__dict__:
+        setattr(numpy, _alias, _value)
+for _alias, _name in {"NaN": "nan", "product": "prod", "row_stack": "vstack", "in1d": "isin", "round_": "round", "float_": "float64"}.items():
+    if _alias not in numpy.__dict__ and hasattr(numpy, _name):
+        setattr(numpy, _alias, getattr(numpy, _name))
+
+
+def short(nodeid):
+    """The name of a test without its folders: ``test_optimizer.py::test_sgd[0]``."""
+    file, _, test = nodeid.partition("::")
+    return f"{pathlib.PurePosixPath(file).name}::{test}"
+
+
+def evenly(items, cases):
+    """`items`, of each function at most `cases`, the first, the last, and those at equal distances between them."""
+    families = collections.defaultdict(list)
+    for item in items:
+        families[item.nodeid.split("[")[0]].append(item)
+    chosen = set()
+    for family in families.values():
+        if len(family) <= cases:
+            chosen.update(family)
+        else:
+            chosen.update(family[round(i * (len(family) - 1) / max(cases - 1, 1))] for i in range(cases))
+    return [i for i in items if i in chosen]
+
+
+def write(**row):
+    if path := os.environ.get("MXNET2_REPORT"):
+        with open(path, "a") as file:
+            file.write(json.dumps(row) + "\n")
+
+
+def pytest_configure(config):
+    for mark in ("flaky", "serial", "seed(value)", "garbage_expected", "integration"):
+        config.addinivalue_line("markers", f"{mark}: one of MXNet's marks")
+
+
+def pytest_collection_modifyitems(config, items):
+    left_out = os.environ.get("MXNET2_LEFT_OUT")
+    if left_out:
+        patterns = pathlib.Path(left_out).read_text().splitlines()
+        kept = [i for i in items if not any(matches(short(i.nodeid), p) for p in patterns)]
+    else:
+        kept = list(items)
+    if cases := os.environ.get("MXNET2_CASES"):
+        kept = evenly(kept, int(cases))
+    keep = set(kept)
+    config.hook.pytest_deselected(items=[i for i in items if i not in keep])
+    items[:] = kept
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_finish(session):
+    for item in session.items:
+        write(id=short(item.nodeid), outcome="did not run", error="")
+    gc.collect()
+    gc.freeze()  # MXNet's check for leaks goes through all objects twice a test
+
+
+def pytest_collectreport(report):
+    if report.failed:
+        write(id=short(report.nodeid), outcome="failed", error=last_line(report))
+
+
+def pytest_runtest_logreport(report):
+    if report.when == "call" or report.outcome != "passed":
+        write(id=short(report.nodeid), outcome=report.outcome, seconds=round(report.duration, 2), error=last_line(report) if report.failed else "")
+
+
+def last_line(report):
+    crash = getattr(report.longrepr, "reprcrash", None)
+    text = crash.message if crash else str(report.longrepr)
+    return (text.strip().splitlines() or [""])[0][:300]
