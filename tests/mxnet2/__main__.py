@@ -5,9 +5,9 @@
 from the root of the repository. GIT_DIR is a snapshot of apache/mxnet with its branch master; FILE is the name of a file of its folder
 tests/python/unittest. PYTHON needs NumPy 1, pytest, pytest-timeout and scipy beside what Remex needs. The tests stay in a temporary folder.
 
-`exceptions.txt` has what does not count, and what counts and is known to fail, each with the reason. A row of the table that is printed is one file: how
-many of its tests pass, of how many that do not need MXNet's C library (skipped tests do not count), and their share. The exit status is 1 where a test
-fails without a reason, or passes with one.
+`exceptions.txt` has what does not count, and what counts and is known to fail, each with the reason. A row of the printed table is one file: how
+many of its tests pass, of how many that do not need MXNet's C library (skipped tests do not count), and their share. The exit status is 1 where a
+test fails without a reason, or passes with one.
 """
 import argparse
 import collections
@@ -24,8 +24,8 @@ from .exceptions import Exceptions
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
-FILES = ["test_numpy_op.py", "test_numpy_ndarray.py", "test_numpy_gluon.py", "test_gluon.py", "test_gluon_probability_v2.py", "test_optimizer.py", "test_loss.py",
-         "test_numpy_loss.py", "test_metric.py"]
+FILES = ["test_numpy_op.py", "test_numpy_ndarray.py", "test_numpy_gluon.py", "test_gluon.py", "test_gluon_probability_v2.py",
+         "test_optimizer.py", "test_loss.py", "test_numpy_loss.py", "test_metric.py"]
 
 
 def extract(git, revision, folder):
@@ -44,8 +44,10 @@ def run_file(options, folder, name, left_out):
     if not (tests / name).exists():
         return [], "no such file in this revision", log
     environment = dict(os.environ, MXNET2_REPORT=str(report), MXNET2_CASES=str(options.cases or ""), MXNET2_LEFT_OUT=str(left_out),
-                       MXNET_MODULE_SEED=str(options.seed), MXNET_TEST_SEED=str(options.seed), PYTHONPATH=os.pathsep.join([str(ROOT), str(ROOT / "src")]))
-    command = [options.python, "-m", "pytest", "-q", "--tb=short", "-p", "tests.mxnet2.plugin", "-p", "no:cacheprovider", "--timeout", str(options.timeout), "--rootdir", str(folder), name]
+                       MXNET_MODULE_SEED=str(options.seed), MXNET_TEST_SEED=str(options.seed),
+                       PYTHONPATH=os.pathsep.join([str(ROOT), str(ROOT / "src")]))
+    command = [options.python, "-m", "pytest", "-q", "--tb=short", "-p", "tests.mxnet2.plugin", "-p", "no:cacheprovider",
+               "--timeout", str(options.timeout), "--rootdir", str(folder), name]
     command += ["-k", options.k] if options.k else []
     with open(log, "w") as file:
         status = subprocess.run(command, cwd=tests, env=environment, stdout=file, stderr=subprocess.STDOUT).returncode
@@ -65,7 +67,8 @@ def judge(tests, exceptions):
     """``(how many pass, those that fail, lines about what differs from `exceptions`)``."""
     failed = {name: row for name, row in tests.items() if row["outcome"] != "passed"}
     lines = [f"  {name}: {row['outcome']} {row['error'][:160]}" for name, row in failed.items() if not exceptions.reason(name)]
-    lines += [f"  {name}: passes, though exceptions.txt says: {reason}" for name in sorted(set(tests) - set(failed)) if (reason := exceptions.reason(name))]
+    lines += [f"  {name}: passes, though exceptions.txt says: {exceptions.reason(name)}"
+              for name in sorted(set(tests) - set(failed)) if exceptions.reason(name)]
     return len(tests) - len(failed), failed, lines
 
 
@@ -74,7 +77,7 @@ def main():
     parser.add_argument("--git", required=True, help="a snapshot of apache/mxnet")
     parser.add_argument("--revision", default="master")
     parser.add_argument("--python", default=sys.executable)
-    parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path(tempfile.gettempdir()) / "mxnet2-tests", help="a folder for logs and reports")
+    parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path(tempfile.gettempdir()) / "mxnet2-tests", help="for logs and reports")
     parser.add_argument("--cases", type=int, help="run at most so many cases of each function")
     parser.add_argument("--jobs", type=int, default=1, help="how many files run at a time")
     parser.add_argument("--seed", type=int, default=1)
@@ -90,7 +93,8 @@ def main():
     table, surprises, why = [], 0, collections.Counter()
     with tempfile.TemporaryDirectory(prefix="mxnet2-") as name, concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
         extract(options.git, options.revision, pathlib.Path(name))
-        for file, (rows, status, log) in zip(options.files, pool.map(lambda f: run_file(options, pathlib.Path(name), f, left_out), options.files), strict=True):
+        results = pool.map(lambda file: run_file(options, pathlib.Path(name), file, left_out), options.files)
+        for file, (rows, status, log) in zip(options.files, results, strict=True):
             tests = outcomes(rows)
             passed, failed, lines = judge(tests, exceptions)
             if status not in (0, 1, 5):

@@ -1,7 +1,7 @@
-"""A pytest plugin for tests of MXNet 2.0: switches 2.0's names and defaults on, gives the tests the names of old versions of NumPy, and writes a JSON line a test.
+"""A pytest plugin for tests of MXNet 2.0: it switches 2.0's names and defaults on, and gives the tests the names of old versions of NumPy.
 
-`python -m tests.mxnet2` loads it; MXNET2_REPORT names the file to write, MXNET2_CASES the number of cases of each function to run (all, if it is empty), and
-MXNET2_LEFT_OUT a file with the ids of tests that are not to run, one a line.
+`python -m tests.mxnet2` loads it. It writes a JSON line a test to the file MXNET2_REPORT; MXNET2_CASES is the number of cases of each function to run
+(all, if it is empty), and MXNET2_LEFT_OUT a file with the patterns of tests that are not to run, one a line.
 """
 import collections
 import gc
@@ -17,10 +17,13 @@ import mxnet as mx
 from .exceptions import matches
 
 mx.util.set_version("2.0")
-mx.nd._internal.NDArrayBase._alive = True  # what MXNet's check for leaks asks an array that is in a cycle: whether its memory is still in use
+# MXNet's check for leaks asks arrays that the garbage collector has found in a cycle whether their memory, which MXNet frees in `__del__`, is still in use.
+# Here it is an object's, and goes with it.
+mx.nd._internal.NDArrayBase._alive = False
 
 # What tests from before NumPy 1.24 call types and constants, and NumPy 2 functions.
-for _alias, _value in {"bool": bool, "int": int, "float": float, "object": object, "str": str, "Inf": numpy.inf, "PINF": numpy.inf, "NINF": -numpy.inf}.items():
+for _alias, _value in {"bool": bool, "int": int, "float": float, "object": object, "str": str,
+                       "Inf": numpy.inf, "PINF": numpy.inf, "NINF": -numpy.inf}.items():
     if _alias not in numpy.__dict__:
         setattr(numpy, _alias, _value)
 for _alias, _name in {"NaN": "nan", "product": "prod", "row_stack": "vstack", "in1d": "isin", "round_": "round", "float_": "float64"}.items():
