@@ -20,7 +20,7 @@ import sys
 import tarfile
 import tempfile
 
-from .exceptions import Exceptions
+from .selection import Exceptions
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[1]

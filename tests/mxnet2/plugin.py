@@ -3,7 +3,6 @@
 `python -m tests.mxnet2` loads it. It writes a JSON line a test to the file MXNET2_REPORT; MXNET2_CASES is the number of cases of each function to run
 (all, if it is empty), and MXNET2_LEFT_OUT a file with the patterns of tests that are not to run, one a line.
 """
-import collections
 import gc
 import json
 import os
@@ -14,41 +13,23 @@ import pytest
 
 import mxnet as mx
 
-from .exceptions import matches
-
-mx.util.set_version("2.0")
-# MXNet's check for leaks asks arrays that the garbage collector has found in a cycle whether their memory, which MXNet frees in `__del__`, is still in use.
-# Here it is an object's, and goes with it.
-mx.nd._internal.NDArrayBase._alive = False
-
-# What tests from before NumPy 1.24 call types and constants, and NumPy 2 functions.
-for _alias, _value in {"bool": bool, "int": int, "float": float, "object": object, "str": str,
-                       "Inf": numpy.inf, "PINF": numpy.inf, "NINF": -numpy.inf}.items():
-    if _alias not in numpy.__dict__:
-        setattr(numpy, _alias, _value)
-for _alias, _name in {"NaN": "nan", "product": "prod", "row_stack": "vstack", "in1d": "isin", "round_": "round", "float_": "float64"}.items():
-    if _alias not in numpy.__dict__ and hasattr(numpy, _name):
-        setattr(numpy, _alias, getattr(numpy, _name))
+from .selection import evenly, matches, short
 
 
-def short(nodeid):
-    """The name of a test without its folders: ``test_optimizer.py::test_sgd[0]``."""
-    file, _, test = nodeid.partition("::")
-    return f"{pathlib.PurePosixPath(file).name}::{test}"
-
-
-def evenly(items, cases):
-    """`items`, of each function at most `cases`, the first, the last, and those at equal distances between them."""
-    families = collections.defaultdict(list)
-    for item in items:
-        families[item.nodeid.split("[")[0]].append(item)
-    chosen = set()
-    for family in families.values():
-        if len(family) <= cases:
-            chosen.update(family)
-        else:
-            chosen.update(family[round(i * (len(family) - 1) / max(cases - 1, 1))] for i in range(cases))
-    return [i for i in items if i in chosen]
+def prepare():
+    """Change what the tests need changed in this process: MXNet's version, its check for leaks, and NumPy's old names."""
+    mx.util.set_version("2.0")
+    # MXNet's check for leaks asks arrays that the garbage collector has found in a cycle whether their memory, which MXNet frees in
+    # `__del__`, is still in use. Here it is an object's, and goes with it.
+    mx.nd._internal.NDArrayBase._alive = False
+    # What tests from before NumPy 1.24 call types and constants, and NumPy 2 functions.
+    for alias, value in {"bool": bool, "int": int, "float": float, "object": object, "str": str,
+                         "Inf": numpy.inf, "PINF": numpy.inf, "NINF": -numpy.inf}.items():
+        if alias not in numpy.__dict__:
+            setattr(numpy, alias, value)
+    for alias, name in {"NaN": "nan", "product": "prod", "row_stack": "vstack", "in1d": "isin", "round_": "round", "float_": "float64"}.items():
+        if alias not in numpy.__dict__ and hasattr(numpy, name):
+            setattr(numpy, alias, getattr(numpy, name))
 
 
 def write(**row):
@@ -58,6 +39,7 @@ def write(**row):
 
 
 def pytest_configure(config):
+    prepare()
     for mark in ("flaky", "serial", "seed(value)", "garbage_expected", "integration"):
         config.addinivalue_line("markers", f"{mark}: one of MXNet's marks")
 
@@ -70,7 +52,8 @@ def pytest_collection_modifyitems(config, items):
     else:
         kept = list(items)
     if cases := os.environ.get("MXNET2_CASES"):
-        kept = evenly(kept, int(cases))
+        names = set(evenly([i.nodeid for i in kept], int(cases)))
+        kept = [i for i in kept if i.nodeid in names]
     keep = set(kept)
     config.hook.pytest_deselected(items=[i for i in items if i not in keep])
     items[:] = kept

@@ -1,5 +1,25 @@
-"""Which tests of MXNet 2.0's do not count, and which are known to fail: `exceptions.txt`."""
+"""Selection of tests: names, patterns, and the exceptions that `exceptions.txt` lists."""
+import collections
+import pathlib
 from typing import NamedTuple
+
+
+def short(nodeid):
+    """Return the name of a test without its folders: ``test_optimizer.py::test_sgd[0]``."""
+    file, _, test = nodeid.partition("::")
+    return f"{pathlib.PurePosixPath(file).name}::{test}"
+
+
+def evenly(names, cases):
+    """Return at most `cases` names of each function: the first, the last, and those at equal distances between them."""
+    families = collections.defaultdict(list)
+    for name in names:
+        families[name.split("[")[0]].append(name)
+    chosen = set()
+    for family in families.values():
+        few = min(cases, len(family))
+        chosen.update(family[round(i * (len(family) - 1) / max(few - 1, 1))] for i in range(few))
+    return [name for name in names if name in chosen]
 
 
 def matches(name, pattern):
