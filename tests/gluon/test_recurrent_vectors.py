@@ -38,7 +38,7 @@ def test_a_loaded_layer_computes():
 
 def test_errors():
     layer = gluon.rnn.LSTM(2)
-    with pytest.raises(mx.MXNetError, match="rnn_param: 1 lstm layers of 2 units have 32 parameters and 8 more for each input feature, received a vector of 33"):
+    with pytest.raises(mx.MXNetError, match="rnn_param: 1 lstm layers of 2 units have 32 parameters and 8 more .* received a vector of 33"):
         layer.load_dict({"rnn_param": mx.nd.arange(33)})
     with pytest.raises(ValueError, match="'1.rnn_param'"):
         gluon.nn.HybridSequential().load_dict({"1.rnn_param": mx.nd.arange(3)})
