@@ -211,6 +211,10 @@ def version():
     return _version
 
 
+# Not empty after `set_version('2.0')`: fractions beside arrays of integers make these float64. What is called often reads this and not `version`.
+fractions_widen: list[bool] = []
+
+
 def set_version(version):
     """Choose between MXNet 1.9 and MXNet 2.0 where they contradict and a call does not say which it means; for all threads.
 
@@ -249,6 +253,7 @@ def set_version(version):
     set_np_shape(_GLOBAL if new else _OFF)
     _Current.value = _NumpyArrayScope(new)
     _set_np_array(new)
+    fractions_widen[:] = [True] * new
     _version = version
     return before
 

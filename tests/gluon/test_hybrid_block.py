@@ -342,3 +342,16 @@ def test_deepcopy_of_a_traced_block():
     twin = copy.deepcopy(net)
     net[2].bias.set_data(mx.nd.array([9., 9.]))
     np.testing.assert_allclose(twin(X).asnumpy(), out)
+
+
+def test_blocks_of_mxnet_2_return_arrays_of_numpy():
+    class Mixed(gluon.HybridBlock):
+        def forward(self, x):
+            return x * 2, [x.as_nd_ndarray() + 1]
+
+    with mx.util.np_shape(True), mx.util.np_array(True):
+        for hybridize in (False, True):
+            net = Mixed()
+            net.hybridize(hybridize)
+            with pytest.raises(TypeError, match="call as_np_ndarray"):
+                net(mx.np.ones(2))

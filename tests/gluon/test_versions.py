@@ -222,3 +222,11 @@ def test_a_plain_forward_given_np_arrays_without_a_scope_may_return_classic_ones
     with pytest.warns(UserWarning, match="outside of np_array"):
         made = [net(np.array([1.0, 3.0])) for _ in range(3)]
     assert all(type(out) is mx.nd.NDArray and out.asnumpy().tolist() == [2, 6] for out in made)
+
+
+def test_parameters_show_no_names_in_mxnet_2():
+    parameter = gluon.Parameter("w", shape=(2,), dtype="float32")
+    assert repr(parameter) == "Parameter w (shape=(2,), dtype=float32)"
+    mx.util.set_version("2.0")
+    assert repr(parameter) == "Parameter (shape=(2,), dtype=float32)"
+    assert repr(gluon.Constant("c", [1.0])).startswith("Constant (shape=(1,), ")

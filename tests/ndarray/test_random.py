@@ -71,3 +71,10 @@ def test_like_operators_are_there_too():
     assert "normal_like" in dir(R)
     with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
         R.nothing
+
+
+def test_scalars_with_numpy_shapes():
+    with mx.np_shape():
+        assert [f(shape=()).shape for f in (mx.nd.random.uniform, mx.nd.random.normal, mx.nd.random.poisson)] == [(), (), ()]
+        assert mx.nd.random.randint(0, 5, shape=()).shape == () and mx.nd.random.uniform().shape == (1,)
+    assert mx.nd.random.uniform(shape=()).shape == (1,)

@@ -17,7 +17,6 @@ ABSENT = {
     **{f"mxnet.numpy_extension.intgemm_{n}": "MXNet has it where it was built with the library intgemm; 1.9.1's wheels were not"
        for n in ("fully_connected", "maxabsolute", "prepare_data", "prepare_weight", "take_weight")},
     "mxnet.numpy_extension.is_np_default_dtype": _DEFAULT, "mxnet.numpy_extension.set_np_default_dtype": _DEFAULT,
-    "mxnet.numpy_extension.random.multinomial": "draws for many distributions at once; np.random.multinomial draws for one",
     "mxnet.numpy_extension.image.random_resized_crop": "mx.image.random_size_crop is its 1.9 name",
 }
 # What MXNet 1.9.1 calls a parameter that 2.0 renamed; a program that gives it by position runs on both.

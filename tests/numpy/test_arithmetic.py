@@ -54,6 +54,23 @@ def test_python_operators_of_mxnet_2():
         [10][np.array(0.0)]
 
 
+def test_options_of_functions_of_mxnet_2():
+    n = np.array([7, -7], dtype="int32")
+    with pytest.raises(TypeError, match="unexpected keyword argument 'where'"):
+        np.bitwise_left_shift(n, n, where=False)
+    with pytest.raises(NotImplementedError, match="floor_divide: where must be left at its default"):
+        np.floor_divide(n, n, where=False)
+
+
+def test_positive_is_recorded():
+    x = np.array([1.0, -2.0])
+    x.attach_grad()
+    with mx.autograd.record():
+        y = np.positive(x)
+    y.backward(np.array([3.0, 4.0]))
+    assert y.tolist() == [1.0, -2.0] and x.grad.tolist() == [3.0, 4.0] and np.positive(3) == 3
+
+
 def test_methods():
     x = np.array([[4.0, 1.0], [2.0, 3.0]])
     assert x.sum(1).tolist() == [5.0, 5.0] and x.max(0, None, True).tolist() == [[4.0, 3.0]]

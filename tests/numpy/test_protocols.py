@@ -30,11 +30,40 @@ def test_recorded_through_numpy():
     assert x.grad.tolist() == [2.0, 4.0]
 
 
-def test_mixing_with_numpy_arrays_is_refused():
-    x, plain = np.array([1.0]), onp.array([1.0])
-    for mix in (lambda: x + plain, lambda: onp.add(plain, x), lambda: onp.concatenate([plain, x])):
-        with pytest.raises(TypeError):
-            mix()
+def test_arrays_mix_with_those_of_numpy():
+    x, plain = np.array([1.0, 2.0]), onp.array([3.0, 4.0])
+    for result, expected in ((x + plain, [4.0, 6.0]), (plain - x, [2.0, 2.0]), (onp.add(plain, x), [4.0, 6.0]), (np.multiply(x, plain), [3.0, 8.0]),
+                             (x @ plain, 11.0), (plain @ x, 11.0), (plain > x, [True, True]), (x == plain, [False, False]),
+                             (onp.concatenate([plain.astype("float32"), x]), [3.0, 4.0, 1.0, 2.0])):
+        assert type(result) is np.ndarray and result.tolist() == expected
+    assert (x + plain).dtype == onp.float64 and (x + plain.astype("int64")).dtype == onp.float32
+    x *= plain.astype("float32")
+    plain += x
+    assert type(x) is np.ndarray and x.tolist() == [3.0, 8.0]
+    assert type(plain) is onp.ndarray and plain.tolist() == [6.0, 12.0]
+    whole = np.array([6, 5], dtype="int32")
+    whole ^= onp.array([3, 1], "int32")
+    assert whole.tolist() == [5, 4] and (whole << onp.array([1, 2], "int32")).tolist() == [10, 16]
+    with pytest.raises(TypeError, match="not supported"):
+        x + onp.array(["text"])
+    with autograd.record(), pytest.raises(TypeError):
+        onp.add(x, object())
+
+
+def test_memory_is_compared_with_that_of_numpy_arrays():
+    plain = onp.zeros(4, "float32")
+    x = npx.from_numpy(plain)
+    assert onp.shares_memory(plain, x) and onp.may_share_memory(x, plain[:2]) and not onp.shares_memory(plain[:2], x[2:])
+    assert not onp.shares_memory(plain, x.copy())
+
+
+def test_gradients_flow_past_arrays_of_numpy():
+    x = np.array([1.0, 2.0])
+    x.attach_grad()
+    with autograd.record():
+        y = (onp.array([3.0, 4.0], "float32") * x).sum()
+    y.backward()
+    assert x.grad.tolist() == [3.0, 4.0]
 
 
 def test_lazy_import_registers_operators():

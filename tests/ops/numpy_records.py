@@ -307,6 +307,7 @@ add("_npi_multinomial", n=9, pvals=(0.2, 0.3, 0.5))
 add("_npi_multinomial", n=9, pvals=(0.2, 0.3, 0.5), size=(2,))
 
 # MXNet 2's.
+add("_npx__random_multinomial", np.array([4, 0], "float32"), np.array([[0.2, 0.3, 0.5], [1, 0, 0]], "float32"), shape=(2,), gradient=())
 for name in ("masked_softmax", "masked_log_softmax"):
     _finite = (0,) if name == "masked_softmax" else ()  # the logarithm of 0 has no differences
     add(name, real(2, 3, 4), np.array([[True, False, True, True]] * 3), gradient=_finite)

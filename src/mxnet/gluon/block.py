@@ -19,6 +19,7 @@ from ..symbol import Symbol
 from ..util import is_np_array, version
 from .parameter import Parameter
 from .parameter_dict import ParameterDict, PlacedParameters
+from .recurrent_vectors import split_vectors
 from .structure import load_structure, save_structure
 from .summary import print_summary
 from .utils import ExtraParameterError, HookHandle, UsageError, _brief_print_list, _indent
@@ -515,6 +516,7 @@ class Block:
     def _load(self, loaded: dict[str, Any], filename: str, ctx: Context | list[Context] | None, allow_missing: bool, ignore_extra: bool,
               cast_dtype: bool, dtype_source: str, own: bool = True) -> None:
         """Give the parameters the values in a dict, which is emptied; with `own` nobody else has the arrays."""
+        loaded = split_vectors(self, loaded)
         parameters = self._collect_params_with_prefix()
         if not any("." in name for name in loaded) and set(loaded) != set(parameters):
             # Written by save_params, ParameterDict.save or export: by the parameters' own names.

@@ -93,7 +93,10 @@ class HybridBlock(Block):
             if args and type(args[0]) is dispatch.numpy_array:
                 with np_shape(True), ByArgument():
                     return self._call_traced(args)
-        return super().__call__(*args)
+        out = super().__call__(*args)
+        if type(out) is not dispatch.numpy_array and is_np_array() and self._is_plain():
+            require_np(_arrays_of(out))
+        return out
 
     def __setattr__(self, name: str, value: Any) -> None:
         if self._versions and name not in self._ignored_attributes() and _differ(self.__dict__.get(name), value):
@@ -568,6 +571,13 @@ class HybridBlock(Block):
         self._callback, self._monitor_all = callback, monitor_all
         for child in self._children.values():
             child._callback, child._monitor_all = callback, monitor_all
+
+
+def _arrays_of(out: Any) -> list[Any]:
+    """The arrays and Symbols in results, nested lists and tuples included."""
+    if isinstance(out, (list, tuple)):
+        return [array for part in out for array in _arrays_of(part)]
+    return [out]
 
 
 def _renamed(graph: str, names: dict[str, str]) -> str:

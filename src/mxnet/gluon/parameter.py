@@ -16,7 +16,7 @@ from ..ndarray.dispatch import mode, traces
 from ..ndarray.ndarray import GRAD_REQS
 from ..ops.dtypes import name_of, to_torch
 from ..suggestions import shortened
-from ..util import is_np_array, is_np_shape
+from ..util import is_np_array, is_np_shape, version
 from .utils import UsageError, shape_is_known
 
 if TYPE_CHECKING:
@@ -123,7 +123,8 @@ class Parameter:
         _moves += 1
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__} {self.name} (shape={self.shape}, dtype={self.dtype})"
+        name = "" if version() == "2.0" else f"{self.name} "  # which nobody gives in MXNet 2
+        return f"{type(self).__name__} {name}(shape={self.shape}, dtype={self.dtype})"
 
     # -- attributes ----------------------------------------------------------------------------------------------------
 

@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from ..ops.registry import Operator
+from ..util import fractions_widen
 from . import dispatch
 from .dispatch import allocate, in_graph, mode, refuse_inplace, wrap
 
@@ -170,6 +171,8 @@ def number(op: Operator, cls: type[Any], general: Callable, by_tensor: Callable 
                         constant = _constant(rhs, tensor)
                     if constant is not None:
                         return wrap(cls, by_tensor(tensor, constant), lhs._ctx)
+                if fractions_widen and type(rhs) is float and not lhs._data.dtype.is_floating_point:
+                    return general(lhs, rhs)
                 return wrap(cls, function(lhs._data, scalar=rhs), lhs._ctx)
             except Exception:  # the general way explains what is wrong
                 pass

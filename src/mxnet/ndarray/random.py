@@ -11,8 +11,9 @@ from ..base import _Null, numeric_types
 from ..context import current_context
 from ..ops.dtypes import name_of
 from ..ops.registry import get
+from ..util import is_np_shape
 from . import functions
-from .dispatch import invoke
+from .dispatch import invoke, mode, wrap
 from .ndarray import NDArray
 
 if TYPE_CHECKING:
@@ -64,7 +65,10 @@ def _draw(distribution: str, parameters: dict[str, Any], shape: Sizes | _NullTyp
         attrs["shape"] = 1 if out is None else out.shape
     attrs.update(parameters)
     attrs["ctx"] = ctx if ctx is not None else current_context() if out is None else out._ctx
-    return invoke(operator, (), attrs, out)
+    drawn = invoke(operator, (), attrs, out)
+    if shape == () and out is None and is_np_shape() and mode.tracing is None:  # a scalar; without NumPy's shapes, an unknown shape
+        return wrap(NDArray, drawn._data.reshape(()), drawn._ctx)
+    return drawn
 
 
 def uniform(low: float | NDArray = 0, high: float | NDArray = 1, shape: Sizes | _NullType = _Null, dtype: DType | _NullType = _Null,

@@ -37,6 +37,7 @@ from .types import (
     int16,
     integer_dtypes,
     numeric_dtypes,
+    result_type,
     uint16,
     uint32,
     uint64,
@@ -68,5 +69,5 @@ _protocols.register(_sys.modules[__name__])
 
 __all__ = sorted({*_TABLE[""], *_fallback.functions(), "array", "asarray", "broadcast_arrays", "empty", "fill_diagonal", "from_dlpack", "genfromtxt",
                   "meshgrid", "set_printoptions", "shape", "ndarray", "linalg", "random", "unique_all", "unique_inverse", "unique_values", "can_cast",
-                  "dtype",                   "finfo", "iinfo", "int16", "uint16", "uint32", "uint64",
+                  "dtype", "result_type", "finfo", "iinfo", "int16", "uint16", "uint32", "uint64",
                   "bool_", "e", "float16", "float32", "float64", "inf", "int32", "int64", "int8", "nan", "newaxis", "pi", "uint8"})

@@ -3,13 +3,16 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
+import numpy as onp
 import torch
 
 from ..ndarray.fast_calls import TORCH, in_place, number, operand
 from ..ndarray.fast_calls import unary as fast_unary
 from ..ops.registry import get
+from ..util import fractions_widen
+from .creation import of_official
 from .frontend import TABLE, arrays, reduction
-from .functions.elementwise import BINARY, UNARY, binary, unary
+from .functions.elementwise import BINARY, IN_FLOATS, TRUTHS_IN_FLOATS, UNARY, WITHOUT_OPTIONS, binary, unary
 from .multiarray import ndarray
 
 _METHODS = {"add": "add", "subtract": "sub", "multiply": "mul", "divide": "truediv", "mod": "mod", "power": "pow", "bitwise_and": "and",
@@ -23,20 +26,21 @@ def _fast_operand(name: str) -> Callable:
     return operand(get(pair), get(right), ndarray, lambda x1, x2: _general(name, x1, x2), TORCH[name][0] if name in TORCH else None)
 
 
-def _general(name: str, x1: Any, x2: Any) -> Any:
-    """`binary`, of complex numbers too, which become arrays: the operators on an array and a number take real ones."""
-    if type(x1) is complex:
-        x1 = _compound(x1, x2)
-    elif type(x2) is complex:
-        x2 = _compound(x2, x1)
-    return binary(arrays, name, x1, x2)
+def _general(name: str, x1: Any, x2: Any, out: Any = None, kwargs: dict[str, Any] | None = None) -> Any:
+    """`binary`, of complex numbers and NumPy's arrays too."""
+    return binary(arrays, name, operand_beside(x1, x2), operand_beside(x2, x1), out, kwargs)
 
 
-def _compound(number: complex, beside: Any) -> Any:
-    if type(beside) is not ndarray:
-        return number
-    wide = beside._data.dtype in (torch.float64, torch.complex128)
-    return ndarray._new(torch.full((), number, dtype=torch.complex128 if wide else torch.complex64, device=beside._data.device), beside._ctx)
+def operand_beside(value: Any, array: Any) -> Any:
+    """An operand as `binary` takes it: NumPy's arrays and complex numbers beside an array become arrays on its device; all else stays."""
+    if type(array) is not ndarray:
+        return value
+    if isinstance(value, onp.ndarray) and value.dtype.kind in "biuf":
+        return of_official(value, array._ctx)
+    if type(value) is not complex:
+        return value
+    wide = array._data.dtype in (torch.float64, torch.complex128)
+    return ndarray._new(torch.full((), value, dtype=torch.complex128 if wide else torch.complex64, device=array._data.device), array._ctx)
 
 
 def _reflected(name: str) -> Callable:
@@ -51,9 +55,12 @@ def binary_function(name: str) -> Callable:
     fast = _fast_operand(name)
 
     def function(x1: Any, x2: Any, out: ndarray | None = None, **kwargs: Any) -> Any:
-        return binary(arrays, name, x1, x2, out, kwargs) if kwargs or out is not None else fast(x1, x2)
+        return _general(name, x1, x2, out, kwargs) if kwargs or out is not None else fast(x1, x2)
 
-    return function
+    def without_options(x1: Any, x2: Any, out: ndarray | None = None) -> Any:
+        return _general(name, x1, x2, out) if out is not None else fast(x1, x2)
+
+    return without_options if name in WITHOUT_OPTIONS else function
 
 
 def unary_function(name: str) -> Callable:
@@ -63,13 +70,26 @@ def unary_function(name: str) -> Callable:
     def function(x: Any, out: ndarray | None = None, **kwargs: Any) -> Any:
         return unary(arrays, name, x, out, kwargs) if kwargs or out is not None else fast(x)
 
-    return function
+    def in_floats(x: Any, out: ndarray | None = None, **kwargs: Any) -> Any:
+        if fractions_widen and type(x) is ndarray and not (x._data.is_floating_point() or x._data.is_complex()):
+            x = _widened(name, x)
+        return unary(arrays, name, x, out, kwargs) if kwargs or out is not None else fast(x)
+
+    return in_floats if name in IN_FLOATS or name in TRUTHS_IN_FLOATS else function
+
+
+def _widened(name: str, x: ndarray) -> ndarray:
+    """Integers and booleans in the floating-point type in which MXNet 2.0 computes; as they are where it computes on them."""
+    dtype = x.dtype
+    if name in TRUTHS_IN_FLOATS and x._data.dtype is not torch.bool:
+        return x
+    return x.astype("float16" if dtype.itemsize == 1 else "float32")
 
 
 def _inplace(name: str) -> Callable:
     """``x <op>= other``."""
     return in_place(TORCH[name][1] if name in TORCH else None, ndarray,
-                    lambda x, other: binary(arrays, name, x, _compound(other, x) if type(other) is complex else other, x))
+                    lambda x, other: _general(name, x, other, x))
 
 
 for _name, _suffix in _METHODS.items():
@@ -78,10 +98,10 @@ for _name, _suffix in _METHODS.items():
     setattr(ndarray, f"__i{_suffix}__", _inplace(_name))
 for _name, _suffix in _COMPARISONS.items():
     setattr(ndarray, f"__{_suffix}__", _fast_operand(_name))
-ndarray.__matmul__ = lambda self, other: arrays.call("_npi_matmul", self, other)
-ndarray.__rmatmul__ = lambda self, other: arrays.call("_npi_matmul", other, self)
-ndarray.__imatmul__ = lambda self, other: arrays.call("_npi_matmul", self, other, out=self)
-ndarray.__neg__ = lambda self: binary(arrays, "multiply", self, -1.0)
+ndarray.__matmul__ = lambda self, other: arrays.call("_npi_matmul", self, operand_beside(other, self))
+ndarray.__rmatmul__ = lambda self, other: arrays.call("_npi_matmul", operand_beside(other, self), self)
+ndarray.__imatmul__ = lambda self, other: arrays.call("_npi_matmul", self, operand_beside(other, self), out=self)
+ndarray.__neg__ = lambda self: binary(arrays, "multiply", self, -1)
 ndarray.__pos__ = lambda self: self.copy()
 ndarray.__div__, ndarray.__rdiv__, ndarray.__idiv__ = ndarray.__truediv__, ndarray.__rtruediv__, ndarray.__itruediv__
 ndarray.__invert__ = lambda self: unary(arrays, "invert", self)

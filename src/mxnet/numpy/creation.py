@@ -55,7 +55,7 @@ def array(object: Any, dtype: Any = None, ctx: Context | None = None, *, device:
         if dtype is None and object.dtype == onp.float64 and version() == "2.0":
             dtype = "float32"
         if dtype is None:
-            return ndarray._new(host_arrays.as_tensor(onp.asarray(object), copy=True).to(context.torch_device), context)
+            return of_official(onp.asarray(object), context)
         return ndarray._new(_nd_array(onp.asarray(object), context, dtype)._data, context)
     try:
         dtype = dtypes.to_torch(dtype)
@@ -67,6 +67,11 @@ def array(object: Any, dtype: Any = None, ctx: Context | None = None, *, device:
     except (TypeError, ValueError) as error:
         raise TypeError(f"{shortened(object)} is not made of numbers of one depth: {error}") from None
     return ndarray._new(_nd_array(values, context, dtype)._data, context)
+
+
+def of_official(values: onp.ndarray[Any, Any], ctx: Context) -> ndarray:
+    """A new array on a device with the values and the type of a NumPy array."""
+    return ndarray._new(host_arrays.as_tensor(values, copy=True).to(ctx.torch_device), ctx)
 
 
 def asarray(obj: Any, dtype: Any = None, device: Context | None = None, copy: bool | None = None) -> ndarray:

@@ -17,7 +17,7 @@ _NAMES = """allclose alltrue apply_along_axis apply_over_axes argpartition argwh
 count_nonzero cov digitize divmod extract flatnonzero float_power frexp heaviside histogram2d histogram_bin_edges histogramdd i0 in1d
 interp intersect1d isclose isin ix_ lexsort min_scalar_type mirr modf msort nanargmax nanargmin nancumprod nancumsum nanmax nanmedian nanmin
 nanpercentile nanprod nanquantile nanstd nansum nanvar ndim npv partition packbits piecewise pmt poly polyadd polydiv polyfit polyint polymul
-polysub positive ppmt promote_types ptp pv rate real result_type rollaxis roots searchsorted select setdiff1d setxor1d signbit size spacing
+polysub ppmt promote_types ptp pv rate real rollaxis roots searchsorted select setdiff1d setxor1d signbit size spacing
 take_along_axis trapz tril_indices_from trim_zeros triu_indices_from union1d unpackbits unwrap vander""".split()
 _LINALG = ["cond", "matrix_power", "matrix_rank", "multi_dot"]
 

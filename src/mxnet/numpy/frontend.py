@@ -6,6 +6,8 @@ The functions in `functions` are written once. Their first parameter is a `Front
 import inspect
 from typing import Any
 
+import numpy as onp
+
 from ..base import numeric_types
 from ..context import current_context, takes_device
 from ..ndarray import NDArray
@@ -14,6 +16,7 @@ from ..ndarray.fast_calls import eligibility
 from ..ops import numpy as _register  # noqa: F401  (registers them)
 from ..ops.registry import OPERATORS, get
 from ..suggestions import shortened
+from ..util import fractions_widen
 from .multiarray import ndarray
 
 TABLE: dict = {}  # namespace ('', 'linalg', 'random', ...) -> name -> function(F, ...)
@@ -113,7 +116,10 @@ class Arrays:
 
     def call_scalar(self, name, x, scalar, out=None):
         """The result of an operator on an array and a number."""
-        return invoke(get(name), (x,), {"scalar": float(scalar)}, _checked_out(out), ndarray)
+        op, attrs = get(name), {"scalar": float(scalar)}
+        if fractions_widen and not isinstance(scalar, (int, onp.integer, onp.bool_)) and "is_int" in op.attributes:
+            attrs["is_int"] = False
+        return invoke(op, (x,), attrs, _checked_out(out), ndarray)
 
     def truth(self, x):
         """A boolean scalar as Python's."""

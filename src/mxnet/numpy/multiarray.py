@@ -80,15 +80,17 @@ class ndarray(_Base):  # noqa: N801
             raise ValueError(f"mT: matrices expected, received an array of shape {self.shape}")
         return self.swapaxes(-1, -2)
 
-    def __array_namespace__(self, *, api_version: str | None = None) -> Any:
+    def __array_namespace__(self, api_version: str | None = None) -> Any:
         """The functions of the array API standard on these arrays: ``mxnet.numpy.array_api``.
+
+        MXNet 2.0 calls the standard's first version, 2021.12, ``'2021.10'``.
 
         Raises
         ------
         ValueError
             If `api_version` is a version that these functions do not follow.
         """
-        if api_version not in (None, "2021.12", "2022.12", "2023.12", "2024.12"):
+        if api_version not in (None, "2021.10", "2021.12", "2022.12", "2023.12", "2024.12"):
             raise ValueError(f"api_version must be '2024.12' or an earlier version, received {shortened(api_version)}")
         return finder.load("mxnet.numpy.array_api")
 

@@ -3,8 +3,11 @@ import functools
 import threading
 
 import numpy as onp
+import torch
 
-from .fallback import call_official
+from ..ndarray.dispatch import mode
+from .creation import of_official
+from .fallback import call_official, to_official
 from .multiarray import ndarray
 
 FUNCTIONS = """all any sometrue argmin argmax around round round_ argsort sort append broadcast_arrays broadcast_to clip concatenate copy cumsum
@@ -79,11 +82,40 @@ def _array_ufunc(self, ufunc, method, *inputs, **kwargs):
     if isinstance(out, tuple):
         if len(out) != 1:
             raise ValueError(f"`out` must be one array, received {len(out)}")
-        kwargs["out"] = out[0]
+        kwargs["out"] = out = out[0]
     own = _ufuncs.get(ufunc.__name__)
     if own is None:
         return call_official(ufunc, inputs, kwargs)
-    return _call(own, inputs, kwargs)
+    if isinstance(out, onp.ndarray):  # ``official += array``
+        if mode.tracing is not None:
+            mode.tracing.fail(f"{ufunc.__name__} writes to an array of NumPy's, which can't be part of a graph")
+        return ufunc(*to_official(inputs)[0], **kwargs)
+    return _call(own, _converted(inputs, _context(inputs)), kwargs)
+
+
+def _context(values):
+    """The device of the first ``mx.np`` array in arguments, None without any."""
+    for value in values:
+        if isinstance(value, ndarray):
+            return value.ctx
+        if isinstance(value, (list, tuple)) and (ctx := _context(value)) is not None:
+            return ctx
+    return None
+
+
+def _converted(value, ctx):
+    """Arguments with every NumPy array in them as an ``mx.np`` array on a device."""
+    if isinstance(value, onp.ndarray) and ctx is not None and value.dtype.kind in "biuf":
+        return of_official(value, ctx)
+    return type(value)(_converted(v, ctx) for v in value) if type(value) in (list, tuple) else value
+
+
+def _in_memory(value):
+    """An array as a NumPy array of integers in the same memory; everything else as it is."""
+    if not isinstance(value, ndarray):
+        return value
+    tensor = value._raw()
+    return tensor.view({1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}[tensor.element_size()]).numpy()
 
 
 class _Running(threading.local):
@@ -111,7 +143,13 @@ def _array_function(self, func, types, args, kwargs):
     if own is None:
         return call_official(func, args, kwargs)
     if not all(issubclass(t, ndarray) for t in types):
-        return NotImplemented
+        if not all(issubclass(t, (ndarray, onp.ndarray)) for t in types):
+            return NotImplemented
+        if func in (onp.may_share_memory, onp.shares_memory):
+            return all(isinstance(a, onp.ndarray) or a.ctx.device_type != "gpu" for a in args[:2]) and func(*map(_in_memory, args), **kwargs)
+        ctx = _context([*args, *kwargs.values()])
+        args = _converted(args, ctx)
+        kwargs = {name: value if name == "out" else _converted(value, ctx) for name, value in kwargs.items()}
     result = _call(own, args, kwargs)
     if type(result) not in (list, tuple):
         return result

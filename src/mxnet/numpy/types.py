@@ -8,6 +8,8 @@ from ..base import MXNetError
 from ..ops import dtypes
 from ..ops.numpy.promotion import common_type
 from ..suggestions import shortened
+from ..util import version
+from .fallback import call_official
 from .multiarray import ndarray
 
 int16, uint16, uint32, uint64 = onp.int16, onp.uint16, onp.uint32, onp.uint64
@@ -80,6 +82,34 @@ def can_cast(from_: Any, to: Any) -> bool:
         return bool(onp.can_cast(_type_of(from_), to))
     except TypeError as error:
         raise TypeError(f"can_cast: types or arrays expected, received {shortened(from_)} and {shortened(to)}: {error}") from None
+
+
+def result_type(*arrays_and_dtypes: Any) -> Any:
+    """The common type of arrays and types: by NumPy's rules, and after ``mx.util.set_version('2.0')`` by those of `mx.np.add`.
+
+    Raises
+    ------
+    TypeError
+        If there is none: in MXNet 2.0 for uint64 beside a signed type.
+    ValueError
+        Without arguments.
+
+    Example
+    -------
+    >>> mx.np.result_type('int8', 'uint8')
+    dtype('int16')
+    """
+    if version() == "1.9":
+        return call_official(onp.result_type, arrays_and_dtypes, {})
+    if not arrays_and_dtypes:
+        raise ValueError("result_type: at least one array or type expected")
+    kinds = [onp.dtype(_type_of(value)) for value in arrays_and_dtypes]
+    common = kinds[0]
+    for kind in kinds[1:]:
+        if (common, kind) not in _type_promotion_table:
+            raise TypeError(f"result_type: {common} and {kind} have no type in common; convert one with astype")
+        common = _type_promotion_table[common, kind]
+    return common
 
 
 def _common_types() -> dict[tuple[Any, Any], Any]:

@@ -4,7 +4,7 @@ from ..context import takes_device as _takes_device
 from ..numpy import functions  # noqa: F401  (fills the table)
 from ..numpy.frontend import TABLE, arrays, bind
 
-__all__ = sorted([*TABLE["npx.random"], "categorical", "seed"])
+__all__ = sorted([*TABLE["npx.random"], "categorical", "multinomial", "seed"])
 
 for _name, _function in TABLE["npx.random"].items():
     globals()[_name] = bind(_function, arrays, _name, __name__)
@@ -25,3 +25,25 @@ def categorical(data, shape=(), get_prob=False, dtype="int32"):
     array([1, 0], dtype=int32)
     """
     return arrays.call("_npx__random_categorical", data, shape=shape, get_prob=get_prob, dtype=dtype)
+
+
+def multinomial(n, p, shape=(), dtype=None):
+    """How often each outcome occurs in experiments, for many distributions at once.
+
+    Parameters
+    ----------
+    n : ndarray
+        (...), how many experiments.
+    p : ndarray
+        (..., k), the probabilities of the outcomes.
+    shape : int or tuple of int
+        Stands between the axes of `n` and that of the outcomes.
+    dtype : str, optional
+        By default the type of `n`.
+
+    Example
+    -------
+    >>> mx.npx.random.multinomial(mx.np.array([2, 3]), mx.np.array([[0, 1], [1, 0]]), shape=2).shape
+    (2, 2, 2)
+    """
+    return arrays.call("_npx__random_multinomial", n, p, shape=shape, dtype=dtype)

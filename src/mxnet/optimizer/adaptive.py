@@ -6,8 +6,9 @@ from ..base import MXNetError
 from ..ndarray import zeros
 from ..ops.kernels import steps as kernels
 from ..ops.optimizer_update import rules
-from . import steps
+from . import mxnet2_rules, steps
 from .base import Optimizer, register
+from .mxnet2_rules import as_in_mxnet2
 
 
 def _zeros_like(weight, count, dtype=None, stype="default"):
@@ -37,6 +38,7 @@ def _warn_of_zeros(optimizer, index, weight, divisor, name="epsilon"):
 
 
 @register
+@as_in_mxnet2(mxnet2_rules.adam, learning_rate=0.001, beta1=0.9, beta2=0.999, epsilon=1e-8, lazy_update=False)
 class Adam(Optimizer):
     """Steps along a running average of gradients, divided by the root of that of their squares.
 
@@ -60,6 +62,9 @@ class Adam(Optimizer):
     def create_state(self, index, weight):
         """The averages of the gradient and of its square."""
         return _zeros_like(weight, 2, stype=weight.stype if self.lazy_update else "default")
+
+    def _follows_rule(self, index, grad):
+        return bool(self.clip_gradient and self._get_wd(index))  # the order of the two is all that differs
 
     def _update_one(self, index, weight, grad, state):
         self._move(weight, grad, state, *self._rates(index, weight, grad))
@@ -86,7 +91,7 @@ class Adam(Optimizer):
         kind = type(self)
         own = kind._update_one is Adam._update_one and all(
             getattr(kind, name) is getattr(Optimizer, name) for name in ("update", "step", "fused_step", "update_multi_precision"))
-        if not own or self.multi_precision or not self.epsilon or len(indices) == 1:
+        if not own or self.multi_precision or not self.epsilon or len(indices) == 1 or self._as_mxnet2 and self.clip_gradient:
             super()._update_each(indices, weights, grads, states)
             return
         groups = {}  # what one call can handle
@@ -103,6 +108,7 @@ class Adam(Optimizer):
 
 
 @register
+@as_in_mxnet2(mxnet2_rules.adagrad, learning_rate=0.01, epsilon=1e-6)
 class AdaGrad(Optimizer):
     """Divides the gradient by the root of the sum of all past squares.
 
@@ -123,6 +129,9 @@ class AdaGrad(Optimizer):
     def create_state(self, index, weight):
         """The sum of the gradients' squares."""
         return zeros(weight.shape, weight.ctx, stype=weight.stype)
+
+    def _follows_rule(self, index, grad):
+        return not grad._is_sparse
 
     def _update_one(self, index, weight, grad, state):
         """Update a weight in place; see `Optimizer.update`.
@@ -146,6 +155,7 @@ class AdaGrad(Optimizer):
 
 
 @register
+@as_in_mxnet2(mxnet2_rules.rmsprop, learning_rate=0.001, rho=0.9, momentum=0.9, epsilon=1e-8, centered=False, clip_weights=None)
 class RMSProp(Optimizer):
     """Divides the gradient by the root of a running average of its squares.
 
@@ -192,6 +202,7 @@ class RMSProp(Optimizer):
 
 
 @register
+@as_in_mxnet2(mxnet2_rules.adadelta, learning_rate=1.0, rho=0.9, epsilon=1e-6)
 class AdaDelta(Optimizer):
     """Steps of the size of past steps: gradients, divided by their running size, times that of the steps. Has no learning rate.
 
@@ -230,6 +241,7 @@ class AdaDelta(Optimizer):
 
 
 @register
+@as_in_mxnet2(mxnet2_rules.adamax, learning_rate=0.002, beta1=0.9, beta2=0.999, epsilon=1e-8)
 class Adamax(Optimizer):
     """`Adam` that divides by the largest past gradient, which fades, instead of a root mean square.
 
@@ -273,6 +285,7 @@ class Adamax(Optimizer):
 
 
 @register
+@as_in_mxnet2(mxnet2_rules.nadam, learning_rate=0.001, beta1=0.9, beta2=0.999, epsilon=1e-8, schedule_decay=0.004)
 class Nadam(Optimizer):
     """`Adam` with Nesterov's momentum, which grows by a schedule.
 
@@ -295,12 +308,15 @@ class Nadam(Optimizer):
         """The averages of the gradient and of its square."""
         return _zeros_like(weight, 2)
 
-    def _update_one(self, index, weight, grad, state):
-        lr, wd, t = self._begin(index, weight, grad)
+    def _shares(self, t):
+        """Move the schedule on to update `t`; the factors of the gradient and of its average."""
         momentum, momentum_next = (self.beta1 * (1.0 - 0.5 * 0.96 ** (n * self.schedule_decay)) for n in (t, t + 1))
         self.m_schedule *= momentum
-        of_grad = (1.0 - momentum) / (1.0 - self.m_schedule)
-        of_mean = momentum_next / (1.0 - self.m_schedule * momentum_next)
+        return (1.0 - momentum) / (1.0 - self.m_schedule), momentum_next / (1.0 - self.m_schedule * momentum_next)
+
+    def _update_one(self, index, weight, grad, state):
+        lr, wd, t = self._begin(index, weight, grad)
+        of_grad, of_mean = self._shares(t)
 
         def step(w, g, mean, var):
             g = steps.prepared(g, self.rescale_grad, self.clip_gradient, w, wd)

@@ -61,6 +61,7 @@ class Optimizer:
 
     opt_registry = {}  # lower-case name -> class
     use_fused_step = False
+    _as_mxnet2 = False  # made after set_version("2.0"), of a class that MXNet 2 has other defaults or rules for
 
     @suggests_arguments
     def __init__(self, rescale_grad=1.0, param_idx2name=None, wd=0.0, clip_gradient=None, learning_rate=None, lr_scheduler=None, sym=None,
@@ -138,6 +139,7 @@ class Optimizer:
     def _master_of(self, weight, state):
         """Return the float32 copy of a half-precision weight that its state holds, or None."""
         position = getattr(type(self).create_state_multi_precision, "master_position", None)
+        position = 0 if position is not None and self._as_mxnet2 else position
         return state[position] if position is not None and self.multi_precision and _is_half(weight) else None
 
     def create_state_multi_precision(self, index, weight):
@@ -169,6 +171,10 @@ class Optimizer:
             (self.fused_step if self.use_fused_step else self.step)([index], [weight], [grad], [state])
         else:
             self._update_one(index, weight, grad, state)
+
+    def _follows_rule(self, index, grad):
+        """Return whether MXNet 2's rule computes another result here than `_update_one`."""
+        return True
 
     def _update_one(self, index, weight, grad, state):
         raise NotImplementedError(f"{type(self).__name__} must define update(index, weight, grad, state)")

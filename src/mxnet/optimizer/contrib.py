@@ -4,25 +4,27 @@ from ..ndarray import zeros
 from ..ops.optimizer_update import rules
 from . import steps
 from .base import Optimizer, register
+from .mxnet2_rules import as_in_mxnet2
 
 __all__ = ["GroupAdaGrad"]
 
 
 @register
+@as_in_mxnet2(learning_rate=0.01, epsilon=1e-6)
 class GroupAdaGrad(Optimizer):
     """`AdaGrad` with one sum of squares for each row of a matrix: for embeddings. Without weight decay.
 
     Parameters
     ----------
     eps : float
-        Added to the sums.
+        Added to the sums; `epsilon` is its name in MXNet 2.
     **kwargs
         For `Optimizer`.
     """
 
-    def __init__(self, eps=1e-5, **kwargs):
+    def __init__(self, eps=1e-5, *, epsilon=None, **kwargs):
         super().__init__(**kwargs)
-        self.float_stable_eps = eps
+        self.float_stable_eps = eps if epsilon is None else epsilon
 
     def create_state(self, index, weight):
         """The sums of the rows' mean squares, (rows, 1).

@@ -9,10 +9,12 @@ from ..ndarray import zeros
 from ..ops.optimizer_update import rules
 from . import steps
 from .base import Optimizer, _is_half, check_arrays, register
+from .mxnet2_rules import as_in_mxnet2
 from .sgd import _MasterAfterState, as_lists, descend
 
 
 @register
+@as_in_mxnet2(learning_rate=0.1, momentum=0.0, eta=0.001, epsilon=1e-8, lazy_update=False, momentum_correction=False)
 class LARS(_MasterAfterState):
     """SGD with momentum whose learning rate is, for each weight, in proportion to its norm over that of its gradient.
 
@@ -26,17 +28,18 @@ class LARS(_MasterAfterState):
     eta : float
         The proportion.
     eps : float
-        Added to the norm of the gradient.
+        Added to the norm of the gradient; `epsilon` is its name in MXNet 2.
     momentum_correction : bool
         Scale the momentum when the learning rate changes.
     **kwargs
         For `Optimizer`.
     """
 
-    def __init__(self, momentum=0.0, lazy_update=True, eta=0.001, eps=0, momentum_correction=True, **kwargs):
+    def __init__(self, momentum=0.0, lazy_update=True, eta=0.001, eps=0, momentum_correction=True, *, epsilon=None, **kwargs):
         kwargs.setdefault("aggregate_num", environment.get_int("MXNET_OPTIMIZER_AGGREGATION_SIZE"))
         super().__init__(**kwargs)
-        self.momentum, self.momentum_correction, self.lazy_update, self.eta, self.eps = momentum, momentum_correction, lazy_update, eta, eps
+        self.momentum, self.momentum_correction, self.lazy_update, self.eta = momentum, momentum_correction, lazy_update, eta
+        self.eps = eps if epsilon is None else epsilon
         self.skip = 0
         self.last_lr = self.cur_lr = None
 

@@ -1,11 +1,13 @@
 """Optimizers that follow the leader: the weights that would have been best so far."""
 from ..ndarray import zeros
 from ..ops.optimizer_update import rules
-from . import steps
+from . import mxnet2_rules, steps
 from .base import Optimizer, register
+from .mxnet2_rules import as_in_mxnet2
 
 
 @register
+@as_in_mxnet2(learning_rate=0.1, lamda1=0.01, beta=1.0)
 class Ftrl(Optimizer):
     """Follows the regularized leader: weights whose accumulated gradient is small are exactly 0.
 
@@ -41,6 +43,7 @@ class Ftrl(Optimizer):
 
 
 @register
+@as_in_mxnet2(mxnet2_rules.ftml, learning_rate=0.0025, beta1=0.6, beta2=0.999, epsilon=1e-8)
 class FTML(Optimizer):
     """Follows the moving leader: recent gradients count more.
 

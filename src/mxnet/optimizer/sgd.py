@@ -6,18 +6,20 @@ import torch
 from .. import environment, random
 from ..ndarray import memory_format, zeros
 from ..ops.optimizer_update import rules
-from . import steps
+from . import mxnet2_rules, steps
 from .base import Optimizer, _is_half, check_arrays, register
+from .mxnet2_rules import as_in_mxnet2
 
 
 class _MasterAfterState(Optimizer):
-    """Optimizers that keep ``(state, float32 copy)`` of half-precision weights, and get both in `_update_impl`."""
+    """Optimizers that keep ``(state, float32 copy)`` of half-precision weights, in MXNet 2 the copy first, and get both in `_update_impl`."""
 
     def create_state_multi_precision(self, index, weight):
-        """`create_state`; with `multi_precision` for half-precision weights ``(state, float32 copy)``."""
+        """`create_state`; with `multi_precision` for half-precision weights ``(state, float32 copy)``, in MXNet 2 in the other order."""
         if self._wants_master(weight):
             master = weight.astype("float32")
-            return self.create_state(index, master), master
+            state = self.create_state(index, master)
+            return (master, state) if self._as_mxnet2 else (state, master)
         return self.create_state(index, weight)
 
     create_state_multi_precision.master_position = 1
@@ -32,8 +34,11 @@ class _MasterAfterState(Optimizer):
 
     def update_multi_precision(self, index, weight, grad, state):
         """`update`; with `multi_precision` half-precision weights through their float32 copies."""
-        first = weight[0] if isinstance(index, (list, tuple)) else weight
-        self._update_impl(index, weight, grad, state, multi_precision=self.multi_precision and _is_half(first))
+        several = isinstance(index, (list, tuple))
+        through = self.multi_precision and _is_half(weight[0] if several else weight)
+        if through and self._as_mxnet2:
+            state = [s[::-1] for s in state] if several else state[::-1]
+        self._update_impl(index, weight, grad, state, multi_precision=through)
 
 
 def as_lists(index, weight, grad, state):
@@ -82,6 +87,7 @@ def _descend_sparse(weight, grad, mom, master, lr, wd, momentum, rescale, clip, 
 
 
 @register
+@as_in_mxnet2(learning_rate=0.1, momentum=0.0, lazy_update=False, multi_precision=False)
 class SGD(_MasterAfterState):
     """Stochastic gradient descent: ``weight += mom``, ``mom = momentum * mom - lr * (clip(rescale_grad * grad) + wd * weight)``.
 
@@ -132,6 +138,7 @@ class ccSGD(SGD):
 
 
 @register
+@as_in_mxnet2(learning_rate=0.1, momentum=0.9, multi_precision=False)
 class NAG(_MasterAfterState):
     """Nesterov's accelerated gradient.
 
@@ -161,9 +168,10 @@ class NAG(_MasterAfterState):
         if mom is None:
             descend([weight], [grad], [state], [lr], [wd], momentum, self.rescale_grad, self.clip_gradient, multi_precision)
             return
+        move = mxnet2_rules.nag if self._as_mxnet2 else steps.nag
 
         def step(w, g, m):
-            steps.nag(w, g.to(w.dtype), m, lr, wd, momentum, self.rescale_grad, self.clip_gradient)
+            move(w, g.to(w.dtype), m, lr, wd, momentum, self.rescale_grad, self.clip_gradient)
 
         steps.apply(step, weight if master is None else master, grad, (mom,))
         if master is not None:
@@ -206,6 +214,7 @@ class Signum(Optimizer):
 
 
 @register
+@as_in_mxnet2(learning_rate=0.1)
 class SGLD(Optimizer):
     """Stochastic gradient Langevin dynamics: steps with normal noise, whose weights sample the posterior distribution."""
 
@@ -227,6 +236,7 @@ class SGLD(Optimizer):
 
 
 @register
+@as_in_mxnet2(mxnet2_rules.dcasgd, learning_rate=0.1, momentum=0.0, lamda=0.04)
 class DCASGD(Optimizer):
     """Asynchronous SGD that makes up for the delay of gradients, after the weights' change since they were computed.
 

@@ -29,7 +29,7 @@ def test_the_standards_names_are_here():
 
 def test_arrays_name_the_namespace():
     x = mx.np.ones(2)
-    assert x.__array_namespace__() is mx.np.array_api is x.__array_namespace__(api_version="2024.12")
+    assert x.__array_namespace__() is mx.np.array_api is x.__array_namespace__(api_version="2024.12") is x.__array_namespace__("2021.10")
     with pytest.raises(ValueError, match="api_version must be '2024.12' or an earlier version, received '1999.1'"):
         x.__array_namespace__(api_version="1999.1")
 

@@ -61,3 +61,10 @@ def test_dlpack():
     assert x.tolist() == [0, 1, 2] and onp.from_dlpack(x).tolist() == [0, 1, 2] and x.__dlpack_device__()[0] == 1
     x[0] = 7
     assert host[0] == 7 and xp.from_dlpack(x, copy=True) is not x
+
+
+def test_array_is_a_copy():
+    x = xp.asarray([1.0, 2.0])
+    y = xp.array(x)
+    y[0] = 5
+    assert x.tolist() == [1.0, 2.0] and xp.array([1, 2]).dtype == "int64" and xp.array([1], dtype="float64").dtype == "float64"

@@ -101,3 +101,13 @@ def test_laplace_and_f_have_their_moments():
     assert (mx.np.random.laplace(1, 2, size=40000) == x).all().item()
     with pytest.raises(mx.MXNetError, match="`scale` must be at least 0"):
         mx.np.random.laplace(0, -1)
+
+
+def test_counts_of_many_distributions():
+    n, p = np.array([4.0, 6.0]), np.array([[0.0, 1.0, 0.0], [0.5, 0.25, 0.25]])
+    counts = npx.random.multinomial(n, p, shape=1000)
+    assert counts.shape == (2, 1000, 3) and counts.dtype == "float32" and counts.sum(-1).min(1).tolist() == [4.0, 6.0]
+    assert counts.mean(1).tolist() == [[0.0, 4.0, 0.0], pytest.approx([3.0, 1.5, 1.5], abs=0.15)]
+    assert npx.random.multinomial(n, p).shape == (2, 3) and npx.random.multinomial(n, p, dtype="int32").dtype == "int32"
+    with pytest.raises(mx.MXNetError, match=r"`p` must have the axes of `n`, and one more, received shapes \(2,\) and \(3,\)"):
+        npx.random.multinomial(n, p[0])

@@ -63,3 +63,10 @@ def test_gamma_belongs_to_prelu():
         LEAKY(torch.ones(2, 3), torch.ones(3))
     with pytest.raises(MXNetError, match="received act_type='prelu' and none"):
         LEAKY(torch.ones(2, 3), act_type="prelu")
+
+
+def test_activations_of_mxnet_2():
+    data = torch.tensor([-200.0, 0.0, 1.0])
+    activation = get("Activation")
+    assert activation(data, act_type="log_sigmoid").tolist() == pytest.approx([-200.0, -0.6931472, -0.3132617])
+    assert activation(data, act_type="mish").tolist() == pytest.approx([0.0, 0.0, 0.8650984])

@@ -49,7 +49,8 @@ def test_values_of_two_arrays(name, lhs, rhs, expected):
 @pytest.mark.parametrize("name, lhs, rhs, expected", [
     ("add", "float32", "float64", "float64"), ("add", "int32", "float16", "float16"), ("multiply", "int8", "int32", "int32"),
     ("power", "int32", "int64", "int64"), ("add", "bool", "float32", "float32"), ("true_divide", "int32", "int32", "float32"),
-    ("true_divide", "int64", "float64", "float64"), ("subtract", "float16", "int64", "float16")])
+    ("true_divide", "int64", "float64", "float64"), ("subtract", "float16", "int64", "float16"),
+    ("hypot", "float32", "float64", "float64"), ("arctan2", "float16", "float32", "float32"), ("copysign", "float32", "int32", "float32")])
 def test_types_of_results(name, lhs, rhs, expected):
     a, b = torch.ones(2, dtype=getattr(torch, lhs)), torch.ones(2, dtype=getattr(torch, rhs))
     found = get(f"_npi_{name}")(a, b)
@@ -59,8 +60,7 @@ def test_types_of_results(name, lhs, rhs, expected):
 
 @pytest.mark.parametrize("name, lhs, rhs, text", [
     ("subtract", "bool", "bool", "_npi_subtract: not supported for boolean arrays"),
-    ("subtract", "uint64", "int64", "do not mix, since no integer type holds both"),
-    ("hypot", "float32", "float64", "do not mix")])
+    ("subtract", "uint64", "int64", "do not mix, since no integer type holds both")])
 def test_types_that_do_not_go_together(name, lhs, rhs, text):
     a, b = torch.ones(2, dtype=getattr(torch, lhs)), torch.ones(2, dtype=getattr(torch, rhs))
     with pytest.raises(MXNetError, match=text):

@@ -138,8 +138,8 @@ class MultivariateNormal(Distribution):
         return np.broadcast_to((self.scale_tril ** 2).sum(axis=-1), (*self.batch_shape, *self.event_shape))
 
     def entropy(self) -> Any:
-        """The entropy, in nats."""
-        return self.loc.shape[-1] * (0.5 + HALF_LOG_TWO_PI) + self._half_log_det() + np.zeros(self.batch_shape, dtype=self._dtype)
+        """The entropy, in nats: of each covariance one number, since it does not depend on `loc`."""
+        return self.loc.shape[-1] * (0.5 + HALF_LOG_TWO_PI) + self._half_log_det()
 
 
 class Independent(Distribution):

@@ -15,6 +15,7 @@ from math import e, inf, nan, pi
 from . import fft, linalg
 from .creation import (
                        arange,
+                       array,
                        asarray,
                        empty,
                        empty_like,

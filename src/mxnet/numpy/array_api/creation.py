@@ -234,3 +234,15 @@ def tril(x: ndarray, /, *, k: int = 0) -> ndarray:
 def triu(x: ndarray, /, *, k: int = 0) -> ndarray:
     """Return matrices with zeros below the `k`-th diagonal."""
     return triangle("triu", x, k)
+
+
+def array(obj: Any, /, *, dtype: Any = None, device: Any = None) -> ndarray:
+    """Return a new array with the values of `obj`: MXNet 2.0's and NumPy's name of ``asarray(obj, copy=True)``.
+
+    Example
+    -------
+    >>> xp = mx.np.array_api
+    >>> xp.array([1, 2])
+    array([1, 2], dtype=int64)
+    """
+    return asarray(obj, dtype=dtype, device=device, copy=True)

@@ -11,8 +11,8 @@ UNARY = {name: (f"_npi_{name}", getattr(onp, name)) for name in
          """abs absolute negative sign rint ceil floor trunc fix square sqrt cbrt reciprocal exp expm1 log log2 log10 log1p sin cos tan arcsin
             arccos arctan sinh cosh tanh arcsinh arccosh arctanh degrees radians logical_not isnan isinf isfinite isposinf isneginf
             bitwise_not""".split()}
-UNARY.update(fabs=("_npi_abs", onp.abs), invert=("_npi_bitwise_not", onp.bitwise_not), rad2deg=("_npi_degrees", onp.rad2deg),
-             deg2rad=("_npi_radians", onp.deg2rad))
+UNARY.update(fabs=("_npi_abs", onp.abs), positive=("_np_copy", onp.positive), invert=("_npi_bitwise_not", onp.bitwise_not),
+             rad2deg=("_npi_degrees", onp.rad2deg), deg2rad=("_npi_radians", onp.deg2rad))
 # Names of the array API standard, which MXNet 2.0 took over.
 UNARY.update({name: UNARY[other] for name, other in {
     "acos": "arccos", "acosh": "arccosh", "asin": "arcsin", "asinh": "arcsinh", "atan": "arctan", "atanh": "arctanh",
@@ -58,6 +58,11 @@ BINARY = {
 
 BINARY.update(pow=BINARY["power"], atan2=BINARY["arctan2"])
 
+WITHOUT_OPTIONS = {"true_divide", "equal", "not_equal", "greater", "less", "greater_equal", "less_equal", "bitwise_left_shift", "bitwise_right_shift"}
+# Functions whose results for integers and booleans are floating-point numbers after `set_version('2.0')`; of the others, those for booleans alone.
+IN_FLOATS = set("""sqrt cbrt exp expm1 log log2 log10 log1p sin cos tan arcsin arccos arctan sinh cosh tanh arcsinh arccosh arctanh degrees radians
+                rad2deg deg2rad acos acosh asin asinh atan atanh rint fix""".split())
+TRUTHS_IN_FLOATS = {"ceil", "floor", "trunc"}
 _TESTS = {"logical_not", "isnan", "isinf", "isfinite", "isposinf", "isneginf"}
 
 
@@ -108,7 +113,7 @@ def _one(name):
 
 
 def _two(name):
-    if name in ("true_divide", "equal", "not_equal", "greater", "less", "greater_equal", "less_equal"):
+    if name in WITHOUT_OPTIONS:
         def fn(F, x1, x2, out=None):
             return binary(F, name, x1, x2, out)
     else:

@@ -82,8 +82,7 @@ def argsort(F, a, axis=-1, kind=None, order=None, descending=False, stable=True)
     >>> mx.np.argsort(mx.np.array([30, 10, 20]))
     array([1, 2, 0], dtype=int64)
     """
-    if order is not None:
-        raise NotImplementedError("order not supported here")
+    descending = _is_descending(kind, order, descending)
     return F.call("_npi_argsort", a, axis="None" if axis is None else axis, is_ascend=not descending, dtype="int64")
 
 
@@ -97,9 +96,15 @@ def sort(F, a, axis=-1, kind=None, order=None, descending=False, stable=True):
     array([[1., 2., 3.],
            [4., 5., 6.]])
     """
+    descending = _is_descending(kind, order, descending)
+    return F.call("_npi_sort", a, axis="None" if axis is None else axis, is_ascend=not descending)
+
+
+def _is_descending(kind, order, descending):
+    """The direction of `sort` and `argsort`: MXNet 2.0 has `descending` in the place where NumPy has the name of an algorithm."""
     if order is not None:
         raise NotImplementedError("order not supported here")
-    return F.call("_npi_sort", a, axis="None" if axis is None else axis, is_ascend=not descending)
+    return kind if isinstance(kind, bool) else descending
 
 
 def _slice(obj):

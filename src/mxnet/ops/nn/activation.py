@@ -13,17 +13,17 @@ from ..registry import op
 from ..schema import Training
 from ..shapes import known, unify
 
-_ACTIVATIONS = {"relu": torch.relu, "sigmoid": torch.sigmoid, "softrelu": torch.nn.functional.softplus,
-                "softsign": torch.nn.functional.softsign, "tanh": torch.tanh}
+_ACTIVATIONS = {"relu": torch.relu, "sigmoid": torch.sigmoid, "softrelu": torch.nn.functional.softplus, "softsign": torch.nn.functional.softsign,
+                "tanh": torch.tanh, "log_sigmoid": torch.nn.functional.logsigmoid, "mish": torch.nn.functional.mish}
 
 
 @op("Activation", aliases=("_npx_activation",), same_shape=True, rectifies=lambda a: a["act_type"] == "relu",
     float32_when=("act_type", ("softrelu",)), keeps_layout=True, result_type="data", complete_rule=True, names_output=True)
-def activation(data, *, act_type: Literal["relu", "sigmoid", "softrelu", "softsign", "tanh"]):
+def activation(data, *, act_type: Literal["relu", "sigmoid", "softrelu", "softsign", "tanh", "log_sigmoid", "mish"]):
     """Apply one of the classic activation functions to each element.
 
     `act_type` names it: ``relu`` is ``max(x, 0)``, ``sigmoid`` ``1 / (1 + exp(-x))``, ``tanh`` the hyperbolic tangent, ``softrelu``
-    ``log(1 + exp(x))``, ``softsign`` ``x / (1 + |x|)``.
+    ``log(1 + exp(x))``, ``softsign`` ``x / (1 + |x|)``, and, of MXNet 2.0, ``log_sigmoid`` ``log(sigmoid(x))``, ``mish`` ``x * tanh(softrelu(x))``.
 
     Example
     -------

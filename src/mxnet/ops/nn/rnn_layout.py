@@ -100,7 +100,7 @@ def layout_of(mode: str, input_size: int, state_size: int, num_layers: int, dire
     return Layout(mode, input_size, state_size, num_layers, directions, projection_size)
 
 
-def layout_of_vector(total: int, mode: str, state_size: int, num_layers: int, directions: int) -> Layout:
+def layout_of_vector(total: int, mode: str, state_size: int, num_layers: int, directions: int, projection_size: Optional[int] = None) -> Layout:
     """The layout of a vector of `total` elements, which tell the size of the input.
 
     Raises
@@ -108,9 +108,9 @@ def layout_of_vector(total: int, mode: str, state_size: int, num_layers: int, di
     MXNetError
         If no size of the input makes so many.
     """
-    empty = layout_of(mode, 0, state_size, num_layers, directions).total
+    empty = layout_of(mode, 0, state_size, num_layers, directions, projection_size).total
     per_input = directions * len(GATES[mode]) * state_size
-    layout = layout_of(mode, max(total - empty, 0) // per_input, state_size, num_layers, directions)
+    layout = layout_of(mode, max(total - empty, 0) // per_input, state_size, num_layers, directions, projection_size)
     if layout.total != total:
         raise MXNetError(f"{num_layers} {mode} layers of {state_size} units have {empty} parameters and {per_input} more for each input feature, "
                          f"received a vector of {total}; were they made for another cell?")

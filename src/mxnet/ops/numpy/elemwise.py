@@ -179,17 +179,17 @@ def constraint_check(input, *, msg: str = "Constraint violated."):
 
 # -- two arrays ----------------------------------------------------------------------------------------------------------
 
-def _binary(name, function, doc, sample, types_mix=True, inputs=("lhs", "rhs"), of_unsigned=None, **traits):
+def _binary(name, function, doc, sample, inputs=("lhs", "rhs"), of_unsigned=None, **traits):
     """Register ``_npi_<name>`` over two arrays that broadcast.
 
-    `sample` is the example of the docstring, see `with_sample`. Types other than the same one are converted to their common type, or refused
-    without `types_mix`. `of_unsigned` computes what torch has no kernel for.
+    `sample` is the example of the docstring, see `with_sample`. Unlike types are converted to their common type. `of_unsigned` computes what
+    torch has no kernel for.
     """
     full = f"_npi_{name}"
 
     def compute(a, b):
         if a.dtype is not b.dtype:
-            a, b = _common_type(full, a, b, types_mix)
+            a, b = promoted_pair(full, a, b)
         try:
             return function(a, b)
         except RuntimeError:
@@ -235,12 +235,6 @@ def angle(y, x):
     return torch.atan2(y, x)
 
 
-def _common_type(operator, a, b, types_mix):
-    if not types_mix:
-        raise MXNetError(f"{operator}: the data types {name_of(a.dtype)} and {name_of(b.dtype)} do not mix; convert one with astype")
-    return promoted_pair(operator, a, b)
-
-
 def _bits(function):
     return lambda a, b: unsigned.by_bits(function, a, b)
 
@@ -277,12 +271,12 @@ _binary("mod", _modulo, "The remainder of the division, with the sign of the div
         "[7, -7, 7] and [3, 3, 0] -> [1., 2., 0.]", of_unsigned=unsigned.remainder)
 _binary("power", _power, "The first array to the power of the second.", "[2, 3] and [[1], [2]] -> [[2., 3.], [4., 9.]]")
 _binary("copysign", lambda a, b: torch.copysign(a, b).to(a.dtype), "The size of the first array with the sign of the second.",
-        "[1, -2] and [-5, 5] -> [-1., 2.]", types_mix=False)
+        "[1, -2] and [-5, 5] -> [-1., 2.]")
 _binary("ldexp", lambda a, b: (a * torch.exp2(b)).to(a.dtype), "The first array times 2 to the power of the second.",
-        "[3, 5] and [1, 2] -> [ 6., 20.]", types_mix=False)
+        "[3, 5] and [1, 2] -> [ 6., 20.]")
 _binary("arctan2", angle, "The angle of the point (x2, x1) with the first axis, in radians.",
-        "[1, -1] and [0, -1] -> [ 1.570..., -2.356...]", types_mix=False, inputs=("x1", "x2"))
-_binary("hypot", get("broadcast_hypot").fn, "sqrt(x1**2 + x2**2).", "[3, 5] and [4, 12] -> [ 5., 13.]", types_mix=False, inputs=("x1", "x2"))
+        "[1, -1] and [0, -1] -> [ 1.570..., -2.356...]", inputs=("x1", "x2"))
+_binary("hypot", get("broadcast_hypot").fn, "sqrt(x1**2 + x2**2).", "[3, 5] and [4, 12] -> [ 5., 13.]", inputs=("x1", "x2"))
 
 
 @op("_npi_true_divide", complete_rule=True)

@@ -40,6 +40,8 @@ def _with_number(name, full, function, reverse, integers, doc, result):
     def fn(data, *, scalar: float = 1.0, is_int: bool = True):
         if integers:
             _require_integers(full, data)
+        if not (is_int or integers or data.is_floating_point() or data.is_complex()):
+            data = data.double()
         pair = number_beside(data, scalar)
         return function(*pair[::-1] if reverse else pair)
 

@@ -404,6 +404,53 @@ def multinomial(a=None, *, n: Annotated[int, Between(0, 1 << 53)], pvals: Option
 multinomial.dtype_rule(result_is(torch.int64))
 
 
+@op("_npx__random_multinomial", no_gradient=True, draws=True)
+def multinomial_of_each(n, p, *, shape: Shape = (), dtype: Optional[Literal["uint8", "int32", "float16", "float32", "float64"]] = None):
+    """How often each of k outcomes occurs in experiments: `n` (...) has their numbers, `p` (..., k) the probabilities.
+
+    The result has the shape ``(..., *shape, k)``, and the type of `n` unless `dtype` names another.
+
+    Raises
+    ------
+    MXNetError
+        If `p` does not have the axes of `n` and one more.
+
+    Example
+    -------
+    >>> mx.npx.random.multinomial(mx.np.array([2, 3]), mx.np.array([[0, 1], [1, 0]]))
+    array([[0., 2.],
+           [3., 0.]])
+    """
+    if tuple(p.shape[:-1]) != tuple(n.shape) or not p.dim():
+        raise MXNetError(f"multinomial: `p` must have the axes of `n`, and one more, received shapes {tuple(n.shape)} and {tuple(p.shape)}")
+    target = n.dtype if dtype is None else dtypes.NAME_TO_TORCH[dtype]
+    if p.device.type == "meta" or not p.numel():
+        return torch.zeros((*n.shape, *shape, p.shape[-1]), dtype=target, device=p.device)
+    left = n.double().reshape(*n.shape, *[1] * len(shape)).expand(*n.shape, *shape)
+    # Of the experiments that are left each outcome takes a binomial share, and the last what the others leave.
+    chances, counts = p.double(), []
+    rest = chances.flip(-1).cumsum(-1).flip(-1)
+    shares = torch.where(rest > 0, chances / rest, 0).clamp(0, 1)
+    for outcome in range(p.shape[-1] - 1):
+        share = shares[..., outcome].reshape(*n.shape, *[1] * len(shape)).expand(left.shape)
+        counts.append(torch.binomial(left.contiguous(), share.contiguous(), generator=generator(p.device)))
+        left = left - counts[-1]
+    return torch.stack([*counts, left], -1).to(target)
+
+
+@multinomial_of_each.shape_rule
+def _(in_shapes, out_shapes, *, shape, **_):
+    n, p = in_shapes
+    if p is None or not p:
+        return in_shapes, out_shapes
+    return [unify(n, p[:-1]), p], [unify(out_shapes[0], (*p[:-1], *shape, p[-1]))]
+
+
+@multinomial_of_each.dtype_rule
+def _(in_types, out_types, *, dtype, **_):
+    return in_types, [in_types[0] if dtype is None else dtypes.NAME_TO_TORCH[dtype]]
+
+
 @op("_npi_choice", no_gradient=True,
     inputs_rule=lambda attributes: ("input1", "input2")[:(attributes["a"] is None) + attributes["weighted"]], draws=True)
 def choice(input1=None, input2=None, *, a: Optional[int] = None, size: Optional[Shape] = None, replace: bool = True, weighted: bool = False,

@@ -7,7 +7,8 @@ from ..integers import Ranged, arrays, rectified, results
 
 @converts("Activation")
 def activation(call: Call, data: Value) -> Value:
-    return {"relu": ops.relu, "sigmoid": ops.sigmoid, "tanh": ops.tanh, "softrelu": ops.softplus, "softsign": ops.softsign}[call.act_type](data)
+    return {"relu": ops.relu, "sigmoid": ops.sigmoid, "tanh": ops.tanh, "softrelu": ops.softplus, "softsign": ops.softsign, "mish": ops.mish,
+            "log_sigmoid": lambda x: ops.negative(ops.softplus(ops.negative(x)))}[call.act_type](data)
 
 
 @converts("LeakyReLU")

@@ -1,0 +1,157 @@
+"""What optimizers made after ``mx.util.set_version("2.0")`` do: MXNet 2's defaults, and its rules where MXNet 1.9 has others.
+
+In MXNet 2 every optimizer rescales the gradient, clips it, and adds the weight decay, in this order. A rule gets the gradient after that.
+"""
+import functools
+import math
+
+import torch
+
+from ..ops.optimizer_update.rules import moments
+from ..util import version
+from . import steps
+
+_OLD_NAMES = {"rho": "gamma1", "momentum": "gamma2", "epsilon": "eps"}  # MXNet 1.9's names of arguments
+
+
+def as_in_mxnet2(rule=None, **defaults):
+    """Return a decorator of optimizer classes.
+
+    Parameters
+    ----------
+    rule : callable, optional
+        ``rule(optimizer, weight, grad, *states, lr, t)`` on tensors: moves the weight in place of the class's ``_update_one``. `t` is the number
+        of the update, from 1 on. A class may refuse it for some calls by a method ``_follows_rule(index, grad)``.
+    **defaults
+        The constructor's parameters in MXNet 2's order, each with its default.
+    """
+    def decorate(kind):
+        kind.__init__ = _with_defaults(kind.__init__, defaults)
+        if rule is not None:
+            kind._update_one = _by_rule(kind._update_one, rule)
+        return kind
+
+    return decorate
+
+
+def _with_defaults(init, defaults):
+    @functools.wraps(init)
+    def initialize(self, *args, **kwargs):
+        if version() != "2.0":
+            init(self, *args, **kwargs)
+            return
+        if len(args) > len(defaults):
+            raise TypeError(f"{type(self).__name__} takes at most {len(defaults)} positional arguments in MXNet 2 ({', '.join(defaults)}), "
+                            f"received {len(args)}")
+        positional = dict(zip(defaults, args))
+        twice = [name for name in positional if name in kwargs]
+        if twice:
+            raise TypeError(f"{type(self).__name__} got multiple values for argument '{twice[0]}'")
+        chosen = {name: value for name, value in defaults.items() if _OLD_NAMES.get(name) not in kwargs} | positional | kwargs
+        if kwargs.get("lr_scheduler") is not None and "learning_rate" not in positional | kwargs:
+            chosen.pop("learning_rate", None)  # the schedule's own rate
+        self._as_mxnet2 = True
+        init(self, **chosen)
+
+    return initialize
+
+
+def _by_rule(update_one, rule):
+    @functools.wraps(update_one)
+    def update(self, index, weight, grad, state):
+        if not (self._as_mxnet2 and self._follows_rule(index, grad)):
+            update_one(self, index, weight, grad, state)
+            return
+        lr, wd, t = self._begin(index, weight, grad)
+
+        def step(w, g, *states):
+            rule(self, w, decayed(w, g, wd, self.rescale_grad, self.clip_gradient), *states, lr=lr, t=t)
+
+        states = state if isinstance(state, (tuple, list)) else (state,)
+        rows = getattr(self, "lazy_update", False) and states[0].stype == weight.stype
+        steps.apply(step, weight, grad, [s for s in states if s is not None], rows=rows)
+
+    return update
+
+
+def decayed(weight, grad, wd, rescale, clip):
+    """Return ``clip(rescale * grad) + wd * weight``; `grad` itself where nothing is to be done, so it is not to be written to."""
+    grad = steps.prepared(grad, rescale, clip or None)
+    return torch.add(grad, weight, alpha=wd) if wd else grad
+
+
+def adam(optimizer, weight, grad, mean, var, *, lr, t):
+    """Move a weight as `Adam` does."""
+    moments(grad, mean, var, optimizer.beta1, optimizer.beta2)
+    lr *= math.sqrt(1 - optimizer.beta2 ** t) / (1 - optimizer.beta1 ** t)
+    weight.addcdiv_(mean, var.sqrt().add_(optimizer.epsilon), value=-lr)
+
+
+def adamax(optimizer, weight, grad, mean, largest, *, lr, t):
+    """Move a weight as `Adamax` does; `epsilon` is added to the divisor."""
+    mean.mul_(optimizer.beta1).add_(grad, alpha=1 - optimizer.beta1)
+    torch.maximum(largest.mul_(optimizer.beta2), grad.abs(), out=largest)
+    weight.addcdiv_(mean, largest + optimizer.epsilon, value=-lr / (1 - optimizer.beta1 ** t))
+
+
+def nadam(optimizer, weight, grad, mean, var, *, lr, t):
+    """Move a weight as `Nadam` does."""
+    of_grad, of_mean = optimizer._shares(t)
+    moments(grad, mean, var, optimizer.beta1, optimizer.beta2)
+    size = (var / (1 - optimizer.beta2 ** t)).sqrt_().add_(optimizer.epsilon)
+    weight.addcdiv_((mean * of_mean).add_(grad, alpha=of_grad), size, value=-lr)
+
+
+def adagrad(optimizer, weight, grad, history, *, lr, t):
+    """Move a weight as `AdaGrad` does; `epsilon` is added to the root."""
+    history.addcmul_(grad, grad)
+    weight.addcdiv_(grad, history.sqrt().add_(optimizer.float_stable_eps), value=-lr)
+
+
+def adadelta(optimizer, weight, grad, squares, steps_taken, *, lr, t):
+    """Move a weight as `AdaDelta` does, times a learning rate."""
+    rho, epsilon = optimizer.rho, optimizer.epsilon
+    squares.mul_(rho).addcmul_(grad, grad, value=1 - rho)
+    delta = (steps_taken + epsilon).sqrt_().div_((squares + epsilon).sqrt_()).mul_(grad)
+    steps_taken.mul_(rho).addcmul_(delta, delta, value=1 - rho)
+    weight.sub_(delta, alpha=lr)
+
+
+def rmsprop(optimizer, weight, grad, squares, mean=None, delta=None, *, lr, t):
+    """Move a weight as `RMSProp` does; unless `centered`, `epsilon` is added to the root."""
+    rho = optimizer.gamma1
+    squares.mul_(rho).addcmul_(grad, grad, value=1 - rho)
+    if mean is None:
+        weight.addcdiv_(grad, squares.sqrt().add_(optimizer.epsilon), value=-lr)
+    else:
+        mean.mul_(rho).add_(grad, alpha=1 - rho)
+        size = torch.addcmul(squares, mean, mean, value=-1).add_(optimizer.epsilon).sqrt_()
+        weight.add_(delta.mul_(optimizer.gamma2).addcdiv_(grad, size, value=-lr))
+    if optimizer.clip_weights:
+        weight.clamp_(-optimizer.clip_weights, optimizer.clip_weights)
+
+
+def ftml(optimizer, weight, grad, d, v, z, *, lr, t):
+    """Move a weight as `FTML` does."""
+    v.mul_(optimizer.beta2).addcmul_(grad, grad, value=1 - optimizer.beta2)
+    new = (v / (1 - optimizer.beta2 ** t)).sqrt_().add_(optimizer.epsilon).mul_((1 - optimizer.beta1 ** t) / lr)
+    z.mul_(optimizer.beta1).add_(grad, alpha=1 - optimizer.beta1).addcmul_(torch.sub(new, d, alpha=optimizer.beta1), weight, value=-1)
+    d.copy_(new)
+    weight.copy_(torch.div(z, new).neg_())
+
+
+def dcasgd(optimizer, weight, grad, *states, lr, t):
+    """Move a weight as `DCASGD` does; what makes up for the delay is of the gradient with the weight decay."""
+    *momentum, previous = states
+    move = (weight - previous).mul_(grad).mul_(grad).mul_(optimizer.lamda).add_(grad).mul_(-lr)
+    if momentum:
+        move = momentum[0].mul_(optimizer.momentum).add_(move)
+    previous.copy_(weight)
+    weight.add_(move)
+
+
+def nag(weight, grad, mom, lr, wd, momentum, rescale, clip):
+    """Move a weight by Nesterov's accelerated gradient: ``mom = momentum * mom - lr * grad``, ``weight += momentum * mom - lr * grad``."""
+    grad = decayed(weight, grad, wd, rescale, clip)
+    mom.mul_(momentum).add_(grad, alpha=-lr)
+    weight.add_(mom, alpha=momentum).add_(grad, alpha=-lr)
