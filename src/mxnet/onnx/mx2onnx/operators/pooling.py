@@ -1,7 +1,7 @@
 """Pooling over windows, and over all that there is."""
 import numpy as np
 
-from ..builder import Unsupported
+from ..builder import Unsupported, lowest
 from ..registry import exports
 from .layers import as_laid_out, channels_first
 
@@ -39,7 +39,7 @@ def _windows(on, x, kernel, stride, pad, pool_type, convention, p_value, count_p
     fits = all(b < k for b, k in zip(behind, kernel))
     pads = {"pads": pad + behind} if fits else {}
     if pool_type == "max":
-        return on.MaxPool(x if fits else _padded(on, x, pad, behind, np.finfo(x.dtype).min), **window, **pads)
+        return on.MaxPool(x if fits else _padded(on, x, pad, behind, lowest(x.dtype)), **window, **pads)
     if pool_type == "lp":
         return on.LpPool(x if fits else _padded(on, x, pad, behind, 0), p=p_value, **window, **pads)
     if pool_type == "sum":
