@@ -21,7 +21,13 @@ def _global(on, x, pool_type, p_value):
     if pool_type == "sum":
         return on.sum(x, range(2, x.ndim), True)
     if pool_type == "lp":
-        return on.GlobalLpPool(x, p=p_value)
+        if on.opset < 22:
+            return on.GlobalLpPool(x, p=p_value)
+        # ONNX Runtime has no kernel for the newer one.
+        axes = list(range(2, x.ndim))
+        if p_value in (1, 2):
+            return (on.ReduceL1 if p_value == 1 else on.ReduceL2)(x, axes=axes, keepdims=1)
+        return on.Pow(on.sum(on.Pow(on.Abs(x), float(p_value)), axes, True), 1 / p_value)
     return {"max": on.GlobalMaxPool, "avg": on.GlobalAveragePool}[pool_type](x)
 
 

@@ -80,7 +80,7 @@ def quantize(on, x, low, high, *, out_type):
 
 @exports("_contrib_dequantize", ignores=("out_type",))
 def dequantize(on, x, low, high):
-    return on.Identity(_as_integers(x, low, high).real(on))
+    return _as_integers(x, low, high).real(on)
 
 
 @exports("_contrib_requantize", ignores=("out_type",))
@@ -130,8 +130,9 @@ def product(on, *inputs, node, operator):
 def _scaled(on, values, unit):
     """Parameters on integers, by one unit or one for each output channel, as real numbers."""
     unit = np.asarray(unit, np.float32)
-    return on.DequantizeLinear(values, unit.reshape(()) if unit.size == 1 else unit, np.zeros((() if unit.size == 1 else unit.shape), values.dtype),
-                               axis=None if unit.size == 1 else 0, dtype=np.float32, out_shape=values.shape)
+    unit, axis = (unit.reshape(()), None) if unit.size == 1 else (unit, 0)
+    zero = None if values.dtype == np.int32 else np.zeros(unit.shape, values.dtype)
+    return on.DequantizeLinear(values, unit, zero, axis=axis, dtype=np.float32, out_shape=values.shape)
 
 
 @exports("_sg_mkldnn_conv", "_sg_mkldnn_fully_connected")
