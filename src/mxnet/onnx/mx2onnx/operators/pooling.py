@@ -21,14 +21,21 @@ def _global(on, x, pool_type, p_value):
     if pool_type == "sum":
         return on.sum(x, range(2, x.ndim), True)
     if pool_type == "lp":
-        if on.opset < 22:
-            return on.GlobalLpPool(x, p=p_value)
-        # ONNX Runtime has no kernel for the newer one.
-        axes = list(range(2, x.ndim))
-        if p_value in (1, 2):
-            return (on.ReduceL1 if p_value == 1 else on.ReduceL2)(x, axes=axes, keepdims=1)
-        return on.Pow(on.sum(on.Pow(on.Abs(x), float(p_value)), axes, True), 1 / p_value)
+        return _global_lp(on, x, p_value)
     return {"max": on.GlobalMaxPool, "avg": on.GlobalAveragePool}[pool_type](x)
+
+
+def _global_lp(on, x, p):
+    """MXNet takes powers of the numbers themselves, ONNX of their magnitudes."""
+    if p == 2 and on.opset < 22:  # ONNX Runtime has no kernel for the newer one
+        return on.GlobalLpPool(x, p=p)
+    axes = list(range(2, x.ndim))
+    if p == 2:
+        return on.ReduceL2(x, axes=axes, keepdims=1)
+    if p == 1:
+        return on.sum(x, axes, True)
+    cubes = on.sum(on.Mul(x, on.Mul(x, x)), axes, True)
+    return on.Mul(on.Sign(cubes), on.Pow(on.Abs(cubes), 1 / 3))
 
 
 def _windows(on, x, kernel, stride, pad, pool_type, convention, p_value, count_padding):
