@@ -42,7 +42,8 @@ print(json.dumps({"seconds": time.perf_counter() - start, "busy": time.process_t
 
 def exported(python, environment, prefix, path, options):
     """What one export took."""
-    result = subprocess.run([python, "-W", "ignore", "-c", EXPORT, prefix, path, json.dumps(options)], capture_output=True, text=True, env=environment)
+    result = subprocess.run([python, "-W", "ignore", "-c", EXPORT, prefix, path, json.dumps(options)], capture_output=True, text=True,
+                            env=environment)
     if result.returncode:
         raise SystemExit(f"{python} failed:\n{result.stderr[-2000:]}")
     return json.loads(result.stdout.splitlines()[-1])
@@ -81,7 +82,8 @@ def main():
         sizes = [os.path.getsize(f"{folder}/{i}.onnx") for i in range(len(kinds))]
     middle = {name: {key: statistics.median(sample[key] for sample in found) for key in found[0]} for name, found in samples.items()}
     theirs = middle.get("MXNet 1.9.1")
-    lines = [f"| {args.network}, {weights / 2 ** 20:.0f} MiB of weights | seconds | of a processor | / MXNet's | memory, MiB | / weights | file, MiB |",
+    lines = [f"| {args.network}, {weights / 2 ** 20:.0f} MiB of weights | seconds | of a processor | / MXNet's "
+             "| memory, MiB | / weights | file, MiB |",
              "|---|" + "---:|" * 6]
     for (name, found), size in zip(middle.items(), sizes):
         ratio = f"{found['busy'] / theirs['busy']:.2f}" if theirs else "not measured"
@@ -89,8 +91,8 @@ def main():
                      f"| {found['memory'] / weights:.2f} | {size / 2 ** 20:.0f} |")
     text = "\n".join(lines)
     print(text)
-    pathlib.Path(args.output).write_text(f"# Writing ONNX files\n\n`python benchmarks/onnx_export.py --mxnet-python ...`; one thread; medians of {args.rounds}; "
-                                         f"{peers.versions(args.mxnet_python)}\n\n{text}\n")
+    head = f"# Writing ONNX files\n\n`python benchmarks/onnx_export.py --mxnet-python ...`; one thread; medians of {args.rounds}; "
+    pathlib.Path(args.output).write_text(f"{head}{peers.versions(args.mxnet_python)}\n\n{text}\n")
 
 
 if __name__ == "__main__":

@@ -20,10 +20,9 @@ sys.path[:0] = [str(ROOT / "src"), str(ROOT / "tests")]
 
 import onnx  # noqa: E402
 
-from onnx_cases import KINDS, cases, failure, known_failure, round_trip, networks  # noqa: E402
-from onnx_checks import NEWEST  # noqa: E402
-
 from mxnet.onnx.mx2onnx._export_onnx import OPSET  # noqa: E402
+from onnx_cases import KINDS, cases, failure, known_failure, networks, round_trip  # noqa: E402
+from onnx_checks import NEWEST  # noqa: E402
 
 
 def measured(kind, pattern):
@@ -35,7 +34,8 @@ def measured(kind, pattern):
 
 def zoo(pattern):
     """Print how far each network is from what was written and read back, and whether it is the same graph."""
-    print("| network | opset | largest difference here, in parts of the largest output | in ONNX Runtime | the same operators | written again: the same nodes |\n"
+    print("| network | opset | largest difference here, in parts of the largest output | in ONNX Runtime "
+          "| the same operators | written again: the same nodes |\n"
           "|---|---|---|---|---|---|")
     for name in fnmatch.filter(networks(), pattern):
         for opset in (OPSET, NEWEST):

@@ -5,8 +5,8 @@
     python benchmarks/serving.py --terms 1000 --reloads 1000
 
 Load: 1, 16 and 64 clients in a process of their own send binary tensors over loopback. Beside it: the same network in a loop without a server, in
-batches of the size that the server chose (of one row beside one client); and a server that runs one forward pass for each request, on Starlette, which
-FastAPI is made of. Clients, server and network share the machine's cores. Peers take turns; medians are reported.
+batches of the size that the server chose (of one row beside one client); and a server that runs one forward pass for each request, on Starlette,
+which FastAPI is made of. Clients, server and network share the machine's cores. Peers take turns; medians are reported.
 """
 import argparse
 import json
@@ -130,7 +130,8 @@ def loaded(args, name, folder):
             process.kill()
             process.wait()
     return [{"network": name, "clients": count, "batch": largest, "limit": 1.5 * (batch_seconds + args.bound / 1e3),
-             "loop": statistics.median(loops[1 if count == 1 else largest]), **{key: statistics.median(found) for key, found in samples[count].items()}}
+             "loop": statistics.median(loops[1 if count == 1 else largest]),
+             **{key: statistics.median(found) for key, found in samples[count].items()}}
             for count in CLIENTS]
 
 

@@ -186,6 +186,7 @@ def _parts():
                    {"z": np.array(1), "o": np.array([0])})]
 
 
-TARGETS = [target("onnx_files.models", _models, _read, structure=altered, share=2), target("onnx_files.parts", _models_of_parts, _read, structure=altered, share=2),
+TARGETS = [target("onnx_files.models", _models, _read, structure=altered, share=2),
+           target("onnx_files.parts", _models_of_parts, _read, structure=altered, share=2),
            target("onnx_files.written", _models_as_written, _read, structure=altered, share=2),
            target("onnx_files.node", _parts, _part)]

@@ -18,7 +18,8 @@ def test_mutated_files():
 
 def test_what_is_mutated_is_good():
     good = {name: [campaign.attempt(target, case) for case in target.seeds()] for name, target in TARGETS.items()}
-    assert good == {"onnx_files.models": [False] * 3, "onnx_files.parts": [False] * 5, "onnx_files.written": [False] * 2, "onnx_files.node": [False] * 2}
+    assert good == {"onnx_files.models": [False] * 3, "onnx_files.parts": [False] * 5, "onnx_files.written": [False] * 2,
+                    "onnx_files.node": [False] * 2}
 
 
 def test_models_that_contradict_themselves():

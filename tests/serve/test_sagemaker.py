@@ -80,8 +80,8 @@ def test_a_container_starts_serves_and_ends_as_it_is_told(tmp_path):
     (tmp_path / "net-shapes.json").write_text(json.dumps([{"name": "data", "shape": [1, 4]}]))
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
-    environment = {**os.environ, "PYTHONPATH": SOURCES, "SAGEMAKER_BIND_TO_PORT": str(port), "MODEL": str(tmp_path), "HOST": "127.0.0.1", "GRACE": "0.2",
-                   "PATH": os.pathsep.join([os.path.dirname(sys.executable), os.environ["PATH"]])}
+    environment = {**os.environ, "PYTHONPATH": SOURCES, "SAGEMAKER_BIND_TO_PORT": str(port), "MODEL": str(tmp_path), "HOST": "127.0.0.1",
+                   "GRACE": "0.2", "PATH": os.pathsep.join([os.path.dirname(sys.executable), os.environ["PATH"]])}
     process = subprocess.Popen(["sh", ENTRYPOINT, "serve"], env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
         end, status = time.monotonic() + 100, None

@@ -90,8 +90,8 @@ def export_model(sym: Any, params: Any, in_shapes: Sequence | None = None, in_ty
     ImportError
         If the package onnx is missing, or with ``check=True`` onnxruntime.
     MXNetError
-        If an operator cannot be written, or shapes and types do not fit the inputs or the network. The text names the node. With ``check=True`` also if
-        ONNX Runtime cannot run the file or computes something else; the file is there nevertheless.
+        If an operator cannot be written, or shapes and types do not fit the inputs or the network. The text names the node. With ``check=True``
+        also if ONNX Runtime cannot run the file or computes something else; the file is there nevertheless.
     ValueError
         If `sym` and `params` are neither paths nor objects.
 

@@ -7,9 +7,9 @@ import numpy as np
 
 from ...base import MXNetError
 from ...context import cpu
-from ...remote import is_remote
 from ...ndarray import array, zeros
 from ...ops import dtypes
+from ...remote import is_remote
 from ...symbol import Symbol
 from .builder import floating
 from .network import Network

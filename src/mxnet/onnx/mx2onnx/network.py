@@ -79,8 +79,8 @@ class Network:
                                  "sym = sym[0], or mx.sym.Group of the others")
             value = values[id(node), i]
             if isinstance(value, Integers) and value.dtype == np.int32:
-                raise MXNetError(f"output {i} of {node.op.name} '{node.name}' is int32 sums of products, which are written where they are requantized "
-                                 "only; calibrate the network, or export one that ends in real numbers")
+                raise MXNetError(f"output {i} of {node.op.name} '{node.name}' is int32 sums of products, which are written where they are "
+                                 "requantized only; calibrate the network, or export one that ends in real numbers")
             if value.array is not None or any(value is v for v in (*inputs, *results)):
                 value = on.Identity(value, out_shape=value.shape)
                 value.name = on.unique(output_name(node, i))

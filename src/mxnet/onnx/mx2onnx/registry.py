@@ -8,7 +8,8 @@ A converter is a function for one operator, or several, registered by name::
 
 It gets a `Builder`, the inputs as `Value`s, and those attributes of the operator that it takes, parsed, with their defaults. An attribute
 that it does not take must have its default: a use that says otherwise is refused, unless the attribute is among those that are known
-to change nothing here (``ignores``). With a parameter `node` it gets the node of the Symbol, too, and answers for all attributes. It returns a `Value` or a list of them, one for each output that it can give.
+to change nothing here (``ignores``). With a parameter `node` it gets the node of the Symbol, too, and answers for all attributes.
+It returns a `Value` or a list of them, one for each output that it can give.
 What cannot be expressed it refuses by raising `Unsupported`. Results of another type than the operator's are cast by the caller.
 """
 import inspect
@@ -58,7 +59,9 @@ def arguments(converter: Converter, name: str, attributes: dict[str, Any], defau
     given = {k: v for k, v in attributes.items() if k in converter.takes}
     if converter.operator_name:
         given["operator"] = name
-    dropped = [] if converter.node else [k for k, v in attributes.items() if k not in converter.takes and k not in converter.ignores and v != defaults.get(k)]
+    if converter.node:
+        return given, []
+    dropped = [k for k, v in attributes.items() if k not in converter.takes and k not in converter.ignores and v != defaults.get(k)]
     return given, dropped
 
 

@@ -49,7 +49,8 @@ def operators():
     u = quantize(X, 0, 2, "uint8")
     other = quantize(mx.sym.var("y"), -3, 1)
     for name, q in {"add": c.quantized_elemwise_add(p[0], other[0], p[1], p[2], other[1], other[2], min_calib_range=-3, max_calib_range=4),
-                    "add of two types": c.quantized_elemwise_add(u[0], other[0], u[1], u[2], other[1], other[2], min_calib_range=-3, max_calib_range=4),
+                    "add of two types": c.quantized_elemwise_add(u[0], other[0], u[1], u[2], other[1], other[2], min_calib_range=-3,
+                                                                 max_calib_range=4),
                     "sums": c.requantize(*c.quantized_elemwise_add(p[0], other[0], p[1], p[2], other[1], other[2]), min_calib_range=-3,
                                          max_calib_range=4),
                     "mul": c.quantized_elemwise_mul(p[0], other[0], p[1], p[2], other[1], other[2], min_calib_range=-3, max_calib_range=4),
@@ -112,7 +113,8 @@ def test_quantized_networks(tmp_path, how, opset):
     else:
         call = quantization.quantize_model if how == "symbol" else quantization.quantize_model_mkldnn
         sym, args, auxs = call(sym, args, auxs, data_names=("data",), label_names=None, calib_mode="naive", ctx=mx.cpu(),
-                               calib_data=mx.io.NDArrayIter(DATA, batch_size=4, label_name=None), quantized_dtype="int8" if how == "symbol" else "auto")
+                               calib_data=mx.io.NDArrayIter(DATA, batch_size=4, label_name=None),
+                               quantized_dtype="int8" if how == "symbol" else "auto")
     params = {name: value.asnumpy() for name, value in {**args, **auxs}.items()}
     model = exported(sym, {"data": DATA}, params, opset_version=opset)
     kinds = collections.Counter(node.op_type for node in model.graph.node)
