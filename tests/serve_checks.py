@@ -119,6 +119,7 @@ class Forks:
     def __exit__(self, *error):
         self.parent.stdin.close()
         self.parent.wait()
+        self.parent.stdout.close()
         self.folder.cleanup()
 
 
