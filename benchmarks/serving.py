@@ -1,11 +1,12 @@
 """The model server under load, under malformed requests, and while it is stopped and reloaded.
 
-    python benchmarks/serving.py --load                       # writes benchmarks/results/serving.md
+    python benchmarks/serving.py                              # the load, in five minutes; writes benchmarks/results/serving.md
     python benchmarks/serving.py --malformed 200000
     python benchmarks/serving.py --terms 1000 --reloads 1000
 
 Load: 1, 16 and 64 clients in a process of their own send binary tensors over loopback. Beside it: the same network in a loop without a server, in
-batches of the size that the server chose; and a server that runs one forward pass for each request. Peers take turns; medians are reported.
+batches of the size that the server chose (of one row beside one client); and a server that runs one forward pass for each request, on Starlette,
+which FastAPI is made of. Clients, server and network share the machine's cores. Peers take turns; medians are reported.
 """
 import argparse
 import json
@@ -88,48 +89,56 @@ def naive(prefix, sizes):
 
 def load(args):
     """Rows of the table: a network, a number of clients, and what was measured."""
-    import numpy as np
-
-    import serve_checks
     rows = []
     with tempfile.TemporaryDirectory() as folder:
-        for name, own in NETWORKS.items():
-            prefix, sizes = save(name, folder), ",".join(map(str, own))
-            headers, body = serve_checks.binary_request(np.random.default_rng(0).random((1, *own)).astype(np.float32), binary_data_output=True)
-            file = pathlib.Path(folder, f"{name}.request")
-            file.write_bytes(body)
-            request = int(headers["Inference-Header-Content-Length"]), str(file)
-            options = ("--input", f"data=-1,{sizes}", "--latency-bound", args.bound, "--no-access-log")
-            with serve_checks.Running(prefix, *options) as server:
-                curve = next(line for line in server.log if "ready after" in line).partition("batches of ")[2].strip()
-                largest = int(curve.split(", ")[-1].split()[0])
-                batch_seconds = float(curve.split(", ")[-1].split()[2]) / 1e3
-                print(f"{name}: batches of {curve}", flush=True)
-                process, port = naive(prefix, sizes)
-                try:
-                    for count in CLIENTS:
-                        found = measured(args, server, port, name, count, request, prefix, sizes, largest)
-                        rows.append({"network": name, "clients": count, "batch": largest, "limit": 1.5 * (batch_seconds + args.bound / 1e3), **found})
-                        print(rows[-1], flush=True)
-                finally:
-                    process.kill()
-                    process.wait()
+        for name in NETWORKS:
+            rows += loaded(args, name, folder)
     return rows
 
 
-def measured(args, server, port, name, count, request, prefix, sizes, largest):
-    """Medians of a server, the naive one and a loop, which take turns."""
-    samples = {key: [] for key in ("rate", "p50", "p99", "naive", "naive p99", "loop")}
-    for _ in range(args.rounds):
-        own = clients(server.port, f"/v2/models/{name}/infer", count, args.seconds, request)
-        other = clients(port, "/infer", count, args.seconds, request)
-        batch = 1 if count == 1 else largest
-        loop = subprocess.run([sys.executable, "-c", LOOP, prefix, sizes, str(batch), str(args.seconds)], capture_output=True, text=True, check=True,
-                              env=environment())
-        values = (own["rate"], own["p50"], own["p99"], other["rate"], other["p99"], float(loop.stdout))
-        for key, value in zip(samples, values):
-            samples[key].append(value)
-    return {key: statistics.median(values) for key, values in samples.items()}
+def loaded(args, name, folder):
+    """The rows of one network: the server, the naive one and a loop take turns."""
+    import numpy as np
+
+    import serve_checks
+    own, prefix = NETWORKS[name], save(name, folder)
+    sizes = ",".join(map(str, own))
+    headers, body = serve_checks.binary_request(np.random.default_rng(0).random((1, *own)).astype(np.float32), binary_data_output=True)
+    file = pathlib.Path(folder, f"{name}.request")
+    file.write_bytes(body)
+    request = int(headers["Inference-Header-Content-Length"]), str(file)
+    options = ("--input", f"data=-1,{sizes}", "--latency-bound", args.bound, "--no-access-log")
+    with serve_checks.Running(prefix, *options) as server:
+        curve = next(line for line in server.log if "ready after" in line).partition("batches of ")[2].strip()
+        largest = int(curve.split(", ")[-1].split()[0])
+        batch_seconds = float(curve.split(", ")[-1].split()[2]) / 1e3
+        print(f"{name}: batches of {curve}", flush=True)
+        samples = {count: {key: [] for key in ("rate", "p50", "p99", "naive", "naive p99")} for count in CLIENTS}
+        loops = {batch: [] for batch in (1, largest)}
+        process, port = naive(prefix, sizes)
+        try:
+            for number in range(args.rounds):
+                for batch, found in loops.items():
+                    found.append(looped(prefix, sizes, batch, args.seconds))
+                for count in CLIENTS:
+                    ours = clients(server.port, f"/v2/models/{name}/infer", count, args.seconds, request)
+                    other = clients(port, "/infer", count, args.seconds, request)
+                    for key, value in zip(samples[count], (ours["rate"], ours["p50"], ours["p99"], other["rate"], other["p99"])):
+                        samples[count][key].append(value)
+                print(f"{name}: round {number + 1} of {args.rounds}", flush=True)
+        finally:
+            process.kill()
+            process.wait()
+    return [{"network": name, "clients": count, "batch": largest, "limit": 1.5 * (batch_seconds + args.bound / 1e3),
+             "loop": statistics.median(loops[1 if count == 1 else largest]),
+             **{key: statistics.median(found) for key, found in samples[count].items()}}
+            for count in CLIENTS]
+
+
+def looped(prefix, sizes, batch, seconds):
+    """Rows a second of the network in a loop without a server."""
+    return float(subprocess.run([sys.executable, "-c", LOOP, prefix, sizes, str(batch), str(seconds)], capture_output=True, text=True, check=True,
+                                env=environment()).stdout)
 
 
 def table(rows):
@@ -176,60 +185,18 @@ def malformed(count):
                   f"tenth: {' '.join(f'{m:.0f}' for m in memory)} MiB; good requests after that: {sorted(set(good))}; exit status {server.stop()}")
 
 
-class Clients:
-    """Threads that send requests until the server takes no more connections, or they are told to stop."""
-
-    def __init__(self, port, count=8):
-        self.port, self.ended, self.answered, self.lost = port, threading.Event(), 0, []
-        self.threads = [threading.Thread(target=self._run) for _ in range(count)]
-        for thread in self.threads:
-            thread.start()
-
-    def _run(self):
-        import http.client
-
-        import numpy as np
-
-        import serve_checks
-        body = json.dumps(serve_checks.infer_request(np.ones((1, 4), np.float32)))
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
-        while not self.ended.is_set():
-            try:
-                if connection.sock is None:
-                    connection.connect()
-            except ConnectionError:
-                return  # not accepted
-            try:
-                connection.request("POST", "/v2/models/net/infer", body)
-                response = connection.getresponse()
-                content = response.read()
-                if response.status != 200:
-                    self.lost.append((response.status, content))
-                self.answered += 1
-            except (ConnectionError, http.client.HTTPException) as error:
-                self.lost.append(error)
-                connection.close()
-
-    def join(self):
-        """Wait until all have ended."""
-        self.ended.set()
-        for thread in self.threads:
-            thread.join()
-
-
 def ends(count):
     """Stop servers under load."""
     import serve_checks
-    answered, lost, statuses = 0, [], set()
-    with tempfile.TemporaryDirectory() as folder:
+    answered, lost, statuses, started = 0, [], set(), time.perf_counter()
+    with tempfile.TemporaryDirectory() as folder, serve_checks.Forks() as forks:
         serve_checks.save_linear(pathlib.Path(folder, "net"), 1)
         for i in range(count):
-            with serve_checks.Running(f"{folder}/net", "--input", "data=-1,4", "--no-access-log") as server:
-                clients = Clients(server.port)
-                time.sleep(0.2 + 0.001 * (i % 100))
-                statuses.add(server.stop())
-                clients.join()
-                answered, lost = answered + clients.answered, lost + clients.lost
+            found = serve_checks.ended(f"{folder}/net", 0.1 + 0.001 * (i % 100), forks)
+            answered, lost = answered + found[0], lost + found[1]
+            statuses.add(found[2])
+            if (i + 1) % 100 == 0:
+                print(f"{i + 1} SIGTERMs: {answered} answered, {len(lost)} lost, {time.perf_counter() - started:.0f} s", flush=True)
     print(f"{count} SIGTERMs: {answered} requests answered, {len(lost)} lost {lost[:3]}, exit statuses {sorted(statuses)}")
 
 
@@ -240,7 +207,7 @@ def reloads(count):
         net = pathlib.Path(folder, "net")
         serve_checks.save_linear(net, 1)
         with serve_checks.Running(net, "--input", "data=-1,4", "--no-access-log") as server:
-            clients = Clients(server.port)
+            clients = serve_checks.Clients(server.port)
             before = None
             for i in range(count):
                 if i % 2:
@@ -263,20 +230,20 @@ def reloads(count):
 def main():
     """Run what the command line asks for."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--load", action="store_true")
+    parser.add_argument("--load", action="store_true", help="what is done if nothing else is asked for")
     parser.add_argument("--malformed", type=int, default=0, metavar="N")
     parser.add_argument("--terms", type=int, default=0, metavar="N")
     parser.add_argument("--reloads", type=int, default=0, metavar="N")
     parser.add_argument("--bound", type=float, default=100, help="milliseconds, --latency-bound of the server")
-    parser.add_argument("--seconds", type=float, default=5, help="of each measurement")
+    parser.add_argument("--seconds", type=float, default=4, help="of each measurement")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--output", default=os.path.join(peers.ROOT, "benchmarks", "results", "serving.md"))
     args = parser.parse_args()
-    if args.load:
+    if args.load or not (args.malformed or args.terms or args.reloads):
         text = table(load(args))
         print(text)
         with open(args.output, "w") as file:
-            file.write(f"# The model server under load\n\n`python benchmarks/serving.py --load`; {peers.processor()}\n\n{text}\n")
+            file.write(f"# The model server under load\n\n`python benchmarks/serving.py`; {peers.processor()}\n\n{text}\n")
     if args.malformed:
         malformed(args.malformed)
     if args.terms:

@@ -1,10 +1,12 @@
 """ONNX's own tests, which come with the package onnx, run by the importer: those of single operators, and of whole models in files."""
+import collections
 import fnmatch
 import glob
 import json
 import os
 import pathlib
 import warnings
+from typing import NamedTuple
 
 import numpy as np
 import onnx
@@ -12,6 +14,8 @@ from onnx.backend.test import loader
 
 import mxnet as mx
 from mxnet.contrib.onnx.onnx2mx.import_onnx import GraphProto
+from onnx_checks import run as by_runtime
+from onnx_networks import NETWORKS
 
 KINDS = ("node", "simple", "pytorch-operator", "pytorch-converted", "real")
 NUMBERS = frozenset("bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 bfloat16 float32 float64".split())
@@ -141,38 +145,81 @@ def known_failure(name):
     return next((reason for pattern, reason in KNOWN.items() if fnmatch.fnmatchcase(name, pattern)), None)
 
 
-def zoo_networks():
-    """The names of the networks of Gluon's zoo."""
+def networks():
+    """The names of the networks of Gluon's zoo, and of those of `onnx_networks`."""
     from mxnet.gluon.model_zoo.vision import _models
-    return sorted(_models)
+    return [*sorted(_models), *NETWORKS]
 
 
-def round_trip(name, folder):
-    """Write a network of Gluon's zoo as an ONNX file and read it back.
-
-    Parameters
-    ----------
-    name : str
-    folder : pathlib.Path
-
-    Returns
-    -------
-    (float, list of str, list of str)
-        The largest difference of the scores, in parts of the largest score, and the operators of the network that was written and of the one read.
-    """
+def _network(name):
+    """A network, and inputs for it."""
+    rng = np.random.default_rng(1)
+    if name in NETWORKS:
+        make, inputs = NETWORKS[name]
+        return make(), inputs(rng)
     size = 299 if "inception" in name else 64 if name.startswith(("resnet", "mobilenet")) else 224
-    data = mx.nd.array(np.random.default_rng(1).uniform(-1, 1, (1, 3, size, size)))
+    return mx.gluon.model_zoo.vision.get_model(name, classes=10), [rng.uniform(-1, 1, (1, 3, size, size)).astype(np.float32)]
+
+
+class Trip(NamedTuple):
+    """How a network came back that was written as an ONNX file and read.
+
+    Attributes
+    ----------
+    difference, by_runtime : float
+        The largest difference of the outputs, in parts of their largest number, as they are computed here, and by ONNX Runtime.
+    operators : (list of str, list of str)
+        Of the network that was written and the one read, without those that ONNX's graphs have no counterpart for.
+    nodes : (dict, dict)
+        How many nodes of each kind the file has, and the file of what was read from it.
+    """
+
+    difference: float
+    by_runtime: float
+    operators: tuple
+    nodes: tuple
+
+
+def round_trip(name, folder, opset=None):
+    """Write a network of `networks` as an ONNX file, read it back, and write it again; returns a `Trip`."""
     mx.random.seed(1)
-    net = mx.gluon.model_zoo.vision.get_model(name, classes=10)
+    net, inputs = _network(name)
     net.initialize(mx.init.Xavier())
     net.hybridize()
-    expected = net(data).asnumpy()
+    arrays = [mx.nd.array(values, dtype=values.dtype) for values in inputs]
+    expected = _listed(net(*arrays))
     net.export(str(folder / "net"))
     path = str(folder / "net.onnx")
-    mx.onnx.export_model(str(folder / "net-symbol.json"), str(folder / "net-0000.params"), [data.shape], "float32", path)
+    _write(folder / "net", inputs, path, opset)
     back = mx.contrib.onnx.import_to_gluon(path)
-    difference = np.abs(back(data).asnumpy() - expected).max() / np.abs(expected).max()
-    return float(difference), *(_operators(sym) for sym in (mx.sym.load(str(folder / "net-symbol.json")), mx.contrib.onnx.import_model(path)[0]))
+    model = onnx.load(path)
+    named = dict(zip([value.name for value in model.graph.input], inputs))
+    runtime = by_runtime(model, named)
+    found = _listed(back(*arrays))
+    back.hybridize()
+    back(*arrays)
+    back.export(str(folder / "back"))
+    _write(folder / "back", named, str(folder / "back.onnx"), opset)
+    symbols = mx.sym.load(str(folder / "net-symbol.json")), mx.contrib.onnx.import_model(path)[0]
+    return Trip(_apart(found, expected), _apart(runtime, expected), tuple(map(_operators, symbols)),
+                tuple(collections.Counter(node.op_type for node in onnx.load(file).graph.node) for file in (path, folder / "back.onnx")))
+
+
+def _listed(outputs):
+    return [out.asnumpy() for out in (outputs if isinstance(outputs, (list, tuple)) else [outputs])]
+
+
+def _write(prefix, inputs, path, opset):
+    """Write a network for inputs by name; where they have none, in the order of the network's own."""
+    sym = mx.sym.load(f"{prefix}-symbol.json")
+    if isinstance(inputs, dict):
+        inputs = [inputs[name] for name in sym.list_inputs() if name in inputs]
+    mx.onnx.export_model(f"{prefix}-symbol.json", f"{prefix}-0000.params", [v.shape for v in inputs], [v.dtype for v in inputs], path, check=False,
+                         opset_version=opset)
+
+
+def _apart(found, expected):
+    return max(float(np.abs(a.astype(float) - b).max() / max(np.abs(b).max(), 1e-9)) for a, b in zip(found, expected, strict=True))
 
 
 def _operators(sym):

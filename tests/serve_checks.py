@@ -7,9 +7,12 @@ import pathlib
 import queue
 import random
 import re
+import select
 import signal
+import socket
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 import urllib.parse
@@ -70,12 +73,94 @@ def picture(colour, ending=".jpg", size=(20, 30)):
     return cv2.imencode(ending, np.full((*size, 3), colour[::-1], np.uint8))[1].tobytes()
 
 
-class Running:
-    """A server; its `address` is known when it is ready."""
+FORKING = """
+import os, subprocess, sys
+import mxnet.serve.server
+from mxnet.tools.serve import main
+for line in sys.stdin:
+    child = os.fork()
+    if not child:
+        status = 1
+        try:
+            for number, path in enumerate(line.split("\\t")[:2], 1):
+                os.dup2(os.open(path, os.O_WRONLY), number)
+            status = main(line.rstrip("\\n").split("\\t")[2:])
+            sys.stdout.flush()
+        finally:
+            os._exit(status)
+    print(child, flush=True)
+    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
+"""
 
-    def __init__(self, *arguments, wait=True, **environment):
-        self.process = subprocess.Popen([sys.executable, "-m", "mxnet.tools.serve", "--port", "0", *map(str, arguments)], stdout=subprocess.PIPE,
-                                        stderr=subprocess.PIPE, text=True, env={**os.environ, "PYTHONPATH": SOURCES, **environment})
+
+class Forks:
+    """Starts servers, one after the other, by forks of a process that has imported everything: importing is most of the time that a start takes."""
+
+    def __init__(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.parent = subprocess.Popen([sys.executable, "-c", FORKING], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+                                       env={**os.environ, "PYTHONPATH": SOURCES})
+
+    def start(self, arguments):
+        """A server with these arguments, as `subprocess.Popen` would return it."""
+        paths = [os.path.join(self.folder.name, name) for name in ("out", "error")]
+        for path in paths:
+            os.mkfifo(path)
+        self.parent.stdin.write("\t".join([*paths, *arguments]) + "\n")
+        self.parent.stdin.flush()
+        server = Fork(self.parent, [open(path) for path in paths])
+        for path in paths:
+            os.unlink(path)
+        return server
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        self.parent.stdin.close()
+        self.parent.wait()
+        self.parent.stdout.close()
+        self.folder.cleanup()
+
+
+class Fork:
+    """A server that was forked; of `subprocess.Popen` there is what `Running` uses."""
+
+    def __init__(self, parent, streams):
+        self.stdout, self.stderr = streams
+        self._parent, self.pid, self._status, self._lock = parent, int(parent.stdout.readline()), None, threading.Lock()
+
+    def send_signal(self, number):
+        os.kill(self.pid, number)
+
+    def kill(self):
+        self.send_signal(signal.SIGKILL)
+
+    def poll(self):
+        """The exit status, None while it runs."""
+        with self._lock:
+            if self._status is None and select.select([self._parent.stdout], [], [], 0)[0]:
+                self._status = int(self._parent.stdout.readline())
+            return self._status
+
+    def wait(self, seconds=60):
+        """The exit status, once it has ended."""
+        end = time.monotonic() + seconds
+        while self.poll() is None:
+            if time.monotonic() > end:
+                raise AssertionError(f"the server {self.pid} did not end within {seconds} s")
+            time.sleep(0.002)
+        return self._status
+
+
+class Running:
+    """A server, in a process of its own or forked by `forks`; its `address` is known when it is ready."""
+
+    def __init__(self, *arguments, wait=True, forks=None, **environment):
+        arguments = ["--port", "0", *map(str, arguments)]
+        self.process = forks.start(arguments) if forks else subprocess.Popen(
+            [sys.executable, "-m", "mxnet.tools.serve", *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+            env={**os.environ, "PYTHONPATH": SOURCES, **environment})
         self.log, self._lines = [], queue.Queue()
         for stream in (self.process.stdout, self.process.stderr):
             threading.Thread(target=self._read, args=(stream,), daemon=True).start()
@@ -199,11 +284,50 @@ def malformed(rng: random.Random, good):
     return method, path, headers, body
 
 
+def raw(rng: random.Random, good):
+    """The bytes of a request whose head is changed: its line, names and numbers of headers, lengths, chunks."""
+    method, path, headers, body = rng.choice(good)
+    lines = [f"{method} {path} HTTP/1.1", "Host: a", *(f"{name}: {value}" for name, value in headers.items())]
+    if rng.random() < 0.3:
+        lines.append("Transfer-Encoding: chunked")
+        body = b"".join(b"%x\r\n%s\r\n" % (len(part), part) for part in (body[:9], body[9:]) if part) + b"0\r\n\r\n"
+    else:
+        lines.append(f"Content-Length: {len(body) + rng.choice((0, 0, 0, 1, -1, 2**40))}")
+    if rng.random() < 0.1:
+        lines.append(rng.choice(lines[2:]))
+    head = "\r\n".join(lines).encode() + b"\r\n\r\n"
+    return mutated(head, rng, [head], text=rng.random() < 0.7) + (mutated(body, rng, [body]) if rng.random() < 0.3 else body)
+
+
+def answer_to(port, content):
+    """The status with which bytes are answered, after which the client sends nothing more; ``closed`` if that is all the answer."""
+    received = b""
+    with socket.create_connection(("127.0.0.1", port), timeout=60) as connection:
+        try:
+            connection.sendall(content)
+            connection.shutdown(socket.SHUT_WR)
+            while part := connection.recv(65536):
+                received += part
+        except ConnectionError:  # it was refused before all of it was sent
+            pass
+    found = re.match(rb"HTTP/1\.1 (\d+) ", received)
+    if received and not found:
+        raise AssertionError(f"no answer of HTTP: {received!r:.500}")
+    return int(found[1]) if found else "closed"
+
+
 def fuzz(port, seed, count, statuses):
-    """Send malformed requests over one connection after the other; count their statuses. An answer is to come to each."""
+    """Send malformed requests over one connection after the other, some with another head than HTTP's; count their statuses."""
     rng, good = random.Random(seed), seeds()
     connection = None
     for _ in range(count):
+        if rng.random() < 0.15:
+            content = raw(rng, good)
+            status = answer_to(port, content)
+            if status != "closed" and status >= 500:
+                raise AssertionError(f"status {status} of {content!r:.2000}")
+            statuses[status] = statuses.get(status, 0) + 1
+            continue
         method, path, headers, body = malformed(rng, good)
         connection = connection or http.client.HTTPConnection("127.0.0.1", port, timeout=60)
         try:
@@ -221,3 +345,63 @@ def fuzz(port, seed, count, statuses):
         statuses[status] = statuses.get(status, 0) + 1
     if connection is not None:
         connection.close()
+
+
+class Clients:
+    """Threads that send requests until the server takes no more connections, or they are told to stop. Half of them connect for each request anew.
+
+    Attributes
+    ----------
+    answered : int
+        Requests that got their answer, the model's for a row of ones.
+    lost : list
+        What came instead: errors of connections, and other answers.
+    """
+
+    def __init__(self, port, count=8):
+        self.port, self.ended, self.answered, self.lost, self._lock = port, threading.Event(), 0, [], threading.Lock()
+        self.threads = [threading.Thread(target=self._run, args=(i % 2 == 1,)) for i in range(count)]
+        for thread in self.threads:
+            thread.start()
+
+    def _run(self, anew):
+        body, sent, lost = json.dumps(infer_request(np.ones((1, 4), np.float32))), 0, []
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
+        while not self.ended.is_set():
+            try:
+                if connection.sock is None:
+                    connection.connect()
+            except ConnectionError:
+                break  # not accepted
+            try:
+                connection.request("POST", "/v2/models/net/infer", body)
+                response = connection.getresponse()
+                content = response.read()
+                if response.status != 200 or len(json.loads(content)["outputs"][0]["data"]) != 2:
+                    lost.append((response.status, content))
+                sent += 1
+            except (ConnectionError, http.client.HTTPException) as error:
+                lost.append(f"{'new' if anew else 'kept'} connection: {error!r}")
+                connection.close()
+            if anew:
+                connection.close()
+        connection.close()
+        with self._lock:
+            self.answered += sent
+            self.lost += lost
+
+    def join(self):
+        """Wait until all have ended."""
+        self.ended.set()
+        for thread in self.threads:
+            thread.join()
+
+
+def ended(prefix, seconds, forks=None):
+    """Start a server, send SIGTERM while clients send requests; the number of answers, what was lost, and the exit status."""
+    with Running(prefix, "--input", "data=-1,4", "--no-access-log", forks=forks) as server:
+        clients = Clients(server.port)
+        time.sleep(seconds)
+        status = server.stop()
+        clients.join()
+        return clients.answered, clients.lost, status

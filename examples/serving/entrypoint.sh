@@ -1,6 +1,6 @@
 #!/bin/sh
 # exec: the server itself gets SIGTERM, answers what it has accepted, and ends with status 0.
 if [ "$1" = serve ]; then
-    set -- model=/opt/ml/model
+    set -- "model=${MODEL:-/opt/ml/model}"
 fi
-exec python -m mxnet.tools.serve --host 0.0.0.0 --grace "${GRACE:-5}" "$@"
+exec python -m mxnet.tools.serve --host "${HOST:-0.0.0.0}" --grace "${GRACE:-5}" "$@"

@@ -1,8 +1,8 @@
-"""Targets for the reader of ONNX files: models of a few nodes, with their bytes changed."""
+"""Targets for the reader of ONNX files: models of a few nodes, with their bytes changed, or the model that they stand for."""
 import base64
 
 import numpy as np
-from onnx import TensorProto, helper, numpy_helper
+from onnx import ModelProto, TensorProto, helper, numpy_helper
 
 import mxnet as mx
 
@@ -67,6 +67,103 @@ def _models_of_parts():
             _model(functions, {"x": (1, 2, 3, 4)}, {"c": ones((1, 3, 2), "f"), "g": ones(2, "f")}, 23)]
 
 
+_SIZES = (-1, 0, 1, 2, 3, 7, 255, 65536, 2**31 - 1, 2**31, 2**40, 2**62, 2**63 - 1, -2**63)
+_PLACES = ("../../../etc/passwd", "/etc/passwd", "/dev/zero", "a.onnx", ".", "", "\0", "a/../../b", "x" * 5000, "file:///etc/passwd", "~/.profile")
+
+
+def _external(graph, rng):
+    """An array whose data stand in a file, somewhere."""
+    if graph.initializer:
+        tensor = rng.choice(graph.initializer)
+        tensor.data_location = TensorProto.EXTERNAL
+        for key, value in (("location", rng.choice(_PLACES)), ("offset", rng.choice(_SIZES)), ("length", rng.choice(_SIZES))):
+            if rng.random() < 0.8:
+                tensor.external_data.add(key=key, value=str(value))
+
+
+def _contradiction(graph, rng):
+    """A size, of an array or of what is said about a value, that is another than the data have."""
+    infos = [*graph.input, *graph.output, *graph.value_info]
+    if rng.random() < 0.5 and graph.initializer:
+        dims = rng.choice(graph.initializer).dims
+        if dims and rng.random() < 0.7:
+            dims[rng.randrange(len(dims))] = rng.choice(_SIZES)
+        else:
+            dims.extend([rng.choice(_SIZES)] * rng.choice((1, 40)))
+    elif infos:
+        axes = rng.choice(infos).type.tensor_type.shape.dim
+        if axes and rng.random() < 0.7:
+            rng.choice(axes).dim_value = rng.choice(_SIZES)
+        else:
+            axes.add().dim_value = rng.choice(_SIZES)
+
+
+def _cycle(graph, rng):
+    """A node that takes what it, or one behind it, returns."""
+    outputs = [name for node in graph.node for name in node.output]
+    node = rng.choice(graph.node)
+    if node.input and outputs:
+        node.input[rng.randrange(len(node.input))] = rng.choice(outputs)
+
+
+def _twice(graph, rng):
+    """A name that two things have."""
+    names = [name for node in graph.node for name in (*node.input, *node.output)]
+    node = rng.choice(graph.node)
+    if node.output and names:
+        node.output[rng.randrange(len(node.output))] = rng.choice(names)
+
+
+def _type(graph, rng):
+    """Another type of an array or of an input."""
+    things = [*graph.initializer, *(info.type.tensor_type for info in graph.input)]
+    if things:
+        thing = rng.choice(things)
+        setattr(thing, "data_type" if isinstance(thing, TensorProto) else "elem_type", rng.choice((0, 1, 2, 6, 7, 8, 9, 10, 11, 14, 16, 17, 25, 99)))
+
+
+def _attribute(graph, rng):
+    """A number among a node's attributes, or an attribute too many."""
+    attributes = [a for node in graph.node for a in node.attribute]
+    if not attributes or rng.random() < 0.2:
+        rng.choice(graph.node).attribute.append(helper.make_attribute(rng.choice(("axis", "axes", "to", "block_size", "group")), rng.choice(_SIZES)))
+        return
+    attribute = rng.choice(attributes)
+    if attribute.ints:
+        attribute.ints[rng.randrange(len(attribute.ints))] = rng.choice(_SIZES)
+    else:
+        attribute.i = rng.choice(_SIZES)
+
+
+def _operator(graph, rng):
+    """Another operator for the same inputs."""
+    rng.choice(graph.node).op_type = rng.choice(graph.node).op_type
+
+
+def altered(data, rng, others):
+    """A model that protobuf can read, and that is wrong: see the functions above."""
+    model = ModelProto.FromString(data)
+    for _ in range(rng.choice((1, 1, 2, 3))):
+        rng.choice((_external, _contradiction, _contradiction, _cycle, _twice, _type, _attribute, _operator))(model.graph, rng)
+    return model.SerializeToString()
+
+
+def _models_as_written():
+    """Networks as `export_model` writes them: on 8-bit integers, and with the operators of newer opsets."""
+    node, real = helper.make_node, np.float32
+    integers = [node("QuantizeLinear", ["x", "s", "z"], ["a"]), node("DequantizeLinear", ["a", "s", "z"], ["b"]),
+                node("DequantizeLinear", ["w", "t", "v"], ["c"], axis=0), node("DequantizeLinear", ["i", "t"], ["d"], axis=0),
+                node("Conv", ["b", "c", "d"], ["e"], kernel_shape=[3, 3], pads=[1, 1, 1, 1]), node("Relu", ["e"], ["f"]),
+                node("QuantizeLinear", ["f", "s", "u"], ["g"]), node("DequantizeLinear", ["g", "s", "u"], ["y"])]
+    newer = [node("LayerNormalization", ["x", "g", "h"], ["a"], axis=-1), node("Gelu", ["a"], ["b"], approximate="tanh"),
+             node("ReduceMax", ["b", "o"], ["c"], keepdims=1), node("ReduceL2", ["b", "o"], ["d"]), node("Sub", ["c", "d"], ["e"]),
+             node("Split", ["e", "p"], ["f", "k"], axis=0), node("Pad", ["f", "q", ""], ["y"], mode="edge")]
+    return [_model(integers, {"x": ("n", 2, 4, 4)}, {"s": real(0.1), "z": np.int8(0), "u": np.uint8(0), "w": np.ones((3, 2, 3, 3), np.int8),
+                                                     "t": real([0.1, 0.2, 0.3]), "v": np.zeros(3, np.int8), "i": np.int32([1, 2, 3])}, 21),
+            _model(newer, {"x": (3, 4)}, {"g": np.ones(4, "f"), "h": np.zeros(4, "f"), "o": np.array([1]), "p": np.array([1, 2]),
+                                          "q": np.array([0, 1, 1, 0])}, 28)]
+
+
 def _read(case):
     path = file(case, "a.onnx")
     mx.contrib.onnx.get_model_metadata(path)
@@ -89,5 +186,7 @@ def _parts():
                    {"z": np.array(1), "o": np.array([0])})]
 
 
-TARGETS = [target("onnx_files.models", _models, _read, share=2), target("onnx_files.parts", _models_of_parts, _read, share=2),
+TARGETS = [target("onnx_files.models", _models, _read, structure=altered, share=2),
+           target("onnx_files.parts", _models_of_parts, _read, structure=altered, share=2),
+           target("onnx_files.written", _models_as_written, _read, structure=altered, share=2),
            target("onnx_files.node", _parts, _part)]

@@ -9,7 +9,7 @@ import time
 import numpy as np
 import pytest
 
-from serve_checks import Running, fuzz, infer_request, save_archive, save_linear, seeds
+from serve_checks import Forks, Running, ended, fuzz, infer_request, save_archive, save_linear, seeds
 
 ONES = infer_request(np.ones((1, 4), np.float32))
 
@@ -172,3 +172,11 @@ def test_a_model_that_cannot_be_loaded_ends_the_server(tmp_path):
     with Running(tmp_path / "net", wait=False) as server:
         server.expect("does not say of which shape its input 'data' is")
         assert server.process.wait(60) == 1
+
+
+def test_who_connects_as_the_server_ends_is_served_or_refused(tmp_path):
+    save_linear(tmp_path / "net", 1)
+    with Forks() as forks:
+        for i in range(3):
+            answered, lost, status = ended(tmp_path / "net", 0.2 + 0.05 * i, forks)
+            assert answered > 0 and not lost and status == 0

@@ -3,9 +3,12 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import ctypes
 import logging
 import signal
 import socket
+import struct
+import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -20,8 +23,9 @@ from .service import Service
 from .settings import Limits, Settings
 
 _log = logging.getLogger("mxnet.serve")
-_QUIET = 0.25  # seconds in which no request comes before connections without one are closed
+_QUIET = 1.0  # seconds in which no request comes before connections without one are closed
 _HEAD_TIMEOUT, _KEEP_ALIVE = 15, 65  # seconds; load balancers keep connections for 60
+_SO_ATTACH_FILTER = 26  # Linux; Python has no name for it
 
 
 class Protocol(HttpToolsProtocol):
@@ -124,9 +128,8 @@ class Server:
         await asyncio.wait([asyncio.create_task(stop.wait()), serving], return_when=asyncio.FIRST_COMPLETED)
         service.stopping = True
         await asyncio.sleep(self._settings.grace)
-        for accepting in server.servers:
-            accepting.close()
         service.closing = True
+        await _stop_accepting(server, listening)
         await _drained(server)
         server.should_exit = True
         await serving
@@ -166,6 +169,32 @@ async def _reload(service: Service, reload: asyncio.Event) -> None:
             await service.repository.rescan()
         except MXNetError as error:
             _log.error("reloading: %s", error)
+
+
+async def _stop_accepting(server: uvicorn.Server, listening: socket.socket) -> None:
+    """Close the listening socket without a loss: what has connected by now is accepted, and nobody connects from now on."""
+    if _drop_handshakes(listening):
+        for _ in range(10):  # in each of which the loop looks who has connected
+            await asyncio.sleep(0.01)
+    for accepting in server.servers:
+        accepting.close()
+
+
+def _drop_handshakes(listening: socket.socket) -> bool:
+    """Have the kernel drop what begins a connection, and return whether it can: a socket that closes resets connections that it has not accepted.
+
+    Whoever is dropped tries again after a second, and is refused by then.
+    """
+    if sys.platform != "linux":
+        return False
+    # Load the flags of the TCP header; drop the packet if SYN is one of them, else keep all of it.
+    instructions = [(0x30, 0, 0, 13), (0x45, 0, 1, 0x02), (0x06, 0, 0, 0), (0x06, 0, 0, 0xFFFFFFFF)]
+    program = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *instruction) for instruction in instructions))
+    try:
+        listening.setsockopt(socket.SOL_SOCKET, _SO_ATTACH_FILTER, struct.pack("HP", len(instructions), ctypes.addressof(program)))
+    except OSError:  # a sandbox
+        return False
+    return True
 
 
 async def _drained(server: uvicorn.Server) -> None:

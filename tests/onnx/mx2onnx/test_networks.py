@@ -7,6 +7,7 @@ import mxnet as mx
 from mxnet import gluon
 from mxnet.gluon import nn
 from onnx_checks import run
+from onnx_networks import SSD, Encoder, Language, encoder_inputs, language_inputs, ssd_inputs
 
 
 def compare(net, path, example, varying, others, rtol=1e-4):
@@ -39,56 +40,20 @@ def test_networks_for_images(tmp_path, name, size):
     compare(net, tmp_path, [images[:1]], [("batch", 3, size, size)], [[images]])
 
 
-class Encoder(gluon.HybridBlock):
-    """A layer of BERT: attention over itself within the valid lengths, and two dense layers."""
-
-    def __init__(self):
-        super().__init__()
-        self.words, self.positions = nn.Embedding(50, 24), nn.Embedding(20, 24)
-        self.project, self.out = nn.Dense(72, flatten=False), nn.Dense(24, flatten=False)
-        self.widen, self.narrow = nn.Dense(48, flatten=False), nn.Dense(24, flatten=False)
-        self.first, self.second, self.act = nn.LayerNorm(), nn.LayerNorm(), nn.GELU()
-
-    def hybrid_forward(self, F, tokens, lengths):
-        x = F.broadcast_add(self.words(tokens), F.expand_dims(self.positions(F.contrib.arange_like(tokens, axis=1)), 0))
-        x = F.transpose(x, axes=(1, 0, 2))
-        steps = F.contrib.arange_like(tokens, axis=1)
-        inside = F.broadcast_lesser(F.reshape(steps, (1, -1)), F.reshape(lengths, (-1, 1)))
-        inside = F.expand_dims(F.reshape(F.repeat(F.expand_dims(inside, 1), 4, axis=1), (-3, 0)), 1)
-        qkv = self.project(x)
-        scores = F.contrib.interleaved_matmul_selfatt_qk(qkv, heads=4)
-        weights = F.softmax(F.where(F.broadcast_like(inside, scores), scores, F.ones_like(scores) * -1e9))
-        x = self.first(x + self.out(F.contrib.interleaved_matmul_selfatt_valatt(qkv, weights, heads=4)))
-        x = self.second(x + self.narrow(self.act(self.widen(x))))
-        return F.SequenceMask(x, lengths, use_sequence_length=True), F.slice_axis(x, axis=0, begin=0, end=1).reshape((-1, 24))
-
-
 def test_an_encoder_of_text_at_any_length(tmp_path):
     rng = np.random.default_rng(1)
-
-    def batch(rows, length):
-        return [rng.integers(0, 50, (rows, length)).astype(np.float32), rng.integers(1, length + 1, rows).astype(np.float32)]
-    compare(Encoder(), tmp_path, batch(2, 7), [("batch", "length"), ("batch",)], [batch(3, 12), batch(1, 4)])
-
-
-class Language(gluon.HybridBlock):
-    """Words through LSTM layers to scores of the next word; the states come in and go out."""
-
-    def __init__(self):
-        super().__init__()
-        self.words, self.layers, self.out = nn.Embedding(30, 8), gluon.rnn.LSTM(12, num_layers=2, input_size=8), nn.Dense(30, flatten=False)
-
-    def hybrid_forward(self, F, tokens, hidden, carried):
-        x, (hidden, carried) = self.layers(self.words(tokens), [hidden, carried])
-        return self.out(x), hidden, carried
+    compare(Encoder(), tmp_path, encoder_inputs(rng), [("batch", "length"), ("batch",)], [encoder_inputs(rng, 3, 12), encoder_inputs(rng, 1, 4)])
 
 
 def test_a_language_model_with_its_states(tmp_path):
     rng = np.random.default_rng(1)
+    compare(Language(), tmp_path, language_inputs(rng), [("length", "batch"), (2, "batch", 12), (2, "batch", 12)], [language_inputs(rng, 9, 3)])
 
-    def batch(length, rows):
-        return [rng.integers(0, 30, (length, rows)).astype(np.int32), *rng.standard_normal((2, 2, rows, 12)).astype(np.float32)]
-    compare(Language(), tmp_path, batch(5, 2), [("length", "batch"), (2, "batch", 12), (2, "batch", 12)], [batch(9, 3)])
+
+def test_a_detector_with_its_suppression(tmp_path):
+    rng = np.random.default_rng(1)
+    model = compare(SSD(), tmp_path, ssd_inputs(rng), [("batch", 3, 32, 32)], [ssd_inputs(rng, 3)])
+    assert [node.op_type for node in model.graph.node].count("NonMaxSuppression") == 1
 
 
 class Mixer(gluon.HybridBlock):

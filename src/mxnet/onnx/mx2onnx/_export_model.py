@@ -9,12 +9,11 @@ import numpy as np
 from ...base import MXNetError
 from ...files import atomic_write, begin, commit
 from ...symbol import Symbol
-from . import checking
+from . import checking, writing
 from ._export_helper import load_module
-from ._export_onnx import OPSETS, described, graph_proto, onnx_package
+from ._export_onnx import OPSETS, chosen_opset, described, graph_proto, onnx_package
 from .registry import CONVERTERS, VARIABLE
 
-_IR_VERSION = 7  # of the time of opset 13: every runtime since then reads it
 _LARGEST = 2**31 - 1  # bytes that a message of protobuf may have
 
 
@@ -44,7 +43,8 @@ def get_operator_support(opset_version: int | None = None) -> list[str]:
 
 def export_model(sym: Any, params: Any, in_shapes: Sequence | None = None, in_types: Any = np.float32, onnx_file_path: str = "model.onnx",
                  verbose: bool = False, dynamic: bool = False, dynamic_input_shapes: Sequence | None = None, run_shape_inference: bool = False,
-                 input_type: Any = None, input_shape: Any = None, large_model: bool = False, *, opset_version: int = 13, check: bool = False) -> str:
+                 input_type: Any = None, input_shape: Any = None, large_model: bool = False, *, opset_version: int | None = None,
+                 check: bool | None = None) -> str:
     """Write a network as an ONNX file.
 
     The file appears whole or not at all. What the network computes is what it computes for inference: `Dropout` is left out, `BatchNorm`
@@ -74,10 +74,11 @@ def export_model(sym: Any, params: Any, in_shapes: Sequence | None = None, in_ty
         Older names of `in_types` and `in_shapes`.
     large_model : bool
         Put the parameters into a file of their own, ``<onnx_file_path>.data``: a network of over 2 GB cannot be one file.
-    opset_version : int
-        The version of ONNX's operators, 12 or 13.
-    check : bool
-        Score random inputs with ONNX Runtime and here, and log the largest difference (level INFO).
+    opset_version : int, optional
+        The version of ONNX's operators, from 12 to 28. By default it is 13, which every runtime since 2020 reads, and 22 for bfloat16.
+    check : bool, optional
+        Score random inputs with ONNX Runtime and here, and log the largest difference (level INFO). By default that is done where onnxruntime is
+        installed, and a file that computes something else is a warning; with True it is an error.
 
     Returns
     -------
@@ -87,10 +88,10 @@ def export_model(sym: Any, params: Any, in_shapes: Sequence | None = None, in_ty
     Raises
     ------
     ImportError
-        If the package onnx is missing, or with `check` onnxruntime.
+        If the package onnx is missing, or with ``check=True`` onnxruntime.
     MXNetError
-        If an operator cannot be written, or shapes and types do not fit the inputs or the network. The text names the node. With `check` also if
-        ONNX Runtime cannot run the file or computes something else; the file is there nevertheless.
+        If an operator cannot be written, or shapes and types do not fit the inputs or the network. The text names the node. With ``check=True``
+        also if ONNX Runtime cannot run the file or computes something else; the file is there nevertheless.
     ValueError
         If `sym` and `params` are neither paths nor objects.
 
@@ -106,26 +107,36 @@ def export_model(sym: Any, params: Any, in_shapes: Sequence | None = None, in_ty
     sym, params = _loaded(sym, params)
     network = described(sym, params, in_shapes if input_shape is None else input_shape, in_types if input_type is None else input_type,
                         dynamic, dynamic_input_shapes)
-    graph, parameters = graph_proto(network, opset_version, verbose)
+    opset = chosen_opset(network, opset_version)
+    graph, parameters = graph_proto(network, opset, verbose)
     size = sum(v.array.nbytes for v in parameters)
     if size > _LARGEST and not large_model:
         raise MXNetError(f"the parameters have {size / 1e9:.1f} GB, and an ONNX file can't have over 2 GB: pass large_model=True, which puts them "
                          "into a file of their own")
-    model = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", opset_version)], ir_version=_IR_VERSION, producer_name="remex")
+    imports = [onnx.helper.make_opsetid("", opset)]
+    model = onnx.helper.make_model(graph, opset_imports=imports, ir_version=onnx.helper.find_min_ir_version_for(imports), producer_name="remex")
     path = os.fspath(onnx_file_path)
     if large_model:
         _write_apart(onnx, model, parameters, path, run_shape_inference)
     else:
-        model.graph.initializer.extend(onnx.numpy_helper.from_array(v.array, v.name) for v in parameters)
-        onnx.checker.check_model(model)
-        if run_shape_inference:
-            model = onnx.shape_inference.infer_shapes(model)
+        _examine(onnx, model, parameters, run_shape_inference)
         with atomic_write(path) as stream:
-            stream.write(model.SerializeToString())
+            writing.write_model(onnx, stream, model, parameters)
     logging.info("wrote %s: %d nodes, inputs %s", path, len(graph.node), ", ".join(f"{n} {shape}" for n, (shape, _) in network.inputs.items()))
-    if check:
-        logging.info("%s: what ONNX Runtime computes differs by at most %.3g", path, checking.largest_difference(network, path))
+    if check is not False:
+        checking.report(network, path, check is True)
     return onnx_file_path
+
+
+def _examine(onnx: Any, model: Any, parameters: Sequence[Any], run_shape_inference: bool) -> None:
+    """Have ONNX's checker look at a model, and add the shapes of everything in between where that is asked for."""
+    copy = writing.declared(onnx, model, parameters)
+    onnx.checker.check_model(copy)
+    if run_shape_inference:
+        inferred = onnx.shape_inference.infer_shapes(copy).graph
+        for name in ("value_info", "output"):
+            model.graph.ClearField(name)
+            getattr(model.graph, name).extend(getattr(inferred, name))
 
 
 def _write_apart(onnx: Any, model: Any, parameters: Any, path: str, run_shape_inference: bool) -> None:
@@ -144,7 +155,7 @@ def _write_apart(onnx: Any, model: Any, parameters: Any, path: str, run_shape_in
                                                  dims=value.array.shape, data_location=onnx.TensorProto.EXTERNAL)
             for key, content in (("location", os.path.basename(path) + ".data"), ("offset", position), ("length", value.array.nbytes)):
                 tensor.external_data.add(key=key, value=str(content))
-            data.stream.write(memoryview(np.ascontiguousarray(value.array)).cast("B"))
+            writing.write_array(data.stream.write, value.array)
             position += value.array.nbytes
         main = begin(path)
         main.stream.write(model.SerializeToString())

@@ -1,6 +1,6 @@
 """From a Symbol to the graph of an ONNX model."""
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -8,10 +8,13 @@ from ...base import MXNetError
 from ...ops import dtypes
 from ...suggestions import shortened
 from ...symbol import Symbol
+from .builder import numpy_type
 from .network import Network, parameter_arrays, variables
 from .registry import CONVERTERS
 
-OPSETS = (12, 13)
+OPSETS = range(12, 29)
+OPSET = 13  # by default: every runtime since 2020 reads it
+_OF_BFLOAT16 = 22  # from which on convolutions, pooling, and recurrent layers take it
 
 
 class MissingONNX(MXNetError, ImportError):
@@ -44,7 +47,7 @@ class MXNetGraph:
         The converters by name, for each version of ONNX's operators.
     """
 
-    registry_ = dict.fromkeys(OPSETS, CONVERTERS)
+    registry_: ClassVar = dict.fromkeys(OPSETS, CONVERTERS)
 
     def create_onnx_graph_proto(self, sym: Symbol, params: Mapping[str, Any], in_shapes: Any, in_types: Any, verbose: bool = False,
                                 opset_version: int | None = None, dynamic: bool = True, dynamic_input_shapes: Any = None) -> Any:
@@ -56,7 +59,7 @@ class MXNetGraph:
         types = [onnx.helper.tensor_dtype_to_np_dtype(t) if isinstance(t, int) else t
                  for t in (in_types if isinstance(in_types, (list, tuple)) else [in_types])]
         network = described(sym, params, in_shapes, types if isinstance(in_types, (list, tuple)) else types[0], dynamic, dynamic_input_shapes)
-        graph, parameters = graph_proto(network, OPSETS[-1] if opset_version is None else opset_version, verbose)
+        graph, parameters = graph_proto(network, chosen_opset(network, opset_version), verbose)
         graph.initializer.extend(onnx.numpy_helper.from_array(v.array, v.name) for v in parameters)
         return graph
 
@@ -71,16 +74,33 @@ class MXNetGraph:
         return tuple({n: params[n] for n in names if n in params} for names in (sym.list_arguments(), sym.list_auxiliary_states()))  # type: ignore
 
 
+def chosen_opset(network: Network, opset: int | None) -> int:
+    """Return the version of ONNX's operators to write a network in: the one asked for, or the least that has its types, from `OPSET` on.
+
+    Raises
+    ------
+    MXNetError
+        If the version asked for is not one of `OPSETS`, or the package onnx does not know it.
+    """
+    if opset is None:
+        types = [dtype for _, dtype in network.inputs.values()] + [array.dtype for array in network.parameters.values()]
+        return _OF_BFLOAT16 if any(dtype.name == "bfloat16" for dtype in types) else OPSET
+    if opset not in OPSETS:
+        raise MXNetError(f"opset_version must be from {OPSETS[0]} to {OPSETS[-1]}, received {shortened(opset)}")
+    known = onnx_package().defs.onnx_opset_version()
+    if opset > known:
+        raise MXNetError(f"opset_version={opset} is newer than the package onnx, which knows versions up to {known}; update it")
+    return opset
+
+
 def graph_proto(network: Network, opset: int, verbose: bool) -> tuple[Any, Iterable[Any]]:
     """The graph without its parameters, and these.
 
     Raises
     ------
     MXNetError
-        If the opset is not one of `OPSETS`, or an operator cannot be written.
+        If an operator cannot be written.
     """
-    if opset not in OPSETS:
-        raise MXNetError(f"opset_version must be one of {', '.join(map(str, OPSETS))}, received {shortened(opset)}")
     onnx = onnx_package()
     helper = onnx.helper
     on, inputs, outputs = network.convert(opset, verbose)
@@ -127,7 +147,7 @@ def described(sym: Symbol, params: Mapping[str, Any], shapes: Any, types: Any, d
     if len(types) != len(names):
         raise MXNetError(f"in_types must be one type, or {len(names)} of them, one for each input ({', '.join(names)}); "
                          f"received {len(types)}: {types}")
-    types = [np.dtype(dtypes.TORCH_TO_NAME[dtypes.to_torch(t)]) for t in types]
+    types = [numpy_type(dtypes.TORCH_TO_NAME[dtypes.to_torch(t)]) for t in types]
     if not dynamic:
         if dynamic_shapes is not None:
             raise MXNetError("dynamic_input_shapes has no effect without dynamic=True; pass that too, or leave it out")

@@ -5,16 +5,50 @@ from typing import Any
 
 import numpy as np
 
+from ...base import MXNetError
+
 INT64 = np.dtype(np.int64)
 _TYPES = {  # what operators return that is not of their first input's type
     **dict.fromkeys(("Shape", "Size", "ArgMax", "ArgMin", "NonZero", "NonMaxSuppression"), INT64),
     **dict.fromkeys(("Equal", "Less", "Greater", "LessOrEqual", "GreaterOrEqual", "And", "Or", "Xor", "Not", "IsNaN"), np.dtype(bool)),
 }
 _SAY_THEIR_TYPE = {"RandomUniform", "RandomNormal", "Multinomial"}
+# From which opset on an attribute is an input.
+_AXES = {**dict.fromkeys(("Squeeze", "Unsqueeze", "ReduceSum"), 13),
+         **dict.fromkeys(("ReduceMax", "ReduceMin", "ReduceMean", "ReduceProd", "ReduceL1", "ReduceL2"), 18)}
+_INPUTS = {("Split", "split"): 13, **{(kind, "axes"): opset for kind, opset in _AXES.items()}}
+_FLOATS = {np.dtype(t) for t in (np.float16, np.float32, np.float64)}
 
 
 class Unsupported(Exception):
     """This use of an operator cannot be written to an ONNX file; the text says why."""
+
+
+def numpy_type(name: str) -> np.dtype:
+    """Return NumPy's type of a name of MXNet's; bfloat16 is the one that the package onnx works with.
+
+    Raises
+    ------
+    MXNetError
+        If the package onnx knows no bfloat16.
+    """
+    if name != "bfloat16":
+        return np.dtype(name)
+    import onnx
+    found = onnx.helper.tensor_dtype_to_np_dtype(onnx.TensorProto.BFLOAT16)
+    if found.name != name:
+        raise MXNetError(f"networks in bfloat16 are written with onnx 1.18 or later; {onnx.__version__} is installed")
+    return found
+
+
+def floating(dtype: np.dtype) -> bool:
+    """Return whether a type holds real numbers; NumPy does not count bfloat16 among these, which is the package onnx's own."""
+    return dtype in _FLOATS or dtype.name == "bfloat16"
+
+
+def lowest(dtype: np.dtype) -> float:
+    """Return the lowest finite number of a floating type."""
+    return -float(np.uint32(0x7F7F0000).view(np.float32)) if dtype.name == "bfloat16" else float(np.finfo(dtype).min)
 
 
 class Value:
@@ -48,6 +82,29 @@ class Value:
     def fixed(self) -> bool:
         """Whether all sizes are known."""
         return self.shape is not None and None not in self.shape
+
+
+class Integers(Value):
+    """Integers that stand for real numbers, which the graph holds, too: as DequantizeLinear's results, or as the sums that int32 values count.
+
+    Attributes
+    ----------
+    unit : float
+        The real number that the integer 1 stands for.
+    """
+
+    __slots__ = ("unit", "_real")
+
+    def __init__(self, name: str, dtype: np.dtype, shape: tuple | None, array: np.ndarray | None, unit: float, real: Value | None = None):
+        super().__init__(name, dtype, shape, array)
+        self.unit, self._real = unit, real
+
+    def real(self, on: "Builder") -> Value:
+        """Return the real numbers."""
+        if self._real is None:
+            zero = np.zeros((), self.dtype)
+            self._real = on.DequantizeLinear(self, np.array(self.unit, np.float32), zero, dtype=np.float32, out_shape=self.shape)
+        return self._real
 
 
 class Node:
@@ -96,6 +153,10 @@ class Builder:
         return functools.partial(self._node, kind)
 
     def _node(self, kind: str, *inputs: Any, outputs: int = 1, dtype: Any = None, out_shape: tuple | None = None, **attributes: Any) -> Any:
+        for axes in [name for name in attributes if self.opset >= _INPUTS.get((kind, name), self.opset + 1)]:
+            inputs = (*inputs, attributes.pop(axes))
+        if any(isinstance(i, Integers) and i.dtype == np.int32 for i in inputs):
+            raise Unsupported("its input is int32 sums of products, which are written where they are requantized only; calibrate the network")
         like = next((i.dtype for i in inputs if isinstance(i, Value)), np.dtype(np.float32))
         values = [i if i is None or isinstance(i, Value) else self._literal(i, like) for i in inputs]
         if dtype is None:
@@ -180,24 +241,20 @@ class Builder:
     def unsqueeze(self, x: Value, *axes: int) -> Value:
         if x.array is not None:
             return self._computed(np.expand_dims(x.array, axes))
-        return self.Unsqueeze(x, axes) if self.opset >= 13 else self.Unsqueeze(x, axes=list(axes))
+        return self.Unsqueeze(x, axes=list(axes))
 
     def squeeze(self, x: Value, *axes: int) -> Value:
         if x.array is not None:
             return self._computed(x.array.squeeze(axes))
-        return self.Squeeze(x, axes) if self.opset >= 13 else self.Squeeze(x, axes=list(axes))
+        return self.Squeeze(x, axes=list(axes))
 
     def sum(self, x: Value, axes: Iterable[int], keepdims: bool) -> Value:
-        if self.opset >= 13:
-            return self.ReduceSum(x, list(axes), keepdims=int(keepdims))
         return self.ReduceSum(x, axes=list(axes), keepdims=int(keepdims))
 
     def split(self, x: Value, sizes: Sequence[int], axis: int) -> list[Value]:
         """Pieces of these sizes along an axis."""
         if len(sizes) == 1:
             return [x]
-        if self.opset >= 13:
-            return list(self.Split(x, list(sizes), axis=axis, outputs=len(sizes)))
         return list(self.Split(x, split=list(sizes), axis=axis, outputs=len(sizes)))
 
     def per_channel(self, x: Value, ndim: int, axis: int = 1) -> Value:

@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 
 from ...base import MXNetError
+from ...ndarray import NDArray
 from ...ops import dtypes
 from ...symbol.node import Entry, Node, topological
 from . import operators  # noqa: F401  (registers the converters)
-from .builder import Builder, Unsupported, Value
+from .builder import Builder, Integers, Unsupported, Value, numpy_type
 from .registry import arguments, find
 from .sizes import entry_shapes, entry_types
 
@@ -77,6 +78,9 @@ class Network:
                 raise MXNetError(f"output {i} of {node.op.name} '{node.name}' has no counterpart in ONNX; export a network without it: "
                                  "sym = sym[0], or mx.sym.Group of the others")
             value = values[id(node), i]
+            if isinstance(value, Integers) and value.dtype == np.int32:
+                raise MXNetError(f"output {i} of {node.op.name} '{node.name}' is int32 sums of products, which are written where they are "
+                                 "requantized only; calibrate the network, or export one that ends in real numbers")
             if value.array is not None or any(value is v for v in (*inputs, *results)):
                 value = on.Identity(value, out_shape=value.shape)
                 value.name = on.unique(output_name(node, i))
@@ -108,6 +112,8 @@ def convert_node(on: Builder, node: Node, inputs: Sequence[Value | None], out: l
     name, converter = known
     op = node.op
     given, dropped = arguments(converter, name, op.with_defaults(node.parsed()), {n: a.default for n, a in op.attributes.items()})
+    if converter.node:
+        given["node"] = node
     on.scope, on.out, begun = node.name, out, len(on.nodes)
     try:
         if dropped:
@@ -132,21 +138,20 @@ def convert_node(on: Builder, node: Node, inputs: Sequence[Value | None], out: l
 
 
 def parameter_arrays(params: Mapping[str, Any]) -> dict[str, np.ndarray]:
-    """Parameters by name, without the prefixes of files.
-
-    Raises
-    ------
-    MXNetError
-        If one is of a type that ONNX files do not hold here.
-    """
+    """Return parameters by name, without the prefixes of files."""
     found = {}
     for key, value in params.items():
         name = key[4:] if key[:4] in ("arg:", "aux:") else key
-        array = value.asnumpy() if hasattr(value, "asnumpy") else np.asarray(value)
-        if array.dtype == dtypes.BFLOAT16_BITS:
-            raise MXNetError(f"the parameter '{name}' is bfloat16; ONNX files are written in float32 and float16: cast the network first")
-        found[name] = array
+        found[name] = _host_array(value)
     return found
+
+
+def _host_array(value: Any) -> np.ndarray:
+    """Return a parameter's values, on its own memory where that can be read: weights are not copied."""
+    if isinstance(value, NDArray) and value.stype == "default" and value.context.device_type != "gpu" and value.dtype != dtypes.BFLOAT16_BITS:
+        return np.asarray(value._raw().numpy(force=True), order="C")
+    array = value.asnumpy() if hasattr(value, "asnumpy") else np.asarray(value)
+    return array.view(np.uint16).view(numpy_type("bfloat16")) if array.dtype == dtypes.BFLOAT16_BITS else array
 
 
 def variables(outputs: Iterable[Entry]) -> list[Node]:

@@ -8,7 +8,8 @@ A converter is a function for one operator, or several, registered by name::
 
 It gets a `Builder`, the inputs as `Value`s, and those attributes of the operator that it takes, parsed, with their defaults. An attribute
 that it does not take must have its default: a use that says otherwise is refused, unless the attribute is among those that are known
-to change nothing here (``ignores``). It returns a `Value` or a list of them, one for each output that it can give.
+to change nothing here (``ignores``). With a parameter `node` it gets the node of the Symbol, too, and answers for all attributes.
+It returns a `Value` or a list of them, one for each output that it can give.
 What cannot be expressed it refuses by raising `Unsupported`. Results of another type than the operator's are cast by the caller.
 """
 import inspect
@@ -16,6 +17,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from ...ops.registry import Operator
+from .builder import Unsupported
 
 
 class Converter(NamedTuple):
@@ -25,6 +27,7 @@ class Converter(NamedTuple):
     takes: frozenset[str]
     ignores: frozenset[str]
     operator_name: bool  # whether it wants to know under which name of the table it was found
+    node: bool  # whether it takes the node of the Symbol, in place of attributes, of which it drops none
 
 
 CONVERTERS: dict[str, Converter] = {}
@@ -38,7 +41,7 @@ def exports(*names: str, ignores: tuple[str, ...] = ()) -> Callable[[Callable], 
         for name in names:
             if name in CONVERTERS:
                 raise ValueError(f"two converters for {name}: {CONVERTERS[name].function.__name__} and {function.__name__}")
-            CONVERTERS[name] = Converter(function, keywords - {"operator"}, frozenset(ignores), "operator" in keywords)
+            CONVERTERS[name] = Converter(function, keywords - {"operator", "node"}, frozenset(ignores), "operator" in keywords, "node" in keywords)
         return function
     return register
 
@@ -56,5 +59,26 @@ def arguments(converter: Converter, name: str, attributes: dict[str, Any], defau
     given = {k: v for k, v in attributes.items() if k in converter.takes}
     if converter.operator_name:
         given["operator"] = name
+    if converter.node:
+        return given, []
     dropped = [k for k, v in attributes.items() if k not in converter.takes and k not in converter.ignores and v != defaults.get(k)]
     return given, dropped
+
+
+def write(on: Any, op: Operator, attributes: dict[str, Any], *inputs: Any) -> Any:
+    """Write an operator as a part of another's conversion; `attributes` are parsed.
+
+    Raises
+    ------
+    Unsupported
+        If it cannot be expressed.
+    """
+    known = find(op)
+    if known is None:
+        raise Unsupported(f"there is no conversion function for {op.name}, which it holds")
+    name, converter = known
+    attributes = {k: attributes.get(k, a.default) for k, a in op.attributes.items()}
+    given, dropped = arguments(converter, name, attributes, {n: a.default for n, a in op.attributes.items()})
+    if dropped:
+        raise Unsupported(f"ONNX has no counterpart for {', '.join(f'{k}={attributes[k]!r}' for k in dropped)} of {op.name}")
+    return converter.function(on, *inputs, **given)

@@ -9,6 +9,7 @@ from ...ops import dtypes
 from ...ops.shapes import known
 from ...symbol.inference import infer_shapes, infer_types
 from ...symbol.node import Entry
+from .builder import numpy_type
 
 
 def entry_shapes(outputs: Sequence[Entry], example: Mapping[str, tuple[int, ...]], parameters: Mapping[str, tuple[int, ...]],
@@ -71,4 +72,4 @@ def entry_types(outputs: Sequence[Entry], inputs: Mapping[str, np.dtype], parame
     given.update((name, dtypes.to_torch(array.dtype)) for name, array in parameters.items())
     types, _ = infer_types(outputs, given)
     names = {entry: dtypes.TORCH_TO_NAME[t or torch.float32] for entry, t in types.items()}
-    return {entry: np.dtype(name if name != "bfloat16" else "float32") for entry, name in names.items()}
+    return {entry: numpy_type(name) for entry, name in names.items()}

@@ -10,6 +10,7 @@ from . import (
     normalization,
     numpy,
     pooling,
+    quantized,
     random,
     reduce,
     rnn,

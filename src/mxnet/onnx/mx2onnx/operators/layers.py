@@ -3,10 +3,11 @@ import math
 
 import numpy as np
 
-from ..builder import Unsupported
+from ..builder import Unsupported, floating, lowest
 from ..registry import exports
 
 _HINTS = ("workspace", "cudnn_tune", "cudnn_off")
+_GELU = {"gelu": "none", "gelu_erf": "none", "gelu_tanh": "tanh"}
 
 
 @exports("FullyConnected", ignores=("num_hidden", "no_bias"))
@@ -71,6 +72,8 @@ def leaky_relu(on, x, gamma=None, *, act_type, slope, lower_bound, upper_bound):
         return on.Elu(x, alpha=float(slope))
     if act_type == "selu":
         return on.Selu(x)
+    if act_type in _GELU and on.opset >= 20:
+        return on.Gelu(x, approximate=_GELU[act_type])
     if act_type == "gelu_tanh":
         inner = on.Mul(on.Add(x, on.Mul(on.Pow(x, 3.0), 0.044715)), math.sqrt(2 / math.pi))
         return on.Mul(on.Mul(x, 0.5), on.Add(on.Tanh(inner), 1.0))
@@ -106,7 +109,7 @@ def softmax(on, x, length=None, *, axis, temperature, use_length, operator):
     if use_length and length is None:
         raise Unsupported("use_length takes a second input, the lengths")
     axis %= x.ndim
-    x = on.cast(x, on.dtype) if x.dtype.kind != "f" else x
+    x = on.cast(x, on.dtype) if not floating(x.dtype) else x
     if operator == "softmin":
         x = on.Neg(x, out_shape=x.shape)
     if temperature not in (None, 1):
@@ -114,8 +117,7 @@ def softmax(on, x, length=None, *, axis, temperature, use_length, operator):
     if length is None:
         return softmax_over(on, x, axis, kind)
     inside = within_length(on, x, length, axis)
-    lowest = float(np.finfo(x.dtype).min)
-    out = softmax_over(on, on.Where(inside, x, on.const(lowest, x.dtype), out_shape=x.shape), axis, kind)
+    out = softmax_over(on, on.Where(inside, x, on.const(lowest(x.dtype), x.dtype), out_shape=x.shape), axis, kind)
     return on.Where(inside, out, on.const(0, x.dtype))
 
 

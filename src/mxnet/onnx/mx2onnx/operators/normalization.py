@@ -35,6 +35,8 @@ def _moments(on, x, axes):
 @exports("LayerNorm")
 def layer_norm(on, x, gamma, beta, *, axis, eps):
     axis %= x.ndim
+    if on.opset >= 17 and axis == x.ndim - 1:
+        return on.LayerNormalization(x, gamma, beta, axis=-1, epsilon=float(eps))
     apart, variance = _moments(on, x, [axis])
     out = on.Div(apart, on.Sqrt(on.Add(variance, float(eps))))
     return on.Add(on.Mul(out, on.per_channel(gamma, x.ndim - axis, 0)), on.per_channel(beta, x.ndim - axis, 0))

@@ -1,7 +1,7 @@
 """Pooling over windows, and over all that there is."""
 import numpy as np
 
-from ..builder import Unsupported
+from ..builder import Unsupported, lowest
 from ..registry import exports
 from .layers import as_laid_out, channels_first
 
@@ -21,8 +21,21 @@ def _global(on, x, pool_type, p_value):
     if pool_type == "sum":
         return on.sum(x, range(2, x.ndim), True)
     if pool_type == "lp":
-        return on.GlobalLpPool(x, p=p_value)
+        return _global_lp(on, x, p_value)
     return {"max": on.GlobalMaxPool, "avg": on.GlobalAveragePool}[pool_type](x)
+
+
+def _global_lp(on, x, p):
+    """MXNet takes powers of the numbers themselves, ONNX of their magnitudes."""
+    if p == 2 and on.opset < 22:  # ONNX Runtime has no kernel for the newer one
+        return on.GlobalLpPool(x, p=p)
+    axes = list(range(2, x.ndim))
+    if p == 2:
+        return on.ReduceL2(x, axes=axes, keepdims=1)
+    if p == 1:
+        return on.sum(x, axes, True)
+    cubes = on.sum(on.Mul(x, on.Mul(x, x)), axes, True)
+    return on.Mul(on.Sign(cubes), on.Pow(on.Abs(cubes), 1 / 3))
 
 
 def _windows(on, x, kernel, stride, pad, pool_type, convention, p_value, count_padding):
@@ -39,7 +52,7 @@ def _windows(on, x, kernel, stride, pad, pool_type, convention, p_value, count_p
     fits = all(b < k for b, k in zip(behind, kernel))
     pads = {"pads": pad + behind} if fits else {}
     if pool_type == "max":
-        return on.MaxPool(x if fits else _padded(on, x, pad, behind, np.finfo(x.dtype).min), **window, **pads)
+        return on.MaxPool(x if fits else _padded(on, x, pad, behind, lowest(x.dtype)), **window, **pads)
     if pool_type == "lp":
         return on.LpPool(x if fits else _padded(on, x, pad, behind, 0), p=p_value, **window, **pads)
     if pool_type == "sum":

@@ -12,7 +12,7 @@ def _ordered(on, x, axis, count, ascending):
         count = count or on.Shape(x)
     axis %= x.ndim if x.shape is not None else 1
     count = count or on.dim(x, axis)
-    values = on.cast(x, np.int64) if x.dtype.kind in "iu" else on.cast(x, np.float32) if x.dtype == np.float16 else x
+    values = on.cast(x, np.int64) if x.dtype.kind in "iu" else on.cast(x, np.float32) if x.dtype.itemsize == 2 else x
     values, indices = on.TopK(values, on.const([count], INT64) if isinstance(count, int) else count, axis=axis, largest=int(not ascending), sorted=1,
                               outputs=2)
     indices.dtype = INT64

@@ -71,6 +71,9 @@ def roi_align(on, x, rois, *, pooled_size, spatial_scale, sample_ratio, position
     image, boxes = on.split(rois, [1, 4], 1)
     height, width = pooled_size if len(pooled_size) == 2 else tuple(pooled_size) * 2
     image = on.squeeze(image, 1)
+    # Since opset 16 another default moves boxes by half a pixel.
+    transformation = "output_half_pixel" if on.opset >= 16 else None
     pooled = on.RoiAlign(x, boxes, on.Max(on.cast(image, INT64), on.const(0, INT64)), mode="avg", output_height=height, output_width=width,
-                         sampling_ratio=max(sample_ratio, 0), spatial_scale=float(spatial_scale))
+                         sampling_ratio=max(sample_ratio, 0), spatial_scale=float(spatial_scale),
+                         coordinate_transformation_mode=transformation)
     return on.Where(on.per_channel(on.Less(image, 0.0), 4, 0), on.const(0, x.dtype), pooled)

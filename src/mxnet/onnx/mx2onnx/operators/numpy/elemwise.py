@@ -3,7 +3,7 @@ import math
 
 import numpy as np
 
-from ...builder import Unsupported
+from ...builder import Unsupported, floating, lowest
 from ...registry import exports
 from ..elemwise import broadcast_mod
 
@@ -27,7 +27,7 @@ def unary(on, x, *, operator):
 
 def real(on, x):
     """The value in a floating type: functions of integers are computed in single precision, and give what type the operator gives."""
-    return on.cast(x, on.dtype if on.dtype.kind == "f" else np.float32)
+    return on.cast(x, on.dtype if floating(on.dtype) else np.float32)
 
 
 def _compute(on, kind, lhs, rhs):
@@ -68,7 +68,7 @@ def comparison(on, lhs, rhs, *, operator):
 
 @exports(*(f"_npi_{name}_scalar" for name in (*_COMPARISONS, "not_equal")))
 def comparison_with_number(on, x, *, scalar, is_int, operator):
-    kind = x.dtype if x.dtype.kind == "f" else np.dtype("int64") if is_int else np.dtype("float64")
+    kind = x.dtype if floating(x.dtype) else np.dtype("int64") if is_int else np.dtype("float64")
     return compared(on, operator[len("_npi_"):-len("_scalar")], x, on.const(scalar, kind))
 
 
@@ -117,12 +117,12 @@ def hypot(on, lhs, rhs):
 
 @exports("_npi_fix", "_npi_trunc")
 def trunc(on, x):
-    return on.Mul(on.Sign(x), on.Floor(on.Abs(x))) if x.dtype.kind == "f" else x
+    return on.Mul(on.Sign(x), on.Floor(on.Abs(x))) if floating(x.dtype) else x
 
 
 @exports("_npi_around")
 def around(on, x, *, decimals):
-    if x.dtype.kind != "f":
+    if not floating(x.dtype):
         if decimals < 0:
             raise Unsupported(f"integers rounded to decimals={decimals}")
         return x
@@ -133,7 +133,7 @@ def around(on, x, *, decimals):
 
 @exports("_npi_isnan", "_npi_isinf", "_npi_isposinf", "_npi_isneginf", "_npi_isfinite")
 def special(on, x, *, operator):
-    x = x if x.dtype.kind == "f" else on.cast(x, "float32")
+    x = x if floating(x.dtype) else on.cast(x, "float32")
     if operator == "_npi_isnan":
         return on.IsNaN(x)
     if operator == "_npi_isfinite":  # what is no number is never less
@@ -167,11 +167,11 @@ def where_of_numbers(on, condition, *, x, y):
 
 @exports("_npi_nan_to_num", ignores=("copy",))
 def nan_to_num(on, x, *, nan, posinf, neginf):
-    if x.dtype.kind != "f":
+    if not floating(x.dtype):
         return x
-    limits = np.finfo(x.dtype)
+    least = lowest(x.dtype)
     found = on.Where(on.IsNaN(x), on.const(nan, x.dtype), x)
-    for number, wanted in ((math.inf, limits.max if posinf is None else posinf), (-math.inf, limits.min if neginf is None else neginf)):
+    for number, wanted in ((math.inf, -least if posinf is None else posinf), (-math.inf, least if neginf is None else neginf)):
         found = on.Where(on.Equal(found, on.const(number, x.dtype)), on.const(wanted, x.dtype), found)
     return found
 
