@@ -2,9 +2,9 @@
 
     python benchmarks/torch_modules.py                       # ResNet-50 at batch 1, 8 and 16
 
-Both take turns, one step each, in one process and with networks of the same weights. A step is forward, softmax cross-entropy, backward and SGD with
-momentum. The time is processor time of the process; the ratio is the median over all pairs of steps, torch's module / Gluon's block (lower is better),
-the goal at most 1.02.
+Both take turns, one step each, in one process, with the same weights. A step is forward, softmax cross-entropy, backward and SGD with
+momentum. The time is processor time of the process; the ratio is the median over all pairs of steps, torch's module / Gluon's block (lower is
+better), the goal at most 1.02.
 """
 import argparse
 import statistics

@@ -17,7 +17,7 @@ class Function(torch.nn.Module):
 
 
 def check(module, *inputs, gradient=True, atol=1e-5, kwargs=None, **options):
-    """Compare a module, or a function, with its block, of which a JSON round trip is made: results, on more rows too, and gradients. Returns the block.
+    """Compare a module, or a function, with its block and a JSON round trip of that: results, on more rows too, and gradients. Returns the block.
 
     Inputs are examples; integers and truth values have no gradients.
     """
@@ -62,7 +62,8 @@ def check_gradients(module, block, inputs, kwargs, atol):
     total.backward()
     for array, leaf in zip(arrays, leaves):
         if leaf.requires_grad:
-            np.testing.assert_allclose(array.grad.asnumpy(), (torch.zeros_like(leaf) if leaf.grad is None else leaf.grad).numpy(), rtol=1e-3, atol=10 * atol)
+            expected = torch.zeros_like(leaf) if leaf.grad is None else leaf.grad
+            np.testing.assert_allclose(array.grad.asnumpy(), expected.numpy(), rtol=1e-3, atol=10 * atol)
     parameters = dict(module.named_parameters())
     for name, parameter in block.params.items():
         if parameter.grad_req != "null":

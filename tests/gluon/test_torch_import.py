@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
 import torch
-from torch_checks import check, package, real
 
 import mxnet as mx
+from torch_checks import check, package, real
 
 
 class Residual(torch.nn.Module):

@@ -200,10 +200,11 @@ def test_dropout_draws_torchs_numbers_in_a_compiled_graph():
     net.add(nn.Dropout(0.25), nn.Dropout(0.5, axes=(1,)))
     module = net.as_torch()
     out = torch.compile(module, fullgraph=True, backend="aot_eager")(torch.ones(400, 3))
-    assert sorted(set(out.round(decimals=3).flatten().tolist())) == [0, 2.667]
+    assert sorted(set(out.round(decimals=3).flatten().tolist())) == pytest.approx([0, 2.667])
     assert 0.3 < (out != 0).float().mean() < 0.45
 
 
+@pytest.mark.filterwarnings("ignore:`torch.jit.trace` is deprecated")
 def test_what_cannot_be_traced_is_named():
     data = mx.sym.var("data")
     block = mx.gluon.SymbolBlock(mx.sym.broadcast_add(data, mx.sym.random.uniform(shape=(1, 2), name="noise")), data)

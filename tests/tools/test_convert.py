@@ -1,11 +1,11 @@
 import numpy as np
 import pytest
 import torch
-from torch_checks import package
 
 import mxnet as mx
 from mxnet.gluon.model_zoo import vision
 from mxnet.tools import convert
+from torch_checks import package
 
 
 def images(size):

@@ -75,7 +75,7 @@ class SharesWithTorch:
                 if name not in parameters:
                     raise UsageError(f"as_torch: the graph of {block.name} has an input {name} that is neither an argument nor a parameter")
                 parameter = parameters[name]
-                shared.append(_shared(parameter, name, places.get(id(parameter), name), ctx, name in states))
+                shared.append(_shared(parameter, name, places.get(id(parameter)) or name, ctx, name in states))
         shapes = {name: tuple(x.shape) for name, x in zip(inputs, _arrays(examples))}
         return TorchModule(out, inputs, shared, block._in_format, block._out_format, exact=bool(dict(self._flags).get("exact")), examples=shapes)
 
@@ -84,7 +84,8 @@ class SharesWithTorch:
         block: Any = self
         plain = has_plain(block)
         if plain and not examples and not self._cached_graph:
-            raise UsageError(f"as_torch: the `forward` of {block.name} is traced by running it; pass arguments of the shapes to come: as_torch(*examples)")
+            raise UsageError(f"as_torch: the `forward` of {block.name} is traced by running it; pass arguments of the shapes to come: "
+                             "as_torch(*examples)")
         if plain and examples:
             with np_shape(True), ByArgument():
                 return block._get_graph(*_converted(examples, ctx, True))
@@ -132,7 +133,8 @@ def _converted(examples: Any, ctx: Context | None, numpy: bool) -> list[Any]:
 def _shared(parameter: Parameter, name: str, place: str, ctx: Context | None, is_state: bool) -> SharedParameter:
     from ..interop import SharedParameter
     if parameter._stype != "default":
-        raise UsageError(f"as_torch: Parameter '{name}' is stored as {parameter._stype}, which torch has no parameters for; make it with stype='default'")
+        raise UsageError(f"as_torch: Parameter '{name}' is stored as {parameter._stype}, which torch has no parameters for; make it with "
+                         "stype='default'")
     if parameter._data is not None and len(parameter._data) > 1 and ctx is None:
         raise UsageError(f"as_torch: Parameter '{name}' has copies on {parameter.list_ctx()}; name one: as_torch(ctx=...)")
     try:

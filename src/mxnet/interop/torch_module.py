@@ -163,8 +163,8 @@ class TorchModule(torch.nn.Module):
             return None
         missing = [name for name in self._inputs if name not in self._examples]
         if missing:
-            raise NotPortable(f"the size of {nodes[0].name} follows from the inputs' shapes, which are not known; call as_torch(*examples) with tensors "
-                              "of the shapes to come")
+            raise NotPortable(f"the size of {nodes[0].name} follows from the inputs' shapes, which are not known; call as_torch(*examples) with "
+                              "tensors of the shapes to come")
         shapes = {**{name: tuple(array.shape) for name, array in arrays.items()}, **self._examples}
         found, _ = inference.infer_shapes(self._symbol._outputs, shapes)
         return {id(node): found[id(node), 0] for node in nodes}

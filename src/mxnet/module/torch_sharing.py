@@ -85,8 +85,8 @@ def _array(module: Any, name: str) -> NDArray:
 def _adopt(module: Any, name: str, tensor: torch.Tensor) -> None:
     array = _array(module, name)
     if tensor.dtype is not array._data.dtype or tensor.device != array._data.device:
-        raise MXNetError(f"TorchModule: the executor of an mx.mod.Module was bound with {name} as {array._data.dtype} on {array._data.device}, and keeps "
-                         f"that; received {tensor.dtype} on {tensor.device}. Copy the module first: copy.deepcopy(module).to(...)")
+        raise MXNetError(f"TorchModule: the executor of an mx.mod.Module was bound with {name} as {array._data.dtype} on {array._data.device}, and "
+                         f"keeps that; received {tensor.dtype} on {tensor.device}. Copy the module first: copy.deepcopy(module).to(...)")
     array._data.data = from_torch(tensor)._data
 
 
@@ -95,7 +95,7 @@ def _label(shapes: Mapping[str, tuple[int, ...]], data: str, name: str, tensors:
     if name not in shapes:
         raise MXNetError(f"TorchModule: the input `{name}` was not given")
     if torch.is_grad_enabled() and not torch.compiler.is_compiling():
-        raise MXNetError(f"TorchModule: the gradient depends on the label `{name}`, which was not given; pass it behind the data, or call the module under "
-                         "torch.no_grad()")
+        raise MXNetError(f"TorchModule: the gradient depends on the label `{name}`, which was not given; pass it behind the data, or call the "
+                         "module under torch.no_grad()")
     first = tensors[data]
     return first.new_zeros((first.shape[0], *shapes[name][1:]), dtype=torch.float32)

@@ -1,9 +1,10 @@
 """Move a network with its weights between MXNet's model zoo and torchvision's.
 
 ``python -m mxnet.tools.convert --from torchvision:vgg16 --to mxnet`` writes ``vgg16.params`` for ``mx.gluon.model_zoo.vision.vgg16()``;
-``--from mxnet:vgg16 --to torchvision`` writes ``vgg16.pth`` for ``torchvision.models.vgg16()``. Where the two zoos have different networks under one name
-(the bottlenecks of ResNet-50 stride elsewhere, MobileNetV2's output layer has a bias in one of them), or only one has the network at all, the network goes
-along: ``resnet50-symbol.json`` and ``resnet50-0000.params`` for `SymbolBlock.imports` and `Module`, or ``resnet50_v1.pt2`` for `torch.export.load`.
+``--from mxnet:vgg16 --to torchvision`` writes ``vgg16.pth`` for ``torchvision.models.vgg16()``. Where the two zoos have different networks under one
+name (the bottlenecks of ResNet-50 stride elsewhere, MobileNetV2's output layer has a bias in one of them), or only one has the network at all, the
+network goes along: ``resnet50-symbol.json`` and ``resnet50-0000.params`` for `SymbolBlock.imports` and `Module`, or ``resnet50_v1.pt2`` for
+`torch.export.load`.
 """
 import argparse
 import re
@@ -78,8 +79,8 @@ def _torchvision() -> Any:
     try:
         import torchvision
     except ImportError:
-        raise MXNetError("convert: this needs torchvision's network, and the package torchvision is not installed; a file with --weights and a network that "
-                         f"both zoos have ({', '.join(SAME)}) need none on the way to MXNet") from None
+        raise MXNetError("convert: this needs torchvision's network, and the package torchvision is not installed; a file with --weights and a "
+                         f"network that both zoos have ({', '.join(SAME)}) need none on the way to MXNet") from None
     except Exception as error:  # its library is that of another torch
         raise MXNetError(f"convert: torchvision cannot be imported: {error}; take the one that belongs to torch {torch.__version__}") from error
     return torchvision
@@ -213,7 +214,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser("convert", description="Move a network with its weights between MXNet's model zoo and torchvision's.")
     parser.add_argument("--from", dest="source", required=True, metavar="ZOO:NAME", help="torchvision:resnet50, mxnet:resnet18_v1, ...")
     parser.add_argument("--to", required=True, choices=("mxnet", "torchvision"))
-    parser.add_argument("--weights", metavar="FILE", help="the weights (.pth, .safetensors or .params); without it those that the zoo offers are downloaded")
+    parser.add_argument("--weights", metavar="FILE", help="the weights (.pth, .safetensors or .params); by default those that the zoo offers")
     parser.add_argument("--output", metavar="PREFIX", help="how the names of the files begin; by default the network's name")
     args = parser.parse_args(argv)
     zoo, _, name = args.source.partition(":")

@@ -1,6 +1,7 @@
 import pytest
 import torch
 import torch.nn.functional as F
+
 from torch_checks import check, real
 
 Q, K, V = real(2, 2, 3, 4), real(2, 2, 5, 4) * 0.7, real(2, 2, 5, 4) * 1.3

@@ -1,9 +1,9 @@
 import pytest
 import torch
-from torch_checks import check, real
 
 import mxnet as mx
 from mxnet.interop.from_torch.exporting import export
+from torch_checks import check, real
 
 
 def test_the_batch_may_vary_also_where_the_example_is_one():
@@ -21,7 +21,8 @@ def test_modules_that_need_their_size():
 
 
 def test_further_sizes_may_vary():
-    block = check(lambda x: x.transpose(1, 2).reshape(x.shape[0], x.shape[2], 2, 2), real(2, 4, 3), dynamic_shapes=(({0: torch.export.Dim.AUTO, 2: torch.export.Dim.AUTO},),))
+    block = check(lambda x: x.transpose(1, 2).reshape(x.shape[0], x.shape[2], 2, 2), real(2, 4, 3),
+                  dynamic_shapes=(({0: torch.export.Dim.AUTO, 2: torch.export.Dim.AUTO},),))
     assert block(mx.nd.ones((3, 4, 7))).shape == (3, 7, 2, 2)
 
 

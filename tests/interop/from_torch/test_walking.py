@@ -1,9 +1,9 @@
 import pytest
 import torch
-from torch_checks import check, real
 
 import mxnet as mx
 from mxnet.interop.from_torch import translate
+from torch_checks import check, real
 
 X = real(2, 3)
 

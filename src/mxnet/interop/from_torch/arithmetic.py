@@ -18,7 +18,7 @@ def as_number(value: Any) -> Any:
     return value.number if isinstance(value, Value) else value if isinstance(value, NUMBERS) else None
 
 
-def _combine(call: Call, first: Any, second: Any, dtype: torch.dtype, scalar: Callable[[Symbol, Any], Symbol], swapped: Callable[[Symbol, Any], Symbol],
+def _combine(call: Call, first: Any, second: Any, dtype: torch.dtype, scalar: Callable[..., Symbol], swapped: Callable[..., Symbol],
              alike: Callable[..., Symbol], spread: Callable[..., Symbol]) -> Symbol:
     """Two operands, of which one may be a number, computed in a type."""
     left, right = as_number(first), as_number(second)
@@ -177,7 +177,8 @@ def logical_not(call: Call, data: Value) -> Value:
 
 _UNARY: dict[str, Callable[[Symbol], Symbol]] = {
     "relu": lambda x: sym.Activation(x, act_type="relu"), "sigmoid": sym.sigmoid, "tanh": sym.tanh, "exp": sym.exp, "expm1": sym.expm1,
-    "log": sym.log, "log2": sym.log2, "log10": sym.log10, "log1p": sym.log1p, "sqrt": sym.sqrt, "rsqrt": sym.rsqrt, "abs": sym.abs, "neg": sym.negative,
+    "log": sym.log, "log2": sym.log2, "log10": sym.log10, "log1p": sym.log1p, "sqrt": sym.sqrt, "rsqrt": sym.rsqrt, "abs": sym.abs,
+    "neg": sym.negative,
     "sin": sym.sin, "cos": sym.cos, "tan": sym.tan, "asin": sym.arcsin, "acos": sym.arccos, "atan": sym.arctan, "sinh": sym.sinh, "cosh": sym.cosh,
     "asinh": sym.arcsinh, "acosh": sym.arccosh, "atanh": sym.arctanh, "erf": sym.erf, "erfinv": sym.erfinv, "floor": sym.floor, "ceil": sym.ceil,
     "trunc": sym.trunc, "round": sym.rint, "sign": sym.sign, "square": sym.square, "reciprocal": sym.reciprocal, "lgamma": sym.gammaln,

@@ -54,8 +54,9 @@ def conv_transpose(call: Call, data: Value, weight: Value, bias: Value | None = 
     sizes = call.sizes(weight.shape)
     count = len(sizes) - 2
     inputs = [data.symbol, weight.symbol, *([] if bias is None else [bias.symbol])]
-    return call.value(sym.Deconvolution(*inputs, kernel=sizes[2:], stride=_each(stride, count), pad=_each(padding, count), adj=_each(output_padding, count),
-                                        dilate=_each(dilation, count), num_filter=sizes[1] * groups, num_group=groups, no_bias=bias is None))
+    return call.value(sym.Deconvolution(*inputs, kernel=sizes[2:], stride=_each(stride, count), pad=_each(padding, count),
+                                        adj=_each(output_padding, count), dilate=_each(dilation, count),
+                                        num_filter=sizes[1] * groups, num_group=groups, no_bias=bias is None))
 
 
 @converts("linear")
@@ -127,8 +128,8 @@ def _with_batch(call: Call, symbol: Symbol, batch: Sequence[Any]) -> Symbol:
 # -- normalization -----------------------------------------------------------------------------------------------------------------
 
 @converts("batch_norm", "_native_batch_norm_legit", "_native_batch_norm_legit_functional", "native_batch_norm")
-def batch_norm(call: Call, data: Value, weight: Value | None, bias: Value | None, mean: Value | None, var: Value | None, training: bool, momentum: Any,
-               eps: float, *rest: Any) -> Any:
+def batch_norm(call: Call, data: Value, weight: Value | None, bias: Value | None, mean: Value | None, var: Value | None, training: bool,
+               momentum: Any, eps: float, *rest: Any) -> Any:
     if mean is None or var is None:
         raise call.refuse("there are no running statistics")
     if momentum is None:

@@ -206,8 +206,8 @@ class _Walk:
         if not isinstance(target, torch._ops.OpOverload):
             if isinstance(meta, NUMERIC) or meta is None:
                 return  # arithmetic of sizes, which the shapes of results show
-            raise NoCounterpart(f"from_torch: {target} (node {node.name}{self.place()}) has no counterpart in MXNet: torch.export left control flow or "
-                                "a function of Python's in the graph")
+            raise NoCounterpart(f"from_torch: {target} (node {node.name}{self.place()}) has no counterpart in MXNet: torch.export left control flow "
+                                "or a function of Python's in the graph")
         if isinstance(meta, NUMERIC) or meta is None:
             return
         name = target._schema.name.removeprefix("aten::")
