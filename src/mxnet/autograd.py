@@ -205,20 +205,27 @@ def _free(nodes: Iterable[TapeNode], heads: Sequence[NDArray]) -> None:
 
     What a gradient was computed of stays: it may be differentiated in another way.
     """
-    if any(node.op is _GRADIENT for node in nodes):
-        found: set[TapeNode] = set()
-        stack = [h._autograd.node for h in heads]
-        while stack:
-            node = stack.pop()
-            if node is not None and node not in found:
-                found.add(node)
-                stack += [] if node.op is _GRADIENT else [info.node for info in node.inputs]
-        nodes = found
+    for node in nodes:
+        if node.op is _GRADIENT:
+            nodes = _before_gradients(heads)
+            break
     for node in nodes:
         for reference in node.outputs:
             array = reference()
             if array is not None and (info := array._autograd) is not None and info.node is node:
                 array._end_history()
+
+
+def _before_gradients(heads: Sequence[NDArray]) -> set[TapeNode]:
+    """Return the calls that the heads were computed from, down to gradients, whose own calls are left out."""
+    found: set[TapeNode] = set()
+    stack = [h._autograd.node for h in heads]
+    while stack:
+        node = stack.pop()
+        if node is not None and node not in found:
+            found.add(node)
+            stack += [] if node.op is _GRADIENT else [info.node for info in node.inputs]
+    return found
 
 
 def _run(function: Callable[..., _T], *args: Any) -> _T:

@@ -18,13 +18,6 @@ def owned(tensor: torch.Tensor) -> bool:
     return storage.nbytes() == tensor.nbytes and torch._C._storage_Use_Count(storage._cdata) <= 2 or hasattr(tensor, "alone")
 
 
-def shared(tensor: torch.Tensor) -> bool:
-    """Return True if another tensor uses the storage of this one, such as a view that a program has kept."""
-    if type(tensor) is not torch.Tensor or tensor._is_zerotensor() or hasattr(tensor, "alone"):
-        return False
-    return torch._C._storage_Use_Count(tensor.untyped_storage()._cdata) > 2  # as in `owned`
-
-
 def channels_last(array: Any) -> None:
     """Keep the values of a 4-D array with axis 1 last in memory, if nobody else looks at them."""
     t = array._data

@@ -42,20 +42,16 @@ def reduction(fn):
     """A function that `reduces`, on arrays: straight on their tensors, where there is nothing to do but compute."""
     function, eligible = get(fn.reduces).raw, eligibility(ndarray)
 
-    def bound(a, *args, **kwargs):
-        if not kwargs and eligible(a):
-            axis = args[0] if len(args) == 1 else None
-            if type(axis) is int or axis is None and len(args) < 2:
-                try:
-                    return wrap(ndarray, function(a._data) if axis is None else function(a._data, axis=axis), a._ctx)
-                except Exception:  # the general way explains what is wrong
-                    pass
-        elif type(axis := kwargs.get("axis")) is int and not args and len(kwargs) == 1 and eligible(a):
+    def bound(a, axis=None, *args, **kwargs):
+        if not args and not kwargs and eligible(a):
             try:
-                return wrap(ndarray, function(a._data, axis=axis), a._ctx)
-            except Exception:
+                if type(axis) is int:
+                    return wrap(ndarray, function(a._data, axis=axis), a._ctx)
+                if axis is None:
+                    return wrap(ndarray, function(a._data), a._ctx)
+            except Exception:  # the general way explains what is wrong
                 pass
-        return fn(arrays, a, *args, **kwargs)
+        return fn(arrays, a, axis, *args, **kwargs)
 
     return bound
 

@@ -46,10 +46,11 @@ def axes_of(operator, axis, ndim):
     """
     if axis is None:
         return None
+    if ndim and type(axis) is int:
+        return [normalize_axis(operator, axis, ndim)]
     if not ndim and axis in (0, -1, (0,), (-1,)):
         return []  # NumPy lets scalars have these two
-    if type(axis) is int:
-        return [normalize_axis(operator, axis, ndim)]
+    axis = (axis,) if type(axis) is int else axis
     axes = sorted(normalize_axis(operator, a, ndim) for a in axis)
     if len(set(axes)) < len(axes):
         raise MXNetError(f"{operator}: `axis` must not name an axis twice, received {tuple(axis)}")
