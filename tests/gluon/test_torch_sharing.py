@@ -7,7 +7,7 @@ from mxnet.gluon import nn
 from mxnet.gluon.model_zoo import vision
 
 
-@pytest.mark.parametrize("name", ["resnet18_v1", "mobilenetv2_0.25", "squeezenet1.1"])
+@pytest.mark.parametrize("name", ["resnet18_v1", "mobilenetv2_0.25", "mobilenet0.25"])
 def test_networks_of_the_zoo(name):
     mx.random.seed(1)
     net = vision.get_model(name, classes=10)
