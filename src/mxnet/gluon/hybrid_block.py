@@ -19,6 +19,7 @@ from .cached_op import CachedOp
 from .parameter import DeferredInitializationError, Parameter, moves
 from .python_state import holds_arrays, is_library
 from .shortcut import Gathered, Shortcut
+from .torch_sharing import SharesWithTorch, has_plain
 from .trace_cache import VOLATILE, TraceCache, Version, require_np, tracing_lock
 from .utils import UsageError
 
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 _own: set[str] = set()  # the attributes that every HybridBlock has, once they are asked for
 
 
-class HybridBlock(Block):
+class HybridBlock(SharesWithTorch, Block):
     """A block whose computation is the same graph for every input, so that it can be traced, optimized and exported.
 
     A subclass computes in ``hybrid_forward(F, x, ..., **parameters)``, where `F` is ``mx.nd`` or ``mx.sym`` and the block's own
@@ -139,7 +140,7 @@ class HybridBlock(Block):
         self._cached_op = self._gathered = self._shortcut = self._traces = None
         self._cached_graph = ()
         self._cached_op_args = []
-        self._runs_traced = self._active and _has_plain(self)
+        self._runs_traced = self._active and has_plain(self)
         for version in self._versions:
             version.number += 1
 
@@ -183,7 +184,7 @@ class HybridBlock(Block):
         if kwargs:
             self._backend_opts = kwargs
         self._backend, self._active = backend, active
-        self._runs_traced, self._untraceable = active and _has_plain(self), ""
+        self._runs_traced, self._untraceable = active and has_plain(self), ""
         self._flags = [("static_alloc", static_alloc), ("static_shape", static_shape), ("inline_limit", inline_limit)]
         bulk = {"forward_bulk_size": forward_bulk_size, "backward_bulk_size": backward_bulk_size}
         self._flags += [(name, size) for name, size in bulk.items() if size is not None]
@@ -367,7 +368,7 @@ class HybridBlock(Block):
         """The traced graph: its input variables and its outputs."""
         if not self._cached_graph:
             with tracing_lock:
-                if is_np_array() and _has_plain(self):
+                if is_np_array() and has_plain(self):
                     self._trace_cache().prepare(args)
                     return self._cached_graph
                 flat, self._in_format = _flatten(args, "input")
@@ -587,11 +588,6 @@ def _renamed(graph: str, names: dict[str, str]) -> str:
         if node["op"] == "null":
             node["name"] = names.get(node["name"], node["name"])
     return json.dumps(content, indent=2)
-
-
-def _has_plain(block: Any) -> bool:
-    """Whether `_is_plain` is true of the block or one inside of it."""
-    return block._is_plain() or any(map(_has_plain, block._children.values()))
 
 
 def _differ(before: Any, value: Any) -> bool:

@@ -21,6 +21,7 @@ from ..suggestions import shortened
 from .base_module import BaseModule, _check_input_names, _parse_data_desc
 from .batch_shapes import batch_size_of, resized, shapes_of
 from .executor_group import DataParallelExecutorGroup
+from .torch_sharing import SharesWithTorch
 
 if TYPE_CHECKING:
     from ..monitor import Monitor
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 _LARGE = 1 << 22  # elements of a parameter whose copy on the CPU is given up while devices train
 
 
-class Module(BaseModule):
+class Module(SharesWithTorch, BaseModule):
     """A network given as a Symbol, trained and scored batch by batch.
 
     Parameters
