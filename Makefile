@@ -16,7 +16,7 @@ test: $(VENV)/.test
 	$(VENV)/bin/lint-imports --no-cache
 	$(RUN) -m mypy
 	# Processors with AVX-512 have other tiles: these kernels are tested with those of AVX2, too.
-	ONEDNN_MAX_CPU_ISA=AVX2 OMP_NUM_THREADS=1 $(RUN) -m pytest -n 2 tests/ops/kernels/test_kept.py tests/ops/kernels/test_recurrent.py
+	ONEDNN_MAX_CPU_ISA=AVX2 OMP_NUM_THREADS=1 $(RUN) -m pytest -n 2 tests/kernels/conv/test_prepacked_conv.py tests/kernels/nn/test_recurrent.py
 	# What failed beside another worker is run again alone: processes that meet, get killed and are waited for depend on the load of the machine.
 	OMP_NUM_THREADS=1 $(RUN) -m pytest -n 2 || OMP_NUM_THREADS=1 $(RUN) -m pytest --last-failed --last-failed-no-failures none
 

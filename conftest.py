@@ -5,7 +5,7 @@ import pytest
 
 import mxnet
 from mxnet import util
-from mxnet.graph import winners
+from mxnet.graph.tuning import cache
 
 # Programs that ask the real MXNet for the expected values of tests; they run where that is installed.
 collect_ignore_glob = ["tests/**/record_*.py"]
@@ -29,8 +29,8 @@ def numpy_semantics_end_with_the_test():
 @pytest.fixture(autouse=True)
 def no_graph_is_known(monkeypatch):
     """Who won a graph on this machine before, or in another test, decides nothing here."""
-    monkeypatch.setattr(winners.kept, "get", lambda key: None)
-    monkeypatch.setattr(winners.kept, "keep", lambda key, winner: None)
+    monkeypatch.setattr(cache.kept, "get", lambda key: None)
+    monkeypatch.setattr(cache.kept, "keep", lambda key, winner: None)
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -17,23 +17,23 @@ from setuptools import Distribution, setup
 from setuptools.command.bdist_wheel import bdist_wheel
 from setuptools.command.build_py import build_py
 
-KERNELS = pathlib.Path("mxnet", "ops", "kernels")
+KERNELS = pathlib.Path("mxnet", "kernels")
 SOURCES = pathlib.Path(__file__).resolve().parent / "src" / KERNELS
-_spec = importlib.util.spec_from_file_location("building", SOURCES / "building.py")
-building = importlib.util.module_from_spec(_spec)
-_spec.loader.exec_module(building)
+_spec = importlib.util.spec_from_file_location("build", SOURCES / "runtime" / "build.py")
+build = importlib.util.module_from_spec(_spec)
+_spec.loader.exec_module(build)
 
 
 @functools.cache
 def levels():
     """The processors to compile for; none where that cannot be done."""
-    if sys.platform != "linux" or building.compiler() is None:
+    if sys.platform != "linux" or build.compiler() is None:
         return []
-    return [level for level in building.LEVELS if level.machine == platform.machine() and _works(level)]
+    return [level for level in build.LEVELS if level.machine == platform.machine() and _works(level)]
 
 
 def _works(level):
-    command = (building.compiler(), *building.FLAGS, *level.flags, "-fopenmp", "-x", "c++", "-E", os.devnull)
+    command = (build.compiler(), *build.FLAGS, *level.flags, "-fopenmp", "-x", "c++", "-E", os.devnull)
     try:
         return subprocess.run(command, capture_output=True).returncode == 0
     except OSError:
@@ -50,15 +50,15 @@ def package(folder):
     """Compile every source for every level that it tells apart into the kernels' folder; says what it could not."""
     def make(source, level):
         try:
-            path = folder / building.packaged(source, level, torch_folder()).relative_to(SOURCES)
+            path = folder / build.packaged(SOURCES, source, level, torch_folder()).relative_to(SOURCES)
             path.parent.mkdir(exist_ok=True)
-            path.write_bytes(building.library(source, (*building.FLAGS, *level.flags), torch_folder(), ["-s"]))
+            path.write_bytes(build.library(SOURCES, source, (*build.FLAGS, *level.flags), torch_folder(), ["-s"]))
         except OSError as error:
-            return f"{source.name} is not in the wheel for {level.name}, and is compiled where it runs: {error}"
-        return f"{source.name} for {level.name}"
+            return f"{source}.cpp is not in the wheel for {level.name}, and is compiled where it runs: {error}"
+        return f"{source}.cpp for {level.name}"
 
     shutil.rmtree(folder / "packaged", ignore_errors=True)  # an earlier build's
-    wanted = [(source, level) for level in levels() for source in sorted(SOURCES.glob("*.cpp")) if source.stem in level.sources or not level.sources]
+    wanted = [(source, level) for level in levels() for source in build.sources(SOURCES) if source in level.sources or not level.sources]
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         for text in pool.map(make, *zip(*wanted)):
             print("kernels:", text)

@@ -18,7 +18,7 @@ import processes
 import rows
 import run
 
-from mxnet.ops.kernels import compiled
+from mxnet.kernels.runtime import libraries
 
 SOON, LATE = 4.0, 3.0  # seconds: what is called first, and the end of a run, in which it has settled
 PEERS = (rows.OPENVINO, rows.RUNTIME, rows.MXNET, rows.MKLDNN)
@@ -47,7 +47,7 @@ def measure(row, chosen):
     """Figures of a row: images a second, and seconds."""
     batch, found = row["batch"], {}
     with tempfile.TemporaryDirectory() as home:
-        shutil.copytree(compiled.folder(), os.path.join(home, "kernels"), ignore=shutil.ignore_patterns("*.json"))
+        shutil.copytree(libraries.folder(), os.path.join(home, "kernels"), ignore=shutil.ignore_patterns("*.json"))
         os.environ["MXNET_HOME"] = home
         first = begun(rows.REMEX, row, chosen.seconds, chosen)
         second = begun(rows.REMEX, row, SOON, chosen)

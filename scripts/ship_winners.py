@@ -3,7 +3,7 @@
     python scripts/ship_winners.py                  # all networks, batches 1 to 32, as many threads as there are cores
 
 Each network scores until it is decided who runs it, in a process of its own that knows nothing from earlier ones but compiled kernels. What is found
-goes into src/mxnet/ops/kernels/winners, beside what stands there for other shapes and numbers of threads. The machine must be quiet.
+goes into src/mxnet/kernels/runtime/winners, beside what stands there for other shapes and numbers of threads. The machine must be quiet.
 """
 import argparse
 import json
@@ -14,15 +14,15 @@ import subprocess
 import sys
 import tempfile
 
-from mxnet.ops.kernels import compiled, races
+from mxnet.kernels.runtime import libraries, tuning
 
 NETWORKS = ("alexnet", "vgg11", "vgg16", "vgg19", "inceptionv3", "resnet18_v1", "resnet34_v1", "resnet50_v1", "resnet101_v1", "resnet152_v1",
             "resnet18_v2", "resnet50_v2", "resnet152_v2", "densenet121", "mobilenet1.0", "mobilenetv2_1.0", "squeezenet1.0")
 SCORE = """
 import sys, time
 import mxnet as mx
-from mxnet.ops.kernels import races
-races._SHIPPED = races._SHIPPED / "none"  # what the package knows already decides nothing
+from mxnet.kernels.runtime import tuning
+tuning._SHIPPED = tuning._SHIPPED / "none"  # what the package knows already decides nothing
 name, batch, seconds = sys.argv[1], int(sys.argv[2]), float(sys.argv[3])
 net = mx.gluon.model_zoo.vision.get_model(name)
 net.initialize(mx.init.Xavier())
@@ -48,7 +48,7 @@ def main():
     chosen = parser.parse_args()
     with tempfile.TemporaryDirectory() as home:
         kernels = pathlib.Path(home, "kernels")
-        shutil.copytree(compiled.folder(), kernels, ignore=shutil.ignore_patterns("*.json"))
+        shutil.copytree(libraries.folder(), kernels, ignore=shutil.ignore_patterns("*.json"))
         env = {**os.environ, "MXNET_HOME": home, "OMP_NUM_THREADS": str(chosen.threads)}
         for name in chosen.networks.split(","):
             for batch in chosen.batches.split(","):
@@ -61,7 +61,7 @@ def main():
 
 def ship(path):
     """Add what a file of this machine knows to the package's."""
-    shipped = races.shipped_file(path.stem.rpartition("-")[0])
+    shipped = tuning.shipped_file(path.stem.rpartition("-")[0])
     shipped.parent.mkdir(exist_ok=True)
     known = json.loads(shipped.read_text()) if shipped.exists() else {}
     known.update({key.partition(", remex ")[0]: winner for key, winner in json.loads(path.read_text()).items() if winner})

@@ -15,7 +15,7 @@ from mxnet.ops import get
 from mxnet.symbol import compose
 
 pytest.importorskip("openvino")
-from mxnet.graph.openvino import OpenVINO, conversion, model  # noqa: E402  (model imports every converter)
+from mxnet.graph.backends.openvino import OpenVINO, conversion, model  # noqa: E402  (model imports every converter)
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent / "ops"))
 from records import RECORDS  # noqa: E402
@@ -29,8 +29,8 @@ def numbers(*shape, seed=0, low=-1.5, high=1.5):
 
 @functools.cache
 def registered_in(module):
-    """The operators whose converters a module of ``graph.openvino`` registers, found by running the module once more."""
-    spec = importlib.util.find_spec(f"mxnet.graph.openvino.{module}")
+    """The operators whose converters a module of ``graph.backends.openvino`` registers, found by running the module once more."""
+    spec = importlib.util.find_spec(f"mxnet.graph.backends.openvino.{module}")
     before, conversion.CONVERTERS = conversion.CONVERTERS, {}
     try:
         spec.loader.exec_module(importlib.util.module_from_spec(spec))
@@ -58,7 +58,7 @@ def _program(name, inputs, attributes):
 def check(name, cases=()):
     """Compare on (inputs, attributes) that must all be converted, and on the operator's records, of which one must be if there are no others.
 
-    What computes on integers is converted where others made these, see graph/openvino/test_integers.py.
+    What computes on integers is converted where others made these, see graph/backends/openvino/test_integers.py.
     """
     if name in conversion.ON_INTEGERS:
         return

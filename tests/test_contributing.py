@@ -50,7 +50,7 @@ def test_everything_knows_the_new_operator(project):
 
 def test_its_tests_come_from_the_record(project):
     files = ("tests/ops/nn/test_activation.py", "tests/ops/test_records.py", "tests/ops/test_traits.py", "tests/ops/test_docstrings.py",
-             "tests/graph/openvino/nn/test_activation.py")
+             "tests/graph/backends/openvino/nn/test_activation.py")
     output = run(project, "-m", "pytest", "-v", "-p", "no:cacheprovider", "-k", "maxout or pieces or every",
                  "-o", "addopts=--import-mode=importlib", *files)
     for expected in ("test_activation.py::test_pieces_must_divide_the_channels PASSED", "test_sym_is_nd_and_inference_is_right[_contrib_maxout",

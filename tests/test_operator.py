@@ -133,7 +133,7 @@ def test_python_op_alone_is_no_symbol():
 
 def test_arguments_are_described_in_mxnets_words():
     found = mx.operator.get_operator_arguments("Activation")
-    assert found.types == ["NDArray-or-Symbol", "{'relu', 'sigmoid', 'softrelu', 'softsign', 'tanh'}, required"]
+    assert found.types == ["NDArray-or-Symbol", "{'log_sigmoid', 'mish', 'relu', 'sigmoid', 'softrelu', 'softsign', 'tanh'}, required"]
     types = dict(zip(*mx.operator.get_operator_arguments("Convolution")[1:]))
     assert types["kernel"] == "Shape(tuple), required" and types["no_bias"] == "boolean, optional, default=0"
     assert types["cudnn_tune"] == "{None, 'fastest', 'limited_workspace', 'off'},optional, default='None'"

@@ -12,7 +12,7 @@ import mxnet.ops.numpy  # registers the operators of mx.np
 from mxnet.ops.registry import OPERATORS
 
 ROOT = pathlib.Path(mxnet.__file__).parent
-FAMILIES = ("ops/", "graph/openvino/", "onnx/mx2onnx/operators/", "contrib/onnx/onnx2mx/_op_translations/")
+FAMILIES = ("ops/", "graph/backends/openvino/", "onnx/mx2onnx/operators/", "contrib/onnx/onnx2mx/_op_translations/")
 EXCEPTIONS = {
     "contrib/amp/lists/": "the spellings in which AMP's published lists differ from what the operators say",
     "ndarray/arithmetic.py": "Python's syntax for mx.nd: which operators it calls",

@@ -5,7 +5,7 @@ import torch
 
 import mxnet as mx
 from mxnet import opencv, threads
-from mxnet.ops.kernels import compiled
+from mxnet.kernels.runtime import libraries
 
 GROUPS = {
     "GPU": "CUDA CUDNN NCCL CUDA_RTC TENSORRT",
@@ -31,7 +31,7 @@ def test_facts():
     features = mx.runtime.Features()
     assert features.is_enabled("cuda") == (torch.version.cuda is not None)
     assert features.is_enabled("MKLDNN") == torch.backends.mkldnn.is_available()
-    assert features.is_enabled("COMPILED_KERNELS") == compiled.available()
+    assert features.is_enabled("COMPILED_KERNELS") == libraries.available()
     assert features.is_enabled("DIST_KVSTORE") == torch.distributed.is_available()
     assert features.is_enabled("LAPACK") and features["INT64_TENSOR_SIZE"].enabled and not features.is_enabled("TVM_OP")
     assert repr(features).startswith("[✔ CUDA" if features["CUDA"].enabled else "[✖ CUDA")

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from mxnet import openmp, threads
-from mxnet.ops.kernels import convolution, winograd
+from mxnet.kernels.conv import convolution, winograd
 from mxnet.threads import Policy
 
 SOURCE = pathlib.Path(threads.__file__).parents[1]

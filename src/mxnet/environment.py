@@ -263,7 +263,7 @@ def configure():
     _configure_gpu_memory()
     backends = torch.backends
     backends.cudnn.benchmark = get_int("MXNET_CUDNN_AUTOTUNE_DEFAULT") > 0
-    # As MXNet on CUDA 11: ops/tensor_cores.py has the layers that are multiplied as TF32 besides convolutions and recurrent ones.
+    # As MXNet on CUDA 11: kernels/gemm/tensor_cores.py has the layers that are multiplied as TF32 besides convolutions and recurrent ones.
     if not get_bool("MXNET_CUDA_ALLOW_TENSOR_CORE"):
         backends.cudnn.allow_tf32 = backends.cuda.matmul.allow_tf32 = False
     elif get_bool("MXNET_CUDA_TENSOR_OP_MATH_ALLOW_CONVERSION"):

@@ -13,10 +13,10 @@ from . import ndarray as nd
 from . import openmp
 from .base import DelayedError, MXNetError
 from .context import intern_context
-from .graph import sparse_run
-from .graph.monitoring import ExecutorWatcher
-from .graph.runner import GraphRunner
-from .graph.session import Session
+from .graph.runtime import sparse_run
+from .graph.runtime.monitoring import ExecutorWatcher
+from .graph.runtime.runner import GraphRunner
+from .graph.runtime.session import Session
 from .ndarray import NDArray, failed, handles
 from .ndarray.dispatch import Marked
 from .ops import differentiation, failures, integers, random_state, wide

@@ -3,7 +3,7 @@
 glibc hands every large buffer back to the kernel as soon as it is freed and page-faults it in again at the next operator, which
 costs half of a network's time (``benchmarks/`` shows it). Told to keep its memory it does not. ``MXNET_CPU_MEM_POOL_TYPE=Unpooled``
 leaves it as it is; `trim` gives back what is free. Large tensors have a heap
-of their own besides (``ops/kernels/heap.cpp``), where it can be compiled.
+of their own besides (``kernels/runtime/heap.cpp``), where it can be compiled.
 """
 import ctypes
 import gc

@@ -15,8 +15,8 @@ import torch
 
 from . import opencv, processor
 from . import threads as thread_policy
-from .graph import eight_bits
-from .ops.kernels import compiled
+from .graph.int8 import gemm
+from .kernels.runtime import libraries
 from .suggestions import did_you_mean
 
 __all__ = ["Feature", "Features", "Threads", "feature_list", "threads"]
@@ -55,9 +55,9 @@ def _facts():
         ("MKLDNN", torch.backends.mkldnn.is_available()), ("OPENCV", _has("cv2")), ("CAFFE", False), ("PROFILER", True),
         ("DIST_KVSTORE", torch.distributed.is_available()),
         ("CXX14", False), ("INT64_TENSOR_SIZE", True), ("SIGNAL_HANDLER", False), ("DEBUG", False), ("TVM_OP", False),
-        ("OPENVINO", _has("openvino")), ("COMPILED_KERNELS", compiled.available()),
+        ("OPENVINO", _has("openvino")), ("COMPILED_KERNELS", libraries.available()),
         # Calibrated networks of 8-bit integers run on OpenVINO's kernels where it is installed, else on oneDNN's in torch, which need VNNI.
-        ("INT8_OPENVINO", _has("openvino")), ("INT8_ONEDNN", eight_bits.available()),
+        ("INT8_OPENVINO", _has("openvino")), ("INT8_ONEDNN", gemm.available()),
         ("INT8_VNNI", bool({"avx512_vnni", "avx_vnni"} & cpu)), ("INT8_AMX", "amx_int8" in cpu),
         ("BF16_AVX512", "avx512_bf16" in cpu), ("BF16_AMX", "amx_bf16" in cpu),
     ]

@@ -21,7 +21,7 @@ from mxnet.contrib.text import embedding
 from mxnet.gluon.data.vision import datasets
 from mxnet.gluon.model_zoo import model_store
 from mxnet.io import image_batches
-from mxnet.ops.kernels import building, compiled, races
+from mxnet.kernels.runtime import build, libraries, tuning
 from mxnet.test_utils import data as test_data
 from mxnet.tools import im2rec, rec, rec2idx
 
@@ -341,8 +341,8 @@ def _archive(folder):
 
 def _winners(folder):
     """What races between kernels found out."""
-    found = races.Races("a", "nms")
-    compiled.folder, path = lambda: folder, folder / f"a-{compiled.fingerprint('nms')}.json"
+    found = tuning.Races("a", "nn/nms")
+    libraries.folder, path = lambda: folder, folder / f"a-{libraries.fingerprint('nn/nms')}.json"
 
     def save(version):
         found.keep("key", f"v{version}")
@@ -362,10 +362,10 @@ def _kernel(folder):
         if not path.exists():
             return None  # a damaged one goes before another is written
         found = path.read_bytes()
-        assert building.is_whole(found) and found == content(int(found[:8]))
+        assert build.is_whole(found) and found == content(int(found[:8]))
         return int(found[:8])
 
-    return Writer(lambda v: compiled._keep(path, content(v)), load, ("a.so",))
+    return Writer(lambda v: libraries._keep(path, content(v)), load, ("a.so",))
 
 
 WRITERS = {

@@ -10,7 +10,7 @@ import simplejpeg
 import torch
 
 from mxnet.image_header import jpeg_frame
-from mxnet.ops.kernels import jpeg
+from mxnet.kernels.image import jpeg
 
 from .campaign import Target
 from .mutations import mutated

@@ -4,30 +4,19 @@ import contextlib
 import torch
 
 from mxnet import MXNetError
-from mxnet.ops.kernels import (
-    batch_norm,
-    colours,
-    convolution,
-    deformable,
-    dense,
-    few_rows,
-    histogram,
-    local_response,
-    pointwise,
-    pooling,
-    recurrent,
-    rows,
-    softmax,
-    systems,
-    transposition,
-)
+from mxnet.kernels.conv import convolution, deformable
+from mxnet.kernels.elementwise import histogram, pointwise
+from mxnet.kernels.gemm import conv_gemm, prepacked_skinny, triangular_solve
+from mxnet.kernels.image import color_jitter
+from mxnet.kernels.memory import gather_scatter, transpose
+from mxnet.kernels.nn import batch_norm, lrn, max_pooling, recurrent, softmax
 
 from . import sanitizer
 
 sanitizer.prepare()
 # Modules that leave small arrays to torch.
-SMALL = (batch_norm, colours, convolution, deformable, dense, few_rows, histogram, local_response, pointwise, pooling,
-         recurrent, rows, softmax, systems, transposition)
+SMALL = (batch_norm, color_jitter, convolution, deformable, conv_gemm, prepacked_skinny, histogram, lrn, pointwise, max_pooling,
+         recurrent, gather_scatter, softmax, triangular_solve, transpose)
 # An operator's call makes MXNetErrors of torch's errors, and takes no None for an array.
 TORCHS = (MXNetError, RuntimeError, ValueError, TypeError, IndexError, AttributeError)
 
@@ -35,14 +24,14 @@ TORCHS = (MXNetError, RuntimeError, ValueError, TypeError, IndexError, Attribute
 @contextlib.contextmanager
 def kernels_for_all(threads, least=0):
     """Kernels work on the smallest arrays, with so many threads."""
-    before, torch.get_num_threads = [m._WORTHWHILE for m in SMALL] + [dense._leaves, torch.get_num_threads], lambda: threads
-    dense._leaves = lambda: False
+    before, torch.get_num_threads = [m._WORTHWHILE for m in SMALL] + [conv_gemm._leaves, torch.get_num_threads], lambda: threads
+    conv_gemm._leaves = lambda: False
     for module in SMALL:
         module._WORTHWHILE = least
     try:
         yield
     finally:
-        *limits, dense._leaves, torch.get_num_threads = before
+        *limits, conv_gemm._leaves, torch.get_num_threads = before
         for module, limit in zip(SMALL, limits):
             module._WORTHWHILE = limit
 

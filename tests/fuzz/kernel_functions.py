@@ -6,7 +6,13 @@ import numpy as np
 import torch
 
 from mxnet import MXNetError
-from mxnet.ops.kernels import batch_norm, convolution, dense, gate, image, interleave, nms, pooling, recurrent, regions, rows, winograd
+from mxnet.kernels.conv import winograd
+from mxnet.kernels.gemm import conv_gemm
+from mxnet.kernels.image import nchw_to_nhwc, transform
+from mxnet.kernels.memory import gather_scatter
+from mxnet.kernels.nn import max_pooling, nms, recurrent, roi_pooling
+from mxnet.kernels.runtime import contract
+from mxnet.ops.nn import training_layers
 from mxnet.ops.spatial import boxes
 from mxnet.ops.spatial import regions as region_operators
 
@@ -51,7 +57,7 @@ def _describe_batch_norm(rng):
 def _batch_norm(arrays, attributes, threads, compares):
     def run(a):
         a = {**a, "moving_mean": made_again(a["moving_mean"]), "moving_var": made_again(a["moving_var"])}
-        return [batch_norm.batch_norm(**a, training=True, **attributes), a["moving_mean"], a["moving_var"]]
+        return [training_layers.batch_norm(**a, training=True, **attributes), a["moving_mean"], a["moving_var"]]
 
     wanted = ("data", "beta", "residual", *(() if attributes["fix_gamma"] else ("gamma",)))
     with kernels_for_all(threads):
@@ -83,7 +89,7 @@ def _describe_convolution(rng):
 def _convolution(arrays, attributes, threads, compares):
     wanted = ("data", "weight", "bias")
     with kernels_for_all(threads):
-        found = _with_gradients(lambda a: [convolution.convolution(**a, **attributes)], arrays, wanted)
+        found = _with_gradients(lambda a: [training_layers.ConvolutionLayer(exact=True)(**a, **attributes)], arrays, wanted)
     if compares:
         expected = _with_gradients(lambda a: [torch.conv2d(*(None if t is None else t.double() for t in a.values()),
                                                            *(attributes[k] for k in ("stride", "pad", "dilate")))], arrays, wanted)
@@ -123,7 +129,7 @@ def _describe_dense(rng):
 def _dense(arrays, attributes, threads, compares):
     rows, weight, bias, dout = arrays.values()
     with kernels_for_all(threads):
-        found = [dense.forward(rows, weight, bias), dense.backward_data(dout, weight), dense.backward_weight(dout, rows)]
+        found = [conv_gemm.forward(rows, weight, bias), conv_gemm.backward_data(dout, weight), conv_gemm.backward_weight(dout, rows)]
     if compares:
         compare(found, [rows.double() @ weight.double().t() + bias, dout.double() @ weight.double(), dout.double().t() @ rows.double()], "dense")
 
@@ -195,17 +201,17 @@ def _describe_image(rng):
 
 @_function(_describe_image)
 def _image(arrays, attributes, threads, compares):
-    cut, pixels = image.Cut(*attributes["cut"]), attributes["pixels"]
+    cut, pixels = transform.Cut(*attributes["cut"]), attributes["pixels"]
     data, table, out = arrays.values()
     whole_numbers = all(isinstance(n, int) for n in cut)
     if compares and not (whole_numbers and cut.fits(data.numel(), len(table), *(out.shape[:2] if pixels else out.shape[1:]))):
         with contextlib.suppress(MXNetError):
-            image.finish(data, cut, table, out, pixels)
+            transform.finish(data, cut, table, out, pixels)
             raise Wrong(f"{cut} is taken")
         return
-    image.finish(data, cut, table, out, pixels)
+    transform.finish(data, cut, table, out, pixels)
     if compares:
-        cut = image.Cut(*map(int, cut))  # True is a number
+        cut = transform.Cut(*map(int, cut))  # True is a number
         whole = data[:cut.height * cut.width * len(table)].view(cut.height, cut.width, len(table)).numpy()
         part = np.ascontiguousarray(whole[cut.top:cut.top + cut.rows, cut.left:cut.left + cut.columns])
         resized = cv2.resize(part, (cut.resized_columns, cut.resized_rows)).reshape(cut.resized_rows, cut.resized_columns, len(table))
@@ -228,7 +234,7 @@ def _describe_interleave(rng):
 def _interleave(arrays, attributes, threads, compares):
     if any(t is None for t in arrays.values()):
         return
-    interleave.interleave(arrays["images"], arrays["out"])
+    nchw_to_nhwc.interleave(arrays["images"], arrays["out"])
     if compares:
         compare([arrays["out"]], [arrays["images"].permute(0, 2, 3, 1)], "interleave", 0)
 
@@ -247,12 +253,15 @@ def _rows(arrays, attributes, threads, compares):
     def run(a):
         data, index, others, chosen, column, lengths = a.values()
         unique = index.unique()  # of rows that meet torch takes one or the other
-        masked = rows.mask(data.unsqueeze(-1), lengths, 0.5, False)
+        masked = gather_scatter.mask(data.unsqueeze(-1), lengths, 0.5, False)
         if masked is None:
             steps = torch.arange(len(data)).unsqueeze(1)
             masked = torch.where((steps < lengths).unsqueeze(-1), data.unsqueeze(-1), 0.5)
-        return [rows.select(data, index), rows.chosen(data, chosen), rows.replace(data, unique, others[:len(unique)]), rows.picked(data, column),
-                rows.nearest(data, column), rows.scattered(others[:len(unique)], unique, len(data)), rows.summed(data, 0), masked]
+        return [gather_scatter.select(data, index), gather_scatter.chosen(data, chosen), gather_scatter.replace(data, unique, others[:len(unique)]),
+                gather_scatter.picked(data, column),
+                gather_scatter.nearest(data, column), gather_scatter.scattered(others[:len(unique)], unique, len(data)), gather_scatter.summed(data,
+                                                                                                                                               0),
+                                                                                                                                               masked]
 
     if any(t is None for t in arrays.values()):
         return
@@ -277,7 +286,7 @@ def _overlaps(arrays, attributes, threads, compares):
     with kernels_for_all(threads):
         found = nms.overlaps(lhs, rhs)
     if compares:
-        with _without(gate, "_function"):
+        with _without(contract, "_function"):
             compare([found], [boxes.overlaps(lhs, rhs)], "overlaps", 1e-5)
 
 
@@ -286,7 +295,7 @@ def _without(module, name):
     """No kernel is there."""
     before = getattr(module, name)
     setattr(module, name, lambda *_: None)
-    kept = [(each, dict(each._verdicts)) for each in gate._gates]
+    kept = [(each, dict(each._verdicts)) for each in contract._gates]
     for each, _ in kept:
         each.forget()
     try:
@@ -333,9 +342,9 @@ def _max_pool(arrays, attributes, threads, compares):
         return
     arguments = attributes["kernel"], attributes["stride"], attributes["pad"], attributes["ceil"]
     with kernels_for_all(threads):
-        found = _with_gradients(lambda a: [pooling.max_pool2d(a["data"], *arguments)], arrays, ("data",))
+        found = _with_gradients(lambda a: [max_pooling.max_pool2d(a["data"], *arguments)], arrays, ("data",))
         with torch.no_grad():
-            plain = pooling.max_pool2d(arrays["data"], *arguments)
+            plain = max_pooling.max_pool2d(arrays["data"], *arguments)
     if compares:
         expected = _with_gradients(lambda a: [torch.max_pool2d(a["data"], *arguments[:3], 1, arguments[3])], arrays, ("data",))
         compare([*found, plain], [*expected, expected[0]], "max_pool2d", 1e-6)
@@ -362,7 +371,7 @@ def _largest(arrays, attributes, threads, compares):
         raise MXNetError("torch has this")
 
     with kernels_for_all(threads):
-        found = _with_gradients(lambda a: [regions.largest(a["data"], images, bins, refuse)], arrays, ("data",))
+        found = _with_gradients(lambda a: [roi_pooling.largest(a["data"], images, bins, refuse)], arrays, ("data",))
     if compares:
         compare(found, _with_gradients(lambda a: [in_torch(a["data"])], arrays, ("data",)) if len(images) else found, "largest", 1e-5)
 
@@ -394,6 +403,6 @@ def _weighted(arrays, attributes, threads, compares):
             else region_operators._pool_position_sensitive(maps, images, rows, columns, groups)
 
     with kernels_for_all(threads):
-        found = _with_gradients(lambda a: [regions.weighted(a["data"], images, rows, columns, groups, refuse)], arrays, ("data",))
+        found = _with_gradients(lambda a: [roi_pooling.weighted(a["data"], images, rows, columns, groups, refuse)], arrays, ("data",))
     if compares and len(images):
         compare(found, _with_gradients(lambda a: [in_torch(a["data"])], arrays, ("data",)), "weighted")

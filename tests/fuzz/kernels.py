@@ -23,24 +23,14 @@ import torch
 
 import mxnet as mx
 from mxnet.gluon.cached_op import CachedOp
-from mxnet.ops.kernels import (
-    chain,
-    divergence,
-    gate,
-    image,
-    interleave,
-    jpeg,
-    kept,
-    nms,
-    own_heap,
-    pooling_last,
-    random,
-    recurrent,
-    regions,
-    steps,
-    text,
-    winograd,
-)
+from mxnet.kernels import own_heap
+from mxnet.kernels.conv import prepacked_conv, winograd
+from mxnet.kernels.gemm import fused_mlp
+from mxnet.kernels.image import jpeg, nchw_to_nhwc, transform
+from mxnet.kernels.nn import kl_divergence, nms, optimizer_update, pooling_nhwc, recurrent, roi_pooling
+from mxnet.kernels.random import generators
+from mxnet.kernels.runtime import contract
+from mxnet.kernels.text import numbers
 
 from . import jpegs, sizes
 from .arrays import INTEGERS, NUMBERS, all_made, described, made, spoil
@@ -50,26 +40,30 @@ from .kernel_functions import FUNCTIONS
 
 # -- handles ---------------------------------------------------------------------------------------------------------
 
-_NAMES = {"batch_norm": sizes.normalized, "colours": sizes.pixels, "convolution": sizes.convolved, "deformable": sizes.moved, "dense": sizes.product,
-          "divergence": sizes.quantized, "few_rows": sizes.few_rows, "histogram": sizes.counted, "image": sizes.picture, "interleave": sizes.image,
-          "jpeg": sizes.file, "kept": sizes.kept, "kept.depthwise": sizes.depthwise, "kept.forward_planes": sizes.planes,
-          "pooling_last": sizes.pooled_last, "chain": sizes.chained, "local_response": sizes.responding, "nms": sizes.boxes,
-          "pointwise": sizes.numbers, "pooling": sizes.window, "random": sizes.numbers, "recurrent": sizes.steps, "regions": sizes.maps,
-          "rows": sizes.rows, **{f"rows.{name}": sizes.filled_rows for name in ("_gather", "_mark", "_pick", "_place")},
-          "softmax": sizes.matrices, "steps": sizes.updated,
-          "systems": sizes.systems, "text": sizes.text, "transposition": sizes.matrices,
+_NAMES = {"batch_norm": sizes.normalized, "color_jitter": sizes.pixels, "convolution": sizes.convolved, "deformable": sizes.moved,
+          "conv_gemm": sizes.product,
+          "kl_divergence": sizes.quantized, "prepacked_skinny": sizes.few_rows, "histogram": sizes.counted, "transform": sizes.picture,
+          "nchw_to_nhwc": sizes.image,
+          "jpeg": sizes.file, "prepacked_conv": sizes.kept, "prepacked_conv.depthwise": sizes.depthwise,
+          "prepacked_conv.forward_planes": sizes.planes,
+          "pooling_nhwc": sizes.pooled_last, "fused_mlp": sizes.chained, "lrn": sizes.responding, "nms": sizes.boxes,
+          "pointwise": sizes.numbers, "max_pooling": sizes.window, "generators": sizes.numbers, "recurrent": sizes.steps, "roi_pooling": sizes.maps,
+          "gather_scatter": sizes.rows, **{f"gather_scatter.{name}": sizes.filled_rows for name in ("_gather", "_mark", "_pick", "_place")},
+          "softmax": sizes.matrices, "optimizer_update": sizes.updated,
+          "triangular_solve": sizes.systems, "numbers": sizes.text, "transpose": sizes.matrices,
           **{f"winograd.{kernel.entry}": functools.partial(sizes.squares, taps=winograd.FORMS[form].taps)
              for kinds in (winograd.weights, winograd.forward, winograd.backward) for form, kernel in kinds.items()}}
 _HANDLES = {f"{module.__name__.rpartition('.')[2]}.{name}": value
-            for module in (*SMALL, chain, divergence, image, jpeg, kept, nms, pooling_last, regions, steps) if module is not recurrent
-            for name, value in vars(module).items() if isinstance(value, gate.Kernel)}
-_HANDLES.update({f"interleave.{kernel.entry}": kernel for kernel in interleave._BY_CHANNELS.values()})
-_HANDLES.update({kernel.name: kernel for pair in recurrent._KERNELS.values() for kernel in pair})
+            for module in (*SMALL, fused_mlp, kl_divergence, transform, jpeg, prepacked_conv, nms, pooling_nhwc, roi_pooling,
+                           optimizer_update) if module is not recurrent
+            for name, value in vars(module).items() if isinstance(value, contract.Kernel)}
+_HANDLES.update({f"nchw_to_nhwc.{kernel.entry}": kernel for kernel in nchw_to_nhwc._BY_CHANNELS.values()})
+_HANDLES.update({kernel.name.rpartition("/")[2]: kernel for pair in recurrent._KERNELS.values() for kernel in pair})
 _HANDLES.update({f"winograd.{kernel.entry}": kernel for kernel in (*winograd.weights.values(), *winograd.forward.values(),
                                                              *winograd.backward.values())})
-_HANDLES.update({f"text.{kernel.entry}": kernel for kernel in (*text._CSV.values(), text._libsvm)})
-_HANDLES.update({f"random.{kernel.entry}": kernel for value in vars(random).values()
-                 for kernel in (value.values() if isinstance(value, dict) else (value,)) if isinstance(kernel, gate.Kernel)})
+_HANDLES.update({f"numbers.{kernel.entry}": kernel for kernel in (*numbers._CSV.values(), numbers._libsvm)})
+_HANDLES.update({f"generators.{kernel.entry}": kernel for value in vars(generators).values()
+                 for kernel in (value.values() if isinstance(value, dict) else (value,)) if isinstance(kernel, contract.Kernel)})
 _VALUES = {"images": (-1, 3), "top": (-2, 11), "bottom": (-2, 11), "left": (-2, 11), "right": (-2, 11), "classes": (0, 2), "marks": (-1, 300),
            "bank": (0, 2**32 - 1), "plan": (-2, 30), "asked": (0, 9), "index": (-2, 12), "lengths": (-2, 9), "counts": (-2, 9), "chosen": (0, 2)}
 
@@ -118,7 +112,7 @@ def _spoil_case(case, rng):
         i = rng.randrange(len(case["integers"]))
         old = case["integers"][i]
         case["integers"][i] = rng.choice(INTEGERS) if rng.random() < 0.5 or not isinstance(old, int) else old + rng.choice((-2, -1, 1, 2))
-        if case["kernel"].startswith("random.") and case["integers"][i] == 2**31 - 1:  # a right count, of which the numbers take a minute
+        if case["kernel"].startswith("generators.") and case["integers"][i] == 2**31 - 1:  # a right count, of which the numbers take a minute
             case["integers"][i] = 2**17
     elif way < 0.3 and case["numbers"]:
         case["numbers"][rng.randrange(len(case["numbers"]))] = rng.choice(NUMBERS)

@@ -8,7 +8,7 @@ import numpy as np
 
 import mxnet as mx
 from mxnet import gluon
-from mxnet.graph import backends
+from mxnet.graph.backends import registry
 from mxnet.operator import get_all_registered_operators
 
 from .making import DATA, file, folder, target, unless, written
@@ -265,7 +265,7 @@ def _initialize(case):
 
 def _marked():
     net = mx.sym.FullyConnected(mx.sym.var("x"), num_hidden=3, name="f")
-    return [net.tojson().encode(), backends.mark(net, "native", {}).tojson().encode()]
+    return [net.tojson().encode(), registry.mark(net, "native", {}).tojson().encode()]
 
 
 # -- states ----------------------------------------------------------------------------------------------------------------

@@ -19,8 +19,8 @@ _FOLDER = "REMEX_FUZZ_SANITIZED"
 
 def environment():
     """The variables for processes whose kernels are to be sanitized; compiles these, which takes a minute, unless that is done."""
-    from mxnet.ops.kernels import building
-    compiler = building.compiler()
+    from mxnet.kernels.runtime import build
+    compiler = build.compiler()
     # The runtime of exceptions, too: sanitizers look for it at their start.
     libraries = [subprocess.run([compiler, f"-print-file-name={name}"], capture_output=True, text=True, check=True, timeout=600).stdout.strip()
                  for name in ("libasan.so", "libubsan.so", "libstdc++.so.6")]
@@ -35,26 +35,28 @@ def environment():
 def _built(compiler):
     import torch
 
-    from mxnet.ops import kernels
-    root, sources = pathlib.Path(torch.__file__).parent, pathlib.Path(kernels.__file__).parent
+    from mxnet.kernels.runtime import build as building
+    from mxnet.kernels.runtime import libraries
+    root, sources = pathlib.Path(torch.__file__).parent, libraries.FOLDER
     openmp = next(iter(sorted((root / "lib").glob("libgomp*"))), "-lgomp")
-    text = "".join(path.read_text() for path in sorted((*sources.glob("*.cpp"), *sources.glob("*.h"))))
+    text = "".join(path.read_text() for path in sorted((*sources.glob("*/*.cpp"), *sources.glob("*/*.h"))))
     key = hashlib.sha256("\n".join((text, *_FLAGS, torch.__version__)).encode()).hexdigest()[:16]
     folder = pathlib.Path(tempfile.gettempdir(), f"remex-sanitized-{os.getuid()}-{key}")
     folder.mkdir(mode=0o700, exist_ok=True)
     if folder.stat().st_uid != os.getuid():
         raise PermissionError(f"{folder} belongs to another user")
 
-    def build(source):
-        path = folder / f"{source.stem}.so"
+    def build(name):
+        path = folder / f"{name.replace('/', '-')}.so"
         if not path.exists():
             part = path.with_suffix(".part")
-            places = f"-I{root / 'include'}", f"-L{root / 'lib'}"
-            subprocess.run([compiler, *_FLAGS, *places, "-shared", str(source), str(openmp), "-lc10", "-o", str(part)], check=True, timeout=600)
+            places = f"-I{sources}", f"-I{root / 'include'}", f"-L{root / 'lib'}"
+            subprocess.run([compiler, *_FLAGS, *places, "-shared", str(sources / f"{name}.cpp"), str(openmp), "-lc10", "-o", str(part)], check=True,
+                           timeout=600)
             part.rename(path)
 
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        list(pool.map(build, sorted(sources.glob("*.cpp"))))
+        list(pool.map(build, building.sources(sources)))
     return folder
 
 
@@ -62,5 +64,5 @@ def prepare():
     """Load the sanitized kernels in this process, if it was started with these variables."""
     folder = os.environ.get(_FOLDER)
     if folder:
-        from mxnet.ops.kernels import compiled
-        compiled.load = lambda name: ctypes.CDLL(os.path.join(folder, f"{name}.so"))
+        from mxnet.kernels.runtime import libraries
+        libraries.open_library = lambda name: ctypes.CDLL(os.path.join(folder, f"{name.replace('/', '-')}.so"))

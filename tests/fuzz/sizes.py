@@ -1,5 +1,7 @@
 """Sizes that fit together, for each kernel's declaration: what `kernels` makes right cases of."""
-from mxnet.ops.kernels import chain, convolution, pooling
+from mxnet.kernels.conv import convolution
+from mxnet.kernels.gemm import fused_mlp
+from mxnet.kernels.nn import max_pooling
 
 
 def normalized(rng):
@@ -57,12 +59,12 @@ def pooled_last(rng):
 
 
 def chained(rng):
-    widths = [rng.choice((1, 5, 31, 32, 33, 70)) for _ in range(rng.randint(1, chain.MOST))]
+    widths = [rng.choice((1, 5, 31, 32, 33, 70)) for _ in range(rng.randint(1, fused_mlp.MOST))]
     names = {"n": rng.choice((1, 2, 3, 11, 12, 13, 40)), "c": rng.choice((1, 3, 17, 32)), "last": widths[-1]}
     panels = [-(-width // 32) * 32 for width in widths]
-    names.update(rectifies=rng.randrange(1 << chain.MOST), columns=sum(panels))
+    names.update(rectifies=rng.randrange(1 << fused_mlp.MOST), columns=sum(panels))
     names["cells"] = sum(wide * deep for wide, deep in zip(panels, [names["c"], *widths]))
-    return {**names, **{f"k{i + 1}": width for i, width in enumerate([*widths, *[0] * (chain.MOST - len(widths))])}}
+    return {**names, **{f"k{i + 1}": width for i, width in enumerate([*widths, *[0] * (fused_mlp.MOST - len(widths))])}}
 
 
 def squares(rng, taps):
@@ -154,10 +156,10 @@ def window(rng):
                  "stride_h": rng.randint(1, 4), "stride_w": rng.randint(1, 4), "ceil": rng.randrange(2)}
         names["pad_h"], names["pad_w"] = rng.randint(0, names["kernel_h"] // 2), rng.randint(0, names["kernel_w"] // 2)
         try:
-            names["p"], names["q"] = (eval(text, {}, names) for text in (pooling._HEIGHT, pooling._WIDTH))
+            names["p"], names["q"] = (eval(text, {}, names) for text in (max_pooling._HEIGHT, max_pooling._WIDTH))
         except ZeroDivisionError:
             continue
-        if all(eval(d, {}, names) for d in pooling._DEMANDS):
+        if all(eval(d, {}, names) for d in max_pooling._DEMANDS):
             return names
 
 

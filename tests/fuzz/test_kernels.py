@@ -6,7 +6,8 @@ import pytest
 import torch
 
 from fuzz import arrays, campaign, kernels
-from mxnet.ops.kernels import gate, nms
+from mxnet.kernels.nn import nms
+from mxnet.kernels.runtime import contract
 
 COUNTS = {"kernels.handles": 400, "kernels.functions": 150, "kernels.operators": 80, "kernels.heap": 40, "kernels.jpeg": 400}
 needs_compiler = pytest.mark.skipif(not nms._overlaps.available(), reason="no C++ compiler")
@@ -33,8 +34,8 @@ def test_a_wrong_result_is_noticed(monkeypatch):
     case = json.dumps({"function": "overlaps", "right": True, "attributes": {}, "threads": 1,
                        "arrays": {k: arrays.described("float32", [3, 4], random.Random(0), low=0, high=9) for k in ("lhs", "rhs")}}).encode()
     kernels._run_function(case)
-    run = gate.Plan.__call__
-    monkeypatch.setattr(gate.Plan, "__call__", lambda *a: [t + 1 for t in run(*a)])
+    run = contract.Plan.__call__
+    monkeypatch.setattr(contract.Plan, "__call__", lambda *a: [t + 1 for t in run(*a)])
     with pytest.raises(kernels.Wrong, match="overlaps: result 0 differs from torch's by 1"):
         kernels._run_function(case)
 

@@ -7,14 +7,14 @@ from fuzz import kills
 from mxnet.contrib.text import datasets as text_datasets
 from mxnet.gluon.data.vision import datasets
 from mxnet.gluon.model_zoo import model_store
-from mxnet.ops.kernels import compiled
+from mxnet.kernels.runtime import libraries
 from mxnet.test_utils import data as test_data
 
 
 @pytest.fixture(autouse=True)
 def what_writers_replace_is_put_back(monkeypatch):
     """Those that download get their bytes from stand-ins."""
-    for module, name in ((text_datasets, "download"), (datasets, "download"), (test_data, "download"), (compiled, "folder")):
+    for module, name in ((text_datasets, "download"), (datasets, "download"), (test_data, "download"), (libraries, "folder")):
         monkeypatch.setattr(module, name, getattr(module, name))
     monkeypatch.setattr(model_store, "short_hash", model_store.short_hash)
     monkeypatch.setattr(model_store, "_model_sha1", dict(model_store._model_sha1))

@@ -11,7 +11,7 @@ import mxnet as mx
 from mxnet import autograd, nd
 from mxnet.gluon import nn
 from mxnet.gluon.cached_op import CachedOp
-from mxnet.graph import promotion
+from mxnet.graph.tuning import policy
 from mxnet.ndarray import dispatch
 
 
@@ -371,7 +371,7 @@ def test_inside_of_a_block_that_is_traced_no_graph_of_its_own_runs():
 
 
 def test_a_child_process_runs_no_threads_of_its_parent(net, monkeypatch, long_calls):
-    monkeypatch.setattr(promotion, "_forked", True)
+    monkeypatch.setattr(policy, "_forked", True)
     np.testing.assert_allclose(net(data()).asnumpy(), expected(net, data()), rtol=1e-5)
     assert len(long_calls) == 1
 

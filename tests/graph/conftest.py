@@ -1,16 +1,16 @@
 """What tests of several passes need."""
 import pytest
 
-from mxnet.ops import kernels
-from mxnet.ops.kernels import convolution, kept
+from mxnet import kernels
+from mxnet.kernels.conv import convolution, prepacked_conv
 
 
 @pytest.fixture
 def kernels_compute_all(monkeypatch):
     """Kernels compute the smallest convolutions, and Winograd F(4x4) wins each race."""
-    if any(kernels.load(name) is None for name in ("convolution", "kept", "winograd")):
+    if any(kernels.load(name) is None for name in ("conv/convolution", "conv/prepacked_conv", "conv/winograd")):
         pytest.skip("no C++ compiler")
-    for module in (kept, convolution):
+    for module in (prepacked_conv, convolution):
         monkeypatch.setattr(module, "_WORTHWHILE", 0)
-    monkeypatch.setattr(kept, "_found", {})
-    monkeypatch.setattr(kept.races, "winner", lambda key, runs: "Winograd F(4x4)" if "Winograd F(4x4)" in runs else "direct")
+    monkeypatch.setattr(prepacked_conv, "_found", {})
+    monkeypatch.setattr(prepacked_conv.races, "winner", lambda key, runs: "Winograd F(4x4)" if "Winograd F(4x4)" in runs else "direct")

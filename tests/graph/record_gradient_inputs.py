@@ -1,7 +1,8 @@
 """Asks MXNet 1.9.1 what the gradient of each operator reads: ``/opt/oracle/bin/python tests/graph/record_gradient_inputs.py``.
 
-It writes ``src/mxnet/graph/monitored.json``: from a description (see `mxnet.graph.monitoring.entries`) to the operators that it holds for. A
-process that MXNet crashes or hangs is replaced; operators of its oldest kind hang whenever a monitor is set, and are written by hand below.
+It writes ``src/mxnet/graph/runtime/monitored.json``: from a description (see `mxnet.graph.runtime.monitoring.entries`) to the operators that it
+holds for. A process that MXNet crashes or hangs is replaced; operators of its oldest kind hang whenever a monitor is set, and are written by hand
+below.
 """
 import collections
 import ctypes

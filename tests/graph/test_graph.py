@@ -4,7 +4,7 @@ import pytest
 
 import mxnet as mx
 from mxnet import graph
-from mxnet.graph import backends
+from mxnet.graph.backends import registry
 
 
 class Dividing:
@@ -24,11 +24,11 @@ class Dividing:
 def dividing():
     graph.register_backend(Dividing())
     yield
-    del backends._backends["test_dividing"]
+    del registry._backends["test_dividing"]
 
 
 def test_backends_that_come_with_it():
-    assert {"native", "openvino", "inductor", "tensorrt"} <= set(backends._backends)
+    assert {"native", "openvino", "inductor", "tensorrt"} <= set(registry._backends)
 
 
 def test_a_backend_may_divide_and_prepare_graphs(dividing):

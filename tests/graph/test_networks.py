@@ -75,7 +75,8 @@ def test_random_graphs_on_openvino(seed):
 
 @pytest.mark.parametrize("seed", range(25))
 def test_random_graphs_train_through_the_passes(seed, monkeypatch):
-    from mxnet.ops.kernels import batch_norm, convolution
+    from mxnet.kernels.conv import convolution
+    from mxnet.kernels.nn import batch_norm
     monkeypatch.setattr(batch_norm, "_WORTHWHILE", 0)
     monkeypatch.setattr(convolution, "_WORTHWHILE", 0)
     out, inputs = random_graph(seed, channels=16)

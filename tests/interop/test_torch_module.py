@@ -204,7 +204,7 @@ def test_dropout_draws_torchs_numbers_in_a_compiled_graph():
     assert 0.3 < (out != 0).float().mean() < 0.45
 
 
-@pytest.mark.filterwarnings("ignore:`torch.jit.trace` is deprecated")
+@pytest.mark.filterwarnings("ignore:`torch.jit.trace")
 def test_what_cannot_be_traced_is_named():
     data = mx.sym.var("data")
     block = mx.gluon.SymbolBlock(mx.sym.broadcast_add(data, mx.sym.random.uniform(shape=(1, 2), name="noise")), data)

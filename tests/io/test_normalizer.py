@@ -6,7 +6,7 @@ import torch
 
 from mxnet.io import normalizer
 from mxnet.io.normalizer import Normalizer
-from mxnet.ops.kernels.image import Cut, available
+from mxnet.kernels.image.transform import Cut, available
 
 IMAGE = np.arange(2 * 3 * 3, dtype=np.uint8).reshape(2, 3, 3)  # blue, green, red
 

@@ -77,5 +77,5 @@ def test_only_a_cpu_has_mxnets_numbers():
 
 
 def test_without_a_compiler_numpy_draws(monkeypatch):
-    monkeypatch.setattr(random_state.random, "available", lambda: False)
-    assert isinstance(in_a_thread(random_state.bank), random_state.plain_random.PlainBank)
+    monkeypatch.setattr(random_state.generators, "available", lambda: False)
+    assert isinstance(in_a_thread(random_state.bank), random_state.fallback.PlainBank)

@@ -5,8 +5,7 @@ import torch
 from torch._subclasses import FakeTensorMode
 
 import mxnet as mx
-from mxnet import autograd, gluon, nd, profiler
-from mxnet.ops import kernels
+from mxnet import autograd, gluon, kernels, nd, profiler
 from mxnet.profiler import storage
 from mxnet.profiler.recorder import recorder
 

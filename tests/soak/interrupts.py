@@ -14,7 +14,7 @@ import torch
 import mxnet as mx
 from mxnet import attribute, autograd, name
 from mxnet.gluon.data import DataLoader
-from mxnet.graph.runner import GraphRunner
+from mxnet.graph.runtime.runner import GraphRunner
 
 from . import loading, training
 

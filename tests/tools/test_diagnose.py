@@ -6,8 +6,8 @@ import pytest
 import torch
 
 from mxnet import memory, threads
-from mxnet.graph import backends
-from mxnet.ops.kernels import compiled
+from mxnet.graph.backends import registry
+from mxnet.kernels.runtime import libraries
 from mxnet.tools import diagnose
 
 
@@ -53,10 +53,10 @@ def test_cores_and_threads():
 @pytest.mark.skipif(sys.platform != "linux", reason="kernels are for Linux")
 def test_each_kernel_says_where_it_comes_from_or_why_it_is_off(monkeypatch):
     told = part("kernels")
-    assert {"batch_norm", "convolution", "heap", "nms", "recurrent"} < set(told)
-    assert all(told[name] == compiled.origins[name] for name in ("nms", "recurrent"))
-    monkeypatch.setitem(compiled.origins, "nms", "off: there is no C++ compiler; install g++, or name one in CXX")
-    assert "kernel nms is off: there is no C++ compiler; install g++, or name one in CXX" in diagnose.problems()
+    assert {"nn/batch_norm", "conv/convolution", "runtime/heap", "nn/nms", "nn/recurrent"} < set(told)
+    assert all(told[name] == libraries.origins[name] for name in ("nn/nms", "nn/recurrent"))
+    monkeypatch.setitem(libraries.origins, "nn/nms", "off: there is no C++ compiler; install g++, or name one in CXX")
+    assert "kernel nn/nms is off: there is no C++ compiler; install g++, or name one in CXX" in diagnose.problems()
 
 
 @pytest.fixture
@@ -68,9 +68,9 @@ def missing(monkeypatch):
         if name in stop:
             raise KeyboardInterrupt
         compiled_now.append(name)
-        monkeypatch.setitem(compiled.origins, name, "compiled for this test")
+        monkeypatch.setitem(libraries.origins, name, "compiled for this test")
 
-    monkeypatch.setattr(compiled, "is_missing", lambda name: name in ("nms", "softmax"))
+    monkeypatch.setattr(libraries, "is_missing", lambda name: name in ("nn/nms", "nn/softmax"))
     monkeypatch.setattr(diagnose.kernels, "load", load)
     monkeypatch.setattr(diagnose.kernels, "own_heap", lambda: False)
     return compiled_now, stop
@@ -80,14 +80,14 @@ def test_it_says_that_kernels_are_compiled_before_it_does_so(missing, capsys):
     told, (done, _) = part("kernels"), missing
     assert capsys.readouterr().err == ("2 kernels did not come with the package and are compiled now, once, for about two seconds each; "
                                        "Ctrl-C leaves out the rest\n")
-    assert done[:2] == ["nms", "softmax"] and told["softmax"] == "compiled for this test"
+    assert done[:2] == ["nn/nms", "nn/softmax"] and told["nn/softmax"] == "compiled for this test"
 
 
 def test_an_interrupt_leaves_out_the_kernels_that_are_left(missing, capsys):
     done, stop = missing
-    stop.append("softmax")
+    stop.append("nn/softmax")
     told = part("kernels")
-    assert told["nms"] == "compiled for this test" and told["softmax"] == "not compiled yet: interrupted" and "softmax" not in done
+    assert told["nn/nms"] == "compiled for this test" and told["nn/softmax"] == "not compiled yet: interrupted" and "nn/softmax" not in done
     assert capsys.readouterr().err.endswith("interrupted\n") and told["large tensors"] == "have no heap of their own"
 
 
@@ -101,7 +101,7 @@ def test_an_interrupt_ends_the_program_without_a_traceback(monkeypatch):
 def test_backends(monkeypatch):
     told = part("backends")
     assert told["native"] == f"{torch.__version__}, available on {'cuda' if torch.cuda.is_available() else 'cpu'}"
-    monkeypatch.setattr(backends.get("openvino"), "available", lambda: False, raising=False)
+    monkeypatch.setattr(registry.get("openvino"), "available", lambda: False, raising=False)
     assert "openvino cannot be imported, graphs run on torch alone: pip install openvino" in diagnose.problems()
 
 

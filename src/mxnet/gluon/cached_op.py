@@ -7,11 +7,11 @@ from typing import Any
 
 from ..base import MXNetError
 from ..context import Context, current_context
-from ..graph import sparse_run
-from ..graph.monitoring import Watcher
 from ..graph.ownership import owned
-from ..graph.runner import GraphRunner
-from ..graph.session import Session
+from ..graph.runtime import sparse_run
+from ..graph.runtime.monitoring import Watcher
+from ..graph.runtime.runner import GraphRunner
+from ..graph.runtime.session import Session
 from ..ndarray import NDArray, handles
 from ..ndarray.dispatch import LightNode, TapeNode, mode, record, share_history
 from ..suggestions import shortened
@@ -36,7 +36,7 @@ class CachedOp:
     thread_safe : bool
         Any value will do: a CachedOp holds no values, and several threads may call it at once.
     backend : str, optional
-        Who runs the graph; see `mxnet.graph.backends`.
+        Who runs the graph; see `mxnet.graph.backends.registry`.
     options : dict, optional
         The backend's options.
 

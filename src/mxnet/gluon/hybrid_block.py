@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from .. import _deferred_compute, files, ndarray, symbol
 from ..context import current_context
-from ..graph import backends
+from ..graph.backends import registry
 from ..ndarray import NDArray, dispatch
 from ..ndarray.dispatch import mode
 from ..suggestions import shortened, suggests_arguments
@@ -162,7 +162,7 @@ class HybridBlock(SharesWithTorch, Block):
         ----------
         active : bool
         backend : str, optional
-            Who runs the graph; see `mxnet.graph.backends`. One that is not available is logged, and the graph runs without it.
+            Who runs the graph; see `mxnet.graph.backends.registry`. One that is not available is logged, and the graph runs without it.
         clear : bool
             Drop what was traced and optimized before.
         static_alloc, static_shape : bool
@@ -208,7 +208,7 @@ class HybridBlock(SharesWithTorch, Block):
         x, *args : NDArray or Symbol
             Inputs of the shapes that will come.
         backend : str
-            Who runs the graph; see `mxnet.graph.backends`.
+            Who runs the graph; see `mxnet.graph.backends.registry`.
         clear, static_alloc, static_shape, inline_limit, forward_bulk_size, backward_bulk_size, partition_if_dynamic, **kwargs
             As for `hybridize`.
 
@@ -218,7 +218,7 @@ class HybridBlock(SharesWithTorch, Block):
             If no backend is named, no input is an array, or the inputs are on several devices.
         """
         if not backend:
-            raise ValueError("optimize_for: the name of a backend expected, received none; see mxnet.graph.backends")
+            raise ValueError("optimize_for: the name of a backend expected, received none; see mxnet.graph.backends.registry")
         self._backend_opts = kwargs or self._backend_opts
         self.hybridize(True, backend, clear, static_alloc, static_shape, inline_limit, forward_bulk_size, backward_bulk_size,
                        partition_if_dynamic=partition_if_dynamic)
@@ -427,7 +427,7 @@ class HybridBlock(SharesWithTorch, Block):
             self._deferred_infer_shape(*args)
             for parameter in used:
                 parameter._finish_deferred_init()
-        backend = self._backend if self._backend and backends.available(self._backend) else None
+        backend = self._backend if self._backend and registry.available(self._backend) else None
         if backend:
             out = self._partition(variables, out, arrays, positions, parameters)
         self._cached_op_args = [(True, positions[name]) if name in positions else (False, parameters[name]) for name in out.list_inputs()]

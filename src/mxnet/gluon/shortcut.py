@@ -12,7 +12,7 @@ from .block import _flatten, _regroup
 from .parameter import Parameter, moves
 
 if TYPE_CHECKING:
-    from ..graph.states import State
+    from ..graph.tuning.inference_states import State
     from .cached_op import CachedOp
 
 _data, _first = operator.attrgetter("_data"), operator.itemgetter(0)

@@ -2,14 +2,15 @@
 from typing import Any
 
 from ..symbol import Symbol
-from . import backends, onednn
-from .backends import register as register_backend
-from .inductor import Inductor
-from .kernels import Kernels
+from .backends import registry
+from .backends.cpu.backend import Kernels
+from .backends.inductor import Inductor
+from .backends.openvino import OpenVINO
+from .backends.registry import register as register_backend
+from .backends.tensorrt import TensorRT
+from .int8 import onednn
 from .lower import lower
-from .openvino import OpenVINO
-from .runner import GraphRunner
-from .tensorrt import TensorRT
+from .runtime.runner import GraphRunner
 
 register_backend(OpenVINO())
 register_backend(Inductor())
@@ -28,12 +29,12 @@ def _fused(symbol: Symbol, backend: str) -> Symbol | None:
 def partition(symbol: Symbol, backend: str) -> Symbol:
     """The graph as `backend` divides it between itself and `native`; `native` takes it whole.
 
-    ``MKLDNN``, ``MKLDNN_QUANTIZE`` and the same names with ``ONEDNN`` fuse layers, see `onednn`.
+    ``MKLDNN``, ``MKLDNN_QUANTIZE`` and the same names with ``ONEDNN`` fuse layers, see `int8.onednn`.
     """
     fused = _fused(symbol, backend)
     if fused is not None:
         return fused
-    chosen = backends.get(backend)
+    chosen = registry.get(backend)
     divide = getattr(chosen, "partition", None)
     return divide(symbol) if divide is not None else symbol
 
@@ -43,8 +44,8 @@ def optimize(symbol: Symbol, backend: str, **options: Any) -> Symbol:
     fused = _fused(symbol, backend)
     if fused is not None:
         return fused
-    if not backends.available(backend):
+    if not registry.available(backend):
         return symbol
-    chosen = backends.get(backend)
+    chosen = registry.get(backend)
     prepare = getattr(chosen, "optimize", None)
     return prepare(symbol, **options) if prepare is not None else symbol

@@ -9,7 +9,7 @@ from ..base import MXNetError
 from ..ndarray import dispatch
 from ..symbol import control_flow, inference
 from ..symbol.node import Entry, Node, topological
-from .observed import observed
+from .instrumentation import observed
 from .ownership import distinct
 
 

@@ -8,7 +8,8 @@ from torch import fx
 from ..context import parse_context
 from ..symbol.fused import CachedGraph, Fused, stands_for
 from ..symbol.node import Entry, Node, topological
-from . import control_flow, fused
+from . import control_flow
+from .int8 import fused_nodes
 from .program import GraphModule, item
 
 
@@ -59,7 +60,7 @@ def lower(outputs: Sequence[Entry], is_train: bool, device: torch.device, node_d
             if whole is not None:
                 values.update({(id(node), i): found for i, found in enumerate(_inlined(graph, whole, arguments, is_train, place))})
                 continue
-            value = graph.call_function(fused.function(node, lower, is_train, place), tuple(arguments))
+            value = graph.call_function(fused_nodes.function(node, lower, is_train, place), tuple(arguments))
         elif node.subgraphs and not node.op.may_hold_graph:
             value = graph.call_function(control_flow.function(node, lower, is_train, place), tuple(arguments))
         else:

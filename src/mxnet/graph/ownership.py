@@ -1,51 +1,12 @@
-"""Ownership of outputs: what a graph returns shares no memory with its inputs, nor do two of its outputs with one another.
-
-Inside of a graph views are free. Lowering knows which nodes make them, so an output is copied only where it is one: the decision costs nothing when
-the graph runs. An output that is a variable itself is left to the caller: an executor hands out the bound array as MXNet's does.
-"""
+"""Memory of results: functions that make sure that a result shares none with an input."""
 from collections.abc import Iterable, Sequence
 
 import torch
-from torch import fx
-
-from . import fusion, layout
-from .program import FxNode, operator_of
-
-# Functions that passes put into graphs, and whose result may be (a view of) their first argument.
-_VIEWS = (fusion.rectify, layout.standard, layout.channels_last)
 
 
 def owned(data: torch.Tensor) -> torch.Tensor:
     """Return the same values in memory of their own."""
     return data.clone(memory_format=torch.contiguous_format)
-
-
-def root(node: FxNode) -> FxNode:
-    """Return the node whose memory the result of `node` may share: the node itself where it computes something new."""
-    while True:
-        op = operator_of(node)
-        moves = node.op == "call_method" and node.target == "to"
-        views = node.op == "call_function" and (node.target in _VIEWS or op is not None and op.view is not None and node.target is op.in_graph)
-        if not (moves or views):
-            return node
-        node = node.args[0]
-
-
-def apply(module: fx.GraphModule) -> None:
-    """Copy the outputs that would share memory with an input or with an output before them; the module has to be recompiled if it was run before."""
-    graph = module.graph
-    end = next(n for n in reversed(graph.nodes) if n.op == "output")
-    taken: set[FxNode] = set()
-    outputs = []
-    for node in end.args[0]:
-        source = root(node)
-        if node.op != "placeholder":
-            if source.op == "placeholder" or source in taken:
-                with graph.inserting_before(end):
-                    node = graph.call_function(owned, (node,))
-            taken.add(source)
-        outputs.append(node)
-    end.args = (tuple(outputs),)
 
 
 def distinct(results: Iterable[torch.Tensor], inputs: Sequence[torch.Tensor]) -> tuple[torch.Tensor, ...]:

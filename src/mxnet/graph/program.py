@@ -2,7 +2,7 @@
 import contextlib
 import linecache
 from collections import deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import torch
@@ -16,6 +16,8 @@ from ..ops.registry import Operator
 
 # An fx.Node: its own annotations allow twenty types for each argument, where passes know from the operator which it is.
 FxNode: TypeAlias = Any
+# Runs a graph: from its inputs to its outputs.
+Function = Callable[..., Sequence[torch.Tensor]]
 
 
 class GraphModule(fx.GraphModule):

@@ -7,11 +7,11 @@ from typing import Any, NamedTuple
 import torch
 
 from ..base import MXNetError
-from ..graph import layout
-from ..graph.backends import wants_channels_last
+from ..graph.backends.registry import wants_channels_last
 from ..graph.ownership import owned
-from ..graph.runner import GraphRunner
-from ..graph.session import Session
+from ..graph.passes import layout
+from ..graph.runtime.runner import GraphRunner
+from ..graph.runtime.session import Session
 from ..ndarray import NDArray, memory_format, writes
 from ..ndarray.ndarray import context_of
 from ..symbol import Symbol, inference

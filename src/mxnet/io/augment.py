@@ -11,9 +11,9 @@ from typing import Optional
 import numpy as np
 
 from .. import opencv
+from ..kernels.image.transform import Cut
 from ..ops.image.constants import EIGENVALUES, EIGENVECTORS
 from ..ops.image.geometry import LINEAR, interpolation, shorter_side
-from ..ops.kernels.image import Cut
 from .native import require
 
 # Each principal component, a column, times its deviation; rows are red, green, blue.

@@ -10,8 +10,8 @@ import torch
 from .. import opencv
 from ..base import MXNetError
 from ..image_header import decodable_jpeg, decode
+from ..kernels.image import jpeg
 from ..ops.image.geometry import shorter_side
-from ..ops.kernels import jpeg
 from .native import require
 
 _Needed = Callable[[int, int], tuple[int, int, int, int]]

@@ -7,7 +7,7 @@ from typing import Any, Optional
 import numpy as np
 import torch
 
-from ..ops.kernels.image import Cut, available, finish, table_of
+from ..kernels.image.transform import Cut, available, finish, table_of
 
 TORCH_TYPES = {"float32": torch.float32, "float16": torch.float16, "uint8": torch.uint8, "int8": torch.int8}
 

@@ -11,8 +11,8 @@ import torch
 from ..base import MXNetError
 from ..context import cpu
 from ..files import open_stream, reported
+from ..kernels.text.numbers import Plain, SparseRows, comma_separated, sparse
 from ..ndarray.sparse import CSRNDArray
-from ..ops.kernels.text import Plain, SparseRows, comma_separated, sparse
 from ..ops.schema import Shape
 from .native import BatchSource, Dtype, LoaderContext, files_of, native_iterator, part_of, require
 

@@ -7,9 +7,9 @@ from .. import optimizer as opt
 from ..base import MXNetError
 from ..checkpoint import load_optimizer_states, save_optimizer_states
 from ..context import cpu
+from ..kernels.nn import optimizer_update
 from ..ndarray import NDArray
 from ..ndarray.sparse import retain
-from ..ops.kernels import steps
 from ..ops.unique import unique
 from ..suggestions import shortened
 from . import row_sparse
@@ -163,7 +163,7 @@ class KVStore(KVStoreBase):
                 and array.shape == kept.shape and array.dtype == kept.dtype and array.ctx == kept.ctx and array.stype == kept.stype == "default"):
             tensors = kept._raw(), array._writable()
             if all(t.is_contiguous() for t in tensors) and tensors[0].data_ptr() != tensors[1].data_ptr():
-                return steps.copied(*tensors)
+                return optimizer_update.copied(*tensors)
         return contextlib.nullcontext([False])
 
     def row_sparse_pull(self, key, out=None, priority=0, row_ids=None):

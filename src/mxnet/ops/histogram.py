@@ -4,7 +4,7 @@ from typing import Optional
 import torch
 
 from ..base import MXNetError
-from .kernels import histogram as kernels
+from ..kernels.elementwise import histogram as kernels
 from .registry import op
 from .schema import Floats
 from .shapes import unify

@@ -4,10 +4,10 @@ from typing import Literal, Optional
 import torch
 
 from ..base import DelayedError, MXNetError
+from ..kernels.memory import gather_scatter
 from .axes import normalize_axis
 from .bounds import IndexOutOfBoundsError, within
 from .elemwise._common import wrap_integer
-from .kernels import rows
 from .registry import op
 from .schema import Axes, DType, Shape
 from .shapes import known, product, unify
@@ -53,11 +53,11 @@ def take(a, indices, *, axis: int = 0, mode: Literal["clip", "raise", "wrap"] = 
     axis = normalize_axis("take", axis, a.dim())
     if axis == 0 and mode == "clip":
         if indices.dim() == 1:
-            return rows.nearest(a, indices)
-        return rows.nearest(a, indices.reshape(-1)).reshape((*indices.shape, *a.shape[1:]))
+            return gather_scatter.nearest(a, indices)
+        return gather_scatter.nearest(a, indices.reshape(-1)).reshape((*indices.shape, *a.shape[1:]))
     index = _bounded(indices, a.shape[axis], mode, "take")
     if axis == 0:
-        found = rows.select(a, index.reshape(-1))
+        found = gather_scatter.select(a, index.reshape(-1))
         return found if index.dim() == 1 else found.reshape((*index.shape, *a.shape[1:]))
     if index.dim() == 1:
         return a.index_select(axis, index)
@@ -92,7 +92,7 @@ def batch_take(a, indices):
     array([2., 3.], dtype=float32)
     """
     _require_rows(tuple(a.shape))
-    return rows.picked(a.reshape(-1, a.shape[-1]), indices.reshape(-1)).reshape(indices.shape)
+    return gather_scatter.picked(a.reshape(-1, a.shape[-1]), indices.reshape(-1)).reshape(indices.shape)
 
 
 def _require_rows(shape):
@@ -145,7 +145,7 @@ def pick(data, index, *, axis: Optional[int] = -1, keepdims: bool = False, mode:
     if axis == data.dim() - 1:
         index = index.reshape(-1)
         flat = data if data.dim() == 2 else data.reshape(product(reduced), data.shape[-1])
-        out = rows.picked(flat, index if mode == "clip" else _bounded(index, data.shape[-1], mode, "pick"))
+        out = gather_scatter.picked(flat, index if mode == "clip" else _bounded(index, data.shape[-1], mode, "pick"))
         if data.dim() == 2 and not keepdims:
             return out
     else:
@@ -216,7 +216,7 @@ def gather_nd(data, indices):
     index = _position(data.shape, indices, "gather_nd")
     flat = _flat(data, index)
     if flat is not None:
-        return rows.select(data.reshape(-1, *data.shape[len(index):]), flat.view(-1)).view(*indices.shape[1:], *data.shape[len(index):])
+        return gather_scatter.select(data.reshape(-1, *data.shape[len(index):]), flat.view(-1)).view(*indices.shape[1:], *data.shape[len(index):])
     try:
         return data[index]
     except IndexError as error:
@@ -280,7 +280,7 @@ def scatter_nd(data, indices, *, shape: Shape):
     index = _check_scatter("scatter_nd", data, indices, shape)
     try:
         if len(index) == 1 and data.dim() == 2:
-            return rows.scattered(data, index[0], shape[0])
+            return gather_scatter.scattered(data, index[0], shape[0])
         return data.new_zeros(shape).index_put(index, data)
     except IndexError as error:
         raise IndexOutOfBoundsError(f"scatter_nd: {error}") from None
@@ -343,7 +343,7 @@ def one_hot(indices, *, depth: int, on_value: float = 1.0, off_value: float = 0.
     if not dtype.is_floating_point and dtype is not torch.bool:
         on_value, off_value = wrap_integer(on_value, dtype), wrap_integer(off_value, dtype)
     if dtype is torch.float32 and depth:
-        found = rows.marked(indices.reshape(-1), depth, on_value, off_value)
+        found = gather_scatter.marked(indices.reshape(-1), depth, on_value, off_value)
         if found is not None:
             return found.view(*indices.shape, depth)
     out = torch.full((*indices.shape, depth), off_value, dtype=dtype, device=indices.device)
@@ -495,7 +495,7 @@ def boolean_mask(data, index, *, axis: int = 0):
                          f"received {tuple(index.shape)}")
     if data.is_meta:  # torch would import its compilers to say so
         raise NotImplementedError("the values say how many rows there are")
-    return rows.chosen(data, index.bool())
+    return gather_scatter.chosen(data, index.bool())
 
 
 @boolean_mask.shape_rule
@@ -529,7 +529,7 @@ def index_copy(old_tensor, index_vector, new_tensor):
         raise MXNetError(f"index_copy: expected a row of `new_tensor` for each entry of the 1-D `index_vector`, received shapes "
                          f"{tuple(old_tensor.shape)}, {tuple(index_vector.shape)} and {tuple(new_tensor.shape)}")
     index, = within("index_copy", [index_vector.long()], old_tensor.shape, negative=False)
-    return rows.replace(old_tensor, index, new_tensor)
+    return gather_scatter.replace(old_tensor, index, new_tensor)
 
 
 @index_copy.shape_rule

@@ -8,11 +8,11 @@ import torch
 
 from .. import util
 from ..base import MXNetError
-from . import tensor_cores
+from ..kernels.gemm import tensor_cores
+from ..kernels.gemm.matmul import batched, matmul
+from ..kernels.gemm.triangular_solve import inverse as compiled_inverse
+from ..kernels.gemm.triangular_solve import multiply_triangular, solve_triangular
 from .axes import normalize_axis
-from .kernels.products import batched, matmul
-from .kernels.systems import inverse as compiled_inverse
-from .kernels.systems import multiply_triangular, solve_triangular
 from .registry import op
 from .shapes import product, unify
 

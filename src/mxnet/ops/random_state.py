@@ -8,7 +8,7 @@ from typing import Any, Optional
 
 import torch
 
-from .kernels import plain_random, random
+from ..kernels.random import fallback, generators
 
 _MAGIC = 127  # MXNet multiplies a seed by it
 _generators: dict = {}
@@ -16,12 +16,12 @@ _lock = threading.Lock()
 _own = threading.local()
 
 
-def bank() -> random.Bank:
+def bank() -> generators.Bank:
     """The generators of this thread's CPU operators."""
     try:
         return _own.bank
     except AttributeError:
-        _own.bank = random.Bank() if random.available() else plain_random.PlainBank()
+        _own.bank = generators.Bank() if generators.available() else fallback.PlainBank()
         return _own.bank
 
 
@@ -30,7 +30,7 @@ def share(other: Any) -> None:
     _own.bank = other
 
 
-def source(device: Optional[torch.device]) -> Optional[random.Bank]:
+def source(device: Optional[torch.device]) -> Optional[generators.Bank]:
     """What operators on `device` draw MXNet's numbers from; None where torch draws others (`generator`)."""
     return bank() if device is None or device.type == "cpu" else None
 

@@ -3,10 +3,10 @@ import numpy as np
 import torch
 
 from ..base import MXNetError
+from ..kernels.memory import gather_scatter
 from .axes import normalize_axis
 from .docstrings import with_sample
 from .integers import convert
-from .kernels import rows
 from .norms import vector_norm
 from .registry import op
 from .schema import Axes, DType, Optional
@@ -298,7 +298,7 @@ def cumsum(a, *, axis: Optional[int] = None, dtype: Optional[DType] = None):
     if dtype is torch.float16 and type(a) is torch.Tensor and a.device.type == "cpu":  # neither a tracer's tensor nor recorded integers
         return _HalfSums.apply(a.to(dtype), axis)
     a = a if a.dtype is dtype else convert(a, dtype)
-    return rows.summed(a, axis) if dtype is torch.float32 else a.cumsum(axis, dtype=dtype)
+    return gather_scatter.summed(a, axis) if dtype is torch.float32 else a.cumsum(axis, dtype=dtype)
 
 
 class _HalfSums(torch.autograd.Function):

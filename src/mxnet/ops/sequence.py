@@ -2,7 +2,7 @@
 import torch
 
 from ..base import MXNetError
-from .kernels import rows
+from ..kernels.memory import gather_scatter
 from .registry import op
 from .shapes import unify
 
@@ -66,7 +66,7 @@ def sequence_mask(data, sequence_length=None, *, use_sequence_length: bool = Fal
     if not use_sequence_length:
         return data.clone()
     length = sequence_length.long()
-    masked = rows.mask(data, length, value, axis == 1)
+    masked = gather_scatter.mask(data, length, value, axis == 1)
     if masked is not None:
         return masked
     steps = torch.arange(data.shape[axis], device=data.device)

@@ -9,8 +9,8 @@ from typing import Any, Optional
 import torch
 from torch.utils.weak import WeakIdKeyDictionary
 
-from .kernels import products
-from .kernels.denormals import HEAVY, zeroed
+from ..kernels.gemm import matmul
+from ..kernels.runtime.denormals import HEAVY, zeroed
 
 LARGE = 1 << 22  # elements of a weight from which on it is worth looking
 _FEW = 1 / 4  # of the columns: below, they are taken out and multiplied for themselves
@@ -38,9 +38,9 @@ def linear(data: torch.Tensor, weight: torch.Tensor, bias: Optional[torch.Tensor
     if differentiates and weight.requires_grad and not torch.compiler.is_compiling():
         out = _Wide.apply(rows, weight, bias, used)
     elif used is not None:
-        out = products.linear(rows.index_select(1, used), weight.index_select(1, used), bias)
+        out = matmul.linear(rows.index_select(1, used), weight.index_select(1, used), bias)
     else:
-        return products.linear(data, weight, bias)
+        return matmul.linear(data, weight, bias)
     return out if data.dim() == 2 else out.view(*data.shape[:-1], weight.shape[0])
 
 
@@ -83,15 +83,15 @@ class _Wide(torch.autograd.Function):
         ctx.memory, ctx.shape, ctx.used = _lent.get(weight), weight.shape, used
         if used is None:
             ctx.save_for_backward(rows, weight)
-            return products.linear(rows, weight, bias)
+            return matmul.linear(rows, weight, bias)
         rows = rows.index_select(1, used)
         ctx.save_for_backward(rows, weight)
-        return products.linear(rows, weight.index_select(1, used), bias)
+        return matmul.linear(rows, weight.index_select(1, used), bias)
 
     @staticmethod
     def backward(ctx: Any, dout: torch.Tensor) -> tuple[Optional[torch.Tensor], ...]:  # type: ignore[override]
         rows, weight = ctx.saved_tensors
-        return (products.matmul(dout, weight) if ctx.needs_input_grad[0] else None,
+        return (matmul.matmul(dout, weight) if ctx.needs_input_grad[0] else None,
                 _of_weight(ctx, dout, rows) if ctx.needs_input_grad[1] else None,
                 _column_sums(dout) if ctx.needs_input_grad[2] else None, None)
 
@@ -107,8 +107,8 @@ def _column_sums(dout: torch.Tensor) -> torch.Tensor:
 def _of_weight(ctx: Any, dout: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
     memory = ctx.memory.pop() if ctx.memory and not torch.is_grad_enabled() else None
     if ctx.used is None:
-        return products.of_weight(dout, rows, None if memory is None else memory.detach())
-    part = products.of_weight(dout, rows)
+        return matmul.of_weight(dout, rows, None if memory is None else memory.detach())
+    part = matmul.of_weight(dout, rows)
     if memory is None:
         return part.new_zeros(ctx.shape).index_copy(1, ctx.used, part) if torch.is_grad_enabled() else \
             part.new_zeros(ctx.shape).index_copy_(1, ctx.used, part)

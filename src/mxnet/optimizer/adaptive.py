@@ -3,8 +3,8 @@ import math
 import warnings
 
 from ..base import MXNetError
+from ..kernels.nn import optimizer_update as kernels
 from ..ndarray import zeros
-from ..ops.kernels import steps as kernels
 from ..ops.optimizer_update import rules
 from . import mxnet2_rules, steps
 from .base import Optimizer, register

@@ -6,9 +6,9 @@ import math
 
 import torch
 
+from ..kernels.nn import optimizer_update as kernels
 from ..ndarray import memory_format
 from ..ndarray.sparse import RowSparseNDArray
-from ..ops.kernels import steps as kernels
 
 _FUSED = torch.float32, torch.float64  # the types of torch's fused kernels on a CPU
 _FINE = 1e-8  # the smallest rate that torch's fused kernel of SGD, which gets 1 + rate, keeps to float32's last place

@@ -1,7 +1,7 @@
 """Times of backward passes: whose steps torch runs, and for how long.
 
 Torch numbers what a thread records. After each operator the next number is noted, so that every step of a backward pass belongs to the operator
-that recorded it, however many steps that has. Their times come from ``ops/kernels/backward.cpp``; where it can't be compiled, from hooks in
+that recorded it, however many steps that has. Their times come from ``kernels/runtime/autograd_hooks.cpp``; where it can't be compiled, from hooks in
 Python, which cost more.
 """
 import array
@@ -14,7 +14,7 @@ from typing import Any
 
 import torch
 
-from ..ops import kernels
+from .. import kernels
 from .events import OPERATOR, Events, Kind
 
 _MOST = 1 << 20  # notes of one thread; of older ones the backward pass gets no name
@@ -84,7 +84,7 @@ class Backward:
 
     @staticmethod
     def _load() -> Any:
-        library = kernels.load("backward")
+        library = kernels.load("runtime/autograd_hooks")
         if library is not None:
             numbers = ctypes.POINTER(ctypes.c_int64)
             for entry, result, arguments in (

@@ -7,11 +7,11 @@ from typing import Any
 
 import torch
 
+from .. import kernels
 from ..executor import Executor
 from ..gluon.parameter import Parameter
-from ..graph.openvino import Compiled
+from ..graph.backends.openvino import Compiled
 from ..ndarray import NDArray
-from ..ops import kernels
 from ..optimizer.updater import Updater
 from .events import HOST
 
@@ -22,7 +22,7 @@ def watch(on: bool) -> None:
     """Count what lies outside of the heap of large tensors, too, or no longer. The first time looks at all objects there are."""
     global _heap
     if on and _heap is None and kernels.own_heap():
-        library: Any = kernels.load("heap")
+        library: Any = kernels.load("runtime/heap")
         known = 0
         for storage in live().values():
             if storage.device.type == "cpu" and not library.holds(storage.data_ptr()):

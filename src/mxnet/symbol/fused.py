@@ -2,7 +2,7 @@
 
 Such a node holds the graph that it stands for, whose variables are its inputs, in order. On real numbers it computes what that graph does. With
 `quantized` its data (and what it adds) are 8-bit integers, whose ranges are further inputs: low and high of each. How that is computed is in
-``graph.fused``; how such nodes come about in ``graph.onednn``. The attributes, and what they mean, are those of MXNet's files.
+``graph.int8.fused_nodes``; how such nodes come about in ``graph.int8.onednn``. The attributes, and what they mean, are those of MXNet's files.
 """
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, NoReturn, Optional
@@ -129,7 +129,7 @@ class Fused(Operator):
         def run(*tensors: Any, **attributes: Any) -> None:
             if "subgraphs" not in attributes:
                 _raise_unsupported(name)
-            raise NotImplementedError  # shapes come from the rules; graph.fused runs the node
+            raise NotImplementedError  # shapes come from the rules; graph.int8.fused_nodes runs the node
 
         run.__module__, run.__name__, run.__doc__ = __name__, declaration.__name__, declaration.__doc__
         self.fn = self.raw = run

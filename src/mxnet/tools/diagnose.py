@@ -16,9 +16,9 @@ import urllib.request
 
 import torch
 
-from .. import environment, libinfo, memory, processor, runtime, threads
-from ..graph import backends
-from ..ops import kernels
+from .. import environment, kernels, libinfo, memory, processor, runtime, threads
+from ..graph.backends import registry
+from ..kernels.runtime import build, libraries
 from . import progress_bar
 
 _INSTRUCTIONS = ("sse4_2", "avx", "fma", "f16c", "amx", "asimd", "sve", "bf16", "i8mm")
@@ -75,14 +75,15 @@ def hardware():
 
 def compiled_kernels():
     """Each kernel of our own: where it comes from, or why it is off."""
-    names = sorted(path.stem for path in pathlib.Path(kernels.__file__).parent.glob("*.cpp"))
-    left = _compile([name for name in names if kernels.compiled.is_missing(name)])
+    names = build.sources(libraries.FOLDER)
+    left = _compile([name for name in names if libraries.is_missing(name)])
     for name in names:
         if name not in left:
             kernels.load(name)
-    heap = "unknown: not compiled yet" if "heap" in left else "have a heap of their own" if kernels.own_heap() else "have no heap of their own"
-    return {"compiler": kernels.compiled.building.compiler() or "none",
-            **{name: "not compiled yet: interrupted" if name in left else kernels.compiled.origins[name] for name in names}, "large tensors": heap}
+    heap = ("unknown: not compiled yet" if "runtime/heap" in left else "have a heap of their own" if kernels.own_heap()
+            else "have no heap of their own")
+    return {"compiler": build.compiler() or "none",
+            **{name: "not compiled yet: interrupted" if name in left else libraries.origins[name] for name in names}, "large tensors": heap}
 
 
 def _compile(names):
@@ -107,7 +108,7 @@ def graph_backends():
     """Who can run graphs here."""
     versions = {"native": torch.__version__, "openvino": _version("openvino"), "inductor": torch.__version__, "tensorrt": _version("torch_tensorrt")}
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    return {name: f"{version or 'not installed'}, {'available' if backends.can_run(backends.get(name), device) else 'not available'} on {device}"
+    return {name: f"{version or 'not installed'}, {'available' if registry.can_run(registry.get(name), device) else 'not available'} on {device}"
             for name, version in versions.items()}
 
 
@@ -153,8 +154,8 @@ def problems():
     preloaded = [lib for lib in ("jemalloc", "tcmalloc", "mimalloc") if lib in os.environ.get("LD_PRELOAD", "")]
     if preloaded and memory.kept:
         found.append(f"LD_PRELOAD brings {preloaded[0]}: what is tuned here is glibc's allocator; say MXNET_CPU_MEM_POOL_TYPE=Unpooled")
-    found += [f"kernel {name} is {origin}" for name, origin in kernels.compiled.origins.items() if origin.startswith("off")]
-    if platform.machine().lower() in ("x86_64", "amd64", "aarch64", "arm64") and not backends.can_run(backends.get("openvino"), torch.device("cpu")):
+    found += [f"kernel {name} is {origin}" for name, origin in libraries.origins.items() if origin.startswith("off")]
+    if platform.machine().lower() in ("x86_64", "amd64", "aarch64", "arm64") and not registry.can_run(registry.get("openvino"), torch.device("cpu")):
         found.append("openvino cannot be imported, graphs run on torch alone: pip install openvino")
     return found
 

@@ -208,7 +208,7 @@ def test_pretrained_models(tmp_path, monkeypatch):
 def test_benchmarks_measure_what_is_compiled_already(monkeypatch):
     import benchmark_score
 
-    from mxnet.graph import states
+    from mxnet.graph.tuning import inference_states
     measured, clock = [], benchmark_score.time.perf_counter
 
     class Clock:
@@ -221,7 +221,7 @@ def test_benchmarks_measure_what_is_compiled_already(monkeypatch):
     bind = benchmark_score.mx.mod.Module.bind
     monkeypatch.setattr(benchmark_score, "time", Clock)
     monkeypatch.setattr(benchmark_score.mx.mod.Module, "bind", lambda self, **k: (bind(self, **k), executors.extend(self._exec_group.execs)))
-    monkeypatch.setattr(states.Candidate, "holds", lambda self, inputs: len(measured) > 0 or self.spent < 0.05)
+    monkeypatch.setattr(inference_states.Candidate, "holds", lambda self, inputs: len(measured) > 0 or self.spent < 0.05)
     assert benchmark_score.score("mlp", benchmark_score.mx.cpu(), 1, 2, "float32") > 0
     assert measured == [[True], [True]]
 

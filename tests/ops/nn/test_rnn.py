@@ -2,9 +2,9 @@
 import pytest
 import torch
 
-from mxnet import MXNetError
-from mxnet.ops import get, kernels, random_state
-from mxnet.ops.kernels import recurrent
+from mxnet import MXNetError, kernels
+from mxnet.kernels.nn import recurrent
+from mxnet.ops import get, random_state
 from mxnet.ops.nn.rnn import Parts
 from mxnet.ops.nn.rnn_layout import layout_of
 
@@ -175,7 +175,7 @@ def test_parts_of_recurrent_parameters_need_not_be_cut_where_torch_cuts_them():
 @pytest.mark.parametrize("on_kernel", [True, False])
 def test_projections_and_lengths_as_mxnet_computes_them(on_kernel, monkeypatch):
     """Literals: MXNet's on a CPU, which projects, but knows no lengths; there the second sequence was run alone, as long as it is."""
-    if on_kernel and kernels.load("recurrent") is None:
+    if on_kernel and kernels.load("nn/recurrent") is None:
         pytest.skip("no C++ compiler")
     steps, batch, width, size, projection = 4, 2, 3, 64, 32
     calls, run = [], recurrent.run

@@ -7,7 +7,7 @@ import torch
 
 import mxnet as mx
 from mxnet import MXNetError
-from mxnet.ops.kernels import random as compiled
+from mxnet.kernels.random import generators as compiled
 from mxnet.ops.random import choices
 
 needs_compiler = pytest.mark.skipif(not compiled.available(), reason="no C++ compiler")

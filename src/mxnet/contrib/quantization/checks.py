@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from ... import ndarray
 from ...base import MXNetError
 from ...context import Context
-from ...graph.quantization import is_quantized
+from ...graph.int8.quantize import is_quantized
 from ...ndarray import NDArray
 from ...ops.quantization.conversion import quantize_v2, requantize
 from ...ops.registry import UnknownOperatorError, get

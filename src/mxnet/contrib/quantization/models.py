@@ -9,7 +9,7 @@ from typing import Any
 from ... import environment, ndarray
 from ...base import MXNetError
 from ...context import Context, cpu
-from ...graph import quantization as passes
+from ...graph.int8 import quantize as passes
 from ...io import DataIter
 from ...module import Module
 from ...ndarray import NDArray

@@ -10,7 +10,7 @@ from ... import symbol as _symbol
 from ...base import MXNetError
 from ...context import Context, cpu
 from ...gluon import HybridBlock, SymbolBlock
-from ...graph.quantization import is_quantized
+from ...graph.int8.quantize import is_quantized
 from ...io import DataBatch, DataDesc, DataIter
 from ...module import Module
 from ...suggestions import shortened

@@ -10,7 +10,7 @@ from ... import ndarray
 from ...base import MXNetError
 from ...context import cpu
 from ...gluon import HybridBlock
-from ...graph.quantization import PREFIX
+from ...graph.int8.quantize import PREFIX
 from ...ndarray import NDArray
 from ...symbol import Symbol
 from ...symbol.node import Node, topological

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from ...base import MXNetError
+from ...kernels.gemm import csr as kernels
 from ...ops import differentiation
 from ...ops.grad_mode import enable_grad
-from ...ops.kernels import sparse as kernels
 from ...ops.unique import unique_inverse
 
 if TYPE_CHECKING:

@@ -107,7 +107,7 @@ def _one(name):
     def fn(F, x, out=None, **kwargs):
         return unary(F, name, x, out, kwargs)
 
-    fn.__name__, fn.operator = name, UNARY[name][0].removeprefix("_npi_")
+    fn.__name__, fn.operator = name, UNARY[name][0].removeprefix("_npi_").removeprefix("_np_")
     fn.__doc__ = f"NumPy's `{name}` of each element; integers keep their type. `out` receives the result."
     return fn
 

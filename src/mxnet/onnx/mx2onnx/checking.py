@@ -7,6 +7,7 @@ import numpy as np
 
 from ...base import MXNetError
 from ...context import cpu
+from ...graph.int8.quantize import is_quantized
 from ...ndarray import array, zeros
 from ...ops import dtypes
 from ...remote import is_remote
@@ -17,7 +18,6 @@ from .network import Network
 LOG = logging.getLogger(__name__)
 _TOLERANCE = 1e-3  # of the largest number of an output; of the type's own precision, where that is less
 _OF_INTEGERS = 0.05  # where layers run on 8-bit integers: a number between two of them may become either, and so change what follows
-_DRAWING = ("_random", "_sample")
 
 
 def report(network: Network, path: str, strict: bool) -> None:
@@ -53,7 +53,7 @@ def report(network: Network, path: str, strict: bool) -> None:
 
 def _draws(network: Network) -> bool:
     sym: Any = Symbol(network.outputs)
-    return any(node.op is not None and node.op.name.startswith(_DRAWING) for node in sym._nodes())
+    return any(node.op is not None and node.op.draws for node in sym._nodes())
 
 
 def largest_difference(network: Network, path: str) -> float:
@@ -94,7 +94,7 @@ def _tolerance(network: Network, dtype: np.dtype) -> float:
     types = [dtype, *(array.dtype for array in network.parameters.values())]
     if _is_narrow(network):
         return 8 * 2.0 ** -7
-    if np.dtype(np.int8) in types or any(node.op is not None and "quantize" in node.op.name for node in sym._nodes()):
+    if np.dtype(np.int8) in types or any(node.op is not None and is_quantized(node) for node in sym._nodes()):
         return _OF_INTEGERS
     return max(_TOLERANCE, *(float(np.finfo(t).eps) * 8 for t in types if t.kind == "f"), 0.0)
 

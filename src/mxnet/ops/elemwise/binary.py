@@ -4,8 +4,8 @@ from typing import Optional, Union
 import torch
 
 from ...base import MXNetError
+from ...kernels.elementwise import pointwise
 from ..docstrings import with_sample
-from ..kernels import pointwise
 from ..quantization.arithmetic import INT8, Quantized, calibrated, levels, limit_of, product_range, store
 from ..quantization.form import EightBits, Int8, quantized_form
 from ..registry import get, op
@@ -274,7 +274,7 @@ def _check_alike(name, lhs, rhs):
 def _sum_type(types, attributes):
     if None in (attributes["min_calib_range"], attributes["max_calib_range"]):
         return torch.int32
-    return types[0] if types[0] == types[1] else torch.int8
+    return torch.uint8 if types[0] == types[1] == torch.uint8 else torch.int8
 
 
 @quantized_form(get("elemwise_add"), "_contrib_quantized_elemwise_add", ends=("{}_min", "{}_max"), result=_sum_type)

@@ -1,8 +1,8 @@
 """Operators on an array and a number: arithmetic, comparisons, logic."""
 import torch
 
+from ...kernels.elementwise import pointwise
 from ..integers import convert
-from ..kernels import pointwise
 from ..registry import op
 from ._common import divide_integers, truth, way_from_double, wrap_integer
 

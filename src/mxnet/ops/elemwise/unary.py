@@ -5,9 +5,9 @@ import math
 import torch
 
 from ...base import MXNetError
+from ...kernels.elementwise import pointwise
 from ..docstrings import with_sample
 from ..integers import convert
-from ..kernels import pointwise
 from ..registry import op
 from ..schema import DType
 from ..shapes import unify

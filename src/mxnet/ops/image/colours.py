@@ -2,8 +2,8 @@
 import torch
 
 from ...base import MXNetError
+from ...kernels.image import color_jitter as kernels
 from ..host_arrays import constant, sent
-from ..kernels import colours as kernels
 from ..registry import op
 from ..schema import Floats
 from ..shapes import unify

@@ -2,10 +2,10 @@
 import torch
 
 from ...base import MXNetError
+from ...kernels.image.color_jitter import mirror
 from ..axes import require_ndim
 from ..host_arrays import constant
 from ..integers import convert
-from ..kernels.colours import mirror
 from ..registry import op
 from ..schema import Floats, Shape
 from ..shapes import unify

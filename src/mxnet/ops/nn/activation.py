@@ -4,9 +4,9 @@ from typing import Literal
 import torch
 
 from ...base import MXNetError
+from ...kernels.elementwise import pointwise
 from ...suggestions import shortened
 from .. import random_state
-from ..kernels import pointwise
 from ..quantization.arithmetic import Quantized
 from ..quantization.form import EightBits, quantized_form
 from ..registry import op

@@ -9,11 +9,11 @@ from typing import Optional
 import torch
 
 from ...base import MXNetError
+from ...kernels.gemm.tensor_cores import product
 from ..quantization.arithmetic import INT8, INT32, calibrated, limit_of, ranged, store
 from ..quantization.plan import Plan
 from ..registry import op
 from ..schema import Finite
-from ..tensor_cores import product
 from ._common import assign
 
 

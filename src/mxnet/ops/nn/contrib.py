@@ -2,8 +2,8 @@
 import torch
 
 from ...base import MXNetError
+from ...kernels.elementwise import pointwise
 from ..bounds import within
-from ..kernels import pointwise
 from ..registry import op
 from ._common import assign
 

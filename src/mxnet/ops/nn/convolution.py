@@ -4,8 +4,8 @@ from typing import Literal, Optional
 import torch
 
 from ...base import MXNetError
+from ...kernels.conv.convolution import deconvolution as compiled_deconvolution
 from ...suggestions import shortened
-from ..kernels.convolution import deconvolution as compiled_deconvolution
 from ..quantization.arithmetic import Quantized, holding, in_units_of_product, product_range
 from ..quantization.form import EightBits, Int8, quantized_form
 from ..registry import op

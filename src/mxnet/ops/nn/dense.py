@@ -2,8 +2,8 @@
 import torch
 
 from ...base import MXNetError
+from ...kernels.gemm.matmul import linear
 from .. import wide
-from ..kernels.products import linear
 from ..quantization.arithmetic import Quantized, holding, in_units_of_product, product_range
 from ..quantization.form import EightBits, Int8, quantized_form
 from ..registry import op

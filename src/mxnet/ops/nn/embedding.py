@@ -4,7 +4,7 @@ from typing import Literal
 import torch
 
 from ...base import MXNetError
-from ..kernels import rows
+from ...kernels.memory import gather_scatter
 from ..quantization.arithmetic import Quantized
 from ..quantization.form import Int8, quantized_form
 from ..registry import op
@@ -30,7 +30,7 @@ def _lookup(data, weight, *, input_dim: int, output_dim: int, dtype: _Types = "f
     if weight.shape != (input_dim, output_dim):
         raise MXNetError(f"Embedding: `weight` must have shape ({input_dim}, {output_dim}), received {tuple(weight.shape)}")
     if not (torch.is_grad_enabled() and weight.requires_grad):
-        return rows.nearest(weight, data.reshape(-1)).view(*data.shape, output_dim)
+        return gather_scatter.nearest(weight, data.reshape(-1)).view(*data.shape, output_dim)
     index = data.long().clamp_(0, weight.shape[0] - 1) if data.dtype != torch.int64 else data.clamp(0, weight.shape[0] - 1)
     # Only a leaf may get a gradient of few rows: what would compute on with it expects all of them.
     return torch.embedding(weight, index, -1, False, sparse_grad and weight.is_leaf and weight.requires_grad)

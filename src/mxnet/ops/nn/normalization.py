@@ -5,8 +5,8 @@ from typing import Literal, Optional
 import torch
 
 from ...base import MXNetError
+from ...kernels.nn import lrn as kernels
 from .. import meetings
-from ..kernels import local_response
 from ..quantization.arithmetic import INT8, UINT8, Quantized, calibrated, limit_of, store
 from ..quantization.form import EightBits, quantized_form
 from ..registry import op
@@ -509,7 +509,7 @@ def lrn(data, *, alpha: float = 1e-4, beta: float = 0.75, knorm: float = 2.0, ns
     if data.dtype == torch.float16:
         return lrn.raw(data.float(), alpha=alpha, beta=beta, knorm=knorm, nsize=nsize).half()
     reach = min(nsize // 2, max(data.shape[1] - 1, 0))  # beyond there are no channels
-    return local_response.normalize(data, reach, alpha / nsize, beta, knorm,
+    return kernels.normalize(data, reach, alpha / nsize, beta, knorm,
                                     lambda data: _local_response(data, reach, alpha / nsize, beta, knorm))
 
 

@@ -6,8 +6,8 @@ from typing import Literal, Optional
 import torch
 
 from ...base import MXNetError
+from ...kernels.nn.max_pooling import max_pool2d
 from ...suggestions import shortened
-from ..kernels.pooling import max_pool2d
 from ..quantization.arithmetic import Quantized
 from ..quantization.form import EightBits, quantized_form
 from ..registry import op

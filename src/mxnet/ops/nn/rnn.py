@@ -6,9 +6,9 @@ from typing import Any, Literal, Optional
 import torch
 
 from ...base import MXNetError
+from ...kernels.nn import recurrent
 from ...suggestions import shortened
 from .. import random_state
-from ..kernels import recurrent
 from ..quantization.form import SHIFTED, Uint8, quantized_form
 from ..registry import op
 from ..schema import Fraction, Training

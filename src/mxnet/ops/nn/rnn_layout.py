@@ -108,9 +108,10 @@ def layout_of_vector(total: int, mode: str, state_size: int, num_layers: int, di
     MXNetError
         If no size of the input makes so many.
     """
-    empty = layout_of(mode, 0, state_size, num_layers, directions, projection_size).total
+    projection = () if projection_size is None else (projection_size,)  # the cache tells None from nothing
+    empty = layout_of(mode, 0, state_size, num_layers, directions, *projection).total
     per_input = directions * len(GATES[mode]) * state_size
-    layout = layout_of(mode, max(total - empty, 0) // per_input, state_size, num_layers, directions, projection_size)
+    layout = layout_of(mode, max(total - empty, 0) // per_input, state_size, num_layers, directions, *projection)
     if layout.total != total:
         raise MXNetError(f"{num_layers} {mode} layers of {state_size} units have {empty} parameters and {per_input} more for each input feature, "
                          f"received a vector of {total}; were they made for another cell?")

@@ -4,8 +4,8 @@ from typing import Literal, Optional
 import torch
 
 from ...base import MXNetError
+from ...kernels.nn import softmax as kernels
 from ..dtypes import name_of
-from ..kernels import softmax as kernels
 from ..registry import op
 from ..shapes import unify
 from ._common import assign, check_axis, minus_one_hot, same_type

@@ -2,8 +2,8 @@
 import torch
 
 from ...base import MXNetError
+from ...kernels.gemm import matmul as kernels
 from ..axes import normalize_axis
-from ..kernels import products
 from ..registry import op
 from ..schema import Shape
 from ..shapes import unify
@@ -30,7 +30,7 @@ def dot(a, b):
     if a.dtype is not b.dtype:
         require_one_type("_np_dot", a, b)
     if a.dim() == 2 and b.dim() == 2:
-        return products.matmul(a, b)
+        return kernels.matmul(a, b)
     if a.dim() == 0 or b.dim() == 0:
         return a * b
     if a.shape[-1] != b.shape[max(b.dim() - 2, 0)]:
@@ -77,7 +77,7 @@ def matmul(a, b):
         raise MXNetError("_npi_matmul: arrays with at least one axis expected, received a scalar; use multiply")
     if not a.is_floating_point():
         return integer_product(a, b)
-    return products.matmul(a, b) if a.dim() == b.dim() == 2 else products.batched(a, b)
+    return kernels.matmul(a, b) if a.dim() == b.dim() == 2 else kernels.batched(a, b)
 
 
 def integer_product(a, b):

@@ -2,7 +2,7 @@
 import torch
 
 from ...base import MXNetError
-from ..kernels import pointwise
+from ...kernels.elementwise import pointwise
 from ..registry import op
 from ..shapes import unify
 

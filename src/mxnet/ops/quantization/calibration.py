@@ -5,7 +5,7 @@ import numpy as np
 import torch
 
 from ...base import MXNetError
-from ..kernels import divergence
+from ...kernels.nn import kl_divergence
 from ..registry import op
 
 _LEAST = np.float32(1e-4)
@@ -63,7 +63,7 @@ def calibrate_entropy(hist: torch.Tensor, hist_edges: torch.Tensor, *, num_quant
     middle, half = n // 2, num_quantized_bins // 2
     if half > middle:
         raise MXNetError(f"_contrib_calibrate_entropy: a histogram of {n} bins is too coarse for {num_quantized_bins} levels")
-    found = divergence.of_all_thresholds(hist.cpu().contiguous(), num_quantized_bins)
+    found = kl_divergence.of_all_thresholds(hist.cpu().contiguous(), num_quantized_bins)
     losses = found.tolist() if found is not None else [_divergence(counts, middle - i, min(middle + i + 1, n), num_quantized_bins)
                                                        for i in range(half, middle + 1)]
     best = int(np.argmin(losses))

@@ -7,7 +7,7 @@ from typing import Annotated
 import torch
 
 from ...base import MXNetError
-from ..kernels.random import classes as compiled_classes
+from ...kernels.random.generators import classes as compiled_classes
 from ..random_state import generator, source
 from ..registry import op
 from ..schema import Between, Device, DType, Optional, Shape

@@ -5,9 +5,9 @@ from typing import Optional
 import torch
 
 from ...base import MXNetError
+from ...kernels.memory import transpose as kernels
 from ..axes import normalize_axis, require_ndim
 from ..host_arrays import constant
-from ..kernels import transposition
 from ..quantization.arithmetic import Quantized
 from ..quantization.form import EightBits, quantized_form
 from ..registry import op
@@ -260,7 +260,7 @@ def transpose(data, *, axes: Shape = ()):
     >>> mx.nd.transpose(mx.nd.zeros((2, 3, 4)), axes=(1, 2, 0)).shape
     (3, 4, 2)
     """
-    return transposition.permute_copy(data, axes or tuple(range(data.dim() - 1, -1, -1)))
+    return kernels.permute_copy(data, axes or tuple(range(data.dim() - 1, -1, -1)))
 
 
 @transpose.shape_rule
@@ -351,7 +351,7 @@ def swap_axis(data, *, dim1: int = 0, dim2: int = 0):
     >>> mx.nd.swapaxes(mx.nd.zeros((2, 3, 4)), dim1=0, dim2=2).shape
     (4, 3, 2)
     """
-    return transposition.transpose_copy(data, dim1, dim2)
+    return kernels.transpose_copy(data, dim1, dim2)
 
 
 @swap_axis.shape_rule

@@ -8,9 +8,9 @@ import numpy as np
 import torch
 
 from ...base import MXNetError
+from ...kernels.nn import nms as kernels
 from ..bounds import within
 from ..host_arrays import constant
-from ..kernels import nms as kernels
 from ..registry import op
 from ..shapes import unify
 from .boxes_on_gpu import match_pairs, surviving_boxes

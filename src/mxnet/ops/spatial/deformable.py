@@ -4,10 +4,10 @@ from typing import Literal, Optional
 import torch
 
 from ...base import MXNetError
+from ...kernels.conv.deformable import patches as compiled_patches
 from ...suggestions import shortened
 from ..axes import require_ndim
 from ..host_arrays import constant
-from ..kernels.deformable import patches as compiled_patches
 from ..nn._common import check_bias
 from ..registry import op
 from ..schema import AtLeast1, Shape

@@ -11,8 +11,8 @@ from typing import Annotated
 import torch
 
 from ...base import MXNetError
+from ...kernels.nn import roi_pooling as kernels
 from ..elemwise._common import quotient
-from ..kernels import regions as kernels
 from ..registry import op
 from ..schema import Between, Fraction, Shape
 from ..shapes import unify

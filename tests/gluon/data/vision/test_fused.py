@@ -5,10 +5,10 @@ import numpy as np
 import pytest
 
 import mxnet as mx
+from mxnet import kernels
 from mxnet.gluon.data.vision import transforms as T
-from mxnet.ops import kernels
 
-pytestmark = pytest.mark.skipif(kernels.load("image") is None, reason="no C++ compiler")
+pytestmark = pytest.mark.skipif(kernels.load("image/transform") is None, reason="no C++ compiler")
 MEAN, STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 
 

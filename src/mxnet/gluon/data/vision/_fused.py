@@ -10,13 +10,13 @@ import torch
 
 from ....autograd import is_recording
 from ....base import MXNetError
+from ....kernels.image.transform import Cut, available, finish
 from ....ndarray import NDArray
 from ....ndarray.fast_calls import eligibility
 from ....numpy import ndarray
 from ....ops.image.geometry import LINEAR, interpolation
 from ....ops.image.opencv import cv2_resize
 from ....ops.image.transforms import normalize, to_tensor
-from ....ops.kernels.image import Cut, available, finish
 
 _CLASSES = {cls: eligibility(cls) for cls in (NDArray, ndarray)}
 _BYTES = torch.arange(256, dtype=torch.uint8)

@@ -7,7 +7,7 @@ be calibrated.
 import numpy as np
 import torch
 
-from ....graph.fused import Integers as FusedLayer
+from ....graph.int8.fused_nodes import Integers as FusedLayer
 from ....ops.quantization.arithmetic import INT8, INT32, UINT8
 from ....ops.registry import get
 from ....symbol.fused import elemwise_add, stands_for

@@ -1,0 +1,1 @@
+"""Backends: what runs a lowered graph."""

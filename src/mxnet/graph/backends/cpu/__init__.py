@@ -1,0 +1,1 @@
+"""The backend `kernels`: inference on CPUs with prepacked weights."""

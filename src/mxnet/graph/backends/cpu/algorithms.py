@@ -1,0 +1,18 @@
+"""Algorithms of a graph's convolutions, as lines of a report."""
+from collections import Counter
+
+from torch import fx
+
+from ....kernels.conv.prepacked_conv import Kept
+from ....ops.nn.training_layers import ConvolutionLayer
+from .batch_tiling import targets
+
+
+def algorithms(module: fx.GraphModule) -> list[str]:
+    """What computed the convolutions of a graph when it last ran, as lines of a report."""
+    layers = [t for t in targets(module.graph) if isinstance(t, (ConvolutionLayer, Kept))]
+    lines = []
+    for way in dict.fromkeys(way for layer in layers for way in layer.chosen):
+        counts = Counter(layer.chosen[way] for layer in layers if way in layer.chosen)
+        lines.append(f"convolutions, {way}: {', '.join(f'{count} x {name}' for name, count in sorted(counts.items()))}")
+    return lines

@@ -1,0 +1,272 @@
+"""The `kernels` backend: inference on CPUs by kernels of our own, with the weights built in.
+
+Batch norms become part of the convolutions before them, sums and ReLU of those behind them, and the weights of convolutions with step 1 are
+transformed once for the kernels that multiply less (`kernels.conv.winograd`), where these prove to be faster. Few rows read the weights of fully
+connected layers in order (`kernels.gemm.prepacked_skinny`).
+"""
+import functools
+import math
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import torch
+
+from ....base import MXNetError
+from ....kernels.conv import convolution as direct
+from ....kernels.conv.prepacked_conv import Kept
+from ....kernels.gemm import prepacked_skinny
+from ....kernels.nn.pooling_nhwc import Pooling
+from ....kernels.runtime.strided_output import ANY, IntoPart
+from ....ops.elemwise.unary import clip
+from ....ops.nn import normalization
+from ....ops.nn.dense import fully_connected
+from ....ops.nn.dropout import dropout
+from ....ops.nn.pooling import pooling
+from ....suggestions import shortened
+from ...instrumentation import joined
+from ...passes import amp_casts, attention, fusion, layout, output_ownership, recurrent_layers
+from ...passes.layout import convolves
+from ...program import FxNode, Program, attributes_of, calls, draws, holds
+from ..registry import Unavailable, asks_for_exact
+from . import batch_tiling, concat_in_place, mlp_fusion
+from .static_plan import Planned
+
+_BRIEF = ("bfloat16", "bf16")
+_LARGE = 1 << 28  # multiplications of all convolutions, at least: compiling for a smaller graph takes longer than would be gained
+
+
+class Kernels:
+    """Runs a graph for one set of shapes, with the weights built in.
+
+    With `demanding` it refuses graphs in which it could hardly be ahead of others: small ones, and those whose results are to be exact.
+
+    Options
+    -------
+    exact : bool
+        Whether convolutions never run on the kernels that multiply less and round more.
+    weights : {'float32', 'bfloat16', 'bf16'}
+        What the weights of fully connected layers are held in. Few images take as long as reading these does, so that bfloat16 halves it; each is
+        rounded to 8 binary digits, by up to 2^-9 of its size. All is computed in float32.
+    """
+
+    name = "kernels"
+    specializes = True
+    trains = False
+    freezes = True
+    devices = ("cpu",)
+
+    def __init__(self, demanding: bool = False):
+        self._demanding = demanding
+
+    def available(self) -> bool:
+        """Whether the kernel of convolutions is there."""
+        return direct.forward.available(T="float32")
+
+    def compile(self, program: Program, exact: bool = False, weights: str = "float32") -> Callable:
+        """A function from the program's inputs to the tuple of its outputs.
+
+        Raises
+        ------
+        MXNetError
+            If an option is not what it has to be.
+        """
+        if not isinstance(exact, bool):
+            raise MXNetError(f"backend 'kernels': `exact` must be True or False, received {shortened(exact)}")
+        if weights not in ("float32", *_BRIEF):
+            raise MXNetError(f"backend 'kernels': `weights` must be 'float32' or 'bfloat16', received {shortened(weights)}")
+        exact = exact or program.exact or asks_for_exact()
+        if self._demanding and (exact or not promises(program)):
+            raise Unavailable("it would not be ahead of others")
+        module = program.module
+        program.report += amp_casts.apply(module) + layout.apply(module)
+        program.infer()
+        _drop_idle(program)
+        counts = _fold(program, exact)
+        program.report += [f"kernels: {count} x convolution{kind}" for kind, count in sorted(counts.items())]
+        program.report += _pool(program)
+        program.report += concat_in_place.apply(program) + ([] if weights in _BRIEF else mlp_fusion.apply(program))
+        program.report += _keep_dense(program, weights in _BRIEF)
+        program.report += fusion.fuse_batch_norms(module) + fusion.rectify_in_place(module)
+        program.report += recurrent_layers.apply(module) + attention.apply(module)
+        program.report += batch_tiling.apply(program)
+        output_ownership.apply(module)  # again: dropout that is taken out was a copy
+        program.finish()
+        planned = any(isinstance(target, IntoPart) for target in batch_tiling.targets(program.graph))  # else there is nothing to plan
+        return Planned(program) if planned else module.forward
+
+
+def promises(program: Program) -> bool:
+    """Whether convolutions multiply enough for compiling the graph to be worth it."""
+    return sum(work for _, work in _convolutions(program)) >= _LARGE
+
+
+def _convolutions(program: Program) -> Iterator[tuple[FxNode, int]]:
+    """The convolutions whose weights are known, and how often each multiplies."""
+    for node in program.graph.nodes:
+        if convolves(node) and node.args[1] in program.constants and program.shape(node) is not None:
+            yield node, math.prod(program.shape(node) or ()) * math.prod(program.constants[node.args[1]].shape[1:])
+
+
+def _steps(attributes: dict[str, Any]) -> tuple[int, ...]:
+    return (*(attributes["stride"] or (1, 1)), *(attributes["pad"] or (0, 0)), *(attributes["dilate"] or (1, 1)))
+
+
+def _fold(program: Program, exact: bool) -> dict[str, int]:
+    """Replace convolutions with fixed weights, and what follows them; returns how many of each kind there are."""
+    counts: dict[str, int] = {}
+    graph, taken = program.graph, set()
+    for node in list(graph.nodes):
+        if not _fixed(program, node):
+            continue
+        attributes = attributes_of(node)
+        weight, bias = (program.constants[n] for n in node.args[1:]) if len(node.args) == 3 else (program.constants[node.args[1]], None)
+        last, parts, residual = node, [node], None
+        kind, scale, norm = "", None, _only_user(last)
+        if norm is not None and _normalizes(program, norm, last):
+            kind += " + batch norm"
+            scale, bias = _normalized(bias, [program.constants[n] for n in norm.args[1:]], attributes_of(norm))
+            last = norm
+            parts.append(norm)
+        total = _only_user(last)
+        if total is not None and total not in taken and _adds(program, total):
+            residual = total.args[1] if total.args[0] is last else total.args[0]
+            taken.add(total)
+            kind += " + add"
+            last = total
+            parts.append(total)
+        ceiling, relu = ANY, _only_user(last)
+        if relu is not None and _ceiling(relu) >= 0:
+            ceiling = _ceiling(relu)
+            kind += " + relu" if ceiling == math.inf else " + clip"
+            last = relu
+            parts.append(relu)
+        steps = _steps(attributes)
+        data = node.args[0]
+        planes = data.target is layout.channels_last and attributes["num_group"] == 1 and Kept.few_channels(weight, steps[4:])
+        layer = Kept(weight.detach(), bias, steps[:2], steps[2:4], steps[4:], attributes["num_group"], ceiling, exact, scale, planes)
+        data = data.args[0] if planes else data
+        with graph.inserting_before(last):
+            new = graph.call_function(layer, (data,) if residual is None else (data, residual))
+        joined(new, *parts)
+        program.values[new] = program.values[last]
+        last.replace_all_uses_with(new)
+        for part in (*reversed(parts), *([node.args[0]] if planes else [])):
+            if not part.users:
+                graph.erase_node(part)
+        counts[kind] = counts.get(kind, 0) + 1
+    return counts
+
+
+def _drop_idle(program: Program) -> None:
+    """Take out dropout where nothing is dropped, which would copy its data."""
+    for node in list(program.graph.nodes):
+        if calls(node, dropout) and not draws(node) and node.args[0].op != "placeholder":
+            node.replace_all_uses_with(node.args[0])
+            program.graph.erase_node(node)
+
+
+def _pool(program: Program) -> list[str]:
+    """Replace pooling of images whose channels are last; returns a line of the report."""
+    graph, last, count = program.graph, set(), 0
+    for node in list(graph.nodes):
+        if isinstance(node.target, IntoPart) or node.target is layout.channels_last:
+            last.add(node)
+        elif holds(node, "keeps_layout") and any(n in last for n in node.all_input_nodes):
+            last.add(node)
+            layer = _pooling(program, node) if calls(node, pooling) else None
+            if layer is not None:
+                with graph.inserting_before(node):
+                    new = graph.call_function(layer, node.args)
+                joined(new, node)
+                last.add(new)
+                program.values[new] = program.values[node]
+                node.replace_all_uses_with(new)
+                graph.erase_node(node)
+                count += 1
+    return [f"kernels: {count} x pooling"] if count else []
+
+
+def _pooling(program: Program, node: FxNode) -> Pooling | None:
+    """What pools as the node does, if the kernel knows its kind."""
+    attributes, data, out = attributes_of(node), program.shape(node.args[0]), program.shape(node)
+    if data is None or out is None or len(data) != 4 or attributes["pool_type"] not in ("max", "avg"):
+        return None
+    if program.values[node.args[0]].dtype is not torch.float32:
+        return None
+    whole = attributes["global_pool"]
+    kernel = data[2:] if whole else attributes["kernel"]
+    stride, pad = (() if whole else attributes[name] for name in ("stride", "pad"))
+    return Pooling(functools.partial(pooling.fn, **node.kwargs), (out[2], out[3]), kernel, stride or (1, 1), pad or (0, 0),
+                   attributes["pool_type"] == "avg", attributes["count_include_pad"] is not False)
+
+
+def _ceiling(node: FxNode) -> float:
+    """What the node's results are at most, where it makes them that and no less than 0; else `strided_output.ANY`."""
+    if holds(node, "rectifies"):
+        return math.inf
+    if calls(node, clip) and attributes_of(node)["a_min"] == 0 and attributes_of(node)["a_max"] > 0:
+        return float(attributes_of(node)["a_max"])
+    return ANY
+
+
+def _keep_dense(program: Program, brief: bool) -> list[str]:
+    """Replace fully connected layers with fixed weights, and the ReLU behind; returns a line of the report."""
+    graph, count = program.graph, 0
+    for node in list(graph.nodes):
+        if not calls(node, fully_connected) or any(n not in program.constants for n in node.args[1:]) or not math.prod(program.shape(node) or (0,)):
+            continue
+        if any(program.values[n].dtype is not torch.float32
+               for n in node.args) or program.values[node.args[0]].dim() < 2 or not prepacked_skinny.available():
+            continue
+        weight, bias = (program.constants[n] for n in node.args[1:]) if len(node.args) == 3 else (program.constants[node.args[1]], None)
+        relu = _only_user(node)
+        relu = relu if holds(relu, "rectifies") else None
+        layer = prepacked_skinny.Dense(weight.detach(), bias, attributes_of(node)["flatten"], relu is not None, brief)
+        last = relu or node
+        with graph.inserting_before(last):
+            new = graph.call_function(layer, (node.args[0],))
+        joined(new, *([node] if relu is None else [node, relu]))
+        program.values[new] = program.values[last]
+        last.replace_all_uses_with(new)
+        for part in (last, node) if relu is not None else (node,):
+            graph.erase_node(part)
+        count += 1
+    return [f"kernels: {count} x fully connected layer{', weights in bfloat16' if brief else ''}"] if count else []
+
+
+def _fixed(program: Program, node: FxNode) -> bool:
+    """Whether this is a convolution in single precision, with weights that are known."""
+    if not convolves(node) or any(n not in program.constants for n in node.args[1:]):
+        return False
+    return program.shape(node) is not None and all(program.values[n].dtype is torch.float32 for n in node.args)
+
+
+def _only_user(node: FxNode) -> FxNode:
+    return next(iter(node.users)) if len(node.users) == 1 else None
+
+
+def _normalizes(program: Program, node: FxNode, data: FxNode) -> bool:
+    """Whether this is a batch norm over the channels by known numbers."""
+    if not calls(node, normalization.batch_norm) or len(node.args) != 5 or node.args[0] is not data:
+        return False
+    attributes = attributes_of(node)
+    return (attributes["axis"] == 1 and not attributes["output_mean_var"] and all(n in program.constants for n in node.args[1:])
+            and program.shape(node) is not None)
+
+
+def _normalized(bias: Any, numbers: list[torch.Tensor], attributes: dict[str, Any]) -> tuple[torch.Tensor, torch.Tensor]:
+    """By what the filters are multiplied, and their bias, with the batch norm in them."""
+    gamma, beta, mean, var = (t.double() for t in numbers)
+    scale = (var + attributes["eps"]).rsqrt()
+    if not attributes["fix_gamma"]:
+        scale = scale * gamma
+    shift = beta - mean * scale if bias is None else beta + (bias.double() - mean) * scale
+    return scale.float(), shift.float()
+
+
+def _adds(program: Program, node: FxNode) -> bool:
+    """Whether the node adds two different arrays of one shape and type."""
+    if not fusion.adds(node) or node.args[0] is node.args[1]:
+        return False
+    values = [program.values.get(n) for n in node.args]
+    return all(isinstance(v, torch.Tensor) and v.dtype is torch.float32 and v.shape == program.shape(node) for v in values)

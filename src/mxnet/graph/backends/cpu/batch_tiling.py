@@ -1,0 +1,177 @@
+"""The pass of the `kernels` backend that runs the beginning of a graph a few images at a time.
+
+Early layers of a large batch make arrays that no cache holds, so that each layer waits for the memory, to read and to write. Layers treat each
+image on its own: one after another, all these layers of a few images find in the cache what the layer before has made. Later layers, whose arrays
+are small and whose weights are large, take the whole batch.
+"""
+import itertools
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+from torch import fx
+
+from .... import processor
+from ....kernels.conv.prepacked_conv import Kept
+from ....kernels.runtime.strided_output import IntoPart, new_images
+from ...instrumentation import joined
+from ...passes import layout
+from ...program import FxNode, GraphModule, Program, holds
+from .concat_in_place import Room, placed, whole
+
+# So many bytes, read and written by a layer, do not stay in the last cache for the next one.
+_LARGE = min(max(processor.last_cache() // 4, 4 << 20), 24 << 20)
+# So many bytes of one image are worth a call, four times as many where nothing is multiplied, so that calls are short; and so many for each byte of
+# weights that other images read again.
+_EACH, _READ_AGAIN = 768 << 10, 4
+# Bytes of the largest array of a few images: such arrays stay in the last cache, and more images read weights less often. Of 480 MB 16 were faster
+# than 4 by a tenth.
+_PART = min(max(processor.last_cache() // 8, 4 << 20), 16 << 20)
+_HIDING = 32  # multiplications for each byte that layers read and write: where there are more, nobody waits for the memory
+
+
+class ByImages:
+    """Runs a graph on some images at a time.
+
+    Parameters
+    ----------
+    module : torch.fx.GraphModule
+        From images to one array; where it `writes`, it takes the array that it writes its result to, too.
+    images : int
+        At a time; the batch is a multiple of it.
+    shape : tuple of int
+        The result's, (N, C, H, W).
+    writes : bool
+    """
+
+    __name__ = "by_images"  # what generated code and profiles call it
+
+    def __init__(self, module: fx.GraphModule, images: int, shape: tuple[int, ...], writes: bool):
+        self.module, self.images, self.shape, self.writes = module, images, shape, writes
+
+    def __call__(self, data: torch.Tensor) -> torch.Tensor:
+        out = new_images(self.shape)
+        for part, to in zip(data.split(self.images), out.split(self.images)):
+            if self.writes:
+                self.module(part, to)
+            else:
+                to.copy_(self.module(part))
+        return out
+
+
+def targets(graph: fx.Graph) -> Iterator[Any]:
+    """What the nodes of a graph call, and those of the parts that run on some images at a time."""
+    for node in graph.nodes:
+        yield node.target
+        if isinstance(node.target, ByImages):
+            yield from targets(node.target.module.graph)
+
+
+def apply(program: Program) -> list[str]:
+    """Rewrite the program, if its first layers are large; returns a line of the report."""
+    data = next((n for n in program.placeholders if n not in program.constants and n.users), None)
+    shape = None if data is None else program.shape(data)
+    if shape is None or len(shape) != 4 or shape[0] < 2:
+        return []
+    nodes = _beginning(program, data)
+    last = _cut(program, nodes, data, shape[0])
+    if last is None:
+        return []
+    nodes = nodes[:nodes.index(last) + 1]
+    if sum(_work(program, n) for n in nodes) > _HIDING * sum(_traffic(program, n) for n in nodes):
+        return []
+    largest = max(_bytes(program, n) for n in nodes) // shape[0]
+    images = max((n for n in range(1, shape[0] + 1) if shape[0] % n == 0 and n * largest <= _PART), default=1)
+    if images == shape[0]:
+        return []
+    graph, found = program.graph, _part(program, nodes, data, images)
+    with graph.inserting_after(last):
+        new = graph.call_function(found, (data,))
+    joined(new, *nodes)
+    program.values[new] = program.values[last]
+    last.replace_all_uses_with(new)
+    for node in reversed(nodes):
+        graph.erase_node(node)
+    calls = len(nodes) - 1 + sum(n.op == "call_function" for n in graph.nodes)
+    return [f"kernels: the first {len(nodes)} of {calls} calls on {images} of {shape[0]} images at a time"]
+
+
+def _beginning(program: Program, data: FxNode) -> list[FxNode]:
+    """The nodes up to the first that may look at several images."""
+    nodes: dict[FxNode, None] = {}
+    for node in program.graph.nodes:
+        if node.op == "placeholder":
+            continue
+        inputs = node.all_input_nodes
+        if not (_alone(program, node, data) and all(n is data or n in nodes for n in inputs) and (inputs or isinstance(node.target, Room))):
+            break
+        nodes[node] = None
+    return list(nodes)
+
+
+def _alone(program: Program, node: FxNode, data: FxNode) -> bool:
+    """Whether a node treats each image on its own."""
+    if isinstance(node.target, (IntoPart, Room)) or node.target in (placed, whole):
+        return True
+    value, shape = program.values.get(node), program.shape(data) or ()
+    if not isinstance(value, torch.Tensor) or value.dim() != 4 or value.shape[0] != shape[0] or value.dtype is not torch.float32:
+        return False
+    return node.target is layout.channels_last or holds(node, "keeps_layout")
+
+
+def _bytes(program: Program, node: FxNode) -> int:
+    value = program.values.get(node)
+    return value.numel() * value.element_size() if isinstance(value, torch.Tensor) else 0
+
+
+def _traffic(program: Program, node: FxNode) -> int:
+    """Bytes that a node reads and writes."""
+    return 0 if isinstance(node.target, Room) else _bytes(program, node) + sum(_bytes(program, n) for n in node.all_input_nodes)
+
+
+def _work(program: Program, node: FxNode) -> int:
+    """Multiplications of a convolution."""
+    return node.target.work(program.shape(node.args[0]) or ()) if isinstance(node.target, Kept) else 0
+
+
+def _large(program: Program, node: FxNode, images: int) -> bool:
+    """Whether a node takes longer for all images at once, where its weights are read for each `images`."""
+    traffic, work, shape = _traffic(program, node), _work(program, node), program.shape(node)
+    if shape is None or traffic < _LARGE or work > _HIDING * traffic:
+        return False
+    batch, _, *sizes = shape
+    weights = 4 * work // (batch * math.prod(sizes))
+    return traffic >= batch * max(_EACH if work else 4 * _EACH, _READ_AGAIN * weights // images)
+
+
+def _cut(program: Program, nodes: list[FxNode], data: FxNode, batch: int) -> FxNode | None:
+    """The node whose result is all that the rest of the graph reads, behind the last of the large ones if there is one."""
+    place = {n: i for i, n in enumerate(nodes)}
+    largest = itertools.accumulate((_bytes(program, n) for n in nodes), max)
+    large = [i for i, (n, most) in enumerate(zip(nodes, largest)) if _large(program, n, max(_PART * batch // max(most, 1), 1))]
+    if not large or any(user not in place for user in data.users):
+        return None
+    behind = [max((place.get(user, len(nodes)) for user in n.users), default=len(nodes)) for n in nodes]  # where each is read last
+    cuts = [i for i, n in enumerate(nodes) if not isinstance(n.target, Room) and all(end <= i for end in behind[:i]) and _bytes(program, n)
+            and not n.kwargs.get("into") and all(place.get(user, i) <= i for user in data.users)]
+    cut = next((i for i in cuts if i >= large[-1]), max(cuts, default=-1))
+    return nodes[cut] if cut >= large[0] else None
+
+
+def _part(program: Program, nodes: list[FxNode], data: FxNode, images: int) -> ByImages:
+    """These nodes as a graph of their own."""
+    graph, last = fx.Graph(), nodes[-1]
+    env = {data: graph.placeholder("data")}
+    writes = isinstance(last.target, IntoPart)
+    to = graph.placeholder("to") if writes else None
+    for node in nodes:
+        new = env[node] = graph.node_copy(node, lambda n: env[n])
+        if isinstance(node.target, Room):
+            new.target = Room((images, *node.target.shape[1:]))
+        elif isinstance(program.values.get(node), torch.Tensor):
+            new.meta["shape"] = (images, *program.values[node].shape[1:])
+    if writes:
+        env[last].kwargs = {**last.kwargs, "into": to, "first": 0}
+    graph.output(env[last])
+    return ByImages(GraphModule(torch.nn.Module(), graph), images, tuple(program.values[last].shape), writes)

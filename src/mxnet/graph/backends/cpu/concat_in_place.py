@@ -1,0 +1,66 @@
+"""The pass of the `kernels` backend that lets convolutions write straight to their part of a concatenation."""
+import torch
+
+from ....kernels.runtime.strided_output import IntoPart, new_images
+from ....ops.shape.joining import concat
+from ...instrumentation import joined
+from ...program import FxNode, Program, attributes_of, calls, holds
+
+
+class Room:
+    """Makes the array of a concatenation, which its parts are written to: (N, C, H, W), channels last."""
+
+    __name__ = "room"
+
+    def __init__(self, shape: tuple[int, ...]):
+        self.shape = shape
+
+    def __call__(self) -> torch.Tensor:
+        return new_images(self.shape)
+
+
+def placed(room: torch.Tensor, part: torch.Tensor, first: int) -> torch.Tensor:
+    """A part of a concatenation that nobody has written to its place yet."""
+    room[:, first:first + part.shape[1]] = part
+    return room
+
+
+def whole(room: torch.Tensor, *parts: torch.Tensor) -> torch.Tensor:
+    """The concatenation, once its parts are there."""
+    return room
+
+
+def apply(program: Program) -> list[str]:
+    """Let convolutions that only a concatenation reads write to their part of it; returns a line of the report."""
+    graph, count = program.graph, 0
+    place: dict[FxNode, int] = {}
+    for node in list(graph.nodes):
+        place[node] = len(place)
+        shape = program.shape(node) if calls(node, concat) else None
+        if shape is None or len(shape) != 4 or attributes_of(node)["dim"] != 1 or not holds(node, "keeps_layout"):
+            continue
+        values = [v for v in map(program.values.get, node.args) if isinstance(v, torch.Tensor) and v.dtype is torch.float32 and v.dim() == 4]
+        if len(values) < len(node.args):
+            continue
+        direct = [part for part in node.args if isinstance(part.target, IntoPart) and len(part.users) == 1 and node.args.count(part) == 1]
+        if not direct:
+            continue
+        with graph.inserting_before(min(direct, key=place.__getitem__)):
+            room = graph.call_function(Room(shape), ())
+        parts, first = [], 0
+        for part, value in zip(node.args, values):
+            if part in direct:
+                part.kwargs = {"into": room, "first": first}
+            else:
+                with graph.inserting_before(node):
+                    part = graph.call_function(placed, (room, part, first))
+            parts.append(part)
+            first += value.shape[1]
+        with graph.inserting_before(node):
+            new = graph.call_function(whole, (room, *parts))
+        joined(new, node)
+        program.values[new] = program.values[node]
+        node.replace_all_uses_with(new)
+        graph.erase_node(node)
+        count += len(direct)
+    return [f"kernels: {count} x convolution into a concatenation"] if count else []

@@ -1,0 +1,83 @@
+"""The pass of the `kernels` backend that makes one call of small fully connected layers that follow one another, and of the ReLUs between them."""
+import math
+from typing import Any
+
+import torch
+from torch import fx
+
+from ....kernels.gemm.fused_mlp import MOST, Chain, Layer, fits
+from ....ops.nn.dense import fully_connected
+from ...instrumentation import joined
+from ...program import FxNode, Program, attributes_of, calls, holds
+
+_SMALL = 1 << 20  # numbers of a weight that a cache keeps: reading larger ones takes longer than calls do
+
+
+def apply(program: Program) -> list[str]:
+    """Rewrite the program; returns a line of the report."""
+    calls_made = count = 0
+    taken: set[FxNode] = set()
+    for node in list(program.graph.nodes):
+        if node not in taken:
+            parts, layers = _chain(program, node)
+            if layers:
+                _replace(program, parts, layers)
+                taken.update(parts)
+                calls_made, count = calls_made + 1, count + len(layers)
+    together = "" if calls_made == count else " in one call" if calls_made == 1 else f" in {calls_made} calls"
+    return [f"kernels: {count} x fully connected layer{together}"] if count else []
+
+
+def may_suit(module: fx.GraphModule) -> bool:
+    """Whether operators and their number are such that `suits` has to look closer."""
+    operators = [n for n in module.graph.nodes if n.op not in ("placeholder", "output")]
+    return 0 < len(operators) <= 2 * MOST and all(calls(n, fully_connected) or holds(n, "rectifies") for n in operators)
+
+
+def suits(program: Program) -> bool:
+    """Whether such a chain is all that the program computes."""
+    operators = [n for n in program.graph.nodes if n.op not in ("placeholder", "output")]
+    return bool(operators) and _chain(program, operators[0])[0] == operators
+
+
+def _chain(program: Program, node: FxNode) -> tuple[list[FxNode], list[Layer]]:
+    """The nodes that begin with this one and may become one call, and the layers that they are; none if it does not begin a chain."""
+    parts: list[FxNode] = []
+    layers: list[Layer] = []
+    flattens = attributes_of(node)["flatten"] if calls(node, fully_connected) else None
+    while len(layers) < MOST and calls(node, fully_connected) and (not parts or node.args[0] is parts[-1]):
+        layer = _layer(program, node)
+        if layer is None or layers and program.values[node.args[0]].dim() > 2 and attributes_of(node)["flatten"] is not flattens:
+            break
+        relu = _only_user(node)
+        rectifies = relu is not None and holds(relu, "rectifies")
+        layers.append(layer._replace(rectifies=rectifies))
+        parts += [node, relu] if rectifies else [node]
+        node = _only_user(parts[-1])
+    return parts, layers
+
+
+def _layer(program: Program, node: FxNode) -> Layer | None:
+    """The layer that a node computes, without a ReLU; None if its weights may change, or the kernel does not take it."""
+    shape, fixed = program.shape(node), node.args[1:]
+    if not shape or any(n not in program.constants for n in fixed) or any(program.values[n].dtype is not torch.float32 for n in node.args):
+        return None
+    weight, bias = program.constants[fixed[0]].detach(), program.constants[fixed[1]].detach() if len(fixed) > 1 else None
+    layer = Layer(weight, bias, False)
+    small = program.values[node.args[0]].dim() >= 2 and 0 < weight.numel() <= _SMALL
+    return layer if small and fits(math.prod(shape[:-1]), [layer]) else None
+
+
+def _replace(program: Program, parts: list[FxNode], layers: list[Layer]) -> None:
+    graph, first, last = program.graph, parts[0], parts[-1]
+    with graph.inserting_before(last):
+        new = graph.call_function(Chain(layers, attributes_of(first)["flatten"]), (first.args[0],))
+    joined(new, *parts)
+    program.values[new] = program.values[last]
+    last.replace_all_uses_with(new)
+    for part in reversed(parts):
+        graph.erase_node(part)
+
+
+def _only_user(node: FxNode) -> Any:
+    return next(iter(node.users)) if len(node.users) == 1 else None

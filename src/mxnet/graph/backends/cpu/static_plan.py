@@ -1,0 +1,440 @@
+"""Running a compiled graph with everything planned: which kernel is called with which arguments, and where each array lies.
+
+A layer of a small network takes 20 µs, and asking for memory, looking up how it runs and checking its arguments take as long again. So after the
+first run, in which layers choose their algorithms, the calls of their kernels are written down with their arguments. Arrays that only kernels read
+and write share one piece of memory, in which each has its place as long as it is needed. What is no kernel is called as ever, in between.
+"""
+import bisect
+import contextlib
+import ctypes
+import functools
+import math
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple
+
+import torch
+from torch import fx
+
+from ....kernels.runtime.denormals import HEAVY, zeroed
+from ....kernels.runtime.strided_output import Bindable, Bound
+from ....ops.shape.reshaping import flatten
+from ...instrumentation import observed
+from ...passes import layout
+from ...program import FxNode, Program, calls
+from .batch_tiling import ByImages
+from .concat_in_place import Room, whole
+
+_LAST = torch.channels_last
+_LINE = 64  # bytes: arrays begin with a line of the caches
+
+
+class _Array:
+    """An array of the graph.
+
+    Attributes
+    ----------
+    shape : tuple of int or None
+        None where it is not known, or what it holds are no numbers in single precision.
+    order : torch.memory_format or None
+        In which kernels find it; None as long as none has asked.
+    made : bool
+        Whether kernels make it; else it is an input, or what something else returns.
+    visible : bool
+        Whether others than kernels use it, so that it is a tensor of its own.
+    first, last : int
+        The steps between which it is needed.
+    """
+
+    def __init__(self, shape: Sequence[int] | None, made: bool = False):
+        self.shape = None if shape is None else tuple(shape)
+        self.order = _order(self.shape or ()) if made else None
+        self.made, self.visible, self.first, self.last = made, not made, -1, -1
+
+    @property
+    def bytes(self) -> int:
+        return 4 * math.prod(self.shape or ())
+
+    def used(self, step: int) -> None:
+        self.first, self.last = step if self.first < 0 else self.first, step
+
+
+class _Ref(NamedTuple):
+    """So many images of an array, from one on; all of them if there is no number. Images of one pixel may be seen in another shape."""
+
+    array: _Array
+    start: int = 0
+    images: int | None = None
+    view: tuple[int, ...] | None = None
+
+    @property
+    def shape(self) -> tuple[int, ...] | None:
+        if self.view is not None:
+            return self.view
+        shape = self.array.shape
+        return shape if shape is None or self.images is None else (self.images, *shape[1:])
+
+    @property
+    def offset(self) -> int:
+        """Bytes from the beginning of the array."""
+        return self.start * 4 * math.prod((self.array.shape or ())[1:])
+
+    def of(self, tensor: torch.Tensor) -> torch.Tensor:
+        if self.view is not None:
+            return tensor.view(self.view)
+        return tensor if self.images is None else tensor.narrow(0, self.start, self.images)
+
+
+class _Call(NamedTuple):
+    """A kernel's call, whose arrays are parts of the graph's, or tensors that stay."""
+
+    bound: Bound
+    arrays: tuple[_Ref | torch.Tensor | None, ...]
+
+
+class _Other(NamedTuple):
+    """A call of anything else."""
+
+    target: Callable
+    args: tuple
+    kwargs: dict[str, Any]
+    result: _Array
+
+
+class Planned:
+    """A function that runs a graph, from inputs of one set of shapes to the tuple of its outputs.
+
+    Parameters
+    ----------
+    program : Program
+        What a backend has made of the graph.
+
+    Several threads may call it at once: each takes a list of calls of its own.
+    """
+
+    def __init__(self, program: Program):
+        self._module, self._program = program.module, program
+        self._steps: dict[int, _Steps] = {}  # by the number of threads, as is what follows
+        self._idle: dict[int, list[_Run]] = {}
+
+    def __call__(self, *inputs: torch.Tensor) -> Sequence[torch.Tensor]:
+        threads = torch.get_num_threads()
+        steps = self._steps.get(threads)
+        if steps is None:
+            found = self._module.forward(*inputs)
+            self._idle.setdefault(threads, [])  # another thread may have been faster
+            self._steps[threads] = _Steps(self._program)
+            return found
+        idle = self._idle[threads]
+        try:
+            run = idle.pop()
+        except IndexError:  # the first, or others are running
+            run = _Run(steps, threads)
+        try:
+            return run(inputs)
+        finally:
+            idle.append(run)
+
+    @property
+    def observed(self) -> Callable:
+        """The graph layer by layer, each of which is told of."""
+        return observed(self._module.forward)
+
+
+class _Steps:
+    """The calls that a graph consists of, in order, once its layers have chosen their algorithms."""
+
+    def __init__(self, program: Program):
+        self.steps: list[_Call | _Other] = []
+        self.inputs: list[_Array] = []
+        self.outputs: list[_Ref] = []
+        env: dict[FxNode, _Ref] = {}
+        for node in program.graph.nodes:
+            value = program.values.get(node)
+            shape = value.shape if isinstance(value, torch.Tensor) and value.dtype is torch.float32 else None
+            if node.op == "placeholder":
+                env[node] = _Ref(_Array(shape))
+                self.inputs.append(env[node].array)
+            elif node.op == "output":
+                self.outputs = [env[n] for n in node.args[0]]
+            else:
+                self._add(node, env, shape)
+        for ref in self.outputs:
+            ref.array.visible = True
+            ref.array.used(len(self.steps))
+
+    def _add(self, node: FxNode, env: dict[FxNode, _Ref], shape: Sequence[int] | None) -> None:
+        """Add what a node calls."""
+        target = node.target
+        if isinstance(target, Room):
+            env[node] = _Ref(_Array(target.shape, made=True))
+        elif target is whole:
+            env[node] = env[node.args[0]]
+        elif (target is layout.standard or calls(node, flatten)) and (viewed := _viewed(env[node.args[0]], shape)) is not None:
+            env[node] = viewed
+        elif isinstance(target, ByImages) and target.writes:
+            env[node] = self._by_images(target, env[node.args[0]])
+        elif not (isinstance(target, Bindable) and self._add_kernel(node, target, env)):
+            args, kwargs = fx.node.map_arg((node.args, node.kwargs), functools.partial(self._seen, env))
+            function = target if node.op == "call_function" else _method(target)
+            result = _Array(shape)
+            result.used(len(self.steps))
+            self.steps.append(_Other(function, args, kwargs, result))
+            env[node] = _Ref(result)
+
+    def _by_images(self, target: ByImages, data: _Ref) -> _Ref:
+        """Add the calls for one part of the images after the other."""
+        out = _Array(target.shape, made=True)
+        for start in range(0, target.shape[0], target.images):
+            env: dict[FxNode, _Ref] = {}
+            places = iter([_Ref(data.array, start, target.images), _Ref(out, start, target.images)])
+            for node in target.module.graph.nodes:
+                if node.op == "placeholder":
+                    env[node] = next(places)
+                elif node.op != "output":
+                    self._add(node, env, node.meta.get("shape"))
+        return _Ref(out)
+
+    def _seen(self, env: dict[FxNode, _Ref], node: FxNode) -> Any:
+        """An argument of what is no kernel."""
+        ref = env[node]
+        ref.array.visible = True
+        ref.array.used(len(self.steps))
+        return ref
+
+    def _add_kernel(self, node: FxNode, layer: Bindable, env: dict[FxNode, _Ref]) -> bool:
+        """Add the call of a layer's kernel; False if none computes it."""
+        data, residual = env[node.args[0]], env[node.args[1]] if len(node.args) > 1 else None
+        given = node.kwargs.get("into")
+        if any(ref is not None and (ref.shape is None or not (ref.array.order in (None, order) or _single(ref.array.shape)))
+               for ref, order in ((data, layer.order), (residual, _LAST))):
+            return False
+        out = _Ref(_Array(layer.sizes(data.shape or ()), made=True)) if given is None else env[given]
+        like_data, like_out = _like(data, layer.order), _like(out)
+        like_residual = None if residual is None else _like(residual)
+        bound = layer.bound(like_data, like_residual, like_out, node.kwargs.get("first", 0))
+        if bound is None:
+            return False
+        refs = {id(like_data): data, id(like_residual): residual, id(like_out): out}
+        arrays: list[_Ref | torch.Tensor | None] = [None if a is None else refs.get(id(a), a) for a in bound.arrays]
+        for make in bound.plan.makers[layer.makes:]:  # what the kernel works with
+            arrays.append(None if make is None else _Ref(_Array(make().shape, made=True)))
+        if layer.makes:
+            arrays.insert(len(bound.arrays), out)
+        for array in arrays:
+            if isinstance(array, _Ref):
+                array.array.used(len(self.steps))
+        data.array.order = data.array.order or layer.order
+        if residual is not None:
+            residual.array.order = _LAST
+        self.steps.append(_Call(bound, tuple(arrays)))
+        env[node] = out
+        return True
+
+
+class _Run:
+    """The steps with their pointers, for one thread at a time.
+
+    Items are lists of functions with their arguments, and functions of the tensors that are visible.
+    """
+
+    def __init__(self, steps: _Steps, threads: int):
+        self._items: list[list[tuple[Callable, tuple]] | Callable] = []
+        self._pointers: dict[tuple[_Array, int], ctypes.c_void_p] = {}
+        self._held = [a for step in steps.steps if isinstance(step, _Call) for a in step.arrays if isinstance(a, torch.Tensor)]
+        self._heavy = any(step.bound.plan.heavy for step in steps.steps if isinstance(step, _Call))
+        self._inputs = [(i, array) for i, array in enumerate(steps.inputs) if array.first >= 0]
+        self._outputs = steps.outputs
+        begun, over = _by_step(steps)
+        self._point(steps.inputs)
+        for number, step in enumerate(steps.steps):
+            self._make(a for a in begun.get(number, ()) if a.made and a.visible)
+            if isinstance(step, _Call):
+                pointers = [self._pointer(a) for a in step.arrays]
+                self._calls().append(step.bound.plan.bound(pointers, step.bound.numbers, threads))
+            else:
+                self._items.append(_otherwise(step))
+                self._point([step.result])
+            self._drop([a for a in over.get(number, ()) if a.visible])
+        self._places = _places([a for _, arrays in sorted(begun.items()) for a in arrays if not a.visible], over)
+        self._size = max((at + a.bytes for a, at in self._places.items()), default=0) + _LINE
+        self._moving = [(p, self._places[a] + offset) for (a, offset), p in self._pointers.items() if a in self._places]
+        self._base = -1
+
+    def __call__(self, inputs: Sequence[torch.Tensor]) -> Sequence[torch.Tensor]:
+        memory = torch.empty(self._size, dtype=torch.uint8, device="cpu")  # of this call alone: between calls others may have it
+        base = memory.data_ptr()
+        if base != self._base:
+            self._base = -1  # an interrupt may come while pointers move
+            first = -(-base // _LINE) * _LINE
+            for pointer, offset in self._moving:
+                pointer.value = first + offset
+            self._base = base
+        env: dict[_Array, torch.Tensor] = {array: inputs[i] for i, array in self._inputs}
+        with zeroed(HEAVY) if self._heavy else contextlib.nullcontext():
+            for item in self._items:
+                if isinstance(item, list):
+                    for function, arguments in item:
+                        function(*arguments)
+                else:
+                    item(env)
+        return tuple([env[array] if view is None else env[array].view(view) for array, _, _, view in self._outputs])
+
+    def _calls(self) -> list[tuple[Callable, tuple]]:
+        """The list that the next kernel's call belongs to."""
+        last = self._items[-1] if self._items else None
+        if not isinstance(last, list):
+            self._items.append(last := [])
+        return last
+
+    def _pointer(self, array: _Ref | torch.Tensor | None) -> ctypes.c_void_p | None:
+        if not isinstance(array, _Ref):
+            return None if array is None else ctypes.c_void_p(array.data_ptr())
+        return self._pointers.setdefault((array.array, array.offset), ctypes.c_void_p())
+
+    def _make(self, arrays: Iterable[_Array]) -> None:
+        """Add that a tensor is made for each array."""
+        for array in arrays:
+            moved = _moved(self._pointers, array)
+            self._items.append(lambda env, array=array, moved=moved: moved(env, _new(array.shape, array.order)))
+
+    def _point(self, arrays: Iterable[_Array]) -> None:
+        """Add that kernels find these arrays, which others have made."""
+        for array in arrays:
+            if array.order is not None:
+                moved = _moved(self._pointers, array)
+                self._items.append(lambda env, array=array, moved=moved: moved(env, env[array].contiguous(memory_format=array.order)))
+
+    def _drop(self, arrays: list[_Array]) -> None:
+        """Add that nobody needs these arrays any more."""
+        if arrays:
+            def drop(env: dict[_Array, torch.Tensor]) -> None:
+                for array in arrays:
+                    env.pop(array, None)
+            self._items.append(drop)
+
+
+def _order(shape: Sequence[int]) -> torch.memory_format:
+    """How kernels write a result of that shape."""
+    return _LAST if len(shape) == 4 else torch.contiguous_format
+
+
+def _new(shape: Sequence[int], order: torch.memory_format) -> torch.Tensor:
+    return torch.empty(shape, dtype=torch.float32, device="cpu", memory_format=order)
+
+
+def _like(ref: _Ref, order: torch.memory_format = _LAST) -> torch.Tensor:
+    shape = ref.shape or ()
+    return _new(shape, order if len(shape) == 4 else torch.contiguous_format)
+
+
+def _single(shape: Sequence[int] | None) -> bool:
+    """Whether these are images of one pixel, which lie the same way in memory in each order."""
+    return shape is not None and len(shape) == 4 and shape[2] == shape[3] == 1
+
+
+def _viewed(ref: _Ref, shape: Sequence[int] | None) -> _Ref | None:
+    """Images of one pixel, which a kernel has made, as an array of that shape with the same numbers; None for others."""
+    if shape is None or ref.images is not None or not (ref.array.made and _single(ref.array.shape)):
+        return None
+    return ref._replace(view=None if tuple(shape) == ref.array.shape else tuple(shape))
+
+
+def _method(name: str) -> Callable:
+    return lambda data, *args, **kwargs: getattr(data, name)(*args, **kwargs)
+
+
+def _moved(pointers: dict[tuple[_Array, int], ctypes.c_void_p], array: _Array) -> Callable:
+    """A function that lets pointers to an array lead to its tensor; they may be made later."""
+    found: list[tuple[ctypes.c_void_p, int]] | None = None
+
+    def moved(env: dict[_Array, torch.Tensor], tensor: torch.Tensor) -> None:
+        nonlocal found
+        if found is None:
+            found = [(p, offset) for (a, offset), p in pointers.items() if a is array]
+        env[array] = tensor
+        begin = tensor.data_ptr()
+        for pointer, offset in found:
+            pointer.value = begin + offset
+    return moved
+
+
+def _otherwise(step: _Other) -> Callable:
+    """A step that is no kernel's, as a function of the visible tensors."""
+    target, args, kwargs, result = step
+    if not kwargs and all(isinstance(a, _Ref) and a.images is a.view is None for a in args):
+        arrays = [a.array for a in args]
+        return lambda env: env.__setitem__(result, target(*[env[a] for a in arrays]))
+
+    def run(env: dict[_Array, torch.Tensor]) -> None:
+        found_args, found_kwargs = _resolved(args, env), _resolved(kwargs, env)
+        env[result] = target(*found_args, **found_kwargs)
+    return run
+
+
+def _resolved(value: Any, env: dict[_Array, torch.Tensor]) -> Any:
+    """Arguments with tensors in place of what stands for them."""
+    if isinstance(value, _Ref):
+        return value.of(env[value.array])
+    if isinstance(value, (tuple, list)):
+        return tuple([_resolved(v, env) for v in value])
+    return {k: _resolved(v, env) for k, v in value.items()} if isinstance(value, dict) else value
+
+
+def _by_step(steps: _Steps) -> tuple[dict[int, list[_Array]], dict[int, list[_Array]]]:
+    """The arrays that are needed from a step on, and those that are not needed behind it."""
+    arrays: dict[_Array, None] = {}
+    for step in steps.steps:
+        refs = step.arrays if isinstance(step, _Call) else _refs((step.args, step.kwargs, _Ref(step.result)))
+        arrays.update((a.array, None) for a in refs if isinstance(a, _Ref))
+    begun: dict[int, list[_Array]] = {}
+    over: dict[int, list[_Array]] = {}
+    for array in arrays:
+        begun.setdefault(array.first, []).append(array)
+        over.setdefault(array.last, []).append(array)
+    return begun, over
+
+
+def _refs(value: Any) -> list[_Ref]:
+    if isinstance(value, _Ref):
+        return [value]
+    if isinstance(value, dict):
+        value = list(value.values())
+    return [ref for v in value for ref in _refs(v)] if isinstance(value, (tuple, list)) else []
+
+
+def _places(arrays: list[_Array], over: dict[int, list[_Array]]) -> dict[_Array, int]:
+    """Where each array begins in memory that they share, those first that are needed first."""
+    places: dict[_Array, int] = {}
+    free: list[tuple[int, int]] = []  # begin and size, in order
+    end, step = 0, 0
+    for array in arrays:
+        for done in [a for s in range(step, array.first) for a in over.get(s, ()) if a in places]:
+            _give(free, places[done], _rounded(done))
+        step = array.first
+        size = _rounded(array)
+        fitting = [block for block in free if block[1] >= size]
+        if fitting:
+            begin, room = min(fitting, key=lambda block: block[1])
+            free.remove((begin, room))
+            if room > size:
+                bisect.insort(free, (begin + size, room - size))
+        else:
+            begin, end = end, end + size
+        places[array] = begin
+    return places
+
+
+def _rounded(array: _Array) -> int:
+    return -(-array.bytes // _LINE) * _LINE
+
+
+def _give(free: list[tuple[int, int]], begin: int, size: int) -> None:
+    """Add a block to the free ones, as one with its neighbours."""
+    at = bisect.bisect(free, (begin, size))
+    if at < len(free) and begin + size == free[at][0]:
+        size += free.pop(at)[1]
+    if at and sum(free[at - 1]) == begin:
+        begin, before = free.pop(at - 1)
+        size += before
+        at -= 1
+    free.insert(at, (begin, size))

@@ -1,0 +1,138 @@
+"""The `inductor` backend: ``torch.compile``, where there is a compiler for it."""
+import os
+import shutil
+import sys
+import time
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+
+from ...base import MXNetError
+from ...kernels.gemm.tensor_cores import suits, switched
+from ...ndarray import dispatch
+from ...ndarray.dispatch import Call
+from ...suggestions import shortened
+from ..program import Program, draws
+from .registry import Unavailable, prepare
+
+
+class Inductor:
+    """Compiles for one set of shapes, for inference and for training.
+
+    Options
+    -------
+    mode : {'default', 'reduce-overhead', 'max-autotune', 'max-autotune-no-cudagraphs'}
+        How long ``torch.compile`` may search.
+    """
+
+    name = "inductor"
+    specializes = True
+    trains = True
+
+    def available(self) -> bool:
+        """Whether there is a C++ compiler, or a GPU to compile for with Triton."""
+        return torch.cuda.is_available() or (os.environ.get("CXX") or shutil.which("g++") or shutil.which("clang++")) is not None
+
+    def require(self) -> None:
+        """Raise `Unavailable` if there is no compiler."""
+        if not self.available():
+            raise Unavailable("backend 'inductor' needs a C++ compiler (g++ or clang++, or its path in CXX)")
+
+    def compile(self, program: Program, mode: str = "default") -> Callable:
+        """The compiled module.
+
+        Raises
+        ------
+        MXNetError
+            If there is no compiler, or `mode` is unknown.
+        """
+        modes = ("default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs")
+        if mode not in modes:
+            raise MXNetError(f"backend 'inductor': `mode` must be one of {', '.join(modes)}, received {shortened(mode)}")
+        self.require()
+        device = program.inputs[0].device if program.inputs else torch.device("cpu")
+        program.report += prepare(program.module, device, fuse=False)
+        program.note(f"inductor: the whole graph, mode {mode}")
+        for node in program.graph.nodes:
+            if node.op == "call_function":
+                # An operator is one call for torch.compile's front end; what is inside is traced with its gradient. What
+                # depends on values (loops, operators of the user's) or draws random numbers cuts the graph.
+                node.target = torch.compiler.disable(node.target) if draws(node) else torch.compiler.allow_in_graph(node.target)
+        program.module.recompile()
+        from torch._inductor import list_mode_options  # a second
+        options = {**list_mode_options(mode), _TELLS: sys.platform == "linux"}
+        return Compiled(torch.compile(program.module, dynamic=False, options=options))
+
+
+class Compiled:
+    """A compiled graph, called like the one it came from. Observed, it tells which kernels ran and for how long, as torch records them."""
+
+    def __init__(self, function: Callable):
+        self._function = function
+        self._ran = self._told = False
+
+    def __call__(self, *tensors: torch.Tensor) -> Sequence[torch.Tensor]:
+        self._ran = True
+        return self._run(*tensors)
+
+    def _run(self, *tensors: torch.Tensor) -> Any:
+        if any(map(suits, tensors)):
+            return switched(self._function, *tensors)
+        if self._told:
+            return self._function(*tensors)
+        with warnings.catch_warnings():  # torch's advice to whoever wants full precision
+            warnings.filterwarnings("ignore", "TensorFloat32 tensor cores")
+            self._told = True
+            return self._function(*tensors)
+
+    def observed(self, *tensors: torch.Tensor) -> Sequence[torch.Tensor]:
+        """A call that tells the observer of graphs of the whole and of its kernels. On a GPU the profiler learns of these from torch's."""
+        compiles, self._ran = not self._ran, True
+        listens = not compiles and not any(t.is_cuda for t in tensors) and _listen()
+        start = time.perf_counter_ns()
+        try:
+            enclose = dispatch.enclose
+            results = self._run(*tensors) if enclose is None else enclose("inductor", self._run, tensors, {})
+        finally:
+            end = time.perf_counter_ns()
+            recorded = torch._C._autograd._disable_profiler_legacy() if listens else ()
+        observer = dispatch.graph_observer
+        if observer is not None:
+            note = _FOLLOW if listens else "compiles in its first call" if compiles else _UNHEARD
+            observer(Call("inductor", note=note, graph=True), start, end, tensors, results, kernels(recorded) if recorded else ())
+        return results
+
+
+_TELLS = "cpp.enable_kernel_profile"  # kernels announce themselves, to nobody as a rule: some ns for each
+_FOLLOW = "its kernels follow one another here; how long each took is what torch recorded"
+_UNHEARD = "torch's profiler tells of its kernels"
+_KERNELS = ("aten::", "mkl::", "mkldnn::", "mkldnn_")
+
+
+def _listen() -> bool:
+    """Have torch record what this thread runs; False where the program has its profiler run, or this torch has none that is so light."""
+    try:
+        state, details = torch.autograd.ProfilerState.CPU, torch._C._profiler._ExperimentalConfig()
+        torch._C._autograd._enable_profiler_legacy(torch.autograd.ProfilerConfig(state, False, False, False, False, False, details))
+    except (AttributeError, RuntimeError):
+        return False
+    return True
+
+
+def kernels(recorded: Sequence[Sequence[Any]]) -> list[tuple[Call, int]]:
+    """The kernels among what torch has recorded, by thread: inductor's own, and operators of torch that it calls, in order, with their ns."""
+    found = []
+    for events in recorded:
+        stack: list[tuple[Any, bool]] = []  # what has begun, and whether it, or what it lies in, is a kernel
+        for event in events:
+            if event.kind() == "push":
+                name, within = event.name(), bool(stack) and stack[-1][1]
+                stack.append((event, within or "_fused_" in name or name.startswith(_KERNELS)))
+            elif event.kind() == "pop" and stack:
+                begun, is_kernel = stack.pop()
+                if is_kernel and not (stack and stack[-1][1]):
+                    found.append((Call(begun.name(), note="by inductor"), int(begun.cpu_elapsed_us(event) * 1000)))
+    return found
+

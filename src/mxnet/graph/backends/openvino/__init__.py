@@ -1,0 +1,354 @@
+"""The `openvino` backend: inference on CPUs, at fixed shapes.
+
+What OpenVINO can express of a graph runs there, in as few pieces as possible; the rest stays on torch. See `conversion`.
+"""
+import importlib
+import os
+import sys
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import torch
+from torch import fx
+
+from .... import openmp, processor, threads
+from ....base import MXNetError
+from ....kernels.image.nchw_to_nhwc import interleave
+from ....ndarray import dispatch
+from ....ndarray.dispatch import Call
+from ....suggestions import shortened
+from ...passes import partitioning
+from ...passes.conv_over_concat import distribute
+from ...program import Program
+from ..registry import Unavailable
+
+_OPTIONS = {"precision", "cache_dir", "num_threads"}
+_PRECISIONS = {"float32": "f32", "bfloat16": "bf16", "float16": "f16"}
+# Below this size (bytes) copying an array is cheaper than making OpenVINO look at another one.
+_SMALL = 1 << 15
+_AT_A_TIME = 16
+# A run (in seconds) from which on it is worth to end torch's threads first, and to start them again afterwards.
+_LONG = 5e-4
+# After calls that took so many times what compiling takes a model is compiled for another number of threads. Beside two busy loops on two cores a
+# model for one thread needs 0.5 to 0.85 of the time that one for two needs.
+_PATIENCE = 3
+_core_lock = threading.Lock()
+_core = None
+
+
+def core() -> Any:
+    """OpenVINO's runtime, started at the first use."""
+    global _core
+    with _core_lock:
+        if _core is None:
+            _core = _imported().Core()
+    return _core
+
+
+def _imported() -> Any:
+    """The package. It tells its makers over the network that it was imported, unless it finds nothing to tell it with: nobody asked the user here."""
+    before = {"openvino_telemetry": sys.modules["openvino_telemetry"]} if "openvino_telemetry" in sys.modules else {}
+    sys.modules["openvino_telemetry"] = None  # type: ignore[assignment]  # the way to say that there is no such module
+    try:
+        return importlib.import_module("openvino")
+    except ImportError as error:
+        raise Unavailable(f"backend 'openvino' needs the package openvino, which cannot be imported: {error}") from error
+    finally:
+        del sys.modules["openvino_telemetry"]
+        sys.modules.update(before)
+
+
+class OpenVINO:
+    """Compiles for one set of shapes, with the weights built in.
+
+    Options
+    -------
+    precision : {'float32', 'bfloat16', 'float16'}
+        What products are computed in. Only ``float32`` gives the results of `native`.
+    cache_dir : str
+        A folder that keeps compiled models from one process to the next.
+    num_threads : int
+        By default `threads.policy` decides: as many as torch's operators have, and fewer while other programs are busy.
+    """
+
+    name = "openvino"
+    specializes = True
+    trains = False
+    freezes = True
+    devices = ("cpu",)
+
+    def available(self) -> bool:
+        """Whether OpenVINO can be imported and knows this processor."""
+        try:
+            return "CPU" in core().available_devices
+        except Unavailable:
+            return False
+
+    def require(self) -> None:
+        """Raise `Unavailable` if the package is missing."""
+        _imported()
+
+    def compile(self, program: Program, **options: Any) -> Callable:
+        """A function from the program's inputs to the tuple of its outputs.
+
+        Raises
+        ------
+        MXNetError
+            If an option is unknown.
+        """
+        unknown = set(options) - _OPTIONS
+        if unknown:
+            raise MXNetError(f"backend 'openvino' has no option {sorted(unknown)[0]!r}; it has {', '.join(sorted(_OPTIONS))}")
+        config = _config(**options)
+        from .model import build
+        distribute(program)
+        built, refused = build(program)
+        if not refused:
+            program.note("openvino: the whole graph")
+            return Compiled(built[0], built[1], program, config, "num_threads" not in options)
+        for node, reason in refused.items():
+            program.note(f"native: {node.name} ({reason})")
+        pieces = partitioning.divide(program, lambda node: node not in refused, partitioning.worthwhile)
+        for name, piece in pieces.items():
+            built, missed = build(piece)
+            if missed:
+                raise MXNetError(f"openvino: {'; '.join(missed.values())}")
+            compiled = Compiled(built[0], built[1], piece, config, "num_threads" not in options)
+            partitioning.replace(program, name, piece, compiled)
+            program.note(f"openvino: {name}, {sum(n.op == 'call_function' for n in piece.graph.nodes)} operators")
+        program.module.recompile()
+        return program.module.forward
+
+
+def _config(precision: object = "float32", cache_dir: Any = None, num_threads: int | None = None) -> dict[str, Any]:
+    if str(precision) not in _PRECISIONS:
+        raise MXNetError(f"backend 'openvino': `precision` must be one of {', '.join(_PRECISIONS)}, received {shortened(precision)}")
+    config = {"PERFORMANCE_HINT": "LATENCY", "INFERENCE_PRECISION_HINT": _PRECISIONS[str(precision)], **_threads(int(num_threads or threads.usual()))}
+    if cache_dir is not None:
+        config["CACHE_DIR"] = str(cache_dir)
+    return config
+
+
+def _threads(count: int) -> dict[str, Any]:
+    """Return OpenVINO's options for a number of threads.
+
+    It ties threads to the first cores, in each process to the same ones: two processes of one thread each would take turns on one core.
+    """
+    return {"INFERENCE_NUM_THREADS": count, "ENABLE_CPU_PINNING": count >= (processor.cores() or os.cpu_count() or 1)}
+
+
+class _Model:
+    """A model compiled for a number of threads, and the memory of its runs."""
+
+    def __init__(self, compiled: "Compiled", model: Any, config: Mapping[str, Any]):
+        self.places, self.outputs = compiled.places, compiled.outputs
+        self.threads = config["INFERENCE_NUM_THREADS"]
+        start = time.perf_counter()
+        self.model = core().compile_model(model, "CPU", config)
+        self.seconds = time.perf_counter() - start
+        self.idle: list[_Request] = []
+
+    def run(self, tensors: Sequence[torch.Tensor]) -> Sequence[torch.Tensor]:
+        try:
+            request = self.idle.pop()
+        except IndexError:
+            request = _Request(self)
+        try:
+            return request.run(tensors)
+        finally:
+            self.idle.append(request)
+
+
+class Compiled:
+    """A compiled model, called with tensors like the graph it came from. Several threads may call it at once.
+
+    Parameters
+    ----------
+    model : openvino.Model
+    handed_on : mapping of int to int
+        By the position of an output: the input that it is.
+    program : Program
+    config : mapping
+        OpenVINO's options.
+    follows : bool
+        Whether the number of threads follows `threads.policy`.
+    """
+
+    def __init__(self, model: Any, handed_on: Mapping[int, int], program: Program, config: Mapping[str, Any], follows: bool = False):
+        inputs = [(i, n) for i, n in enumerate(program.placeholders) if n not in program.constants]
+        self.places = [(k, i, _way(program, n)) for k, (i, n) in enumerate(inputs)]
+        self.handed_on = sorted(handed_on.items())
+        outputs = [program.values[n] for k, n in enumerate(program.outputs) if k not in handed_on]
+        self.outputs = [(k, tuple(v.shape), v.dtype, v.numel() * v.element_size() <= _SMALL) for k, v in enumerate(outputs)]
+        self._source, self._config, self.program = model, config, program
+        self._usual = self._current = _Model(self, model, config)
+        self._policy = threads.policy
+        self._adapted_to = self._usual.threads if follows and self._usual.threads == self._policy.full else None  # None: it follows nobody
+        self._spent = 0.0  # seconds in calls since `threads.policy` has another number
+        self._counting: Any = None  # the same model, compiled once more to tell how long its layers take
+        self._lock = threading.Lock()
+
+    @property
+    def model(self) -> Any:
+        """OpenVINO's model that runs now."""
+        return self._current.model
+
+    def __call__(self, *tensors: torch.Tensor) -> Sequence[torch.Tensor]:
+        if self._adapted_to is not None and self._adapted_to != self._policy.count:
+            return self._handed_on(self._adapt(tensors), tensors)
+        return self._handed_on(self._current.run(tensors), tensors)
+
+    def _adapt(self, tensors: Sequence[torch.Tensor]) -> Sequence[torch.Tensor]:
+        """Run the model while it has another number of threads than the policy; compile it for this number once that pays."""
+        count = self._policy.count
+        if count == self._usual.threads:
+            self._current, self._adapted_to, self._spent = self._usual, count, 0.0
+        elif self._spent >= _PATIENCE * self._usual.seconds:
+            with self._lock:
+                if self._adapted_to != count:
+                    self._current = self._usual  # the memory of a third model would be too much
+                    self._current = _Model(self, self._source, {**self._config, **_threads(count)})
+                    self._adapted_to, self._spent = count, 0.0
+        start = time.perf_counter()
+        results = self._current.run(tensors)
+        self._spent += time.perf_counter() - start
+        return results
+
+    def _handed_on(self, results: Sequence[torch.Tensor], tensors: Sequence[torch.Tensor]) -> Sequence[torch.Tensor]:
+        if self.handed_on:
+            found = list(results)
+            for position, i in self.handed_on:
+                found.insert(position, tensors[i].clone())
+            return found
+        return results
+
+    def observed(self, *tensors: torch.Tensor) -> Sequence[torch.Tensor]:
+        """A call that tells the observer of graphs of the whole and of its layers.
+
+        Counters cost a few percent of small layers, and are chosen when a model is compiled: so the first such call compiles it anew, and
+        calls that nobody observes stay as fast as they are.
+        """
+        with self._lock:
+            if self._counting is None:
+                start = time.perf_counter_ns()
+                self._counting = Counting(self, self._source, self._config)
+                _tell(Call("compile for the profiler", note="OpenVINO counts layer by layer only where it is told to beforehand", graph=True),
+                      start, time.perf_counter_ns())
+            request = self._counting.requests.pop() if self._counting.requests else _Request(self._counting)
+        start, enclose = time.perf_counter_ns(), dispatch.enclose
+        results = request.run(tensors) if enclose is None else enclose(_WHOLE.name, request.run, (tensors,), {})
+        end = time.perf_counter_ns()
+        with self._lock:
+            inside = self._counting.layers(request, end - start)
+            self._counting.requests.append(request)
+        _tell(_WHOLE, start, end, results, inside)
+        return self._handed_on(results, tensors)
+
+
+_WHOLE = Call("openvino", note="its layers follow one another here, and share this run's time as in the last runs: OpenVINO keeps their average, "
+              "and not when they began", graph=True)
+
+
+def _tell(call: Call, start: int, end: int, results: Sequence[torch.Tensor] = (), inside: Sequence[tuple[Call, int]] = ()) -> None:
+    observer = dispatch.graph_observer
+    if observer is not None:
+        observer(call, start, end, (), list(results), inside)
+
+
+class Counting:
+    """A model compiled with counters: the memory of its runs is described as that of a `Compiled`."""
+
+    def __init__(self, compiled: Compiled, model: Any, config: Mapping[str, Any]):
+        from .layers import Averages, names
+        self.places, self.outputs = compiled.places, compiled.outputs
+        self.model = core().compile_model(model, "CPU", {**config, "PERF_COUNT": True})
+        self.requests: list[_Request] = []
+        self._names = names(self.model, compiled.program)
+        self._averages = Averages()
+
+    def layers(self, request: "_Request", whole: int) -> list[tuple[Call, int]]:
+        """What the last run computed, in order, and for how many of its `whole` ns."""
+        layers = [layer for layer in request.request.get_profiling_info() if layer.real_time]
+        shares = self._averages.shares([int(layer.real_time.total_seconds() * 1e9) for layer in layers], whole)
+        return [(self._names.get(layer.node_name) or Call(layer.node_type), share) for layer, share in zip(layers, shares)]
+
+
+def _copy(source: torch.Tensor, buffer: torch.Tensor) -> None:
+    buffer.copy_(source)
+
+
+def _way(program: Program, node: fx.Node) -> Callable | None:
+    """How an input gets into the model's buffer; None if OpenVINO reads it where it is."""
+    from .model import images
+    if images(program, node):
+        return interleave
+    value = program.values[node]
+    return _copy if value.numel() * value.element_size() <= _SMALL else None
+
+
+class _Copies:
+    """Copies of a small result, whose tensors are made some at a time: after a run torch's code is in no cache, and making one then takes 0.1 ms."""
+
+    def __init__(self, shape: tuple[int, ...], dtype: torch.dtype):
+        self._shape, self._dtype = shape, dtype
+        self._made: list[tuple[torch.Tensor, Any]] = []
+        self.source: Any = torch.empty(shape, dtype=dtype).numpy()
+
+    def take(self) -> torch.Tensor:
+        """A tensor of its own with what is in `source` now."""
+        if not self._made:
+            tensors = [torch.empty(self._shape, dtype=self._dtype) for _ in range(_AT_A_TIME)]
+            self._made = [(t, t.numpy()) for t in tensors]
+        tensor, array = self._made.pop()
+        array[...] = self.source
+        return tensor
+
+
+class _Request:
+    """The memory of one run. Small arrays, and images, go through buffers that stay bound; larger arrays are read and written in place."""
+
+    def __init__(self, compiled: _Model | Counting):
+        import openvino
+        self.tensor_of = openvino.Tensor
+        self.request: Any = compiled.model.create_infer_request()
+        self.copied, self.outputs, self.long = [], [], False
+        self.read: dict[int, tuple[int, torch.Tensor | None]] = {}  # by the model's number: which of the tensors, and what is bound
+        for k, i, way in compiled.places:
+            if way is None:
+                self.read[k] = i, None
+            else:
+                self.copied.append((i, way, torch.from_numpy(self.request.get_input_tensor(k).data)))
+        for k, shape, dtype, small in compiled.outputs:
+            copies = None
+            if small:
+                copies = _Copies(shape, dtype)
+                self.request.set_output_tensor(k, self.tensor_of(copies.source, shared_memory=True))
+            self.outputs.append((k, shape, dtype, copies))
+
+    def run(self, tensors: Sequence[torch.Tensor]) -> tuple[torch.Tensor, ...]:
+        request = self.request
+        for i, way, buffer in self.copied:
+            way(tensors[i], buffer)
+        for k, (i, bound) in self.read.items():
+            t = tensors[i]
+            if bound is None or t.data_ptr() != bound.data_ptr() or not t.is_contiguous():  # whose memory is not the last run's
+                bound = t.detach().contiguous()
+                self.read[k] = i, bound
+                request.set_input_tensor(k, self.tensor_of(bound.numpy(), shared_memory=True))
+        results = []
+        for k, shape, dtype, copies in self.outputs:
+            if copies is None:
+                result = torch.empty(shape, dtype=dtype)
+                request.set_output_tensor(k, self.tensor_of(result.numpy(), shared_memory=True))
+                results.append(result)
+        if self.long:
+            openmp.rest()
+        start = time.perf_counter()
+        request.infer()
+        self.long = time.perf_counter() - start > _LONG
+        if len(results) == len(self.outputs):
+            return tuple(results)
+        large = iter(results)
+        return tuple([next(large) if copies is None else copies.take() for *_, copies in self.outputs])

@@ -1,0 +1,220 @@
+"""Backends: who runs a lowered graph.
+
+A backend is an object with
+
+``name``
+    What ``hybridize(backend=name)``, ``optimize_for`` and ``MXNET_SUBGRAPH_BACKEND`` call it.
+``compile(program, **options)``
+    Returns a callable that takes the inputs of the `Program` (its module, and what is known about the values in it) and returns
+    the tuple of outputs.
+``specializes``
+    Whether that callable is good for the shapes and types of ``program.inputs`` only.
+``trains``
+    Whether torch's autograd can record through it. Where it cannot, `native` trains.
+``freezes`` (by default False)
+    Whether it builds in the values of weights, ``program.constants``. It is then compiled again after they change.
+``devices`` (by default all)
+    The types of devices that it runs on.
+``available()`` (optional)
+    Whether it can work on this machine.
+
+`passes.partitioning.divide` splits a program where a backend knows only some of its operators.
+"""
+import copy
+import json
+import logging
+import os
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import fx
+
+from ... import environment
+from ...base import MXNetError
+from ...suggestions import did_you_mean
+from ...symbol import Symbol
+from ..passes import amp_casts, attention, fusion, layout, recurrent_layers
+from ..passes.layout import channels_last
+from ..program import Program
+
+_log = logging.getLogger(__name__)
+_backends: dict = {}
+AUTO = "auto"  # the name that asks for a comparison of all backends at the first call
+_NAMES_OF_MXNET = {"TENSORRT": "tensorrt"}
+# MXNet's names for "the best there is on this device".
+_DEFAULT_NAMES = {"", "MKLDNN", "ONEDNN", "MKLDNN_QUANTIZE", "ONEDNN_QUANTIZE", "DEFAULT"}
+
+
+class Unavailable(MXNetError):
+    """A backend that is not registered, or cannot work on this machine."""
+
+
+class Native:
+    """Runs the graph operator by operator on torch, after the passes that help there."""
+
+    name = "native"
+    specializes = False
+    trains = True
+
+    def compile(self, program: Program) -> Callable:
+        """The module, with its convolutions channels last and, for training, batch norms fused with what follows them."""
+        device = program.inputs[0].device if program.inputs else torch.device("cpu")
+        program.report += prepare(program.module, device, exact=program.exact)
+        return program.module.forward
+
+
+def prepare(module: fx.GraphModule, device: torch.device, fuse: bool = True, exact: bool = False) -> list[str]:
+    """Run the passes for torch on a module, which is rewritten; returns their report. A compiler that fuses itself needs no `fuse`.
+
+    With `exact` convolutions run on the direct kernel alone, not on those that multiply less and round more, nor on those that split numbers;
+    ``MXNET_CONVOLUTION_ALGORITHM=exact`` says so of all graphs.
+    """
+    if device.type not in ("cpu", "cuda") or not environment.get_bool("MXNET_USE_FUSION"):
+        return []
+    report = amp_casts.apply(module)
+    ordered = layout.apply(module)
+    report += ordered
+    if device.type == "cuda":
+        for node in module.graph.nodes:
+            if node.op == "call_function" and node.target is layout.channels_last:
+                node.target = _channels_last_for_tensor_cores
+        # Batch norms and convolutions of our own are for CPUs, and cuDNN wants the parameters of recurrent layers in one vector.
+        report += fusion.rectify_in_place(module) + amp_casts.together(module) if fuse else []
+    elif fuse:
+        report += fusion.apply(module, exact or asks_for_exact()) if ordered else fusion.rectify_in_place(module)
+        report += recurrent_layers.apply(module) + attention.apply(module)
+    if report:
+        module.recompile()
+    if environment.get_bool("MXNET_FUSION_VERBOSE"):
+        _log.warning("graph: %s", "; ".join(report) or "nothing to fuse")
+    return report
+
+
+def asks_for_exact() -> bool:
+    """Whether the environment wants all graphs to be convolved directly."""
+    return environment.get_choice("MXNET_CONVOLUTION_ALGORITHM", "fastest", "exact") == "exact"
+
+
+# The oldest GPUs (by compute capability) whose tensor cores multiply these types: float32 as TF32, where that is allowed.
+_TENSOR_CORES = {torch.float16: (7, 0), torch.bfloat16: (8, 0), torch.float32: (8, 0)}
+
+
+def tf32_allowed() -> bool:
+    """Whether convolutions in float32 may round their inputs to TF32."""
+    return torch.backends.cudnn.conv.fp32_precision == "tf32"  # type: ignore[attr-defined]  # torch makes `conv` at run time
+
+
+def wants_channels_last(data: torch.Tensor) -> bool:
+    """Whether convolutions of such data run faster with their channels last: on GPUs those on tensor cores, on CPUs all."""
+    if data.device.type != "cuda":
+        return True
+    if data.dtype not in _TENSOR_CORES or data.dtype is torch.float32 and not tf32_allowed():
+        return False
+    return torch.cuda.get_device_capability(data.device) >= _TENSOR_CORES[data.dtype]
+
+
+def _channels_last_for_tensor_cores(data: torch.Tensor) -> torch.Tensor:
+    return channels_last(data) if wants_channels_last(data) else data
+
+
+def register(backend: Any) -> Any:
+    """Add a backend, under ``backend.name``.
+
+    Raises
+    ------
+    MXNetError
+        If it lacks a part of the protocol; see the head of this module.
+    """
+    for needed in ("name", "compile", "specializes", "trains"):
+        if not hasattr(backend, needed):
+            raise MXNetError(f"a backend needs `{needed}`; {backend!r} has none")
+    _backends[backend.name] = backend
+    return backend
+
+
+def get(name: str | None = None) -> Any:
+    """A backend by name; None for the default, which is chosen when a graph proves to be worth compiling, and for `auto`.
+
+    Without a name, the one that ``MXNET_SUBGRAPH_BACKEND`` names.
+
+    Raises
+    ------
+    Unavailable
+        If there is none of that name.
+    """
+    if name is None:
+        name = os.environ.get("MXNET_SUBGRAPH_BACKEND", "")
+    if str(name).upper() in _DEFAULT_NAMES:
+        return None
+    if name == AUTO:
+        return None
+    if str(name).upper() == "NONE":
+        return _backends["native"]
+    try:
+        return _backends[_NAMES_OF_MXNET.get(str(name).upper(), name)]
+    except KeyError:
+        raise Unavailable(f"no backend is called {name!r}; there are {', '.join(sorted(_backends))}, auto, and MKLDNN or ONEDNN for the "
+                          f"default{did_you_mean(name, _backends)}") from None
+
+
+def available(name: str) -> bool:
+    """True if the backend of that name can work here; otherwise the reason is logged, and graphs run without it, as in MXNet."""
+    try:
+        require = getattr(get(name), "require", None)
+        if require is not None:
+            require()
+    except Unavailable as error:
+        _log.warning("Error optimizing for backend '%s': %s; the graph runs without it", name, error)
+        return False
+    return True
+
+
+# What `mark` writes to the nodes of a Symbol's outputs.
+_BACKEND, _OPTIONS = "__subgraph_backend__", "__subgraph_options__"
+
+
+def mark(symbol: Symbol, name: str, options: dict) -> Symbol:
+    """A copy of a Symbol that runs on the backend of that name, with these options (a dict), when it is bound.
+
+    The outputs' nodes keep both as attributes, in JSON too. What is composed of the copy is another Symbol, which runs as it would without.
+    """
+    out = copy.copy(symbol)
+    for node, _ in out._outputs:
+        node.attrs.update({_BACKEND: name, _OPTIONS: json.dumps(options, default=str)})
+    return out
+
+
+def marked(symbol: Symbol) -> tuple[str | None, dict]:
+    """The backend's name and the options that `mark` has given a Symbol, or None and an empty dict."""
+    attrs = symbol._outputs[0][0].attrs if symbol._outputs else {}
+    name = attrs.get(_BACKEND)
+    if name is None or any(node.attrs.get(_BACKEND) != name for node, _ in symbol._outputs):
+        return None, {}
+    try:
+        options = json.loads(attrs.get(_OPTIONS, "{}"))
+    except (ValueError, RecursionError) as error:
+        raise MXNetError(f"the options for backend {name!r}, kept as attribute {_OPTIONS} of the Symbol, are no JSON: {error}") from None
+    if not isinstance(options, dict):
+        raise MXNetError(f"the options for backend {name!r}, kept as attribute {_OPTIONS} of the Symbol, are no object: {options!r:.80}")
+    return name, options
+
+
+def check_device(backend: Any, device: torch.device) -> None:
+    """Raise an MXNetError if the backend does not run on devices of this type."""
+    types = getattr(backend, "devices", (device.type,))
+    if device.type not in types:
+        names = ["mx.gpu()" if t == "cuda" else f"mx.{t}()" for t in types]
+        raise MXNetError(f"backend {backend.name!r} runs on {' and '.join(names)} only, but the graph is on {device}; move the arrays with "
+                         f"as_in_context({names[0]}), or take another backend")
+
+
+def can_run(backend: Any, device: torch.device) -> bool:
+    """Whether a backend works on a device of this machine."""
+    if device.type not in getattr(backend, "devices", (device.type,)):
+        return False
+    available = getattr(backend, "available", None)
+    return available is None or available()
+
+
+register(Native())

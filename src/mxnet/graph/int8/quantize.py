@@ -1,0 +1,260 @@
+"""Passes over a Symbol's graph: from real numbers to 8-bit integers, with the nodes and names of MXNet's files.
+
+`quantize` puts an operator on integers wherever there is one, and between these and the others `quantize_v2` and `dequantize`. What
+such an operator is for a node, its `Plan` says (`ops/quantization/plan.py`). `calibrate` writes the ranges that were observed into the nodes that
+need one.
+"""
+from collections import deque
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ...base import MXNetError
+from ...ops.quantization.conversion import dequantize, quantize_asym, quantize_v2, requantize
+from ...ops.quantization.plan import Plan, plan_of
+from ...suggestions import shortened
+from ...symbol.node import Entry, Node, topological
+
+_BETWEEN = (dequantize, quantize_asym, quantize_v2, requantize)
+PREFIX = "quantized_"
+
+
+def plans(nodes: Sequence[Node], excluded: Collection[str] = (), excluded_operators: Collection[str] = (), smart: bool = False,
+          channel_wise: bool = False) -> dict[int, Plan]:
+    """What becomes of which nodes, by the node's id.
+
+    A fused node stays as it is if the name of a node in it is excluded, or the operator that makes its product.
+
+    Parameters
+    ----------
+    nodes : list of Node
+        In topological order.
+    excluded, excluded_operators : collection of str
+        Names of nodes, and of operators, that stay as they are.
+    smart : bool
+        Quantize only what multiplies matrices, and what stands between two such nodes.
+    channel_wise : bool
+        Weights get a range for each output channel, where the operator can do with that.
+    """
+    found: dict[int, Plan] = {}
+    for node in nodes:
+        if node.op is None or node.name in excluded or node.op.name in excluded_operators or any(
+                inner.name in excluded or inner.op.name in excluded_operators and _multiplies(inner)
+                for graph in node.subgraphs for inner in topological(graph) if inner.op is not None):
+            continue
+        plan = plan_of(node.op, node.op.with_defaults(node.parsed()) | ({"subgraphs": node.subgraphs} if node.subgraphs else {}), channel_wise)
+        if plan is not None:
+            found[id(node)] = plan
+    return _between(nodes, found) if smart else found
+
+
+def _multiplies(node: Node) -> bool:
+    plan = plan_of(node.op, node.op.with_defaults(node.parsed()))
+    return plan is not None and plan.must
+
+
+def _between(nodes: Sequence[Node], found: dict[int, Plan]) -> dict[int, Plan]:
+    """The plans that must be, and those for nodes from and to which paths of planned nodes lead to such."""
+    users: dict[int, list[Node]] = {}
+    for node in nodes:
+        for child, _ in node.inputs:
+            users.setdefault(id(child), []).append(node)
+    start = [n for n in nodes if id(n) in found and found[id(n)].must]
+    before = _reached(start, found, lambda n: (child for child, _ in n.inputs))
+    after = _reached(start, found, lambda n: users.get(id(n), ()))
+    return {key: plan for key, plan in found.items() if plan.must or key in before and key in after}
+
+
+def _reached(start: Iterable[Node], found: Mapping[int, Plan], neighbours) -> set[int]:
+    seen: set[int] = set()
+    queue = deque(start)
+    while queue:
+        for node in neighbours(queue.popleft()):
+            if id(node) in found and not found[id(node)].must and id(node) not in seen:
+                seen.add(id(node))
+                queue.append(node)
+    return seen
+
+
+def is_quantized(node: Node) -> bool:
+    """Whether a node makes integers of real numbers, computes with such, or turns them back."""
+    return node.op is not None and (node.op in _BETWEEN or node.op.is_quantized(node.parsed()))
+
+
+class _Pass:
+    """The new nodes of a graph, as they are made."""
+
+    def __init__(self, planned: Mapping[int, Plan], out_type: str):
+        self.planned, self.out_type = planned, out_type
+        self.new: dict[int, Node] = {}  # by the old node's id: what gives its results
+        self.old: dict[int, Node] = {}  # by the new node's id
+        self.quantized: dict[tuple[int, int], Node] = {}  # by an entry of the old graph: what makes integers of it
+        self.dequantized: dict[tuple[int, int], Node] = {}  # and what makes real numbers of it again
+
+    def returns_integers(self, node: Node) -> bool:
+        plan = self.planned.get(id(node))
+        return plan is not None and not plan.returns_real
+
+    def integers(self, node: Node) -> Node:
+        """Arrays and ranges, with a plan applied."""
+        plan = self.planned[id(node)]
+        new = Node(plan.operator, PREFIX + node.name, {**node.attrs, **plan.attrs}, (), node.subgraphs)
+        ranged = []
+        for i, (child, index) in enumerate(node.inputs):
+            if i in plan.real:
+                new.inputs.append(self.real((child, index)))
+                continue
+            # A shift and a scale are no range: what is quantized with one is quantized anew.
+            direct = self.returns_integers(child) and i not in plan.shifted
+            source, first = (self.new[id(child)], index) if direct else (self._to_integers((child, index), i in plan.shifted), 0)
+            new.inputs.append((source, first))
+            ranged.append((source, first))
+        for source, first in ranged:
+            arrays = source.num_outputs() - 2
+            new.inputs += [(source, arrays + 2 * first), (source, arrays + 2 * first + 1)]
+        if not plan.wide:
+            return new
+        return Node(requantize, f"requantize_{node.name}", {"out_type": self.out_type}, [(new, i) for i in range(3)])
+
+    def _to_integers(self, entry: Entry, shifted: bool) -> Node:
+        child, index = entry
+        found = self.quantized.get((id(child), index))
+        if found is None:
+            suffix = "" if child.op is None else f"_{child.op.list_output_names(child.parsed())[index]}" if child.op.names_output else f"_{index}"
+            name = f"{child.name}{suffix}_quantize"
+            found = Node(quantize_asym, name, {}) if shifted else Node(quantize_v2, name, {"out_type": self.out_type})
+            found.inputs = [self.real(entry)]
+            self.quantized[id(child), index] = found
+        return found
+
+    def real(self, entry: Entry) -> Entry:
+        """Where the real numbers of an entry of the old graph are found."""
+        child, index = entry
+        new = self.new[id(child)]
+        if not self.returns_integers(child):
+            return new, index
+        found = self.dequantized.get((id(child), index))
+        if found is None:
+            arrays = new.num_outputs() - 2
+            ends = [(new, arrays + 2 * index), (new, arrays + 2 * index + 1)]
+            found = Node(dequantize, f"{child.name}_dequantize", {}, [(new, index), *ends])
+            self.dequantized[id(child), index] = found
+        return found, 0
+
+
+def quantize(outputs: Sequence[Entry], offline: Collection[str] = (), out_type: str = "int8", excluded: Collection[str] = (),
+             excluded_operators: Collection[str] = (), smart: bool = False, channel_wise: bool = False) -> tuple[list[Entry], list[str]]:
+    """The graph on integers, and the names of the outputs and inputs of the old graph whose ranges it needs.
+
+    Parameters
+    ----------
+    outputs : list of (Node, int)
+    offline : collection of str
+        Variables whose integers are variables again: ``<name>_quantize``, ``..._min`` and ``..._max``.
+    out_type : {'int8', 'uint8', 'auto'}
+    excluded, excluded_operators, smart, channel_wise
+        As for `plans`.
+
+    Raises
+    ------
+    MXNetError
+        If the graph is quantized already.
+    """
+    nodes = topological(outputs)
+    already = next((n for n in nodes if is_quantized(n)), None)
+    if already is not None:
+        raise MXNetError(f"the graph is quantized already: node '{already.name}' is {already.op.name}; quantize the graph on real numbers that it "
+                         "was made from")
+    work = _Pass(plans(nodes, excluded, excluded_operators, smart, channel_wise), out_type)
+    for node in nodes:
+        if id(node) in work.planned:
+            new = work.integers(node)
+        else:
+            new = Node(node.op, node.name, dict(node.attrs), [work.real(e) for e in node.inputs], node.subgraphs)
+        work.new[id(node)], work.old[id(new)] = new, node
+    made = _offline([work.real(e) for e in outputs], offline)
+    return made, list(_observed(made, work.old))
+
+
+def _offline(outputs: list[Entry], offline: Collection[str]) -> list[Entry]:
+    variables: dict[tuple[int, int], Node] = {}
+
+    def replaced(entry: Entry) -> Entry:
+        node, index = entry
+        if node.op is not quantize_v2 or node.inputs[0][0].op is not None or node.inputs[0][0].name not in offline:
+            return entry
+        found = variables.setdefault((id(node), index), Node(None, node.name + ("", "_min", "_max")[index], {}))
+        return found, 0
+
+    for node in topological(outputs):
+        node.inputs = [replaced(e) for e in node.inputs]
+    return outputs
+
+
+def _observed(outputs: Sequence[Entry], old: Mapping[int, Node]) -> Iterator[str]:
+    for node in topological(outputs):
+        if node.op is None or node.op.calibrates is None:
+            continue
+        which, i = node.op.calibrates
+        source = old.get(id(node))
+        if source is None:
+            child, i = _origin(node.inputs[i]) if which == "input" else (node, i)
+            source = old[id(child)]
+        elif which == "input":
+            i = node.inputs[i][1]
+        yield source.output_names()[i]
+
+
+def _origin(entry: Entry) -> Entry:
+    """What computes the values that a conversion back to real numbers is given."""
+    if entry[0].op is dequantize:
+        entry = entry[0].inputs[0]
+    return entry
+
+
+def calibrate(outputs: Sequence[Entry], table: Mapping[str, tuple[float, float]]) -> list[Entry]:
+    """A copy of a quantized graph with the ranges of a table, whose keys are names that `quantize` returned.
+
+    Raises
+    ------
+    MXNetError
+        If a range is not two numbers, infinite or no number; or the graph has nothing to calibrate.
+    """
+    if not any(n.op is not None and n.op.calibrates is not None for n in topological(outputs)):
+        raise MXNetError("the graph has nothing to calibrate; give the one that quantize_graph returned")
+    ranges = {name: _checked(name, ends) for name, ends in table.items()}
+    copies: dict[int, Node] = {}
+    for node in topological(outputs):
+        new = copies[id(node)] = Node(node.op, node.name, dict(node.attrs), [(copies[id(n)], i) for n, i in node.inputs], node.subgraphs)
+        if node.op is None or node.op.calibrates is None:
+            continue
+        which, i = node.op.calibrates
+        source, i = _origin(node.inputs[i]) if which == "input" else (node, i)
+        if source is not node and source.op is requantize:
+            source, i = source.inputs[0]
+        name = source.output_names()[i]
+        found = ranges.get(name.removeprefix(PREFIX) if source.name.startswith(PREFIX) else name)
+        if found is not None:
+            new.attrs["min_calib_range"], new.attrs["max_calib_range"] = found
+    return [(copies[id(n)], i) for n, i in outputs]
+
+
+def _checked(name: str, ends: Any) -> tuple[str, str]:
+    try:
+        low, high = (float(np.float32(end if isinstance(end, (int, float)) else end.item())) for end in ends)
+    except (AttributeError, TypeError, ValueError):
+        raise MXNetError(f"the range of '{name}' must be two numbers, (low, high), received {shortened(ends)}") from None
+    if not np.isfinite([low, high]).all():
+        raise MXNetError(f"the range of '{name}' is from {low} to {high}: its values overflow or are no numbers for the data it was calibrated with; "
+                         "look for it there, or exclude the layer")
+    if low == high == 0:
+        # All that was seen are zeros, which any range has: this one also keeps what comes later.
+        low, high = -1.0, 1.0
+    return text(low), text(high)
+
+
+def text(value: float) -> str:
+    """A number as MXNet's files have it, with six decimals; with nine digits where these would round it by more than a thousandth."""
+    short = f"{value:f}"
+    return short if abs(float(short) - value) <= 1e-3 * abs(value) else f"{value:.9g}"

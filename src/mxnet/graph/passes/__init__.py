@@ -1,0 +1,1 @@
+"""Passes: graph to graph, one file for each."""

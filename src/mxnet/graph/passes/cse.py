@@ -1,0 +1,53 @@
+"""Passes over a graph: each a function from outputs to outputs that leaves its input as it is."""
+import os
+from typing import Any
+
+from ...ops.elemwise.unary import identity
+from ...ops.registry import Operator
+from ...symbol.node import Entry, Node, topological
+
+
+def eliminate_common_expressions(outputs: list[Entry]) -> list[Entry]:
+    """Eliminate common subexpressions: compute once what the graph computes twice in the same way.
+
+    Nodes that draw random numbers, run a program of the user's, write to their inputs or behave otherwise in training are left alone. The outputs of
+    the graph stay apart: where two would become one, the second is a copy. ``MXNET_ELIMINATE_COMMON_EXPR=0`` turns the pass off.
+    """
+    if os.environ.get("MXNET_ELIMINATE_COMMON_EXPR", "1") == "0":
+        return outputs
+    nodes = topological(outputs)
+    kept: dict[int, Node] = {}
+    by_content: dict[Any, Node] = {}
+    replaced = False
+    for node in nodes:
+        inputs = [(kept[id(n)], i) for n, i in node.inputs]
+        if node.op is None or node.subgraphs or _has_an_identity(node.op):
+            kept[id(node)] = node if [id(n) for n, _ in inputs] == [id(n) for n, _ in node.inputs] else _with_inputs(node, inputs)
+            continue
+        # Annotations count as well: nodes of two ctx_groups are two nodes.
+        content = (node.op.name, tuple(sorted(node.attrs.items())), tuple((id(n), i) for n, i in inputs))
+        found = by_content.get(content)
+        if found is None:
+            found = by_content[content] = node if [id(n) for n, _ in inputs] == [id(n) for n, _ in node.inputs] else _with_inputs(node, inputs)
+        else:
+            replaced = True
+        kept[id(node)] = found
+    if not replaced:
+        return outputs
+    result, seen = [], set()
+    for node, index in outputs:
+        entry = (kept[id(node)], index)
+        if (id(entry[0]), index) in seen and kept[id(node)] is not node:
+            entry = (Node(identity, node.name, {}, [entry]), 0)
+        seen.add((id(entry[0]), entry[1]))
+        result.append(entry)
+    return result
+
+
+def _with_inputs(node: Node, inputs: list[Entry]) -> Node:
+    return Node(node.op, node.name, dict(node.attrs), inputs, node.subgraphs)
+
+
+def _has_an_identity(op: Operator) -> bool:
+    """True if two equal uses of the operator are two all the same."""
+    return bool(op.draws or op.by_values or op.mutates or op.wants_training or op.wants_device)

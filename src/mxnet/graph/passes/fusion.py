@@ -1,0 +1,95 @@
+"""The fusion passes for torch: batch normalization with the addition and the ReLU behind it; ReLU in place; convolutions that
+take their weights as they are."""
+
+import torch
+from torch import fx
+
+from ...ops.elemwise.unary import amp_cast
+from ...ops.nn import normalization
+from ...ops.nn.training_layers import ConvolutionLayer, batch_norm
+from ..instrumentation import joined
+from ..program import FxNode, attributes_of, calls, holds, operator_of
+from .layout import convolves
+
+
+def _normalizes(node: FxNode) -> bool:
+    if not calls(node, normalization.batch_norm) or len(node.args) != 5:
+        return False
+    attributes = attributes_of(node)
+    return attributes["axis"] == 1 and not attributes["output_mean_var"] and not attributes["use_global_stats"]
+
+
+def adds(node: FxNode) -> bool:
+    """Whether the node adds two arrays of one shape."""
+    op = operator_of(node)
+    return op is not None and op.arithmetic == "add" and op.same_shape and len(node.args) == 2
+
+
+def _only_user(node: FxNode) -> FxNode:
+    return next(iter(node.users)) if len(node.users) == 1 else None
+
+
+def rectify(data: torch.Tensor) -> torch.Tensor:
+    """ReLU, in the memory of its input, which nothing else needs."""
+    return torch.relu_(data)
+
+
+def apply(module: fx.GraphModule, exact: bool = False) -> list[str]:
+    """Rewrite the graph; returns what was done, as lines of a report. `exact` is for `direct_convolutions`."""
+    return fuse_batch_norms(module) + rectify_in_place(module) + direct_convolutions(module, exact)
+
+
+def rectify_in_place(module: fx.GraphModule) -> list[str]:
+    """Let ReLU overwrite what only it reads."""
+    count = 0
+    for node in module.graph.nodes:
+        if holds(node, "rectifies") and holds(node.args[0], "overwritable") and _only_user(node.args[0]) is node:
+            node.target, node.args, node.kwargs = rectify, node.args[:1], {}
+            count += 1
+    return [f"memory: {count} x relu in place"] if count else []
+
+
+def direct_convolutions(module: fx.GraphModule, exact: bool = False) -> list[str]:
+    """Let two-dimensional convolutions of one group run on our own kernels: with `exact` never on those that multiply less and round more."""
+    count = 0
+    for node in module.graph.nodes:
+        if convolves(node) and attributes_of(node)["num_group"] == 1:
+            node.target = ConvolutionLayer(exact)
+            for i, source in enumerate(node.args[1:], 1):  # the kernel casts weights while it reads them
+                if calls(source, amp_cast):
+                    node.update_arg(i, source.args[0])
+                    if not source.users:
+                        module.graph.erase_node(source)
+            count += 1
+    return [f"kernels: {count} x convolution{', exact' if exact else ''}"] if count else []
+
+
+def fuse_batch_norms(module: fx.GraphModule) -> list[str]:
+    """Let batch norm, addition and ReLU be one operator."""
+    graph = module.graph
+    counts = {"": 0, " + relu": 0, " + add + relu": 0}
+    taken = set()  # additions that are part of a fused node already
+    for node in reversed(list(graph.nodes)):
+        if not _normalizes(node):
+            continue
+        user, last, residual, relu = _only_user(node), node, None, False
+        if user is not None and holds(user, "rectifies"):
+            last, relu = user, True
+        elif user is not None and adds(user) and user not in taken:
+            above = _only_user(user)
+            if above is not None and holds(above, "rectifies") and user.args[0] is not user.args[1]:
+                residual = user.args[1] if user.args[0] is node else user.args[0]
+                last, relu = above, True
+                taken.add(user)
+        kind = " + add + relu" if residual is not None else " + relu" if relu else ""
+        counts[kind] += 1
+        with graph.inserting_before(last):
+            args = (*node.args, residual) if residual is not None else node.args
+            attributes = {k: v for k, v in node.kwargs.items() if k in ("eps", "momentum", "fix_gamma", "training")}
+            fused = graph.call_function(batch_norm, args, {**attributes, "relu": relu})
+            joined(fused, node, *([user] if residual is not None else []), *([last] if last is not node else []))
+        last.replace_all_uses_with(fused)
+        for gone in dict.fromkeys((last, user if residual is not None else last, node)):
+            if not gone.users:
+                graph.erase_node(gone)
+    return [f"fusion: {count} x batch norm{kind}" for kind, count in counts.items() if count]

@@ -1,0 +1,165 @@
+"""Training in less memory: parts of the graph keep their inputs alone, and backward computes again what was in between.
+
+``MXNET_BACKWARD_DO_MIRROR=1`` cuts the graph into about as many parts as each then has operators (Chen et al., "Training deep nets with
+sublinear memory cost", https://arxiv.org/abs/1604.06174), where few values cross. The attribute ``force_mirroring`` of nodes asks for it for
+these alone. What draws random numbers, and what runs Python code, is never run twice.
+"""
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import fx
+from torch.utils import checkpoint
+
+from ...ndarray import dispatch
+from ...ops.nn.training_layers import batch_norm
+from ...ops.registry import get as operators_get
+from ..instrumentation import observed
+from ..program import FxNode, draws, item, operator_of
+from .fusion import rectify
+
+
+class Part(torch.nn.Module):
+    """A run of nodes that keeps its inputs, and not what it computes on the way.
+
+    Parameters
+    ----------
+    module : torch.fx.GraphModule
+    written : list of int
+        Positions of inputs that the nodes write to: moving averages, which are to change once.
+    """
+
+    def __init__(self, module: fx.GraphModule, written: Sequence[int]):
+        super().__init__()
+        self.module, self.written = module, tuple(written)
+
+    def _run(self, *inputs: torch.Tensor) -> Any:
+        return (self.module.forward if dispatch.graph_observer is None else observed(self.module.forward))(*inputs)
+
+    def forward(self, *inputs: torch.Tensor) -> Any:
+        """What the nodes compute."""
+        if not torch.is_grad_enabled() or not any(t.requires_grad for t in inputs):
+            return self._run(*inputs)
+        first = True
+
+        def run(*given: torch.Tensor) -> Any:
+            nonlocal first
+            if first:
+                first = False
+            else:
+                given = tuple(t.clone() if i in self.written else t for i, t in enumerate(given))
+            return self._run(*given)
+
+        return checkpoint.checkpoint(run, *inputs, use_reentrant=False, preserve_rng_state=False)
+
+
+def marked(module: fx.GraphModule) -> bool:
+    """Whether a node asks for it."""
+    return any(map(_is_marked, module.graph.nodes))
+
+
+def apply(module: fx.GraphModule, everywhere: bool) -> list[str]:
+    """Rewrite the graph; returns what was done, as lines of a report.
+
+    Parameters
+    ----------
+    module : torch.fx.GraphModule
+    everywhere : bool
+        Cut the whole graph into parts; else what is marked becomes parts.
+    """
+    nodes = [n for n in module.graph.nodes if n.op not in ("placeholder", "output")]
+    runs = _runs(nodes, everywhere)
+    parts = [part for run in runs for part in (_divided(run) if everywhere else [run])]
+    if everywhere and parts and parts[-1][-1] is nodes[-1]:
+        del parts[-1]  # backward begins with it
+    parts = [part for part in parts if len(part) > 1]
+    for i, part in enumerate(parts):
+        _replace(module, part, f"part_{i}")
+    if parts:
+        module.graph.lint()
+        module.recompile()
+    return [f"memory: {len(parts)} parts with {sum(map(len, parts))} operators are computed again in backward"] if parts else []
+
+
+def _is_marked(node: FxNode) -> bool:
+    symbol_node = node.meta.get("node")
+    return symbol_node is not None and str(symbol_node.attrs.get("__force_mirroring__", "")).lower() in ("true", "1")
+
+
+def _runs(nodes: Sequence[FxNode], everywhere: bool) -> list[list[FxNode]]:
+    """The nodes that may be computed twice, where they follow one another."""
+    runs: list[list[FxNode]] = [[]]
+    for node in nodes:
+        if node.op != "call_function" or draws(node):
+            runs.append([])
+        elif everywhere or _is_marked(node) or _takes_part(node) and runs[-1] and node.args[0] is runs[-1][-1]:
+            runs[-1].append(node)
+        else:
+            runs.append([])
+    return [run for run in runs if run]
+
+
+def _takes_part(node: FxNode) -> bool:
+    """Whether the node only takes one of several results."""
+    return node.target is item
+
+
+def _divided(run: list[FxNode]) -> list[list[FxNode]]:
+    """A run in about as many parts as each has nodes, cut where the fewest values cross."""
+    count = math.isqrt(len(run))
+    if count < 2:
+        return [run]
+    places = {node: i for i, node in enumerate(run)}
+    crossing = [0] * len(run)  # how many values of the run are needed behind node i; infinitely many where one must not be kept
+    for i, node in enumerate(run):
+        last = max((places.get(user, len(run)) for user in node.users), default=i)
+        for j in range(i, min(last, len(run))):
+            crossing[j] += 1
+        if any(_takes_part(user) for user in node.users):
+            crossing[i:min(last, len(run))] = [len(run)] * (min(last, len(run)) - i)
+    size, parts, begin = len(run) / count, [], 0
+    for k in range(1, count):
+        first, final = max(begin + 1, round((k - 0.5) * size)), min(len(run) - 2, round((k + 0.5) * size))
+        if first > final:
+            continue
+        at = min(range(first, final), key=lambda j: (crossing[j], abs(j - k * size)), default=None)
+        if at is None or crossing[at] >= len(run):
+            continue
+        parts.append(run[begin:at + 1])
+        begin = at + 1
+    return [*parts, run[begin:]]
+
+
+def _replace(module: fx.GraphModule, part: list[FxNode], name: str) -> None:
+    """Put one call in the place of nodes that follow one another."""
+    inside = set(part)
+    given = list(dict.fromkeys(n for node in part for n in node.all_input_nodes if n not in inside))
+    results = [node for node in part if any(user not in inside for user in node.users)]
+    graph = fx.Graph()
+    env: dict[FxNode, FxNode] = {n: graph.placeholder(f"given_{i}") for i, n in enumerate(given)}
+    written = set()
+    for node in part:
+        op = operators_get("BatchNorm") if node.target is batch_norm else operator_of(node)  # fused, it writes to the same inputs
+        if op is not None and op.mutates:
+            written |= {node.args[i] for i in op.mutated_indices if i < len(node.args)}
+        if node.target is rectify and node.args[0] not in inside:
+            copied = graph.call_function(torch.clone, (env[node.args[0]],))  # a part's inputs are needed again
+            env[node] = graph.call_function(rectify, (copied,))
+            env[node].meta = dict(node.meta)
+        else:
+            env[node] = graph.node_copy(node, lambda n: env[n])
+    graph.output(tuple(env[n] for n in results))
+    module.add_submodule(name, Part(fx.GraphModule(module, graph), [i for i, n in enumerate(given) if n in written]))
+    with module.graph.inserting_after(part[-1]):
+        outputs = module.graph.call_module(name, tuple(given))
+    after = outputs
+    for i, node in enumerate(results):
+        with module.graph.inserting_after(after):
+            after = module.graph.call_function(item, (outputs, i))
+        node.replace_all_uses_with(after, delete_user_cb=lambda user: user not in inside and user is not outputs)
+    for node in reversed(part):
+        module.graph.erase_node(node)
+
+
+__all__ = ["Part", "apply", "marked"]

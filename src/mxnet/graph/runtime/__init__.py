@@ -1,0 +1,1 @@
+"""Running a Symbol: the cache of what was lowered and compiled, sessions, monitors."""

@@ -1,0 +1,466 @@
+"""Running a Symbol: lowered once for each mode and device, compiled once for whatever its backend tells apart."""
+import functools
+import math
+import operator
+import os
+import threading
+import time
+import weakref
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import torch
+from torch import fx
+
+from ... import environment
+from ...base import DelayedError, MXNetError
+from ...context import Context
+from ...ndarray import dispatch
+from ...ops import failures
+from ...ops.dtypes import TORCH_TO_NAME
+from ...ops.grad_mode import no_grad
+from ...symbol import Symbol, inference
+from ...symbol.fused import CachedGraph, Fused
+from ...symbol.node import Node, auxiliary
+from ..backends import registry
+from ..backends.cpu.algorithms import algorithms
+from ..backends.cuda import graph_capture
+from ..instrumentation import call_of, observed
+from ..lower import lower
+from ..passes import layout, output_ownership, recomputation, recurrent_layers, rnn_fusion
+from ..passes.cse import eliminate_common_expressions
+from ..program import Function, Program, copied, holds
+from ..tuning import policy
+from ..tuning.cache import NATIVE, Known, Record
+from ..tuning.comparison import Rivalry
+from ..tuning.inference_states import Candidate, Frozen, State, Stays, Trial
+from . import batch_norm_conditioning, threading_policy
+from .half_precision import warn_if_slow
+from .monitoring import MOMENTS, Watcher, hides_outputs
+
+_FOR_A_MONITOR = "node by node, for a monitor"  # which is told of every output
+_MOST_SHAPES = 1024  # of data that are remembered to be right
+
+
+class _Misfit(Exception):
+    """Carries an error of the shape rules past the search for the node that failed, which they have named."""
+
+    def __init__(self, error: MXNetError):
+        self.error = error
+
+
+class GraphRunner:
+    """Runs one Symbol on torch tensors.
+
+    Parameters
+    ----------
+    symbol : Symbol
+    group2ctx : dict of str to Context, optional
+        Where the nodes of each ``ctx_group`` run.
+    backend : str, optional
+        By default what ``MXNET_SUBGRAPH_BACKEND`` names; else the graph starts on `native`, and inference on a CPU is compiled
+        when that proves worth it (`tuning.policy`).
+    options : dict, optional
+        The backend's options.
+    weights : list of int, optional
+        Positions of the inputs that rarely change, in ``symbol.list_inputs()``; by default those that operators take as weights.
+    fixed_shape : bool
+        A promise that shapes stay the same: the graph is compiled, or on a GPU captured, at the first call.
+    exact : bool
+        Whether convolutions never run on the kernels that multiply less and round more.
+
+    The runner holds no values: several threads may call it at once.
+    """
+
+    def __init__(self, symbol: Symbol, group2ctx: Mapping[str, Context] | None = None, backend: str | None = None,
+                 options: Mapping | None = None, weights: Iterable[int] | None = None, fixed_shape: bool = False,
+                 exact: bool = False):
+        if not symbol._outputs:
+            raise MXNetError("this Symbol has no outputs, so that running it would do nothing; what only writes to its inputs, such as reset_arrays, "
+                             "is to be called on arrays")
+        self.outputs = eliminate_common_expressions(symbol._outputs)
+        self.symbol = symbol
+        nodes = symbol._nodes()
+        self.input_names = [n.name for n in nodes if n.op is None]
+        aux = auxiliary(nodes)
+        self.aux_names = [n.name for n in nodes if id(n) in aux]
+        self.node_devices = {g: c.torch_device for g, c in group2ctx.items()} if group2ctx else None
+        if backend is None:
+            backend, given = registry.marked(symbol)
+            options = options or given
+        self.backend = registry.get(backend)
+        self.options = options or {}
+        if self.options and self.backend is registry.get("native"):
+            raise MXNetError(f"backend 'native' takes no options, received {sorted(self.options)}")
+        self.draws = any(n.op is not None and (n.op.wants_training or n.op.draws) for n in nodes)
+        self._fused = any(isinstance(n.op, (CachedGraph, Fused)) for n in nodes)
+        self._open = [n for n in nodes if inference.open_shape(n)]
+        self.weights = tuple(_weights(nodes, self.input_names) if weights is None else weights)
+        held = set(self.weights)
+        self._data = [i for i in range(len(self.input_names)) if i not in held]
+        # The positions whose shapes tell one state from another: where sizes are left open, native's graph depends on all of them.
+        self._telling = list(range(len(self.input_names))) if self._open else self._data
+        self._freezes = self.backend is None or getattr(self.backend, "freezes", False)  # whether inference goes by states
+        self._compares = (backend or os.environ.get("MXNET_SUBGRAPH_BACKEND")) == registry.AUTO
+        self._patient = not fixed_shape and not self._compares
+        self._exact = exact
+        self._captures = graph_capture.wanted(fixed_shape)
+        self.channels_last: tuple[int, ...] = ()  # positions of the weights that training reads fastest with their channels last
+        self.reports: dict[tuple, list[str]] = {}  # what the passes for torch did, by mode and device
+        self._recurrences: list[str] = []  # what became layers
+        self._lowered: dict[tuple, fx.GraphModule] = {}
+        self._on_native: dict[tuple, Function] = {}
+        self._compiled: dict[tuple, Function] = {}  # by backends that were named, or have won a contest of training
+        self._states: dict[tuple, State] = {}  # of inference that may have its weights built in, or be captured
+        self._nodes = nodes
+        self._fit: set[tuple] = set()  # shapes of data for which the operators' rules hold, with weights of the shapes of these
+        self._fit_shapes: list[torch.Size] = []
+        self._fit_weights: list[weakref.ref] = []  # weak: whoever holds a tensor keeps its memory from being put into another order
+        self._light: dict[tuple, bool] = {}  # by shapes of data
+        self._norms = batch_norm_conditioning.batch_norms(nodes)
+        self._ill_conditioned: dict[tuple, bool] = {}  # by shapes of data
+        self._lock = threading.RLock()
+
+    def __call__(self, inputs: Sequence[torch.Tensor], is_train: bool = False, ctx: Context | None = None,
+                 observe: Watcher | None = None) -> list[torch.Tensor]:
+        """The outputs, a list of tensors.
+
+        Parameters
+        ----------
+        inputs : list of torch.Tensor
+            In the order of ``symbol.list_inputs()``.
+        is_train : bool
+        ctx : Context
+            The device that operators without inputs use.
+        observe : Watcher, optional
+            A monitor, which is told of every variable and operator.
+        """
+        device = ctx.torch_device if ctx is not None else inputs[0].device if inputs else torch.device("cpu")
+        try:
+            if observe is None:
+                function = self._function(inputs, is_train, device)  # which may run the graph, to find the fastest
+                if dispatch.graph_observer is not None:
+                    function = observed(function, "" if self.backend is None else self.backend.name)
+            else:
+                self._check(inputs)
+                function = _Observed(self.lowered(is_train, device, inputs, inlines=False), observe).run
+            return list(function(*inputs))
+        except _Misfit as misfit:
+            raise misfit.error from misfit.error.__cause__
+        except Exception as error:
+            located = self._located(inputs, is_train, device, error)
+            if located is error:
+                raise
+            raise located from error
+
+    def _same_weights(self, inputs: Sequence[torch.Tensor]) -> bool:
+        """Whether these weights were checked: the same objects, which is seen without looking at them. Networks have hundreds."""
+        known = self._fit_weights
+        return len(known) == len(self.weights) and all(map(operator.is_, map(inputs.__getitem__, self.weights), [ref() for ref in known]))
+
+    def _check(self, inputs: Sequence[torch.Tensor]) -> None:
+        """What the operators' shape rules demand of inputs, weights included: asked before the graph first runs on inputs of these shapes.
+
+        Compilers and kernels take weights for what the graph says they are, and torch spreads some that are too small.
+        """
+        weights = [inputs[i] for i in self.weights]
+        shapes, data = [t.shape for t in weights], tuple([inputs[i].shape for i in self._data])
+        alike = shapes == self._fit_shapes
+        if not alike or data not in self._fit:
+            try:
+                inference.check_shapes(self._nodes, {n: tuple(t.shape) for n, t in zip(self.input_names, inputs)})
+            except MXNetError as error:
+                raise _Misfit(error) from None
+        # Sets that nobody changes, for threads that call at once.
+        self._fit_weights, self._fit_shapes = list(map(weakref.ref, weights)), shapes
+        self._fit = {*(self._fit if alike and len(self._fit) < _MOST_SHAPES else ()), data}
+
+    def is_light(self, inputs: Sequence[torch.Tensor]) -> bool:
+        """Whether the graph, on inputs of these shapes, holds nothing that is worth sharing among threads."""
+        key = tuple([inputs[i].shape for i in self._data])
+        found = self._light.get(key)
+        if found is None:
+            try:
+                found = threading_policy.is_light(self._nodes, {n: tuple(t.shape) for n, t in zip(self.input_names, inputs)})
+            except MXNetError:
+                return False  # running it will say what is wrong
+            if len(self._light) < _MOST_SHAPES:
+                self._light[key] = found
+        return found
+
+    def _is_ill_conditioned(self, inputs: Sequence[torch.Tensor]) -> bool:
+        """Return whether training on inputs of these shapes has to round as eager execution does; see `batch_norm_conditioning`."""
+        key = tuple([inputs[i].shape for i in self._data])
+        known = self._ill_conditioned.get(key)
+        if known is None:
+            known = batch_norm_conditioning.is_ill_conditioned(self._nodes, self._norms,
+                                                               {n: tuple(t.shape) for n, t in zip(self.input_names, inputs)})
+            if len(self._ill_conditioned) < _MOST_SHAPES:
+                self._ill_conditioned[key] = known
+        return known
+
+    def lowered(self, is_train: bool, device: torch.device, inputs: Sequence[torch.Tensor], inlines: bool = True) -> fx.GraphModule:
+        """The graph as a `torch.fx.GraphModule`; with `inlines`, as for `lower`, the nodes need not be the Symbol's."""
+        key = is_train, device, inlines, self._open_key(inputs)
+        found = self._lowered.get(key)
+        if found is None:
+            with self._lock:
+                found = self._lowered.get(key)
+                if found is None:
+                    found = lower(self.outputs, is_train, device, self.node_devices, self._source_shapes(inputs), inlines or not self._fused)
+                    if inlines and not self.node_devices:
+                        self._recurrences = rnn_fusion.apply(found, is_train, device)
+                    output_ownership.apply(found)
+                    self._lowered[key] = found
+                    if device.type == "cpu" and any(holds(n, "heavy") for n in found.graph.nodes):
+                        warn_if_slow(t.dtype for t in inputs)
+        return found
+
+    def _function(self, inputs: Sequence[torch.Tensor], is_train: bool, device: torch.device) -> Function:
+        """Who runs the graph now."""
+        backend = self.backend
+        recorded = torch.is_grad_enabled() and any(t.requires_grad for t in inputs)
+        if self._freezes and not is_train and not recorded and not self.node_devices and not policy.forked():
+            key = self._state_key(inputs, device)
+            state = self._states.get(key)
+            if type(state) is not Frozen and (state is None or not self._same_weights(inputs)):
+                self._check(inputs)
+            return state.function if state is not None and state.holds(inputs) else self._next(key, inputs, device).function
+        if tuple([inputs[i].shape for i in self._data]) not in self._fit or not self._same_weights(inputs):
+            self._check(inputs)
+        if self._compares and recorded and not self.node_devices:
+            return self._fastest_training(inputs, is_train, device)
+        if self._freezes or recorded and not backend.trains:
+            return self._native(inputs, is_train, device)
+        key = (is_train, device, self._open_key(inputs))
+        if backend.specializes:
+            key += tuple((t.shape, t.dtype) for t in inputs)
+        found = self._compiled.get(key)
+        if found is None:
+            module = self.lowered(is_train, device, inputs)
+            with self._lock:
+                found = self._compiled.get(key)
+                if found is None:
+                    registry.check_device(backend, device)
+                    found = self._compiled[key] = backend.compile(Program(module, inputs, exact=self._exact), **self.options)
+        return found
+
+    def _state_key(self, inputs: Sequence[torch.Tensor], device: torch.device) -> tuple:
+        return (device, *[(inputs[i].shape, inputs[i].dtype) for i in self._telling])
+
+    def decided(self, inputs: Sequence[torch.Tensor], device: torch.device) -> State | None:
+        """The state of inference on inputs like these, which run well, where nothing but a changed weight leads on from it."""
+        state = self._states.get(self._state_key(inputs, device)) if self._freezes and not self.node_devices else None
+        return state if type(state) is Frozen or type(state) is Stays and not self._open else None
+
+    def run_decided(self, state: State, inputs: Sequence[torch.Tensor]) -> Sequence[torch.Tensor] | None:
+        """The outputs by a state that was `decided` on for inputs like these; None if it does not hold any more."""
+        if policy.forked() or not state.holds(inputs) or type(state) is not Frozen and not self._same_weights(inputs):
+            return None
+        return state.function(*inputs)
+
+    def _next(self, key: tuple, inputs: Sequence[torch.Tensor], device: torch.device) -> State:
+        """The state of inference that follows where there was none, or where one does not hold any more. All transitions are here.
+
+        ============================  ==========================================================================================
+        nothing, or a changed weight  `Frozen` by the backend that was named. With none named, on a CPU: `Candidate`, or at once
+                                      `Frozen` or `Stays`, after a contest, where shapes are promised to stay or all backends are
+                                      compared. On a GPU: `Captured`, where shapes are promised to stay, else `Stays`.
+        a `Candidate` took its time   `Trial` of what a backend compiled; `Stays` if none could, or what is drawn at random must not be drawn twice.
+        a `Trial` is over             `Frozen` if it won; else `Stays`.
+        a `Rivalry` is decided        `Frozen` by who won.
+        a `Known` was compared        `Frozen`; else as if nothing had been known.
+        ============================  ==========================================================================================
+
+        What OpenVINO has compiled becomes a `Rivalry` instead of `Frozen` where `kernels` may be faster. Where it is kept who won before, `Known`
+        of the winner (or `Stays`) takes the place of `Trial` and `Rivalry`.
+        """
+        named, compilable = self.backend is not None, policy.may_compile(device)
+        patient, before = not named and compilable and self._patient, self._states.get(key)
+        follows: State
+        if isinstance(before, (Rivalry, Known)) and before.winner is not None and before.winner.holds(inputs):
+            follows = self._states[key] = before.winner
+            before.release()
+            return follows
+        if patient and type(before) is not Candidate:
+            # Outside of the lock: nothing is compiled here, so nobody waits for a thread that compiles for other shapes.
+            native = self._native(inputs, False, device)
+            follows = Candidate(native, policy.budget(sum(n.op is not None for n in self.symbol._nodes())))
+            if type(before) is Trial and before.over:
+                module = self.lowered(False, device, inputs)
+                record = Record(module, inputs, self.weights, self._exact)
+                if not before.wins:
+                    follows = Stays(native, before.lost)
+                elif before.frozen.holds(inputs):
+                    recurrent_layers.release(native)
+                    follows = policy.challenged(before.frozen, module, inputs, device, self._exact, record)
+                if before.agrees and type(follows) in (Stays, Frozen):
+                    said = record.keep(before.frozen.name if before.wins else NATIVE, before.seconds, before.waited)
+                    if before.wins:
+                        before.frozen.program.note(f"{before.frozen.name}: {said}")
+            self._states[key] = follows
+            return follows
+        with self._lock:
+            state = self._states.get(key)
+            if state is not None and state.holds(inputs):  # another thread was faster
+                return state
+            if named:
+                registry.check_device(self.backend, device)
+                state = policy.freeze(self.backend, self.lowered(False, device, inputs), inputs, self.weights, self.options, self._exact)
+            elif compilable:
+                state = self._compiled_by_the_best(inputs, device, before)
+            elif device.type == "cuda" and self._captures and environment.get_bool("MXNET_EXEC_BULK_EXEC_INFERENCE"):
+                native, module = self._native(inputs, False, device), self.lowered(False, device, inputs)
+                state = graph_capture.Captured(native, module, inputs, self.weights, device)
+            else:
+                state = Stays(self._native(inputs, False, device))
+            self._states[key] = state
+            return state
+
+    def _compiled_by_the_best(self, inputs: Sequence[torch.Tensor], device: torch.device, before: State | None) -> State:
+        """The state that follows on a CPU when it is time to compile, and no backend was named."""
+        module = self.lowered(False, device, inputs)
+        # Asked to compare all, nobody is asked who won before.
+        record = None if self._compares else Record(module, inputs, self.weights, self._exact)
+        if record is not None:
+            make_native = functools.partial(self._native, inputs, False, device)
+            state = policy.remembered(record, module, make_native, inputs, self.weights, device, self._exact, not self._patient)
+            if state is not None:
+                return state
+        if self._patient:
+            fastest = before.fastest if type(before) is Candidate else math.inf
+            native = self._native(inputs, False, device)
+            return policy.trial(module, native, fastest, inputs, self.weights, device) or Stays(native)
+        trusted = None if record is None else policy.trusted(module, inputs, self.weights, device)
+        if trusted is not None:
+            return policy.challenged(trusted, module, inputs, device, self._exact, record)
+        native = self._native(inputs, False, device)
+        best, lost = policy.contest(module, native, inputs, self.weights, device, self._compares, self._exact, record)
+        return best or Stays(native, lost)
+
+    def _native(self, inputs: Sequence[torch.Tensor], is_train: bool, device: torch.device) -> Function:
+        """The graph on torch, after the passes that help there."""
+        as_eager = is_train and bool(self._norms) and self._is_ill_conditioned(inputs)
+        key = (is_train, device, self._open_key(inputs), as_eager)
+        found = self._on_native.get(key)
+        if found is None:
+            module = copied(self.lowered(is_train, device, inputs))
+            bulk = environment.get_bool("MXNET_EXEC_BULK_EXEC_TRAIN" if is_train else "MXNET_EXEC_BULK_EXEC_INFERENCE") and not as_eager
+            self.reports[is_train, device] = registry.prepare(module, device, exact=self._exact) if bulk else []
+            if as_eager:
+                self.reports[is_train, device] = ["exact: as eager execution, for batch norms of few values"]
+            elif is_train and self.reports[is_train, device]:
+                self.channels_last = tuple(i for i in layout.weights(module) if registry.wants_channels_last(inputs[i]))
+            mirrored = environment.get_bool("MXNET_BACKWARD_DO_MIRROR")
+            if is_train and not self.node_devices and (mirrored or recomputation.marked(module)):
+                self.reports[is_train, device] += recomputation.apply(module, mirrored)
+            found = self._on_native[key] = module.forward
+        return found
+
+    def _fastest_training(self, inputs: Sequence[torch.Tensor], is_train: bool, device: torch.device) -> Function:
+        """The graph on whoever trains it fastest, found out at the first call with these shapes."""
+        key = ("fastest", is_train, device, *[(t.shape, t.dtype) for t in inputs])
+        found = self._compiled.get(key)
+        if found is None:
+            native = self._native(inputs, is_train, device)
+            with self._lock:
+                found = self._compiled[key] = policy.training_contest(self.lowered(is_train, device, inputs), native, inputs, device)
+        return found
+
+    @property
+    def settled(self) -> bool:
+        """Whether it is decided who runs the graph, for each set of shapes that came so far: what follows takes as long as it will take."""
+        return not any(isinstance(state, (Candidate, Trial, Rivalry, Known)) for state in self._states.values())
+
+    def explain(self) -> str:
+        """What was done to the graph so far and who runs it, for each mode and set of shapes, as text."""
+        lines = [f"{sum(n.op is not None for n in self.symbol._nodes())} operators", *self._recurrences]
+        for (is_train, device), report in self.reports.items():
+            lines.append(f"{'training' if is_train else 'inference'} on {device}: native")
+            lines += [f"  {line}" for line in (*report, *self._algorithms(is_train, device))]
+        for (device, *shapes), state in self._states.items():
+            data = dict(zip(self._telling, shapes))
+            inputs = ", ".join(f"{self.input_names[i]} {TORCH_TO_NAME.get(data[i][1])}{tuple(data[i][0])}" for i in self._data)
+            lines.append(f"inference on {device} for {inputs}:")
+            lines += [f"  {line}" for line in state.explain()]
+        return "\n".join(lines)
+
+    def _algorithms(self, is_train: bool, device: torch.device) -> list[str]:
+        """What computed the convolutions of a mode."""
+        modules = [f.__self__ for key, f in self._on_native.items() if key[:2] == (is_train, device)]  # type: ignore[attr-defined]  # bound methods
+        return list(dict.fromkeys(line for module in modules for line in algorithms(module)))
+
+    def _open_key(self, inputs: Sequence[torch.Tensor]) -> tuple | None:
+        return tuple(t.shape for t in inputs) if self._open else None
+
+    def _source_shapes(self, inputs: Sequence[torch.Tensor]) -> dict | None:
+        """The shapes of sources that the shapes of the inputs decide, such as the ``zeros((0, 10))`` an RNN begins with."""
+        if not self._open:
+            return None
+        found, _ = inference.infer_shapes(self.outputs, {n: tuple(t.shape) for n, t in zip(self.input_names, inputs)})
+        return {id(n): found[id(n), 0] for n in self._open}
+
+    def _located(self, inputs: Sequence[torch.Tensor], is_train: bool, device: torch.device, error: Exception) -> MXNetError:
+        """The error that says which node failed: the graph is run again, node by node, on copies."""
+        probe = None
+        try:
+            probe = _Observed(self.lowered(is_train, device, inputs), None)
+            with no_grad():
+                probe.run(*[t.detach().clone() for t in inputs])
+        except Exception as found:
+            node = probe.current if probe is not None else None
+            if probe is not None and node is not None:
+                seen = ", ".join(f"{TORCH_TO_NAME.get(t.dtype)}{tuple(t.shape)}" for t in probe.arguments)
+                kind = DelayedError if isinstance(found, DelayedError) else MXNetError
+                reason = failures.reason(node.op, found, [tuple(t.shape) for t in probe.arguments], [t.dtype for t in probe.arguments],
+                                         node.parsed())
+                return kind(f"Error in operator {node.name} ({node.op.name}): {reason} [inputs: {seen}]")
+        return error if isinstance(error, MXNetError) else MXNetError(failures.in_words(error))
+
+
+def _weights(nodes: Iterable[Node], names: Sequence[str]) -> list[int]:
+    """Positions of the variables that every operator which takes them takes as a weight."""
+    used: dict[str, list[bool]] = {}
+    for node in nodes:
+        if node.op is not None:
+            for name, (child, _) in zip(node.input_names(), node.inputs):
+                if child.op is None:
+                    used.setdefault(child.name, []).append(name in node.op.weights)
+    return [i for i, name in enumerate(names) if name in used and all(used[name])]
+
+
+class _Observed(fx.Interpreter):
+    """Runs a lowered graph node by node, telling an observer and the profiler what happens."""
+
+    def __init__(self, module: fx.GraphModule, observe: Watcher | None):
+        super().__init__(module)
+        self.extra_traceback = False  # nothing of torch's graph in the text of an operator's error
+        self.observe = observe
+        self.current: Node | None = None
+        self.arguments: list[torch.Tensor] = []
+
+    def run_node(self, n: fx.Node) -> Any:
+        node = n.meta.get("node")
+        if node is None or node.op is None:
+            result = super().run_node(n)
+            if node is not None and self.observe is not None:
+                self.observe(node, (result,))
+            return result
+        args, kwargs = self.fetch_args_kwargs_from_env(n)
+        self.current, self.arguments = node, [a for a in args if isinstance(a, torch.Tensor)]
+        hides = False
+        if self.observe is not None:
+            args = tuple(self.observe.enter(node, args))
+            hides = hides_outputs(node)
+            if hides:
+                kwargs = {**kwargs, **MOMENTS}
+        start = time.perf_counter_ns()
+        result = n.target(*args, **kwargs)  # type: ignore[operator]  # operators are functions, never names of methods
+        if dispatch.graph_observer is not None:
+            dispatch.graph_observer(call_of((node,), "", _FOR_A_MONITOR), start, time.perf_counter_ns(), args, result)
+        if self.observe is not None:
+            results = (result,) if isinstance(result, torch.Tensor) else tuple(result)
+            if hides:
+                result = results[0]
+            self.observe(node, results[:1] if hides else results, results[1:] if hides else ())
+        return result

@@ -1,0 +1,105 @@
+"""A Symbol that runs on arrays: what a bound `Executor` and a `CachedOp` have in common."""
+from collections.abc import Sequence
+
+import torch
+
+from ... import openmp, threads
+from ...context import Context
+from ...ndarray import NDArray, memory_format
+from ...ndarray.dispatch import mode
+from ...symbol.node import auxiliary, topological
+from ..tuning.inference_states import State
+from . import sparse_run
+from .monitoring import Watcher
+from .runner import GraphRunner
+
+
+class Session:
+    """Prepares the inputs of a graph, and runs it in the modes that the caller asks for: training or not, recorded or not.
+
+    Attributes
+    ----------
+    runner : GraphRunner
+    written : list of int
+        Positions of the inputs, in the runner's order, that running writes to, such as moving averages.
+    always_writes : bool
+        Whether it writes in inference, too, as an optimizer's update in a graph does; BatchNorm and its kind write in training only.
+    runs_sparse : bool
+        Whether the operators can be called one by one, on arrays that stay sparse.
+
+    A session holds no values: several threads may use it at once.
+    """
+
+    def __init__(self, runner: GraphRunner):
+        nodes = runner.symbol._nodes()
+        states = auxiliary(nodes)
+        self.runner = runner
+        self.written = [i for i, node in enumerate(n for n in nodes if n.op is None) if id(node) in states]
+        self.always_writes = any(n.op is not None and n.op.writes(False) for n in nodes)
+        self.runs_sparse = sparse_run.suits(nodes)
+        self._order = topological(runner.outputs)
+
+    def prepare(self, arrays: Sequence[NDArray], tensors: list[torch.Tensor], training: bool, recorded: bool) -> None:
+        """Bring weights into the order that training reads fastest, and announce the writes to come.
+
+        Needed in training, and where the graph always writes. It has to come before anything else looks at the tensors' memory, and
+        puts those to write to in their places in `tensors`, which are the arrays' own.
+        """
+        if training and recorded:
+            for i in self.runner.channels_last:
+                memory_format.channels_last(arrays[i])
+        if training or self.always_writes:
+            for i in self.written:
+                tensors[i] = arrays[i]._writable()
+
+    def is_light(self, tensors: Sequence[torch.Tensor], ctx: Context) -> bool:
+        """Whether training on tensors of these shapes is not worth sharing among threads; see `threading_policy`."""
+        return ctx.device_type == "cpu" and self.runner.is_light(tensors)
+
+    def run(self, tensors: Sequence[torch.Tensor], ctx: Context, training: bool, recorded: bool,
+            observe: Watcher | None = None, light: bool = False) -> list[torch.Tensor]:
+        """The outputs on dense tensors, in the order of the runner's inputs; with `light`, by this thread alone.
+
+        Torch records by default; here it does if `recorded`, and only then.
+        """
+        threads.poll()
+        before, switched = mode.training, torch.is_grad_enabled() is not recorded
+        try:  # Ctrl-C may come with any call: none stands outside, and the last is the one that needs nothing after it
+            if before is not training:
+                mode.training = training
+            if switched:
+                torch._C._set_grad_enabled(recorded)
+            if light:
+                return openmp.alone(self.runner, tensors, training, ctx, observe)
+            return self.runner(tensors, training, ctx, observe)
+        finally:
+            if before is not training:
+                mode.training = before
+            if switched:
+                torch._C._set_grad_enabled(not recorded)
+
+    def decided(self, tensors: Sequence[torch.Tensor], ctx: Context) -> State | None:
+        """Who runs the graph in inference on tensors like these from now on; None if that is not decided, or it has more to do than to run."""
+        return None if self.always_writes else self.runner.decided(tensors, ctx.torch_device)
+
+    def run_decided(self, state: State, tensors: Sequence[torch.Tensor]) -> Sequence[torch.Tensor] | None:
+        """The outputs in inference by whom `decided` has named for tensors like these; None if he does not run it any more, or fails."""
+        switched = torch.is_grad_enabled()
+        try:  # as in `run`
+            if switched:
+                torch._C._set_grad_enabled(False)
+            return self.runner.run_decided(state, tensors)
+        except Exception:  # `run` says what is wrong
+            return None
+        finally:
+            if switched:
+                torch._C._set_grad_enabled(True)
+
+    def run_sparse(self, arrays: Sequence[NDArray], ctx: Context, training: bool, recorded: bool,
+                   observe: Watcher | None = None) -> list[NDArray]:
+        """The outputs, operator by operator, so that each finds its inputs stored as they are."""
+        before, mode.training = mode.training, training
+        try:
+            return sparse_run.recorded(lambda: sparse_run.run(self.runner.outputs, arrays, ctx, observe, self._order), recorded)
+        finally:
+            mode.training = before

@@ -1,0 +1,217 @@
+// Products of few rows with a matrix that stays. They take as long as reading the matrix does, so that it lies in the order in which each thread reads it,
+// as floats or as bfloat16, half as long, which become floats in registers: panels of 32 columns of the result, and of these a row after another.
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <utility>
+
+#include <omp.h>
+
+#include "runtime/vectors.h"
+
+namespace {
+
+typedef uint32_t words __attribute__((vector_size(kLanes * 4)));
+struct bits {  // of a bfloat16
+  uint16_t value;
+};
+
+constexpr int64_t kColumns = 32;
+constexpr int kVectors = kColumns / kLanes;
+#if defined(__AVX512F__)
+constexpr int kMost = 12;  // rows at a time, as many as there are registers for
+constexpr int kAlone = 6;  // rows up to which the processor by itself fetches what comes next: faster than it is told to
+#else
+constexpr int kMost = 3;
+constexpr int kAlone = 3;
+#endif
+constexpr int kPanels = kLanes == 16 ? 4 : 2;  // at once, at most
+constexpr int64_t kTogether = 12;  // rows that go through a panel, which comes from the memory, once
+constexpr int64_t kPiece = 128;    // of a panel's rows
+constexpr int64_t kAhead = 8192;   // bytes
+constexpr int64_t kLine = 64;
+
+// How many panels are read at once by so many rows: the processor fetches ahead within a page, and several of them go on where one would have to wait.
+constexpr int at_once(int64_t rows) {
+  return kLanes == 16 ? (rows <= 3 ? 4 : rows <= kAlone ? 2 : 1) : rows == 1 ? 2 : 1;
+}
+
+inline void columns(const float* panel, vec (&found)[kVectors]) {
+#pragma GCC unroll 4
+  for (int v = 0; v < kVectors; ++v) found[v] = load(panel + v * kLanes);
+}
+// Words of two columns, 16 apart: the bits of a bfloat16 are the upper ones of a float.
+inline void columns(const bits* panel, vec (&found)[kVectors]) {
+#pragma GCC unroll 2
+  for (int v = 0; v < kVectors / 2; ++v) {
+    words both;
+    std::memcpy(&both, panel + v * 2 * kLanes, sizeof both);
+    found[v] = (vec)(both << 16);
+    found[v + kVectors / 2] = (vec)(both & 0xffff0000u);
+  }
+}
+
+// Adds to R sums for each column of P panels, or of pieces of them, the products with R rows, which lie `pitch` apart; panels lie `next` numbers apart.
+// If it fetches what comes next, that is from `ahead` on, in steps of so many bytes, or, where all rows go through at once, kAhead bytes later.
+template <typename W, int R, int P, bool Fetches>
+void few(const float* rows, int64_t pitch, int64_t depth, const W* panel, int64_t next, const char* ahead, int64_t step, float* sums) {
+  if constexpr (kMost >= kTogether) depth = pitch;  // there are no pieces: one register less
+  constexpr int kEach = R * P * kVectors;
+  constexpr int kSums = kEach >= 8 ? 1 : kEach >= 4 ? 2 : 4;  // of each, since one would wait for itself
+  vec sum[kSums][R][P][kVectors] = {};
+  int64_t k = 0;
+  const auto add = [&](int n) __attribute__((always_inline)) {
+#pragma GCC unroll 4
+    for (int p = 0; p < P; ++p) {
+      vec right[kVectors];
+      columns(panel + p * next, right);
+      if constexpr (Fetches && kMost < kTogether) {
+        __builtin_prefetch(ahead), ahead += step;
+      } else if constexpr (Fetches) {
+#pragma GCC unroll 2
+        for (int64_t line = 0; line < int64_t(kColumns * sizeof(W)); line += kLine)
+          __builtin_prefetch(reinterpret_cast<const char*>(panel) + kAhead + line, 0, 2);
+      }
+#pragma GCC unroll 12
+      for (int i = 0; i < R; ++i) {
+        const float left = rows[i * pitch + k];
+#pragma GCC unroll 4
+        for (int v = 0; v < kVectors; ++v) sum[n][i][p][v] += left * right[v];
+      }
+    }
+    ++k;
+    panel += kColumns;
+  };
+  while (k + kSums <= depth)
+#pragma GCC unroll 4
+    for (int n = 0; n < kSums; ++n) add(n);
+  while (k < depth) add(0);
+  for (int i = 0; i < R; ++i)
+    for (int p = 0; p < P; ++p)
+      for (int v = 0; v < kVectors; ++v) {
+        float* to = sums + i * kPanels * kColumns + p * kColumns + v * kLanes;
+        vec total = load(to);
+        for (int n = 0; n < kSums; ++n) total += sum[n][i][p][v];
+        store(to, total);
+      }
+}
+
+template <typename W>
+using Few = void (*)(const float*, int64_t, int64_t, const W*, int64_t, const char*, int64_t, float*);
+
+template <typename W, int... I, int... J>
+Few<W> few_of(int64_t rows, bool fetches, bool several, std::integer_sequence<int, I...>, std::integer_sequence<int, J...>) {
+  static constexpr Few<W> fetching[] = {few<W, I + 1, 1, true>...};
+  static constexpr Few<W> plain[][2] = {{few<W, J + 1, 1, false>, few<W, J + 1, at_once(J + 1), false>}...};
+  return fetches ? fetching[rows - 1] : plain[rows - 1][several];
+}
+template <typename W>
+Few<W> few_of(int64_t rows, bool fetches, bool several) {
+  return few_of<W>(rows, fetches, several, std::make_integer_sequence<int, kMost>(), std::make_integer_sequence<int, kAlone>());
+}
+
+// Some of the panels. Where registers are for fewer rows than go through a panel, they take turns at a piece that the L1 cache holds, and each turn
+// fetches its share of the next piece.
+template <typename W>
+void multiply(int64_t begin, int64_t end, const float* rows, const W* panels, const float* bias, float* out, int64_t n, int64_t depth, int64_t width,
+              float ceiling) {
+  constexpr int64_t kRow = kColumns * sizeof(W);  // bytes
+  const bool fetches = n > kAlone;
+  const int64_t piece = fetches && kMost < kTogether ? kPiece : depth;
+  for (int64_t b = begin, beside; b < end; b += beside) {
+    beside = fetches || end - b < at_once(n) ? 1 : at_once(n);
+    const int64_t count = std::min(beside * kColumns, width - b * kColumns);
+    const W* panel = panels + b * depth * kColumns;
+    float offset[kPanels * kColumns] = {};
+    if (bias) std::memcpy(offset, bias + b * kColumns, size_t(count) * sizeof(float));
+    for (int64_t first = 0; first < n; first += kTogether) {
+      const int64_t together = std::min<int64_t>(kTogether, n - first);
+      alignas(64) float sums[kTogether][kPanels * kColumns];
+      for (int64_t i = 0; i < together; ++i) std::memcpy(sums[i], offset, size_t(beside * kColumns) * sizeof(float));
+      const int64_t turns = (together + kMost - 1) / kMost;
+      for (int64_t k = 0; k < depth; k += piece)
+        for (int64_t i = 0, turn = 0; i < together; i += kMost, ++turn) {
+          const W* from = panel + k * kColumns;
+          few_of<W>(std::min<int64_t>(kMost, together - i), fetches, beside > 1)(
+              rows + (first + i) * depth + k, depth, std::min(piece, depth - k), from, depth * kColumns,
+              reinterpret_cast<const char*>(from) + piece * (turns + turn) * kRow / turns, kRow / turns, sums[i]);
+        }
+      for (int64_t i = 0; i < together; ++i) {
+        for (int64_t j = 0; j < beside * kColumns; j += kLanes) store(sums[i] + j, rectified(load(sums[i] + j), ceiling));
+        std::memcpy(out + (first + i) * width + b * kColumns, sums[i], size_t(count) * sizeof(float));
+      }
+    }
+  }
+}
+
+template <typename W>
+void multiply(const float* rows, const W* panels, const float* bias, float* out, int64_t n, int64_t depth, int64_t width, float ceiling, int threads) {
+  const int64_t blocks = (width + kColumns - 1) / kColumns;
+#pragma omp parallel num_threads(threads)
+  {
+    const int64_t thread = omp_get_thread_num(), all = omp_get_num_threads();
+    multiply(blocks * thread / all, blocks * (thread + 1) / all, rows, panels, bias, out, n, depth, width, ceiling);
+  }
+}
+
+constexpr int64_t kLayers = 8;         // of a chain, at most
+constexpr int64_t kNumbers = 1 << 14;  // between two layers of a chain, at most
+constexpr int64_t kShared = 1 << 18;   // multiplications for each thread, from which on a layer is shared: to begin and to end that takes 2 us
+
+// One layer after another. `sizes` has the numbers of rows and of inputs, those of each layer's outputs, 0 behind the last, and bits that say which are
+// rectified.
+void chain(const float* rows, const float* panels, const float* bias, float* out, const int64_t* sizes, int threads) {
+  alignas(64) float between[2][kNumbers];
+  const int64_t n = sizes[0], *width = sizes + 1, rectifies = sizes[2 + kLayers];
+  for (int64_t i = 0; i < kLayers && width[i + 1]; ++i) {
+    const int64_t depth = width[i], columns = width[i + 1], blocks = (columns + kColumns - 1) / kColumns;
+    float* to = i + 1 < kLayers && width[i + 2] ? between[i % 2] : out;
+    const float ceiling = rectifies >> i & 1 ? __builtin_inff() : kAny;
+    const int64_t share = std::min<int64_t>({threads, blocks, n * depth * columns / kShared});
+    if (share > 1)
+      multiply(rows, panels, bias, to, n, depth, columns, ceiling, int(share));
+    else
+      multiply(0, blocks, rows, panels, bias, to, n, depth, columns, ceiling);
+    panels += blocks * kColumns * depth;
+    bias += blocks * kColumns;
+    rows = to;
+  }
+}
+
+// Where column j of a panel stands: bfloat16 by turns of its first and its second half.
+template <typename W>
+int64_t place(int64_t j) {
+  return sizeof(W) == 4 ? j : j % 16 * 2 + j / 16;
+}
+
+template <typename W>
+void pack(const W* weight, W* panels, int64_t depth, int64_t width, int threads) {
+#pragma omp parallel for num_threads(threads)
+  for (int64_t b = 0; b < (width + kColumns - 1) / kColumns; ++b) {
+    W* panel = panels + b * depth * kColumns;
+    const int64_t count = std::min(kColumns, width - b * kColumns);
+    if (count < kColumns) std::memset(panel, 0, size_t(depth * kColumns) * sizeof(W));
+    for (int64_t k = 0; k < depth; ++k)
+      for (int64_t j = 0; j < count; ++j) panel[k * kColumns + place<W>(j)] = weight[(b * kColumns + j) * depth + k];
+  }
+}
+
+}  // namespace
+
+extern "C" {
+
+void multiply_float32(const float* rows, const float* panels, const float* bias, float* out, int64_t n, int64_t depth, int64_t width, float ceiling,
+                      int threads) {
+  multiply(rows, panels, bias, out, n, depth, width, ceiling, threads);
+}
+void multiply_bfloat16(const float* rows, const bits* panels, const float* bias, float* out, int64_t n, int64_t depth, int64_t width, float ceiling,
+                       int threads) {
+  multiply(rows, panels, bias, out, n, depth, width, ceiling, threads);
+}
+void chain_float32(const float* rows, const float* panels, const float* bias, float* out, const int64_t* sizes, int threads) {
+  chain(rows, panels, bias, out, sizes, threads);
+}
+void pack_float32(const float* weight, float* panels, int64_t depth, int64_t width, int threads) { pack(weight, panels, depth, width, threads); }
+void pack_bfloat16(const bits* weight, bits* panels, int64_t depth, int64_t width, int threads) { pack(weight, panels, depth, width, threads); }
+
+}  // extern "C"

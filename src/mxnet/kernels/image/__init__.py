@@ -1,0 +1,1 @@
+"""Images: decoding, resizing, normalizing, colors."""

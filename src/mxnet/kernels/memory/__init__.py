@@ -1,0 +1,1 @@
+"""Copies: gathered rows, other orders of axes."""

@@ -1,0 +1,1 @@
+"""Layers, losses and updates of neural networks."""

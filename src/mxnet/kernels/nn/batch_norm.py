@@ -1,0 +1,71 @@
+"""Batch normalization, with the addition and the ReLU that often follow it, as one operator for training on a CPU."""
+import functools
+
+import torch
+
+from ... import processor
+from ..runtime.contract import Kernel
+
+# Smaller arrays are done before a kernel would have been called (and need no compiler).
+_WORTHWHILE = 1 << 14
+_MOST = 1 << 26
+_LAST = torch.channels_last
+_IMAGES, _VECTOR = "T (n, c, h, w) last", "float32 (c)"
+
+_forward = Kernel(
+    "nn/batch_norm", "forward_{T}",
+    {"data": _IMAGES, "residual": f"{_IMAGES} optional", "gamma": f"{_VECTOR} optional", "beta": _VECTOR, "moving_mean": _VECTOR,
+     "moving_var": _VECTOR},
+    {"out": _IMAGES, "mean": _VECTOR, "deviation": _VECTOR},
+    demands=("n * c * h * w >= 1",), sizes=("n * h * w", "c"), numbers="ffii")  # eps, momentum, relu, past the caches
+
+_backward = Kernel(
+    "nn/batch_norm", "backward_{T}",
+    {"dout": _IMAGES, "data": _IMAGES, "out": f"{_IMAGES} optional", "gamma": f"{_VECTOR} optional", "beta": _VECTOR, "mean": _VECTOR,
+     "deviation": _VECTOR},
+    {"dx": _IMAGES, "kept": f"{_IMAGES} if out", "dgamma": _VECTOR, "dbeta": _VECTOR},
+    demands=("n * c * h * w >= 1",), sizes=("n * h * w", "c"), numbers="ii")  # relu, past the caches
+
+
+@functools.cache
+def _large() -> int:
+    """The bytes from which on a result is written past the caches: half of the last one, of which others may have a share where it is large."""
+    return min(processor.last_cache() // 2 or _MOST, _MOST)
+
+
+def _past(data: torch.Tensor) -> bool:
+    return data.numel() * data.element_size() >= _large()
+
+
+def batch_norm(data, gamma, beta, moving_mean, moving_var, residual=None, *, relu=False, **attributes):
+    """``relu(BatchNorm(data) + residual)`` in training; without `residual` or `relu`, without that step. None where the kernel does not fit.
+
+    `attributes` are those of BatchNorm.
+    """
+    if data.numel() >= _WORTHWHILE and (residual is None or data.shape == residual.shape and data.is_contiguous(memory_format=_LAST)):
+        added = None if residual is None else residual.contiguous(memory_format=_LAST)
+        plan = _forward.plan((data, added, gamma, beta, moving_mean, moving_var))
+        if plan is not None:
+            gamma = None if attributes.get("fix_gamma", True) else gamma
+            return _Fused.apply(data, gamma, beta, added, moving_mean, moving_var, attributes.get("eps", 1e-3), attributes.get("momentum", 0.9),
+                                relu, plan)
+    return None
+
+
+class _Fused(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, data, gamma, beta, residual, moving_mean, moving_var, eps, momentum, relu, plan):
+        out, mean, deviation = plan((data, residual, gamma, beta, moving_mean, moving_var), (eps, momentum, relu, _past(data)))
+        ctx.relu, ctx.adds = relu, residual is not None
+        # Where nothing was added, the kernel finds out from `data` where the ReLU was off.
+        ctx.save_for_backward(data, gamma, beta, mean, deviation, out if relu and residual is not None else None)
+        return out
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx, dout):
+        data, gamma, beta, mean, deviation, out = ctx.saved_tensors
+        dout = dout.contiguous(memory_format=_LAST)
+        dx, kept, dgamma, dbeta = _backward((dout, data, out, gamma, beta, mean, deviation), (), (ctx.relu, _past(data)))
+        # Without a ReLU the residual's gradient is the incoming one.
+        return dx, None if gamma is None else dgamma, dbeta, (kept if ctx.relu else dout) if ctx.adds else None, None, None, None, None, None, None

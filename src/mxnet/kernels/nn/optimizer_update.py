@@ -1,0 +1,85 @@
+"""Steps of optimizers in one pass over a weight, its gradient and its states, all of them float32 on a CPU; what changes is written in place."""
+import contextlib
+import threading
+from collections.abc import Iterator
+from typing import Any, Optional
+
+import torch
+
+from ..runtime.contract import Kernel
+
+WORTHWHILE = 1 << 16  # elements from which on the kernel is called (and compiled)
+_WEIGHT = "float32 (rows, width)"
+_REST: dict[str, Any] = {"demands": ("width >= 1", "index or count == rows", "not (index and copy)"), "work": "count * width",
+                         "sizes": ("rows", "count", "width")}
+
+
+def _arrays(first, second):
+    return {"weight": _WEIGHT, "grad": "float32 (count, width)", first: _WEIGHT, second: _WEIGHT, "index": "int64 (count) optional",
+            "copy": f"{_WEIGHT} optional"}
+
+
+_adam = Kernel("nn/optimizer_update", "adam", _arrays("mean", "square"), numbers="fffffffff", **_REST)
+_adamax = Kernel("nn/optimizer_update", "adamax", _arrays("mean", "largest"), numbers="ffffffff", **_REST)
+
+
+class _Wanted(threading.local):
+    copy: Optional[tuple[torch.Tensor, torch.Tensor, list[bool]]] = None  # of which weight, where to, and whether it is done
+
+
+_wanted = _Wanted()
+
+
+@contextlib.contextmanager
+def copied(weight: torch.Tensor, copy: torch.Tensor) -> Iterator[list[bool]]:
+    """A block in which the step of `weight` writes its new values to `copy`, too; both have one shape, and no gaps between their rows.
+
+    The list that it gives is ``[True]`` once that has been done: by the first step of the block, if that runs on a kernel.
+    """
+    done = [False]
+    before, _wanted.copy = _wanted.copy, (weight, copy, done)
+    try:
+        yield done
+    finally:
+        _wanted.copy = before
+
+
+def adam(weight, grad, mean, square, index, lr, beta1, beta2, epsilon, wd, rescale, clip):
+    """Move `weight` by ``-lr * mean / (sqrt(square) + epsilon)``; False if there is no kernel for these tensors.
+
+    Parameters
+    ----------
+    weight, mean, square : torch.Tensor
+        Of one shape; of several axes are the first one's entries rows.
+    grad : torch.Tensor
+        Of the weight's shape, or with `index` of its rows only.
+    index : torch.Tensor or None
+        The numbers of the rows to move, each once.
+    lr, beta1, beta2, epsilon, wd, rescale : float
+    clip : float or None
+    """
+    numbers = lr, beta1, beta2, 1 - beta1, 1 - beta2, epsilon, wd, rescale, -1 if clip is None else clip
+    return _run(_adam, (weight, grad, mean, square), index, numbers)
+
+
+def adamax(weight, grad, mean, largest, index, lr, beta1, beta2, epsilon, wd, rescale, clip):
+    """Move `weight` by ``-lr * mean / largest``; see `adam`."""
+    numbers = lr, beta1, beta2, 1 - beta1, epsilon, wd, rescale, -1 if clip is None else clip
+    return _run(_adamax, (weight, grad, mean, largest), index, numbers)
+
+
+def _run(kernel: Kernel, tensors, index: Optional[torch.Tensor], numbers) -> bool:
+    if tensors[0].numel() < WORTHWHILE or not tensors[0].is_cpu:
+        return False
+    weight, copy, done = _wanted.copy or (None, None, None)
+    if index is not None or weight is None or weight.data_ptr() != tensors[0].data_ptr() or weight.shape != tensors[0].shape:
+        copy = None
+    given = [t if t is None or not t.is_contiguous() else t.reshape(1 if index is None else len(t), -1) for t in (*tensors, copy)]
+    arrays = (*given[:-1], index, given[-1])
+    plan = kernel.plan(arrays, (), WORTHWHILE)
+    if plan is None:
+        return False
+    plan(arrays, numbers)
+    if copy is not None and done is not None:
+        done[0] = True
+    return True

@@ -1,0 +1,170 @@
+// What the forward and the backward pass of recurrent layers have in common: the functions of the gates, the rows of each step, tiles of products,
+// and how threads share units.
+#pragma once
+#include <algorithm>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include <omp.h>
+
+#include "gemm/microkernels.h"
+
+namespace {
+
+enum Mode { kLstm, kGru, kTanh, kRelu };
+
+template <Mode M>
+constexpr int kGates = M == kLstm ? 4 : M == kGru ? 3 : 1;
+// Gates whose products a tile makes at once, and rows of a tile: as many as there are registers for, beside a vector of each of those gates. With half
+// as many registers LSTM's four gates take two passes, since fewer rows would fetch the weights too often.
+#if defined(__AVX512F__)
+template <Mode M>
+constexpr int kAtOnce = kGates<M>;
+template <Mode M>
+constexpr int kForwardRows = M == kLstm ? 6 : M == kGru ? 8 : 12;
+constexpr int kBackwardRows = 12;
+#else
+template <Mode M>
+constexpr int kAtOnce = M == kLstm ? 2 : kGates<M>;
+template <Mode M>
+constexpr int kForwardRows = M == kLstm ? 6 : M == kGru ? 4 : 8;
+constexpr int kBackwardRows = 6;
+#endif
+constexpr int kFew = 3;                  // rows up to which packing the weights would take longer than it helps; a projection's are always packed
+constexpr int kWide = 2;                 // vectors in a packed panel of the backward pass
+constexpr int kBlock = kWide * kLanes;   // units that a thread takes at a time
+constexpr int kDeep = 8;                 // cells of the weights' columns at a time, where rows are few
+
+typedef int lanes __attribute__((vector_size(kLanes * 4)));
+typedef float cell __attribute__((aligned(2), may_alias));  // or two bfloat16, wherever these stand
+
+template <typename T>
+inline const cell* cells(const T* p) { return reinterpret_cast<const cell*>(p); }
+
+// sum + left * right, lane by lane.
+template <typename T>
+inline vec dot(vec sum, vec left, vec right) {
+#if defined(__AVX512BF16__)
+  if constexpr (sizeof(T) == 2) return (vec)_mm512_dpbf16_ps((__m512)sum, (__m512bh)left, (__m512bh)right);
+#endif
+  return sum + left * right;
+}
+
+// -- functions of the gates ---------------------------------------------------------------------------------------------------
+
+// e^x - 1 is scale * part + (scale - 1), where scale is a power of two: exact where x is small, which e^x alone would not be.
+inline void exponential(vec x, vec& scale, vec& part) {
+  constexpr float kMost = 87.0f, kLog2e = 1.44269504f, kHigh = 0.693359375f, kLow = -2.12194440e-4f, kShift = 12582912.0f;
+  x = x > kMost ? vec{} + kMost : x;
+  x = x < -kMost ? vec{} - kMost : x;
+  const vec n = (x * kLog2e + kShift) - kShift;
+  const vec r = (x - n * kHigh) - n * kLow;
+  vec p = vec{} + 1.0f / 5040;
+  for (const float c : {1.0f / 720, 1.0f / 120, 1.0f / 24, 1.0f / 6, 0.5f}) p = p * r + c;
+  part = r + r * r * p;
+  scale = (vec)((__builtin_convertvector(n, lanes) + 127) << 23);
+}
+
+inline vec sigmoid(vec x) {
+  vec scale, part;
+  exponential(-x, scale, part);
+  return 1.0f / (1.0f + (scale + scale * part));
+}
+
+inline vec hyperbolic_tangent(vec x) {
+  vec scale, part;
+  exponential(2.0f * x, scale, part);
+  const vec less = scale * part + (scale - 1.0f);
+  return less / (less + 2.0f);
+}
+
+// -- rows and products --------------------------------------------------------------------------------------------------------
+
+// The rows of each step, in the order in which the layer goes through them.
+struct Steps {
+  int64_t steps, rows;
+  bool reverse;
+  std::vector<int64_t> starts;  // of the rows at each time
+
+  // `total` rows in all; without `counts` there are `rows` at each time. Whatever the counts say, no row lies outside, and none comes back.
+  Steps(int64_t steps, int64_t rows, int64_t total, const int64_t* counts, bool reverse)
+      : steps(steps), rows(rows), reverse(reverse), starts(steps + 1) {
+    int64_t count = rows;
+    for (int64_t t = 0; t < steps; ++t) {
+      if (counts) count = std::min({count, std::max<int64_t>(counts[t], 0), total - starts[t]});
+      starts[t + 1] = starts[t] + count;
+    }
+  }
+  int64_t time(int64_t s) const { return reverse ? steps - 1 - s : s; }
+  int64_t at(int64_t s, int64_t row) const { return starts[time(s)] + row; }
+  int64_t count(int64_t s) const { return starts[time(s) + 1] - starts[time(s)]; }
+  // Those that the step before had too: going backwards, sequences begin one after another.
+  int64_t known(int64_t s) const { return s ? std::min(count(s), count(s - 1)) : 0; }
+};
+
+// sum[i][v] += row i of `left`, `depth` cells, times vector v of each cell of a packed panel. Where `next` is not null, a vector of each cell of
+// the panel that comes next is fetched meanwhile.
+template <typename W, int R, int V>
+inline __attribute__((always_inline)) void products(vec (&sum)[R][V], const cell* const (&left)[R], int64_t depth, const float* panel,
+                                                    const float* next) {
+  const int64_t ahead = next ? next - panel : 0;
+  for (int64_t k = 0; k < depth; ++k, panel += V * kLanes) {
+    __builtin_prefetch(panel + ahead, 0, 2);
+    vec right[V];
+#pragma GCC unroll 4
+    for (int v = 0; v < V; ++v) right[v] = load(panel + v * kLanes);
+#pragma GCC unroll 12
+    for (int i = 0; i < R; ++i) {
+      const float value = left[i][k];
+#pragma GCC unroll 4
+      for (int v = 0; v < V; ++v) sum[i][v] = Cells<W>::multiply_add(sum[i][v], value, right[v]);
+    }
+  }
+}
+
+// As `products`, for so few rows that reading the panel is what takes the time: several sums of each, since one would wait for itself. Processors
+// fetch so even a stream by themselves; on a Zen 4 asking for lines made it slower.
+template <typename W, int R, int V>
+inline __attribute__((always_inline)) void stream(vec (&sum)[R][V], const cell* const (&left)[R], int64_t depth, const float* panel) {
+  constexpr int kSums = R * V >= 6 ? 1 : R * V >= 3 ? 2 : R * V == 2 ? 4 : 8;  // divides `depth`, a multiple of kLanes
+  vec part[kSums][R][V] = {};
+  for (int64_t k = 0; k < depth; k += kSums)
+#pragma GCC unroll 8
+    for (int n = 0; n < kSums; ++n, panel += V * kLanes) {
+#pragma GCC unroll 4
+      for (int v = 0; v < V; ++v) {
+        const vec right = load(panel + v * kLanes);
+#pragma GCC unroll 3
+        for (int i = 0; i < R; ++i) part[n][i][v] = Cells<W>::multiply_add(part[n][i][v], left[i][k + n], right);
+      }
+    }
+  for (int n = 0; n < kSums; ++n)
+    for (int i = 0; i < R; ++i)
+      for (int v = 0; v < V; ++v) sum[i][v] += part[n][i][v];
+}
+
+// Calls f(first, count, tile) for rows in tiles of at most `most`, as equal as can be.
+template <typename Call>
+void tiles(int64_t rows, int64_t most, Call call) {
+  const int64_t count = (rows + most - 1) / most;
+  for (int64_t i = 0, row = 0; i < count; ++i) {
+    const int64_t size = rows / count + (i < rows % count);
+    call(row, size, i);
+    row += size;
+  }
+}
+
+// The part of a thread in `blocks` blocks of units.
+struct Share {
+  int64_t from, to;
+  explicit Share(int64_t blocks) {
+    const int64_t thread = omp_get_thread_num(), threads = omp_get_num_threads();
+    from = blocks * thread / threads;
+    to = blocks * (thread + 1) / threads;
+  }
+  // The block that is the i-th in step s.
+  int64_t at(int64_t i, int64_t s) const { return s % 2 ? from + to - 1 - i : i; }
+};
+
+}  // namespace

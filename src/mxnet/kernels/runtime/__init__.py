@@ -1,0 +1,1 @@
+"""Kernels' libraries: built, found and loaded; contracts of their arguments; comparisons of algorithms."""

@@ -1,0 +1,105 @@
+"""How a C++ source here becomes a library: for the machine that runs it (`libraries`), or for others, in a wheel (setup.py, at the root).
+
+setup.py loads this file alone, where neither torch nor mxnet can be imported.
+"""
+import hashlib
+import os
+import pathlib
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from typing import NamedTuple, Optional
+
+FLAGS = ("-O3", "-std=c++17", "-fPIC", "-fno-math-errno", "-fno-trapping-math")
+NATIVE = "-march=native"
+DIGEST = hashlib.sha256().digest_size
+_LIMIT = 600  # seconds for a compiler on a busy machine
+# What a library that talks to torch's allocator takes from torch: objects laid out as these say. They are alike in torch 2.11, 2.12 and 2.13.
+_INTERFACE = ("core/Allocator.h", "core/CPUAllocator.h", "core/Device.h", "core/DeviceType.h", "util/UniqueVoidPtr.h")
+
+
+class Level(NamedTuple):
+    """A set of processors that a wheel carries libraries for: those of which /proc/cpuinfo says what is in `needs`."""
+
+    name: str
+    machine: str
+    flags: tuple[str, ...]
+    needs: frozenset[str]
+    sources: tuple[str, ...] = ()  # those that gain from it; empty for all
+
+
+_V3 = frozenset("avx2 fma f16c bmi1 bmi2 abm movbe".split())
+_V4 = _V3 | frozenset("avx512f avx512bw avx512cd avx512dq avx512vl".split())
+LEVELS = (  # the best first
+    Level("x86-64-v4-amx", "x86_64", ("-march=x86-64-v4", "-mavx512bf16", "-mamx-tile", "-mamx-bf16"), _V4 | {"avx512_bf16", "amx_tile", "amx_bf16"},
+          ("gemm/amx",)),
+    Level("x86-64-v4-bf16", "x86_64", ("-march=x86-64-v4", "-mavx512bf16"), _V4 | {"avx512_bf16"},
+          ("conv/convolution", "conv/winograd", "nn/batch_norm", "nn/recurrent")),
+    Level("x86-64-v4", "x86_64", ("-march=x86-64-v4",), _V4,
+          ("conv/convolution", "conv/deformable", "conv/depthwise", "conv/prepacked_conv", "conv/winograd", "elementwise/pointwise",
+           "gemm/prepacked_skinny", "gemm/skinny", "gemm/triangular_solve", "image/color_jitter", "memory/transpose", "nn/batch_norm", "nn/lrn",
+           "nn/nms", "nn/optimizer_update", "nn/pooling_nhwc", "nn/recurrent", "nn/roi_pooling", "nn/softmax", "random/generators")),
+    Level("x86-64-v3", "x86_64", ("-march=x86-64-v3",), _V3),
+    Level("armv8-a", "aarch64", ("-march=armv8-a",), frozenset({"asimd"})),
+)
+
+
+def compiler() -> Optional[str]:
+    """The C++ compiler that there is: what ``CXX`` names, else g++."""
+    return os.environ.get("CXX") or shutil.which("g++")
+
+
+def sources(folder: pathlib.Path) -> list[str]:
+    """Return the names of all sources below the kernels' folder, such as ``nn/softmax``."""
+    return sorted(path.relative_to(folder).with_suffix("").as_posix() for path in folder.glob("*/*.cpp"))
+
+
+def packaged(folder: pathlib.Path, name: str, level: Level, torch: pathlib.Path) -> pathlib.Path:
+    """Return the path of a source's library for a level in a wheel; `folder` is the kernels', `torch` torch's.
+
+    Raises
+    ------
+    OSError
+        If the source needs torch's headers and they are not there, or more of them than are alike in several versions.
+    """
+    text = (folder / f"{name}.cpp").read_text("utf-8")
+    if "<ATen/" in text:
+        raise OSError("it goes with one version of torch only")
+    interface = ""
+    if "<c10/" in text:
+        interface = "-" + hashlib.sha256(b"".join((torch / "include" / "c10" / header).read_bytes() for header in _INTERFACE)).hexdigest()[:8]
+    return folder / "packaged" / f"{name.replace('/', '-')}-{level.name}{interface}.so"
+
+
+def library(folder: pathlib.Path, name: str, flags: Sequence[str], torch: pathlib.Path, link: Sequence[str] = ()) -> bytes:
+    """What a source compiles to, with its digest at the end. `link` is for the linker: an OpenMP runtime, unless one is there when it is loaded.
+
+    Raises
+    ------
+    OSError
+        If it does not compile.
+    """
+    program, source = compiler(), folder / f"{name}.cpp"
+    if program is None:
+        raise OSError("there is no C++ compiler; install g++, or name one in CXX")
+    with tempfile.TemporaryDirectory(prefix="remex-") as work:
+        compiled, linked = pathlib.Path(work, "kernel.o"), pathlib.Path(work, "kernel.so")
+        for command in ((program, *flags, "-fopenmp", f"-I{folder}", f"-I{torch / 'include'}", "-c", str(source), "-o", str(compiled)),
+                        (program, "-shared", str(compiled), *link, "-Wl,--as-needed", f"-L{torch / 'lib'}", "-o", str(linked),
+                         *[f"-l{name}" for name, folder in (("torch_cpu", "<ATen/"), ("c10", "<c10/")) if folder in source.read_text("utf-8")])):
+            try:
+                done = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=_LIMIT)
+            except FileNotFoundError:
+                raise OSError(f"there is no compiler {program}") from None
+            except subprocess.TimeoutExpired:
+                raise OSError(f"{program} takes longer than {_LIMIT} s") from None
+            if done.returncode:
+                raise OSError(f"{program} fails: {done.stderr.strip().splitlines()[-1] if done.stderr.strip() else done.returncode}")
+        content = linked.read_bytes()
+    return content + hashlib.sha256(content).digest()
+
+
+def is_whole(content: bytes) -> bool:
+    """Whether this is what `library` has made."""
+    return len(content) > DIGEST and hashlib.sha256(content[:-DIGEST]).digest() == content[-DIGEST:]

@@ -1,0 +1,186 @@
+"""Compiled kernels on disk: those that the wheel brought, and those made on the machine that runs them, kept where nobody else may write.
+
+The wheel's best for this processor is taken, or for as much of it as ``ONEDNN_MAX_CPU_ISA`` allows; measured, ``-march=native`` is not ahead of it.
+Else the source is compiled. Such a library's name
+tells what it was made of (sources, flags, processor, torch). The last 32 bytes of each library are the digest of the others, so that a copy which
+a full disk or a crash has cut off is made again instead of ending the process.
+"""
+import atexit
+import ctypes
+import functools
+import hashlib
+import logging
+import os
+import pathlib
+import platform
+import shutil
+import stat
+import sys
+import tempfile
+from collections.abc import Iterator
+from typing import Any, Optional
+
+import torch
+
+from ... import processor
+from ...base import MXNetError, data_dir
+from ...files import atomic_write
+from . import build
+
+FLAGS = (f"-march={processor.held()}" if processor.held() else build.NATIVE, *build.FLAGS)
+FOLDER = pathlib.Path(__file__).parent.parent  # of the sources
+origins: dict[str, str] = {}  # of the kernels that were asked for: where each came from, or why it is off
+_TORCH = pathlib.Path(torch.__file__).parent
+_OFF = "kernels are off, torch's operators compute the same more slowly"
+_WITHOUT = {"runtime/heap": "large tensors have no heap of their own", "runtime/autograd_hooks": "profiled backward passes take longer"}
+_log = logging.getLogger(__name__)
+_said: set[str] = set()
+
+
+@functools.cache
+def load(name: str) -> Optional[ctypes.CDLL]:
+    """Return the library of ``<name>.cpp``, such as ``nn/softmax``, or None where there is none. Done once for each."""
+    return open_library(name)
+
+
+def open_library(name: str) -> Optional[ctypes.CDLL]:
+    """Return the library of ``<name>.cpp``, or None; the reason for None is logged once, and stands in `origins`."""
+    try:
+        if sys.platform != "linux":
+            raise OSError(f"they are for Linux, and this is {sys.platform}")
+        for path, level in _packaged(name):
+            try:
+                library = ctypes.CDLL(str(path))
+            except OSError as error:
+                _say(f"a kernel of the installed package does not load, and is compiled here: {error}")
+                continue
+            origins[name] = f"installed with the package, for {level}"
+            return library
+        path = _library(name)
+        library = ctypes.CDLL(str(path))
+    except OSError as error:
+        origins[name] = f"off: {error}"
+        _say(f"{_WITHOUT.get(name, _OFF)}: {error}")
+        return None
+    origins[name] = f"compiled for this processor, in {path.parent}"
+    return library
+
+
+def is_missing(name: str) -> bool:
+    """Return True if `load` would have to compile ``<name>.cpp`` first."""
+    if sys.platform != "linux" or build.compiler() is None:
+        return False
+    return not any(True for _ in _packaged(name)) and not _is_whole(folder() / _file(name))
+
+
+def available() -> bool:
+    """Whether kernels can run here, as far as can be told without compiling any."""
+    if sys.platform != "linux":
+        return False
+    return any(True for _ in _packaged("nn/nms")) or build.compiler() is not None or _is_whole(folder() / _file("nn/nms"))
+
+
+def symbol(library: Optional[ctypes.CDLL], entry: str, needed: bool) -> Any:
+    """A function of a library, or None; that it is missing is said once where it is `needed`: not every type has one on every processor."""
+    found = getattr(library, entry, None)
+    if found is None and library is not None and needed:
+        _say(f"{library._name} has no function {entry}: torch computes the same more slowly. Delete it, or install remex again")
+    return found
+
+
+def _packaged(name: str) -> Iterator[tuple[pathlib.Path, str]]:
+    """The libraries of the wheel that this processor can run, the best first, with what they were made for."""
+    held = processor.held()
+    for level in build.LEVELS:
+        if level.machine == platform.machine() and level.needs <= processor.flags() and held in ("", level.name):
+            try:
+                path = build.packaged(FOLDER, name, level, _TORCH)
+                whole = build.is_whole(path.read_bytes())
+            except OSError:  # none was made, or torch came without its headers
+                continue
+            if whole:
+                yield path, level.name
+            else:
+                _say(f"{path} is damaged, and is compiled here: install remex again")
+
+
+def _say(text: str) -> None:
+    if text not in _said:
+        _said.add(text)
+        _log.warning(text)
+
+
+def folder() -> pathlib.Path:
+    """Where libraries are kept: ``$MXNET_HOME/kernels``, if it is ours alone to write to; else a folder of this process."""
+    return _folder(data_dir())
+
+
+@functools.cache
+def _folder(home: str) -> pathlib.Path:
+    path = pathlib.Path(home) / "kernels"
+    try:
+        if not processor.identity():
+            raise OSError("/proc/cpuinfo does not say which processor this is")
+        path.mkdir(parents=True, exist_ok=True, mode=0o700)
+        for place in (path.parent, path):
+            for info in (place.lstat(), place.stat()):  # who placed a link, and where it leads
+                if info.st_uid not in (os.getuid(), 0):
+                    raise OSError(f"{place} belongs to another user")
+        if not stat.S_ISDIR(info.st_mode) or info.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+            raise OSError(f"others may write to it; say chmod 700 {path}")
+        return path
+    except OSError as error:
+        _say(f"kernels are not kept in {path}, but compiled for this process alone: {error.strerror or error}")
+        return _private()
+
+
+@functools.cache
+def _private() -> pathlib.Path:
+    path, owner = tempfile.mkdtemp(prefix="remex-kernels-"), os.getpid()
+    atexit.register(lambda: shutil.rmtree(path, ignore_errors=True) if os.getpid() == owner else None)  # a forked child leaves it alone
+    return pathlib.Path(path)
+
+
+def _library(name: str) -> pathlib.Path:
+    """The path of the library compiled here; it is made if it isn't there whole."""
+    place, file = folder(), _file(name)
+    if _is_whole(place / file):
+        return place / file
+    # Torch's own OpenMP, so that there is one pool of threads in the process.
+    openmp = next(map(str, sorted((_TORCH / "lib").glob("libgomp*"))), "-lgomp")
+    content = build.library(FOLDER, name, FLAGS, _TORCH, [openmp])
+    try:
+        return _keep(place / file, content)
+    except OSError as error:
+        if place == _private():
+            raise
+        # Read-only, or full: what cannot be kept serves this process all the same.
+        _say(f"kernels are not kept in {place}, but compiled for this process alone: {error.strerror or error}")
+        return _keep(_private() / file, content)
+
+
+def _keep(path: pathlib.Path, content: bytes) -> pathlib.Path:
+    path.unlink(missing_ok=True)  # a new file, of ours: who has loaded the old one keeps it
+    try:
+        with atomic_write(path) as f:
+            f.write(content)
+    except MXNetError as error:
+        raise error.__cause__ or OSError(str(error)) from None
+    return path
+
+
+def _file(name: str) -> str:
+    return f"{name.replace('/', '-')}-{fingerprint(name)}.so"
+
+
+def fingerprint(*names: str) -> str:
+    """What changes with the sources of these kernels, the flags, the processor and torch."""
+    text = "".join(path.read_text("utf-8") for path in (*[FOLDER / f"{name}.cpp" for name in names], *sorted(FOLDER.glob("*/*.h"))))
+    return hashlib.sha256("\n".join((text, *FLAGS, processor.identity(), torch.__version__)).encode()).hexdigest()[:16]
+
+
+def _is_whole(path: pathlib.Path) -> bool:
+    try:
+        return path.lstat().st_uid == os.getuid() and build.is_whole(path.read_bytes())
+    except OSError:
+        return False

@@ -1,0 +1,1 @@
+"""Numbers in text files."""

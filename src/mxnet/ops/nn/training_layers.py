@@ -1,0 +1,30 @@
+"""Layers of training graphs: a kernel computes them, or the operator's own function where the kernel does not fit."""
+from typing import Any, Optional
+
+import torch
+
+from ...kernels.conv import convolution as direct
+from ...kernels.nn import batch_norm as fused
+from .convolution import convolution
+from .normalization import batch_norm as batch_norm_operator
+
+
+class ConvolutionLayer(direct.Layer):
+    """``Convolution`` in two dimensions and one group, by the fastest algorithm for the shapes; the attributes are those of the operator."""
+
+    __name__ = "convolution"  # what generated code and profiles call it
+
+    def __call__(self, data: torch.Tensor, weight: torch.Tensor, bias: Optional[torch.Tensor] = None, **attributes: Any) -> torch.Tensor:
+        out = direct.convolution(data, weight, bias, self, **attributes)
+        return convolution.fn(data, direct.cast(weight, data), direct.cast(bias, data), **attributes) if out is None else out
+
+
+def batch_norm(data: torch.Tensor, gamma: torch.Tensor, beta: torch.Tensor, moving_mean: torch.Tensor, moving_var: torch.Tensor,
+               residual: Optional[torch.Tensor] = None, *, relu: bool = False, training: bool = False, **attributes: Any) -> torch.Tensor:
+    """Return ``relu(BatchNorm(data) + residual)``; without `residual` or `relu`, without that step. `attributes` are those of BatchNorm."""
+    out = fused.batch_norm(data, gamma, beta, moving_mean, moving_var, residual, relu=relu, **attributes) if training else None
+    if out is None:
+        out = batch_norm_operator.fn(data, gamma, beta, moving_mean, moving_var, training=training, **attributes)
+        out = out if residual is None else out + residual
+        out = torch.relu(out) if relu else out
+    return out

@@ -1,0 +1,126 @@
+import numpy as np
+import pytest
+import torch
+
+import mxnet as mx
+from mxnet import kernels, nd
+from mxnet.graph.passes import fusion
+from mxnet.kernels.conv import convolution
+from mxnet.kernels.nn import batch_norm as fused
+from residual import lowered, trained
+
+
+@pytest.mark.parametrize("kernel", [True, False])
+def test_a_hybridized_block_trains_as_its_operators_do(kernel, monkeypatch):
+    if kernel and kernels.load("nn/batch_norm") is None:
+        pytest.skip("no C++ compiler")
+    monkeypatch.setattr(fused, "_WORTHWHILE", 0 if kernel else 1 << 40)
+    expected, _ = trained(False)
+    found, net = trained(True)
+    report = net._cached_op._runner.reports[True, torch.device("cpu")]
+    assert report == ["layout: 3 convolutions with channels last, 1 arrays reordered before and 1 after them",
+                      "fusion: 1 x batch norm", "fusion: 1 x batch norm + relu", "fusion: 1 x batch norm + add + relu",
+                      "kernels: 3 x convolution"]
+    for f, e in zip(found, expected):
+        np.testing.assert_allclose(f, e, rtol=2e-3, atol=1e-5 * np.abs(e).max() + 1e-6)
+
+
+@pytest.mark.parametrize("use", ["twice", "output", "global", "axis"])
+def test_fusion_keeps_what_is_used_otherwise(use):
+    x = mx.sym.var("x")
+    norm = mx.sym.BatchNorm(x, name="bn", use_global_stats=use == "global", axis=2 if use == "axis" else 1)
+    out = {"twice": mx.sym.relu(norm) + norm, "output": mx.sym.Group([mx.sym.relu(norm), norm])}.get(use, mx.sym.relu(norm))
+    module = lowered(out)
+    report = fusion.fuse_batch_norms(module)
+    assert report == ([] if use in ("global", "axis") else ["fusion: 1 x batch norm"])
+
+
+_LARGE = {  # of all that ReLU may overwrite, large enough for kernels of our own: the symbol, the result and the data's gradient
+    "Convolution": (lambda x: mx.sym.Convolution(x, kernel=(1, 1), num_filter=16, no_bias=True), 8, 8),
+    "Deconvolution": (lambda x: mx.sym.Deconvolution(x, kernel=(2, 2), stride=(2, 2), num_filter=16), 8, 32),
+    "Deconvolution, biased": (lambda x: mx.sym.Deconvolution(x, kernel=(2, 2), stride=(2, 2), num_filter=16, no_bias=False), 8.5, 32),
+    "FullyConnected": (lambda x: mx.sym.FullyConnected(x, num_hidden=16, flatten=False, no_bias=True), 32, 8),
+    "elemwise_add": (lambda x: mx.sym.elemwise_add(x, x), 2, 2),
+}
+
+
+@pytest.mark.parametrize("name", _LARGE)
+def test_relu_behind_a_large_layer_trains(name):
+    layer, result, gradient = _LARGE[name]
+    executor = mx.sym.relu(layer(mx.sym.var("x"))).simple_bind(mx.cpu(), x=(4, 16, 64, 64))
+    for key, array in executor.arg_dict.items():
+        array[:] = 1 if key == "x" else 0.5
+    out, = executor.forward(is_train=True)
+    executor.backward(nd.ones(out.shape))
+    assert np.unique(out.asnumpy()).tolist() == [result]
+    assert np.unique(executor.grad_dict["x"].asnumpy()).tolist() == [gradient]
+
+
+def test_relu_overwrites_only_what_nothing_else_reads():
+    x = mx.sym.var("x")
+    shared = mx.sym.FullyConnected(x, num_hidden=2, name="a")
+    out = mx.sym.Group([mx.sym.relu(mx.sym.FullyConnected(x, num_hidden=2, name="b")), mx.sym.relu(shared) + shared, mx.sym.relu(x),
+                        mx.sym.relu(mx.sym.tanh(x))])
+    module = lowered(out)
+    assert fusion.rectify_in_place(module) == ["memory: 1 x relu in place"]
+
+
+@pytest.mark.parametrize("bidirectional", [False, True])
+def test_recurrent_layers_train_without_a_copy_of_their_parameters(bidirectional):
+    found = []
+    for hybrid in (False, True):
+        mx.random.seed(3)
+        net = mx.gluon.rnn.LSTM(4, 2, bidirectional=bidirectional, input_size=3)
+        net.initialize(mx.init.Xavier())
+        if hybrid:
+            net.hybridize()
+        x = nd.random.normal(shape=(5, 2, 3))
+        x.attach_grad()
+        with mx.autograd.record():
+            loss = (net(x) ** 2).sum()
+        loss.backward()
+        found.append([loss.asnumpy(), x.grad.asnumpy(), *[p.grad().asnumpy() for p in net.collect_params().values()]])
+    assert net._cached_op._runner.reports[True, torch.device("cpu")] == ["memory: 1 x recurrent layers without a copy of their parameters"]
+    for imperative, traced in zip(*found):
+        np.testing.assert_allclose(traced, imperative, rtol=1e-5, atol=1e-7)
+
+
+def two_convolutions(monkeypatch, **flags):
+    """Training steps of a network with a convolution that may take fewer multiplications, and one that may not; what explains it."""
+    if kernels.load("conv/winograd") is None or kernels.load("conv/convolution") is None:
+        pytest.skip("no C++ compiler")
+    for name, value in (("_WORTHWHILE", 0), ("_RACED", 0), ("_found", {})):
+        monkeypatch.setattr(convolution, name, value)
+    monkeypatch.setattr(convolution.races, "winner", lambda key, runs: "Winograd F(4x4)" if "Winograd F(4x4)" in runs else "direct")
+    net = mx.gluon.nn.HybridSequential()
+    net.add(mx.gluon.nn.Conv2D(32, 1, in_channels=16), mx.gluon.nn.Conv2D(16, 3, padding=1, in_channels=32))
+    net.initialize()
+    net.hybridize(**flags)
+    for _ in range(2):  # the first puts the weights in order
+        with mx.autograd.record():
+            net(nd.ones((2, 16, 9, 9))).backward()
+    return net._cached_op._runner.explain()
+
+
+def test_explain_says_what_computed_the_convolutions(monkeypatch):
+    lines = [line.strip() for line in two_convolutions(monkeypatch).splitlines()]
+    assert "kernels: 2 x convolution" in lines
+    assert "convolutions, forward: 1 x Winograd F(4x4), 1 x direct" in lines
+    assert "convolutions, gradient of data: 1 x Winograd F(4x4)" in lines  # the image needs none
+
+
+@pytest.mark.parametrize("backend", [None, "native"])
+def test_hybridize_asks_for_exact_convolutions(backend, monkeypatch):
+    lines = two_convolutions(monkeypatch, backend=backend, exact=True)
+    assert "convolutions, forward: 2 x direct" in lines or backend
+    assert "Winograd" not in lines
+
+
+def test_the_environment_asks_for_exact_convolutions(monkeypatch):
+    monkeypatch.setenv("MXNET_CONVOLUTION_ALGORITHM", "exact")
+    lines = [line.strip() for line in two_convolutions(monkeypatch).splitlines()]
+    assert "kernels: 2 x convolution, exact" in lines
+    assert "convolutions, forward: 2 x direct" in lines
+    monkeypatch.setenv("MXNET_CONVOLUTION_ALGORITHM", "approximate")
+    with pytest.raises(mx.MXNetError, match="MXNET_CONVOLUTION_ALGORITHM must be fastest or exact, received 'approximate'"):
+        two_convolutions(monkeypatch)
