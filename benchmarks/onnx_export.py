@@ -1,4 +1,4 @@
-"""How long it takes to write a network as an ONNX file, and how much memory, beside MXNet 1.9.1.
+"""Time and memory of writing a network as an ONNX file, beside MXNet 1.9.1.
 
     python benchmarks/onnx_export.py --mxnet-python ... [--mxnet-path FOLDER] [--network resnet152_v1] [--rounds 5]
 
@@ -41,7 +41,7 @@ print(json.dumps({"seconds": time.perf_counter() - start, "busy": time.process_t
 
 
 def exported(python, environment, prefix, path, options):
-    """What one export took."""
+    """Time and memory of one export."""
     result = subprocess.run([python, "-W", "ignore", "-c", EXPORT, prefix, path, json.dumps(options)], capture_output=True, text=True,
                             env=environment)
     if result.returncode:

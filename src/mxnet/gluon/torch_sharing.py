@@ -99,7 +99,7 @@ class SharesWithTorch:
 
 
 def has_plain(block: Any) -> bool:
-    """Whether `_is_plain` is true of the block or one inside of it."""
+    """Return whether `_is_plain` is true of the block or one inside of it."""
     return block._is_plain() or any(map(has_plain, block._children.values()))
 
 

@@ -249,7 +249,7 @@ class TorchModule(torch.nn.Module):
         return self
 
     def extra_repr(self) -> str:
-        """What `print` shows: the inputs and the number of operators."""
+        """Return the inputs and the number of operators, which `print` shows."""
         count = sum(node.op is not None for node in self._symbol._nodes())
         return f"{', '.join(self._inputs)}; {count} operators, {len(self._places)} parameters and buffers"
 
@@ -282,7 +282,7 @@ def _free_name(owner: torch.nn.Module, name: str, known: Mapping[str, Any]) -> s
 
 
 def _are_plain(tensors: Sequence[Any]) -> bool:
-    """Whether kernels can read all tensors: none is of a subclass, or wrapped by `torch.func`."""
+    """Return True if kernels can read all tensors: none is of a subclass, or wrapped by `torch.func`."""
     return all(type(t) in _PLAIN for t in tensors) and torch._C._functorch.peek_interpreter_stack() is None
 
 

@@ -20,7 +20,7 @@ _MOVE_VALUES = ("broadcast", "init", "pull", "push", "pushpull", "row_sparse_pul
 
 
 def _unrecorded(method):
-    """The method, of which autograd records nothing: a store that a block's first call fills is no part of what it computes."""
+    """Return the method as one that autograd records nothing of: a store that a block's first call fills is no part of what it computes."""
     @functools.wraps(method)
     def call(*args, **kwargs):
         if not dispatch.mode.recording:

@@ -91,7 +91,7 @@ def _adopt(module: Any, name: str, tensor: torch.Tensor) -> None:
 
 
 def _label(shapes: Mapping[str, tuple[int, ...]], data: str, name: str, tensors: Mapping[str, torch.Tensor]) -> torch.Tensor:
-    """What stands for a label that only gradients depend on."""
+    """Return zeros in place of a label that only gradients depend on."""
     if name not in shapes:
         raise MXNetError(f"TorchModule: the input `{name}` was not given")
     if torch.is_grad_enabled() and not torch.compiler.is_compiling():

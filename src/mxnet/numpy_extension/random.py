@@ -28,7 +28,7 @@ def categorical(data, shape=(), get_prob=False, dtype="int32"):
 
 
 def multinomial(n, p, shape=(), dtype=None):
-    """How often each outcome occurs in experiments, for many distributions at once.
+    """Draw the counts of each outcome in experiments, for many distributions at once.
 
     Parameters
     ----------

@@ -30,7 +30,7 @@ class RecordedIntegers(torch.Tensor):
     def __torch_function__(cls, func, types, args=(), kwargs=None):
         kwargs = kwargs or {}
         with _plain_functions():
-            result = func(*tree_map(_values, args), **tree_map(_values, kwargs))
+            result = func(*tree_map(plain, args), **tree_map(plain, kwargs))
             tensors = isinstance(result, torch.Tensor) or isinstance(result, (tuple, list)) and any(isinstance(r, torch.Tensor) for r in result)
             if not tensors or not torch.is_grad_enabled():
                 return result
@@ -54,7 +54,7 @@ def convert(tensor, dtype):
     """A copy of `tensor` in another type; gradients pass through it unchanged, also where numbers are truncated."""
     if dtype.is_floating_point or not tensor.requires_grad or not torch.is_grad_enabled():
         return tensor.to(dtype, copy=True)
-    values = _values(tensor).detach().to(dtype, copy=True)
+    values = plain(tensor).detach().to(dtype, copy=True)
     return RecordedIntegers.wrap(values, _Replaced.apply(_recorded(tensor), values))
 
 
@@ -77,8 +77,6 @@ def plain(tensor):
     with _plain_functions():
         return tensor.as_subclass(torch.Tensor)
 
-
-_values = plain
 
 
 def _recorded(x):

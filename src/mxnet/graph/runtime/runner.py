@@ -386,7 +386,7 @@ class GraphRunner:
         return "\n".join(lines)
 
     def _algorithms(self, is_train: bool, device: torch.device) -> list[str]:
-        """What computed the convolutions of a mode."""
+        """Return the algorithms of the convolutions of a mode."""
         modules = [f.__self__ for key, f in self._on_native.items() if key[:2] == (is_train, device)]  # type: ignore[attr-defined]  # bound methods
         return list(dict.fromkeys(line for module in modules for line in algorithms(module)))
 

@@ -53,7 +53,7 @@ class Session:
                 tensors[i] = arrays[i]._writable()
 
     def is_light(self, tensors: Sequence[torch.Tensor], ctx: Context) -> bool:
-        """Whether training on tensors of these shapes is not worth sharing among threads; see `threading_policy`."""
+        """Return whether training on tensors of these shapes is not worth sharing among threads; see `threading_policy`."""
         return ctx.device_type == "cpu" and self.runner.is_light(tensors)
 
     def run(self, tensors: Sequence[torch.Tensor], ctx: Context, training: bool, recorded: bool,

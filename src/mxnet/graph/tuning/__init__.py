@@ -1,1 +1,1 @@
-"""What measures and decides: which backend runs a graph, and the cache of these choices."""
+"""Measurements and decisions: the backend that runs a graph, and the cache of these choices."""

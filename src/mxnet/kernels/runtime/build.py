@@ -1,4 +1,4 @@
-"""How a C++ source here becomes a library: for the machine that runs it (`libraries`), or for others, in a wheel (setup.py, at the root).
+"""Compiling a C++ source into a library: for the machine that runs it (`libraries`), or for others, in a wheel (setup.py, at the root).
 
 setup.py loads this file alone, where neither torch nor mxnet can be imported.
 """

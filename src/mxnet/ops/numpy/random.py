@@ -368,7 +368,7 @@ def _(in_types, out_types, *, dtype, **_):
 @op("_npi_multinomial", no_gradient=True, inputs_rule=lambda attributes: ("a",) if attributes["pvals"] is None else (), draws=True)
 def multinomial(a=None, *, n: Annotated[int, Between(0, 1 << 53)], pvals: Optional[Floats] = None, size: Optional[Shape] = None,
                 device: Device = None):
-    """How often each outcome occurs in `n` experiments, as int64; the last axis holds the outcomes.
+    """Draw the counts of each outcome in `n` experiments, as int64; the last axis holds the outcomes.
 
     Example
     -------

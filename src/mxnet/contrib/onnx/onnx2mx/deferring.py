@@ -62,7 +62,7 @@ def finish(g, nodes, scope, infos):
 
 
 def _belongs(value):
-    """Whether a value is computed in the part: because it was put off, or because it follows from open sizes and nothing before has needed it."""
+    """Return True if the part computes a value: it was put off, or it follows from open sizes and nothing before has needed it."""
     return value.later or value.entry is None and value.arrays is not None and value.array is None
 
 

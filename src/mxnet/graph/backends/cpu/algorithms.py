@@ -9,7 +9,7 @@ from .batch_tiling import targets
 
 
 def algorithms(module: fx.GraphModule) -> list[str]:
-    """What computed the convolutions of a graph when it last ran, as lines of a report."""
+    """Return the algorithms of a graph's convolutions in its last run, as lines of a report."""
     layers = [t for t in targets(module.graph) if isinstance(t, (ConvolutionLayer, Kept))]
     lines = []
     for way in dict.fromkeys(way for layer in layers for way in layer.chosen):

@@ -201,7 +201,7 @@ def _pooling(program: Program, node: FxNode) -> Pooling | None:
 
 
 def _ceiling(node: FxNode) -> float:
-    """What the node's results are at most, where it makes them that and no less than 0; else `strided_output.ANY`."""
+    """Return the upper limit of the node's results, where it limits them to that and 0; else `strided_output.ANY`."""
     if holds(node, "rectifies"):
         return math.inf
     if calls(node, clip) and attributes_of(node)["a_min"] == 0 and attributes_of(node)["a_max"] > 0:
