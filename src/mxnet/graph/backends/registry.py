@@ -79,8 +79,8 @@ def prepare(module: fx.GraphModule, device: torch.device, fuse: bool = True, exa
         for node in module.graph.nodes:
             if node.op == "call_function" and node.target is layout.channels_last:
                 node.target = _channels_last_for_tensor_cores
-        # Batch norms and convolutions of our own are for CPUs, and cuDNN wants the parameters of recurrent layers in one vector.
-        report += fusion.rectify_in_place(module) + amp_casts.together(module) if fuse else []
+        # Convolutions of our own are for CPUs, and cuDNN wants the parameters of recurrent layers in one vector.
+        report += fusion.fuse_batch_norms(module, on_gpu=True) + fusion.rectify_in_place(module) + amp_casts.together(module) if fuse else []
     elif fuse:
         report += fusion.apply(module, exact or asks_for_exact()) if ordered else fusion.rectify_in_place(module)
         report += recurrent_layers.apply(module) + attention.apply(module)
