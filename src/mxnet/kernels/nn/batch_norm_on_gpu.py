@@ -17,7 +17,7 @@ _OLDEST = 8, 0  # the compute capability from which on the compiler knows all th
 _TILE = 4096  # numbers that a program has at hand
 _MOST_CHANNELS = 64  # of them: a row of float16 fills a line of the caches
 _PARTS = 1024  # of the rows, at most, in sums; joined by programs with _TILE // _PARTS channels
-_PROGRAMS = 1024, 4096  # of sums, and of what writes an array; a GPU runs some four for each of up to 160 multiprocessors at once
+_PROGRAMS = 1024, 2048  # of sums, and of what writes an array; a GPU runs some four for each of up to 160 multiprocessors at once
 _LARGEST = 1 << 16, 1 << 30  # channels and rows
 _WARPS = 8
 
@@ -160,10 +160,10 @@ def _forward(data, residual, gamma, beta, moving_mean, moving_var, bias, eps, mo
     sums = torch.empty(2, parts, channels, dtype=torch.float32, device=data.device)
     mean, inverse = torch.empty_like(beta), torch.empty_like(beta)
     out = _like(data)
-    kernels.statistics[columns, parts](data, sums[0], sums[1], rows, channels, part, ROWS=height, CHANNELS=width, num_warps=_WARPS)
+    kernels.statistics[columns, parts](data, sums, rows, channels, part, ROWS=height // 2, CHANNELS=width, num_warps=_WARPS)
     joined = _TILE // _PARTS
     kernels.join_statistics[(-(-channels // joined),)](
-        sums[0], sums[1], beta if bias is None else bias, moving_mean, moving_var, mean, inverse, rows, channels, part, parts, float(eps),
+        sums, beta if bias is None else bias, moving_mean, moving_var, mean, inverse, rows, channels, part, parts, float(eps),
         float(momentum), BIASED=bias is not None, PARTS=_PARTS, CHANNELS=joined, num_warps=_WARPS)
     parts, part = _division(rows, channels, _PROGRAMS[1], rows)
     kernels.normalize[columns, parts](
@@ -186,11 +186,11 @@ def _backward(dout, data, out, gamma, beta, mean, inverse, bias, relu, adds, nee
     kept = _like(data) if masks else dout  # without a ReLU the residual's gradient is the incoming one
     factor = beta if gamma is None else gamma
     kernels.gradient_sums[columns, parts](
-        dout, data, out if masks else data, factor, beta, mean, inverse, kept, sums[0], sums[1], rows, channels, part,
-        SCALED=gamma is not None, RECTIFIES=relu, ADDS=masks, ROWS=height, CHANNELS=width, num_warps=_WARPS)
+        dout, data, out if masks else data, factor, beta, mean, inverse, kept, sums, rows, channels, part,
+        SCALED=gamma is not None, RECTIFIES=relu, ADDS=masks, ROWS=height // 2, CHANNELS=width, num_warps=_WARPS)
     joined = _TILE // _PARTS
     kernels.join_gradient_sums[(-(-channels // joined),)](
-        sums[0], sums[1], inverse, dgamma, dbeta, beta if bias is None else dbias, channels, parts,
+        sums, inverse, dgamma, dbeta, beta if bias is None else dbias, channels, parts,
         BIASED=bias is not None, PARTS=_PARTS, CHANNELS=joined, num_warps=_WARPS)
     dx = None
     if needs_dx:

@@ -1,17 +1,18 @@
-"""The GPU's kernels of `batch_norm_on_gpu`, in Triton, over rows of channels. This module needs triton, so nothing imports it before it is called for.
+"""The GPU's kernels of `batch_norm_on_gpu`, in Triton, over rows of channels. This module needs triton, so that nothing imports it before it is used.
 
 A program has a block of channels and a part of the rows, which it goes through tile by tile: first the sums of each part are written, then one more
 kernel joins the parts of each channel, in order, so that results are the same in every run. Sums are float32. Those of the forward pass are
 around the first row of each part, and joined by the means and the sums of squares around them (Chan, Golub, LeVeque 1983): a mean far from zero
-costs no digits. Offsets within a tile are 32 bits wide, and those of tiles 64.
+costs no digits. They take two tiles at a time: twice as much memory is on its way for the same number of sums. Offsets within a tile are 32 bits
+wide, and those of tiles 64.
 """
 import triton
 import triton.language as tl
 
 
 @triton.jit(do_not_specialize=["rows", "part_rows"])
-def statistics(data, means, squares, rows, channels, part_rows, ROWS: tl.constexpr, CHANNELS: tl.constexpr):
-    """Write the mean of each part of the rows, and the sum of the squares around it, both (parts, channels)."""
+def statistics(data, sums, rows, channels, part_rows, ROWS: tl.constexpr, CHANNELS: tl.constexpr):
+    """Write the mean of each part of the rows, and the sum of the squares around it: `sums` is (2, parts, channels)."""
     part = tl.program_id(1)
     c = tl.program_id(0) * CHANNELS + tl.arange(0, CHANNELS)
     r = tl.arange(0, ROWS)
@@ -23,21 +24,25 @@ def statistics(data, means, squares, rows, channels, part_rows, ROWS: tl.constex
     around = tl.load(source + c, mask=inside, other=0.0).to(tl.float32)
     total = tl.zeros((ROWS, CHANNELS), tl.float32)
     square = tl.zeros((ROWS, CHANNELS), tl.float32)
-    for start in range(0, count, ROWS):
+    for start in range(0, count, 2 * ROWS):
         there = (start + r < count)[:, None] & inside[None, :]
-        value = tl.where(there, tl.load(source + tile, mask=there, other=0.0).to(tl.float32) - around[None, :], 0.0)
-        total += value
-        square += value * value
-        source += ROWS * channels
-    sums = tl.sum(total, 0)
-    shift = sums / count.to(tl.float32)
-    here = part * channels + c
-    tl.store(means + here, around + shift, mask=inside)
-    tl.store(squares + here, tl.maximum(tl.sum(square, 0) - sums * shift, 0.0), mask=inside)
+        below = (start + ROWS + r < count)[:, None] & inside[None, :]
+        value = tl.load(source + tile, mask=there, other=0.0)
+        next_value = tl.load(source + ROWS * channels + tile, mask=below, other=0.0)
+        value = tl.where(there, value.to(tl.float32) - around[None, :], 0.0)
+        next_value = tl.where(below, next_value.to(tl.float32) - around[None, :], 0.0)
+        total += value + next_value
+        square += value * value + next_value * next_value
+        source += 2 * ROWS * channels
+    whole = tl.sum(total, 0)
+    shift = whole / count.to(tl.float32)
+    here = sums + part * channels + c
+    tl.store(here, around + shift, mask=inside)
+    tl.store(here + tl.num_programs(1) * channels, tl.maximum(tl.sum(square, 0) - whole * shift, 0.0), mask=inside)
 
 
 @triton.jit(do_not_specialize=["rows", "part_rows", "parts"])
-def join_statistics(means, squares, bias, moving_mean, moving_var, mean, inverse, rows, channels, part_rows, parts, eps, momentum,
+def join_statistics(sums, bias, moving_mean, moving_var, mean, inverse, rows, channels, part_rows, parts, eps, momentum,
                     BIASED: tl.constexpr, PARTS: tl.constexpr, CHANNELS: tl.constexpr):
     """Write mean and ``1 / sqrt(var + eps)`` of each channel, and update the moving moments; `bias` counts as added to the data."""
     c = tl.program_id(0) * CHANNELS + tl.arange(0, CHANNELS)
@@ -46,9 +51,9 @@ def join_statistics(means, squares, bias, moving_mean, moving_var, mean, inverse
     there = (p < parts)[:, None] & inside[None, :]
     count = tl.where(p < parts, tl.minimum(rows - p * part_rows, part_rows), 0).to(tl.float32)[:, None]
     place = p[:, None] * channels + c[None, :]
-    around = tl.load(means + c, mask=inside, other=0.0)
-    away = tl.where(there, tl.load(means + place, mask=there, other=0.0) - around[None, :], 0.0)
-    spread = tl.load(squares + place, mask=there, other=0.0)
+    around = tl.load(sums + c, mask=inside, other=0.0)
+    away = tl.where(there, tl.load(sums + place, mask=there, other=0.0) - around[None, :], 0.0)
+    spread = tl.load(sums + parts * channels + place, mask=there, other=0.0)
     size = rows.to(tl.float32)
     shift = tl.sum(away * count, 0) / size
     away = tl.where(there, away - shift[None, :], 0.0)
@@ -99,9 +104,9 @@ def normalize(data, residual, gamma, beta, mean, inverse, out, rows, channels, p
 
 
 @triton.jit(do_not_specialize=["rows", "part_rows"])
-def gradient_sums(dout, data, out, gamma, beta, mean, inverse, kept, totals, products, rows, channels, part_rows, SCALED: tl.constexpr,
+def gradient_sums(dout, data, out, gamma, beta, mean, inverse, kept, sums, rows, channels, part_rows, SCALED: tl.constexpr,
                   RECTIFIES: tl.constexpr, ADDS: tl.constexpr, ROWS: tl.constexpr, CHANNELS: tl.constexpr):
-    """Write for each part of the rows the sums of the gradient and of its products with ``data - mean``, both (parts, channels).
+    """Write for each part of the rows the sums of the gradient and of its products with ``data - mean``: `sums` is (2, parts, channels).
 
     Where a ReLU was off the gradient is 0: with `ADDS` `out` says where, and what is left of the gradient is written to `kept`.
     """
@@ -124,28 +129,40 @@ def gradient_sums(dout, data, out, gamma, beta, mean, inverse, kept, totals, pro
     target = kept + offset
     total = tl.zeros((ROWS, CHANNELS), tl.float32)
     product = tl.zeros((ROWS, CHANNELS), tl.float32)
-    for start in range(0, count, ROWS):
+    for start in range(0, count, 2 * ROWS):
         there = (start + r < count)[:, None] & inside[None, :]
-        change = tl.load(coming + tile, mask=there, other=0.0).to(tl.float32)
-        value = tl.load(source + tile, mask=there, other=0.0).to(tl.float32) - average[None, :]
+        below = (start + ROWS + r < count)[:, None] & inside[None, :]
+        change = tl.load(coming + tile, mask=there, other=0.0)
+        next_change = tl.load(coming + ROWS * channels + tile, mask=below, other=0.0)
+        value = tl.load(source + tile, mask=there, other=0.0)
+        next_value = tl.load(source + ROWS * channels + tile, mask=below, other=0.0)
         if RECTIFIES and ADDS:
-            change = tl.where(tl.load(result + tile, mask=there, other=0.0).to(tl.float32) <= 0.0, 0.0, change)
-            tl.store(target + tile, change.to(kept.dtype.element_ty), mask=there)
-        elif RECTIFIES:
+            before = tl.load(result + tile, mask=there, other=0.0)
+            next_before = tl.load(result + ROWS * channels + tile, mask=below, other=0.0)
+            change = tl.where(before <= 0.0, 0.0, change)
+            next_change = tl.where(next_before <= 0.0, 0.0, next_change)
+            tl.store(target + tile, change, mask=there)
+            tl.store(target + ROWS * channels + tile, next_change, mask=below)
+        value = value.to(tl.float32) - average[None, :]
+        next_value = next_value.to(tl.float32) - average[None, :]
+        change = change.to(tl.float32)
+        next_change = next_change.to(tl.float32)
+        if RECTIFIES and not ADDS:
             change = tl.where(value * scale[None, :] + shift[None, :] <= 0.0, 0.0, change)
-        total += change
-        product += change * value
-        coming += ROWS * channels
-        source += ROWS * channels
-        result += ROWS * channels
-        target += ROWS * channels
-    here = part * channels + c
-    tl.store(totals + here, tl.sum(total, 0), mask=inside)
-    tl.store(products + here, tl.sum(product, 0), mask=inside)
+            next_change = tl.where(next_value * scale[None, :] + shift[None, :] <= 0.0, 0.0, next_change)
+        total += change + next_change
+        product += change * value + next_change * next_value
+        coming += 2 * ROWS * channels
+        source += 2 * ROWS * channels
+        result += 2 * ROWS * channels
+        target += 2 * ROWS * channels
+    here = sums + part * channels + c
+    tl.store(here, tl.sum(total, 0), mask=inside)
+    tl.store(here + tl.num_programs(1) * channels, tl.sum(product, 0), mask=inside)
 
 
 @triton.jit(do_not_specialize=["parts"])
-def join_gradient_sums(totals, products, inverse, dgamma, dbeta, dbias, channels, parts, BIASED: tl.constexpr, PARTS: tl.constexpr,
+def join_gradient_sums(sums, inverse, dgamma, dbeta, dbias, channels, parts, BIASED: tl.constexpr, PARTS: tl.constexpr,
                        CHANNELS: tl.constexpr):
     """Write the gradients of gamma and beta, and the zeros of a bias that was never added."""
     c = tl.program_id(0) * CHANNELS + tl.arange(0, CHANNELS)
@@ -153,8 +170,8 @@ def join_gradient_sums(totals, products, inverse, dgamma, dbeta, dbias, channels
     inside = c < channels
     there = (p < parts)[:, None] & inside[None, :]
     place = p[:, None] * channels + c[None, :]
-    total = tl.sum(tl.load(totals + place, mask=there, other=0.0), 0)
-    product = tl.sum(tl.load(products + place, mask=there, other=0.0), 0)
+    total = tl.sum(tl.load(sums + place, mask=there, other=0.0), 0)
+    product = tl.sum(tl.load(sums + parts * channels + place, mask=there, other=0.0), 0)
     tl.store(dbeta + c, total, mask=inside)
     tl.store(dgamma + c, product * tl.load(inverse + c, mask=inside, other=0.0), mask=inside)
     if BIASED:
