@@ -9,75 +9,23 @@ import os
 import pathlib
 import subprocess
 import sys
+import types
 
 import pytest
 import torch
 
+from batch_norm_checks import TOLERANCES, faults, layer
 from mxnet.kernels.nn import batch_norm_on_gpu as on_gpu
 
 needs_triton = pytest.mark.skipif(importlib.util.find_spec("triton") is None, reason="triton is not installed, which torch for CUDA brings")
-TOLERANCES = {"float32": 2e-5, "float16": 2e-3, "bfloat16": 1.6e-2}
-SIZES = {"odd": (3, 7, 5, 9), "few channels": (2, 3, 31, 33), "one tile": (1, 64, 8, 8), "many rows": (2, 64, 13, 17), "many channels": (1, 200, 3, 5),
+SIZES = {"odd": (3, 7, 5, 9), "few channels": (2, 3, 31, 33), "one tile": (1, 64, 8, 8),
+         "many rows": (2, 64, 13, 17), "many channels": (1, 200, 3, 5),
          "two axes": (70, 20), "a row": (1, 5, 1, 1), "one channel": (4, 1, 9, 5)}
 SIZES_ONCE = {**SIZES, "as ResNet's last": (1, 2048, 3, 3)}
 FLAGS = list(itertools.product([False, True], repeat=4))  # relu, residual, fix_gamma, bias
 CASES = [*((dtype, "odd", *flags) for dtype in TOLERANCES for flags in FLAGS),
          *((dtype, size, True, residual, False, False) for dtype in TOLERANCES for size in SIZES if size != "odd" for residual in (False, True)),
          ("float16", "as ResNet's last", True, True, False, True)]
-
-
-def layer(shape, dtype, relu, residual, fix_gamma, bias, mean=3.0, device="cpu"):
-    """What the kernels compute and what torch does in double precision: result, gradients and moving moments, by name."""
-    random = torch.Generator().manual_seed(0)
-    arrange = on_gpu._arranged
-
-    def numbers(*sizes):
-        return torch.randn(*sizes, generator=random)
-
-    x, added, dout = (arrange(numbers(*shape).add(m).to(dtype).to(device)) for m in (mean, 0, 0))
-    vectors = [(numbers(shape[1]) + m).to(device) for m in (1.5, 0, 0)]  # gamma, beta, bias
-    ours = [t.clone().requires_grad_() for t in (x, added, *vectors)]
-    theirs = [t.double().requires_grad_() for t in (x, added, *vectors)]
-    moving, wide = [torch.full((shape[1],), 0.5, device=device) for _ in range(2)], [torch.full((shape[1],), 0.5, device=device).double()] * 2
-    out = on_gpu.batch_norm(ours[0], ours[2], ours[3], *moving, ours[1] if residual else None, bias=ours[4] if bias else None, relu=relu,
-                            fix_gamma=fix_gamma, eps=1e-3, momentum=0.8)
-    out.backward(dout)
-    axes = [axis for axis in range(len(shape)) if axis != 1]
-    var, average = torch.var_mean(theirs[0].detach(), axes, correction=0)
-    view = (-1, *[1] * (len(shape) - 2))
-    expected = (theirs[0] - theirs[0].mean(axes, keepdim=True)) * (theirs[0].var(axes, correction=0, keepdim=True) + 1e-3).rsqrt()
-    expected = (expected if fix_gamma else expected * theirs[2].view(view)) + theirs[3].view(view)
-    expected = expected + theirs[1] if residual else expected
-    # Numbers that are rounded fall on either side of ReLU's kink.
-    on = out > 0 if relu else torch.ones_like(out, dtype=torch.bool)
-    (expected * on).backward(dout.double())
-    found = {"out": out, "mean": moving[0], "var": moving[1], "dx": ours[0].grad, "dbeta": ours[3].grad}
-    wanted = {"out": torch.relu(expected) if relu else expected, "dx": theirs[0].grad, "dbeta": theirs[3].grad,
-              "mean": wide[0] * 0.8 + 0.2 * (average + (vectors[2] if bias else 0)), "var": wide[1] * 0.8 + 0.2 * var}
-    if residual:
-        found["dresidual"], wanted["dresidual"] = ours[1].grad, theirs[1].grad
-    if bias:
-        found["dbias"], wanted["dbias"] = ours[4].grad, torch.zeros(shape[1])
-    if not fix_gamma:
-        found["dgamma"], wanted["dgamma"] = ours[2].grad, theirs[2].grad
-    elif ours[2].grad is not None:
-        found["dgamma"], wanted["dgamma"] = ours[2].grad, torch.zeros(0)
-    return found, wanted
-
-
-def faults(found, wanted, tolerance):
-    """What differs by more than `tolerance` of the largest number (sums: by more than a float32's digits), and by how much."""
-    differing = []
-    for name, value in wanted.items():
-        limit = tolerance if name in ("out", "dx", "dresidual") else 2e-5
-        other = found[name].detach().double()
-        if other.shape != value.shape:
-            differing.append(f"{name} has shape {tuple(other.shape)}")
-        elif value.numel():
-            difference = ((other - value.detach()).abs().max() / value.abs().max().clamp(min=1)).item()
-            if not difference <= limit:
-                differing.append(f"{name} differs by {difference:.2g}")
-    return differing
 
 
 def constant_channel():
@@ -110,7 +58,8 @@ def nan_and_infinity():
     out = on_gpu.batch_norm(x, torch.ones(3), torch.zeros(3), torch.zeros(3), torch.ones(3), relu=True)
     out.backward(dout)
     others = torch.stack([out[:, 0], out[:, 2], x.grad[:, 0]])
-    return [out[:, 1].isnan().all().item(), others.isfinite().all().item(), x.grad[:, 1].isnan().all().item(), not x.grad[:, 2].isfinite().any().item()]
+    return [out[:, 1].isnan().all().item(), others.isfinite().all().item(), x.grad[:, 1].isnan().all().item(),
+            not x.grad[:, 2].isfinite().any().item()]
 
 
 def only_what_is_needed():
@@ -149,10 +98,10 @@ def main():
 
     interpreter._patch_lang_tensor = patched
     on_gpu._WORTHWHILE = 0
-    found = {"as large GPUs are shared": faults(*layer((4, 130, 23, 29), torch.float32, True, True, False, True), 2e-5)}
+    found = {"as large GPUs are shared": faults(*layer((4, 130, 23, 29), "float32", True, True, False, True), TOLERANCES["float32"])}
     on_gpu._PARTS, on_gpu._PROGRAMS = 16, (4, 3)  # few programs with several tiles each, as many take the interpreter long
     for dtype, size, *flags in CASES:
-        found[name_of((dtype, size, *flags))] = faults(*layer(SIZES_ONCE[size], getattr(torch, dtype), *flags), TOLERANCES[dtype])
+        found[name_of((dtype, size, *flags))] = faults(*layer(SIZES_ONCE[size], dtype, *flags), TOLERANCES[dtype])
     torch.manual_seed(0)
     found.update((name, other()) for name, other in OTHERS.items())
     print(json.dumps(found))
@@ -207,7 +156,8 @@ def arguments(**changed):
 
 
 WRONG = {
-    "channels first": {"data": torch.zeros(2, 64, 16, 16)}, "double": {"data": torch.zeros(2 * 256, 64).double()}, "empty": {"data": torch.zeros(0, 64)},
+    "channels first": {"data": torch.zeros(2, 64, 16, 16)}, "double": {"data": torch.zeros(2 * 256, 64).double()},
+    "empty": {"data": torch.zeros(0, 64)},
     "small": {"data": torch.zeros(2, 64)}, "three axes": {"data": torch.zeros(2, 64, 256)}, "half gamma": {"gamma": torch.ones(64).half()},
     "short": {"moving_var": torch.ones(1)}, "expanded": {"beta": torch.ones(1).expand(64)}, "strided": {"moving_mean": torch.ones(128)[::2]},
     "bias": {"bias": torch.ones(63)}, "residual": {"residual": torch.ones(2, 64, 1, 1)}, "type": {"residual": torch.zeros(2, 64, 16, 16).half()},
@@ -244,6 +194,38 @@ def test_kernels_that_fail_are_tried_once_and_torch_computes(monkeypatch, caplog
     assert caplog.messages == ["batch norms train on torch's kernels, as Triton's fail on cuda:0: Failed to find C compiler"]
     monkeypatch.setattr(torch.cuda, "get_device_capability", lambda device: (7, 5))
     assert not on_gpu.available(device, torch.float32) and not on_gpu.available(device, torch.float64) and len(tried) == 1
+
+
+class Kernel:
+    """Stands for a kernel of Triton's, and for what it compiles; `calls` has who was started, with which grid and arguments."""
+
+    def __init__(self, name, calls, compiles=True):
+        self.name, self.calls, self.compiles = name, calls, compiles
+
+    def __getitem__(self, grid):
+        def start(*arguments, **options):
+            self.calls.append((self.name, grid, arguments, options))
+            return Kernel("compiled", self.calls, False) if self.compiles else None
+
+        return start
+
+
+def test_triton_is_asked_once_for_what_it_has_compiled(monkeypatch):
+    calls, device = [], torch.device("cpu")
+    monkeypatch.setattr(on_gpu, "_started", {})
+    monkeypatch.setattr(on_gpu, "_kernels", lambda: types.SimpleNamespace(normalize=Kernel("normalize", calls)))
+    x = torch.zeros(65, device=device)
+
+    def started(tensors, channels, constants):
+        on_gpu._start("normalize", (1, 2, 1), tensors, channels, (7, channels), constants)
+        return calls[-1][0]
+
+    assert started((x, x), 64, (True, 32)) == "normalize" and started((x, x), 128, (True, 32)) == "compiled"
+    assert calls[-1][1:] == ((1, 2, 1), (x, x, 7, 128, True, 32), {}) and calls[0][3] == {"num_warps": 8}
+    for other in [((x, x.half()), 64, (True, 32)), ((x, x), 24, (True, 32)), ((x, x), 64, (False, 32))]:
+        assert [started(*other), started(*other)] == ["normalize", "compiled"]
+    for odd in [((x, x[1:]), 64, (True, 32)), ((x, x), 1, (True, 32))]:  # Triton looks at each
+        assert [started(*odd), started(*odd)] == ["normalize", "normalize"]
 
 
 def test_without_triton_no_kernel_is_available(monkeypatch):

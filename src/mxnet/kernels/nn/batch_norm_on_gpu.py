@@ -6,6 +6,7 @@ allows: that is what such a layer costs.
 import contextlib
 import functools
 import logging
+from typing import Any
 
 import torch
 
@@ -20,6 +21,7 @@ _PARTS = 1024  # of the rows, at most, in sums; joined by programs with _TILE //
 _PROGRAMS = 1024, 2048  # of sums, and of what writes an array; a GPU runs some four for each of up to 160 multiprocessors at once
 _LARGEST = 1 << 16, 1 << 30  # channels and rows
 _WARPS = 8
+_ALIGNED = 16  # bytes of an address, and channels, that Triton makes use of
 
 
 @functools.cache
@@ -104,7 +106,7 @@ def batch_norm(data, gamma, beta, moving_mean, moving_var, residual=None, *, bia
         return None
     gamma = None if attributes.get("fix_gamma", True) else gamma
     return _Fused.apply(data, gamma, beta, None if residual is None else _arranged(residual), bias, moving_mean, moving_var,
-                        attributes.get("eps", 1e-3), attributes.get("momentum", 0.9), relu)
+                        attributes.get("eps", 1e-3), attributes.get("momentum", 0.9), bool(relu))
 
 
 class _Fused(torch.autograd.Function):
@@ -150,9 +152,29 @@ def _division(rows: int, channels: int, programs: int, most: int) -> tuple[int, 
     return -(-rows // part), part
 
 
+_started: dict[tuple, Any] = {}
+
+
+def _start(name, grid, tensors, channels, numbers, constants):
+    """Start a kernel, whose parameters are tensors, numbers and constants in this order.
+
+    Triton finds out at every start for which types, alignments and constants a kernel has to be compiled, which takes longer than to start it. It is
+    asked once for each of the combinations that have a key here; others, of odd addresses, it finds itself.
+    """
+    plain = channels > 1 and not any(t.data_ptr() % _ALIGNED for t in tensors)
+    key = name, channels % _ALIGNED == 0, tensors[0].device, *[t.dtype for t in tensors], *constants
+    found = _started.get(key) if plain else None
+    if found is not None:
+        found[grid](*tensors, *numbers, *constants)
+        return
+    made = getattr(_kernels(), name)[grid](*tensors, *numbers, *constants, num_warps=_WARPS)
+    if plain and made is not None:  # the interpreter makes nothing
+        _started[key] = made
+
+
 def _forward(data, residual, gamma, beta, moving_mean, moving_var, bias, eps, momentum, relu):
     """The result, and mean and ``1 / sqrt(var + eps)`` of each channel."""
-    kernels, channels = _kernels(), data.shape[1]
+    channels = data.shape[1]
     rows = data.numel() // channels
     height, width = _blocks(channels)
     columns = -(-channels // width)
@@ -160,21 +182,21 @@ def _forward(data, residual, gamma, beta, moving_mean, moving_var, bias, eps, mo
     sums = torch.empty(2, parts, channels, dtype=torch.float32, device=data.device)
     mean, inverse = torch.empty_like(beta), torch.empty_like(beta)
     out = _like(data)
-    kernels.statistics[columns, parts](data, sums, rows, channels, part, ROWS=height // 2, CHANNELS=width, num_warps=_WARPS)
+    _start("statistics", (columns, parts, 1), (data, sums), channels, (rows, channels, part), (height // 2, width))
     joined = _TILE // _PARTS
-    kernels.join_statistics[(-(-channels // joined),)](
-        sums, beta if bias is None else bias, moving_mean, moving_var, mean, inverse, rows, channels, part, parts, float(eps),
-        float(momentum), BIASED=bias is not None, PARTS=_PARTS, CHANNELS=joined, num_warps=_WARPS)
+    tensors = sums, beta if bias is None else bias, moving_mean, moving_var, mean, inverse
+    _start("join_statistics", (-(-channels // joined), 1, 1), tensors, channels,
+           (rows, channels, part, parts, float(eps), float(momentum)), (bias is not None, _PARTS, joined))
     parts, part = _division(rows, channels, _PROGRAMS[1], rows)
-    kernels.normalize[columns, parts](
-        data, data if residual is None else residual, beta if gamma is None else gamma, beta, mean, inverse, out, rows, channels, part,
-        SCALED=gamma is not None, ADDS=residual is not None, RECTIFIES=bool(relu), ROWS=height, CHANNELS=width, num_warps=_WARPS)
+    tensors = data, data if residual is None else residual, beta if gamma is None else gamma, beta, mean, inverse, out
+    _start("normalize", (columns, parts, 1), tensors, channels, (rows, channels, part),
+           (gamma is not None, residual is not None, relu, height, width))
     return out, mean, inverse
 
 
 def _backward(dout, data, out, gamma, beta, mean, inverse, bias, relu, adds, needs_dx):
     """The gradients of data (None where it is not needed), gamma, beta, residual (None without) and bias (None without)."""
-    kernels, channels = _kernels(), data.shape[1]
+    channels = data.shape[1]
     rows = data.numel() // channels
     height, width = _blocks(channels)
     columns = -(-channels // width)
@@ -182,23 +204,20 @@ def _backward(dout, data, out, gamma, beta, mean, inverse, bias, relu, adds, nee
     sums = torch.empty(2, parts, channels, dtype=torch.float32, device=data.device)
     dgamma, dbeta = torch.empty_like(beta), torch.empty_like(beta)
     dbias = None if bias is None else torch.empty_like(bias)
-    relu, masks = bool(relu), bool(relu and adds)
+    masks = relu and adds
     kept = _like(data) if masks else dout  # without a ReLU the residual's gradient is the incoming one
     factor = beta if gamma is None else gamma
-    kernels.gradient_sums[columns, parts](
-        dout, data, out if masks else data, factor, beta, mean, inverse, kept, sums, rows, channels, part,
-        SCALED=gamma is not None, RECTIFIES=relu, ADDS=masks, ROWS=height // 2, CHANNELS=width, num_warps=_WARPS)
+    tensors = dout, data, out if masks else data, factor, beta, mean, inverse, kept, sums
+    _start("gradient_sums", (columns, parts, 1), tensors, channels, (rows, channels, part), (gamma is not None, relu, masks, height // 2, width))
     joined = _TILE // _PARTS
-    kernels.join_gradient_sums[(-(-channels // joined),)](
-        sums, inverse, dgamma, dbeta, beta if bias is None else dbias, channels, parts,
-        BIASED=bias is not None, PARTS=_PARTS, CHANNELS=joined, num_warps=_WARPS)
+    _start("join_gradient_sums", (-(-channels // joined), 1, 1), (sums, inverse, dgamma, dbeta, dbeta if bias is None else dbias), channels,
+           (channels, parts), (bias is not None, _PARTS, joined))
     dx = None
     if needs_dx:
         dx = _like(data)
         parts, part = _division(rows, channels, _PROGRAMS[1], rows)
-        kernels.gradient[columns, parts](
-            kept, data, factor, beta, mean, inverse, dgamma, dbeta, dx, rows, channels, part,
-            SCALED=gamma is not None, RECTIFIES=relu and not masks, ROWS=height, CHANNELS=width, num_warps=_WARPS)
+        _start("gradient", (columns, parts, 1), (kept, data, factor, beta, mean, inverse, dgamma, dbeta, dx), channels, (rows, channels, part),
+               (gamma is not None, relu and not masks, height, width))
     return dx, dgamma, dbeta, kept if adds else None, dbias
 
 
