@@ -182,6 +182,8 @@ class Executor:
         for k, i in wanted:
             if tensors[k].dtype.is_floating_point:
                 tensors[k] = tensors[k].detach().requires_grad_()
+                if self._reqs[i] == "add":
+                    memory_format.keep(self.grad_arrays[i])
                 if tensors[k].numel() >= wide.LARGE:
                     self._lend(i, tensors[k])
                 if i in self.finished:

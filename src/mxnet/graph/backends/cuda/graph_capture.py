@@ -21,9 +21,15 @@ _MOST = 4  # captures of one graph, after which its weights are taken to move al
 _one_at_a_time = threading.Lock()  # torch allows one capture in a process
 
 
+def asked() -> bool | None:
+    """What ``MXNET_ENABLE_CUDA_GRAPHS`` says; None where it says nothing."""
+    return environment.get_bool("MXNET_ENABLE_CUDA_GRAPHS") if os.environ.get("MXNET_ENABLE_CUDA_GRAPHS") else None
+
+
 def wanted(fixed_shape: bool) -> bool:
     """Whether a graph is to be captured: ``MXNET_ENABLE_CUDA_GRAPHS`` decides; where it is unset, the promise of fixed shapes."""
-    return environment.get_bool("MXNET_ENABLE_CUDA_GRAPHS") if os.environ.get("MXNET_ENABLE_CUDA_GRAPHS") else fixed_shape
+    found = asked()
+    return fixed_shape if found is None else found
 
 
 def random_in_inference(node: fx.Node) -> bool:
