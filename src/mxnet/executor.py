@@ -17,7 +17,7 @@ from .graph.runtime import sparse_run
 from .graph.runtime.monitoring import ExecutorWatcher
 from .graph.runtime.runner import GraphRunner
 from .graph.runtime.session import Session
-from .ndarray import NDArray, failed, handles
+from .ndarray import NDArray, failed, handles, memory_format
 from .ndarray.dispatch import Marked
 from .ops import differentiation, failures, integers, random_state, wide
 from .symbol import inference

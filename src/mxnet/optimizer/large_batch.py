@@ -8,7 +8,7 @@ from .. import environment
 from ..ndarray import zeros
 from ..ops.optimizer_update import rules
 from . import steps
-from .base import Optimizer, is_half, check_arrays, register
+from .base import Optimizer, check_arrays, is_half, register
 from .mxnet2_rules import as_in_mxnet2
 from .sgd import _MasterAfterState, as_lists, descend
 

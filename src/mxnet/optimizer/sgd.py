@@ -7,7 +7,7 @@ from .. import environment, random
 from ..ndarray import memory_format, zeros
 from ..ops.optimizer_update import rules
 from . import mxnet2_rules, steps
-from .base import Optimizer, is_half, check_arrays, register
+from .base import Optimizer, check_arrays, is_half, register
 from .mxnet2_rules import as_in_mxnet2
 
 

@@ -397,7 +397,8 @@ class GraphRunner:
             lines.append(f"{'training' if is_train else 'inference'} on {device}: native")
             lines += [f"  {line}" for line in (*report, *self._algorithms(is_train, device))]
         for (_, device, _, *shapes), captured in self._trained.items():
-            lines += [f"gradients on {device} for {', '.join(str(tuple(shape)) for shape, _ in shapes)}:", *[f"  {line}" for line in captured.explain()]]
+            lines.append(f"gradients on {device} for {', '.join(str(tuple(shape)) for shape, _ in shapes)}:")
+            lines += [f"  {line}" for line in captured.explain()]
         for (device, *shapes), state in self._states.items():
             data = dict(zip(self._telling, shapes))
             inputs = ", ".join(f"{self.input_names[i]} {TORCH_TO_NAME.get(data[i][1])}{tuple(data[i][0])}" for i in self._data)

@@ -126,7 +126,7 @@ def test_gradients_of_gradients(cuda):
     for i in range(3):
         x = numbers(3, 4, seed=i).requires_grad_()
 
-        def penalty(out):
+        def penalty(out, x=x):
             gradient, = torch.autograd.grad(out, x, torch.ones_like(out), create_graph=True)
             return torch.autograd.grad(gradient.square().sum(), w)[0]
         torch.testing.assert_close(penalty(runner([x, w], is_train=True, ctx=CONTEXT)[0]), penalty(torch.tanh(x @ w.T)))
@@ -193,7 +193,8 @@ def test_what_is_never_captured(cuda, make, reason):
 
 
 def test_a_capture_that_fails_leaves_the_graph_on_native(cuda):
-    runner, own, cuda.broken = GraphRunner(norm(), fixed_shape=True), [torch.ones(2, requires_grad=True), torch.zeros(2, requires_grad=True)], "no end"
+    runner, cuda.broken = GraphRunner(norm(), fixed_shape=True), "no end"
+    own = [torch.ones(2, requires_grad=True), torch.zeros(2, requires_grad=True)]
     moving = [torch.zeros(2), torch.ones(2)]
     for i in range(3):
         runner([numbers(6, 2, 3, 3, seed=i), *own, *moving], is_train=True, ctx=CONTEXT)[0].sum().backward()

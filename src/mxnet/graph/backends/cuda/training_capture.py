@@ -203,6 +203,21 @@ class Captured:
         return [f"native, captured as CUDA graphs of the forward and the backward pass ({self.captures} x)"]
 
 
+def _warm_up(owner: Captured, native: Function, arguments: Sequence[torch.Tensor], generator: Any) -> None:
+    """Run some steps, and undo what they have written or drawn."""
+    before = {i: arguments[i].clone() for i in owner.written}
+    state = None if generator is None else generator.get_state()
+    try:
+        for _ in range(_WARM_UPS):
+            heads = [o for o in native(*arguments) if o.requires_grad]
+            differentiation.gradients(heads, [arguments[i] for i in owner.differentiated], [torch.ones_like(h) for h in heads])
+    finally:
+        for i, value in before.items():
+            arguments[i].copy_(value)
+        if generator is not None:
+            generator.set_state(state)
+
+
 def _places(tensors: Any) -> list[tuple]:
     """The addresses of tensors, and the order in which their values lie there."""
     return [(t.data_ptr(), t.stride(), t.requires_grad) for t in tensors]
@@ -214,32 +229,18 @@ class _Instance:
     def __init__(self, owner: Captured, native: Function, inputs: Sequence[torch.Tensor], places: list[tuple], level: _Level):
         cuda = graph_capture._cuda
         self._level, self._device, self.places = level, owner.device, places
-        device = owner.device
         arguments = [t.detach() for t in inputs]
         for i in owner.data:
             arguments[i] = torch.empty(inputs[i].shape, dtype=inputs[i].dtype, device=inputs[i].device).copy_(arguments[i])
         self._buffers = [(i, arguments[i]) for i in owner.data]
         for i in owner.differentiated:
             arguments[i] = arguments[i].detach().requires_grad_()
-        leaves = [arguments[i] for i in owner.differentiated]
-        before = {i: arguments[i].clone() for i in owner.written}
-        generator = random_state.generator(device) if owner.draws else None
-        state = generator.get_state() if owner.draws else None
-        with graph_capture._one_at_a_time, cuda.device(device), enable_grad():
+        generator = random_state.generator(owner.device) if owner.draws else None
+        with graph_capture._one_at_a_time, cuda.device(owner.device), enable_grad():
             stream = cuda.Stream()
             stream.wait_stream(cuda.current_stream())
             with cuda.stream(stream):
-                try:
-                    for _ in range(_WARM_UPS):
-                        outputs = native(*arguments)
-                        heads = [o for o in outputs if o.requires_grad]
-                        differentiation.gradients(heads, leaves, [torch.ones_like(h) for h in heads])
-                    del outputs, heads
-                finally:
-                    for i, value in before.items():
-                        arguments[i].copy_(value)
-                    if generator is not None:
-                        generator.set_state(state)
+                _warm_up(owner, native, arguments, generator)
                 self._forward, self._backward = cuda.CUDAGraph(), cuda.CUDAGraph()
                 if generator is not None:
                     self._forward.register_generator_state(generator)
@@ -247,19 +248,18 @@ class _Instance:
                 with cuda.graph(self._forward, stream=stream, pool=level.pool, capture_error_mode="thread_local"):
                     outputs = native(*arguments)
                 self.recorded = [o.requires_grad for o in outputs]
-                heads = [o for o in outputs if o.requires_grad]
+                heads, leaves = [o for o in outputs if o.requires_grad], [arguments[i] for i in owner.differentiated]
                 self._heads = [torch.empty_like(h) for h in heads]
                 # Outside of the memory that captures share, since the program may look at gradients until the next backward pass.
-                gradients: list[torch.Tensor | None] = [torch.empty_like(t) for t in arguments if t.requires_grad]
+                places_of_gradients = [torch.empty_like(t) for t in leaves]
                 with cuda.graph(self._backward, stream=stream, pool=level.pool, capture_error_mode="thread_local"):
                     found = differentiation.gradients(heads, leaves, self._heads)
-                    missing = [g is None for g in found]
                     if any(g is not None and g.is_sparse for g in found):
                         raise NotImplementedError("a gradient has only some rows")
-                    torch._foreach_copy_([t for t, gone in zip(gradients, missing) if not gone], [g for g in found if g is not None])
+                    torch._foreach_copy_([t for t, g in zip(places_of_gradients, found) if g is not None], [g for g in found if g is not None])
             cuda.current_stream().wait_stream(stream)
         self._outputs = [o.detach() for o in outputs]
-        self._gradients = [None if gone else t.detach() for t, gone in zip(gradients, missing)]
+        self._gradients = [t.detach() if g is not None else None for t, g in zip(places_of_gradients, found)]
         self._lent = memory_format.lend([t for t in self._gradients if t is not None], self)
 
     def run(self, now: _Pass) -> Sequence[torch.Tensor]:
