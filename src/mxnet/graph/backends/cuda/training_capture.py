@@ -179,6 +179,7 @@ class Captured:
     def again(self, run: _Pass, gradients: Sequence[torch.Tensor | None]) -> Sequence[torch.Tensor | None]:
         """The gradients of a pass, themselves recorded. A captured graph has no derivative, so the graph runs once more, from now on each time."""
         self.obstacle = "its gradients are differentiated"
+        self._instances.clear()
         before = {i: run.inputs[i].detach().clone() for i in self.written}
         now = random_state.get_state(self.device) if self.draws else None
         if self.draws:
