@@ -149,8 +149,8 @@ def test_arrays_are_named_by_shape_and_type():
 
 @pytest.mark.parametrize("call, error, reason", [
     (lambda: mx.sym.BatchNormAddRelu, AttributeError, "put the addition and an Activation behind a BatchNorm"),
-    (lambda: mx.nd.BatchNorm(mx.nd.ones((1, 1)), act_type="relu"), mx.MXNetError, "put the addition and an Activation behind a BatchNorm"),
-    (lambda: mx.sym.BatchNorm(mx.sym.var("x"), bn_group=2), mx.MXNetError, "SyncBatchNorm normalizes over several devices"),
+    (lambda: mx.sym.BatchNorm(S, act_type="relu"), mx.MXNetError, "put the addition and an Activation behind a BatchNorm"),
+    (lambda: mx.sym.BatchNorm(S, bn_group=2), mx.MXNetError, "SyncBatchNorm normalizes over several devices"),
     (lambda: mx.gluon.nn.Conv2D(1, 3, cudnn_algo_fwd=1), TypeError, "torch has cuDNN choose its algorithms")])
 def test_what_only_nvidias_builds_have_is_answered_with_what_to_take(call, error, reason):
     with pytest.raises(error) as caught:
