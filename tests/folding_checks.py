@@ -1,13 +1,18 @@
 """What tests of folded convolutions share: small networks, and their graphs on torch."""
+import types
+
 import numpy as np
 import torch
 
 import mxnet as mx
-from cuda_graphs import CONTEXT, GPU
 from mxnet.gluon import nn
 from mxnet.gluon.model_zoo import vision
 from mxnet.graph import GraphRunner
 from mxnet.graph.backends.cuda import prepared_weights
+
+GPU = torch.device("cuda", 0)
+# A context of a GPU, which mx.gpu() is not where there is none.
+CONTEXT = types.SimpleNamespace(torch_device=GPU, device_id=0, device_typeid=2)
 
 
 class Inception(nn.HybridBlock):

@@ -24,7 +24,7 @@ from ...symbol.fused import CachedGraph, Fused
 from ...symbol.node import Node, auxiliary
 from ..backends import registry
 from ..backends.cpu.algorithms import algorithms
-from ..backends.cuda import graph_capture
+from ..backends.cuda import graph_capture, training_capture
 from ..instrumentation import call_of, observed
 from ..lower import lower
 from ..passes import layout, output_ownership, recomputation, recurrent_layers, rnn_fusion
@@ -41,6 +41,7 @@ from .monitoring import MOMENTS, Watcher, hides_outputs
 _FOR_A_MONITOR = "node by node, for a monitor"  # which is told of every output
 _MOST_SHAPES = 1024  # of data that are remembered to be right
 _MOST_CAPTURES = 4  # sets of shapes for which a graph is captured on a GPU without a promise that they stay
+_MOST_CAPTURED = 8  # sets of shapes for which training is captured: each keeps gradients of its own
 
 
 class _Misfit(Exception):
@@ -106,12 +107,14 @@ class GraphRunner:
         self._patient = not fixed_shape and not self._compares
         self._exact = exact
         self._captures, self._captures_at_once = graph_capture.allowed(), graph_capture.at_once(fixed_shape)
+        self._steps_before_capture = training_capture.wanted(fixed_shape)
         self.channels_last: tuple[int, ...] = ()  # positions of the weights that training reads fastest with their channels last
         self.reports: dict[tuple, list[str]] = {}  # what the passes for torch did, by mode and device
         self._recurrences: list[str] = []  # what became layers
         self._lowered: dict[tuple, fx.GraphModule] = {}
         self._on_native: dict[tuple, Function] = {}
         self._compiled: dict[tuple, Function] = {}  # by backends that were named, or have won a contest of training
+        self._trained: dict[tuple, training_capture.Captured] = {}  # on GPUs, by mode, device and shapes
         self._states: dict[tuple, State] = {}  # of inference that may have its weights built in, or be captured
         self._nodes = nodes
         self._fit: set[tuple] = set()  # shapes of data for which the operators' rules hold, with weights of the shapes of these
@@ -232,6 +235,8 @@ class GraphRunner:
         if self._compares and recorded and not self.node_devices:
             return self._fastest_training(inputs, is_train, device)
         if self._freezes or recorded and not backend.trains:
+            if recorded and device.type == "cuda" and self._steps_before_capture is not None and not self.node_devices:
+                return self._captured_training(inputs, is_train, device)
             return self._native(inputs, is_train, device)
         key = (is_train, device, self._open_key(inputs))
         if backend.specializes:
@@ -370,6 +375,19 @@ class GraphRunner:
             found = self._on_native[key] = module.forward
         return found
 
+    def _captured_training(self, inputs: Sequence[torch.Tensor], is_train: bool, device: torch.device) -> Function:
+        """The graph for gradients on a GPU, captured for the first sets of shapes that come."""
+        key = (is_train, device, tuple([t.requires_grad for t in inputs]), *[(inputs[i].shape, inputs[i].dtype) for i in self._data])
+        found = self._trained.get(key)
+        if found is None:
+            native = self._native(inputs, is_train, device)
+            if len(self._trained) >= _MOST_CAPTURED or any(t.requires_grad and not t.dtype.is_floating_point for t in inputs):
+                return native
+            with self._lock:
+                module = self.lowered(is_train, device, inputs)
+                found = self._trained[key] = training_capture.Captured(native, module, inputs, self.weights, device, self._steps_before_capture or 0)
+        return found.function
+
     def _fastest_training(self, inputs: Sequence[torch.Tensor], is_train: bool, device: torch.device) -> Function:
         """The graph on whoever trains it fastest, found out at the first call with these shapes."""
         key = ("fastest", is_train, device, *[(t.shape, t.dtype) for t in inputs])
@@ -391,6 +409,9 @@ class GraphRunner:
         for (is_train, device), report in self.reports.items():
             lines.append(f"{'training' if is_train else 'inference'} on {device}: native")
             lines += [f"  {line}" for line in (*report, *self._algorithms(is_train, device))]
+        for (_, device, _, *shapes), captured in self._trained.items():
+            lines.append(f"gradients on {device} for {', '.join(str(tuple(shape)) for shape, _ in shapes)}:")
+            lines += [f"  {line}" for line in captured.explain()]
         for (device, *shapes), state in self._states.items():
             data = dict(zip(self._telling, shapes))
             inputs = ", ".join(f"{self.input_names[i]} {TORCH_TO_NAME.get(data[i][1])}{tuple(data[i][0])}" for i in self._data)

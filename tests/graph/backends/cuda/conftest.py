@@ -1,8 +1,8 @@
 """Captures work on a stand-in for torch.cuda."""
 import pytest
 
-from cuda_graphs import Cuda
 from mxnet.graph.backends.cuda import fused_convolutions, graph_capture
+from simulated_captures import Cuda
 
 
 @pytest.fixture

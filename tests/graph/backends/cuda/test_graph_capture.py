@@ -1,4 +1,4 @@
-"""Captures, on a stand-in for torch.cuda (`cuda_graphs`)."""
+"""Captures of inference, on a stand-in for torch.cuda."""
 import inspect
 import re
 import threading
@@ -9,9 +9,10 @@ import torch
 from torch.utils._pytree import tree_leaves
 
 import mxnet as mx
-from cuda_graphs import CONTEXT, GPU, Cuda
+from folding_checks import CONTEXT, GPU
 from mxnet.graph import GraphRunner
 from mxnet.graph.backends.cuda import graph_capture
+from simulated_captures import Cuda
 
 
 def test_the_stand_in_has_the_names_and_parameters_of_torch():

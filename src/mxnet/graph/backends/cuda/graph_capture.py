@@ -30,14 +30,19 @@ _one_at_a_time = threading.Lock()  # torch allows one capture in a process
 _devices: dict[torch.device, "_Device"] = {}
 
 
+def asked() -> bool | None:
+    """What ``MXNET_ENABLE_CUDA_GRAPHS`` says; None where it says nothing."""
+    return environment.get_bool("MXNET_ENABLE_CUDA_GRAPHS") if os.environ.get("MXNET_ENABLE_CUDA_GRAPHS") else None
+
+
 def allowed() -> bool:
-    """Whether graphs may be captured: unless ``MXNET_ENABLE_CUDA_GRAPHS`` forbids it."""
-    return not os.environ.get("MXNET_ENABLE_CUDA_GRAPHS") or environment.get_bool("MXNET_ENABLE_CUDA_GRAPHS")
+    """Whether graphs may be captured."""
+    return asked() is not False
 
 
 def at_once(fixed_shape: bool) -> bool:
     """Whether a graph is to be captured at its first call: where ``MXNET_ENABLE_CUDA_GRAPHS`` asks for it, or fixed shapes are promised."""
-    return fixed_shape or bool(os.environ.get("MXNET_ENABLE_CUDA_GRAPHS")) and allowed()
+    return fixed_shape or bool(asked())
 
 
 def random_in_inference(node: fx.Node) -> bool:

@@ -1,4 +1,5 @@
-"""A stand-in for torch.cuda that keeps the rules of captures: what is captured is not run, and a replay reads and writes the same memory."""
+"""Captured CUDA graphs where there is no GPU: a stand-in for torch.cuda that keeps their rules. What is captured is not run, and a replay reads and
+writes the same memory."""
 import contextlib
 import threading
 import time
@@ -7,10 +8,6 @@ import types
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves, tree_map_only
-
-GPU = torch.device("cuda", 0)
-# A context of a GPU, which mx.gpu() is not where there is none.
-CONTEXT = types.SimpleNamespace(torch_device=GPU, device_id=0, device_typeid=2)
 
 
 class Recorder(TorchDispatchMode):
@@ -21,6 +18,9 @@ class Recorder(TorchDispatchMode):
         self.graph = graph
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        for t in tree_leaves((args, kwargs or {})):  # whatever was there before the capture is put back: not all of torch's schemas tell of writes
+            if isinstance(t, torch.Tensor) and t.untyped_storage().data_ptr() not in self.graph.seen:
+                self.graph.seen[t.untyped_storage().data_ptr()] = t.data, t.detach().clone()
         out = func(*args, **(kwargs or {}))
         held = tree_map_only(torch.Tensor, torch.Tensor.detach, (args, kwargs or {}, out))
         self.graph.steps.append((func, *held))
@@ -35,7 +35,7 @@ def made(args, out):
 
 class Graph:
     def __init__(self):
-        self.steps, self.replays = [], 0
+        self.steps, self.seen, self.replays, self.generators = [], {}, 0, []
 
     def replay(self):
         assert self.steps, "replayed before it was captured"
@@ -48,19 +48,24 @@ class Graph:
                     if any(target is t for t in made((args, kwargs), out)):
                         target.copy_(value)
 
+    def register_generator_state(self, generator):
+        self.generators.append(generator)
+
     def forget(self):
+        for t, value in self.seen.values():
+            if not torch.equal(t, value):
+                t.copy_(value)
         for _, args, kwargs, out in self.steps:
             for t in made((args, kwargs), out):
-                t.fill_(torch.nan if t.is_floating_point() else -77)
+                t.fill_(torch.nan if t.is_floating_point() else 0)  # what is captured next may take it for indices
 
 
 class Cuda:
     """The part of torch.cuda that captures use, on the CPU; `log` tells in which order it was used."""
 
     def __init__(self):
-        self.log, self.graphs, self.broken, self.outer = [], [], None, False
+        self.log, self.graphs, self.broken, self.outer, self.pools = [], [], None, False, 0
         self._now = threading.local()
-        self.pools = 0
         self.main, self._names = self._stream("main"), iter(["side", "another", "a third", "a fourth", "a fifth"])
 
     def _stream(self, name):
@@ -80,13 +85,13 @@ class Cuda:
         event.record = record
         return event
 
+    def graph_pool_handle(self):
+        self.pools += 1
+        return self.pools
+
     def CUDAGraph(self):
         self.graphs.append(Graph())
         return self.graphs[-1]
-
-    def graph_pool_handle(self):
-        self.pools += 1
-        return 0, self.pools
 
     def current_stream(self, device=None):
         return getattr(self._now, "stream", self.main)
@@ -96,7 +101,7 @@ class Cuda:
 
     @contextlib.contextmanager
     def device(self, device):
-        assert device == GPU
+        assert device.type == "cuda"
         yield
 
     @contextlib.contextmanager
@@ -108,7 +113,7 @@ class Cuda:
             self._now.stream = before
 
     @contextlib.contextmanager
-    def graph(self, graph, pool, stream, capture_error_mode):
+    def graph(self, graph, stream, capture_error_mode, pool=None):
         assert capture_error_mode == "thread_local"
         graph.pool = pool
         self._now.stream = stream  # and like torch's, it is not put back if the capture cannot be ended
@@ -118,6 +123,6 @@ class Cuda:
                 yield
         except Exception:
             raise RuntimeError("CUDA error: operation failed due to a previous error during capture") from None
+        graph.forget()
         if self.broken:
             raise RuntimeError(self.broken)
-        graph.forget()
