@@ -115,6 +115,7 @@ class Cuda:
     @contextlib.contextmanager
     def graph(self, graph, stream, capture_error_mode, pool=None):
         assert capture_error_mode == "thread_local"
+        graph.pool = pool
         self._now.stream = stream  # and like torch's, it is not put back if the capture cannot be ended
         self.log.append(f"capture on {stream.name}")
         try:

@@ -16,6 +16,7 @@ from simulated_gpus import gpus
 def cuda(monkeypatch):
     fake = Cuda()
     monkeypatch.setattr(graph_capture, "_cuda", fake)
+    monkeypatch.setattr(graph_capture, "_devices", {})
     monkeypatch.setattr(training_capture, "_levels", {})
     with gpus():
         yield fake

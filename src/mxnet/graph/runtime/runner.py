@@ -40,6 +40,7 @@ from .monitoring import MOMENTS, Watcher, hides_outputs
 
 _FOR_A_MONITOR = "node by node, for a monitor"  # which is told of every output
 _MOST_SHAPES = 1024  # of data that are remembered to be right
+_MOST_CAPTURES = 4  # sets of shapes for which a graph is captured on a GPU without a promise that they stay
 _MOST_CAPTURED = 8  # sets of shapes for which training is captured: each keeps gradients of its own
 
 
@@ -105,7 +106,7 @@ class GraphRunner:
         self._compares = (backend or os.environ.get("MXNET_SUBGRAPH_BACKEND")) == registry.AUTO
         self._patient = not fixed_shape and not self._compares
         self._exact = exact
-        self._captures = graph_capture.wanted(fixed_shape)
+        self._captures, self._captures_at_once = graph_capture.allowed(), graph_capture.at_once(fixed_shape)
         self._steps_before_capture = training_capture.wanted(fixed_shape)
         self.channels_last: tuple[int, ...] = ()  # positions of the weights that training reads fastest with their channels last
         self.reports: dict[tuple, list[str]] = {}  # what the passes for torch did, by mode and device
@@ -256,7 +257,7 @@ class GraphRunner:
     def decided(self, inputs: Sequence[torch.Tensor], device: torch.device) -> State | None:
         """The state of inference on inputs like these, which run well, where nothing but a changed weight leads on from it."""
         state = self._states.get(self._state_key(inputs, device)) if self._freezes and not self.node_devices else None
-        return state if type(state) is Frozen or type(state) is Stays and not self._open else None
+        return state if type(state) is Frozen or type(state) in (Stays, graph_capture.Captured) and not self._open else None
 
     def run_decided(self, state: State, inputs: Sequence[torch.Tensor]) -> Sequence[torch.Tensor] | None:
         """The outputs by a state that was `decided` on for inputs like these; None if it does not hold any more."""
@@ -270,8 +271,9 @@ class GraphRunner:
         ============================  ==========================================================================================
         nothing, or a changed weight  `Frozen` by the backend that was named. With none named, on a CPU: `Candidate`, or at once
                                       `Frozen` or `Stays`, after a contest, where shapes are promised to stay or all backends are
-                                      compared. On a GPU: `Captured`, where shapes are promised to stay, else `Stays`.
+                                      compared. On a GPU: `Candidate`, or at once what follows, where shapes are promised to stay.
         a `Candidate` took its time   `Trial` of what a backend compiled; `Stays` if none could, or what is drawn at random must not be drawn twice.
+                                      On a GPU: `Captured`; `Stays` after some sets of shapes, or where neither folding nor capturing is allowed.
         a `Trial` is over             `Frozen` if it won; else `Stays`.
         a `Rivalry` is decided        `Frozen` by who won.
         a `Known` was compared        `Frozen`; else as if nothing had been known.
@@ -314,13 +316,24 @@ class GraphRunner:
                 state = policy.freeze(self.backend, self.lowered(False, device, inputs), inputs, self.weights, self.options, self._exact)
             elif compilable:
                 state = self._compiled_by_the_best(inputs, device, before)
-            elif device.type == "cuda" and self._captures and environment.get_bool("MXNET_EXEC_BULK_EXEC_INFERENCE"):
-                native, module = self._native(inputs, False, device), self.lowered(False, device, inputs)
-                state = graph_capture.Captured(native, module, inputs, self.weights, device)
+            elif device.type == "cuda" and environment.get_bool("MXNET_EXEC_BULK_EXEC_INFERENCE"):
+                state = self._on_gpu(inputs, device, before)
             else:
                 state = Stays(self._native(inputs, False, device))
             self._states[key] = state
             return state
+
+    def _on_gpu(self, inputs: Sequence[torch.Tensor], device: torch.device, before: State | None) -> State:
+        """The state that follows on a GPU when no backend was named."""
+        native = self._native(inputs, False, device)
+        if not self._captures_at_once:
+            if type(before) is not Candidate:
+                return Candidate(native, policy.budget(sum(n.op is not None for n in self.symbol._nodes())))
+            if sum(type(state) is graph_capture.Captured for state in self._states.values()) >= _MOST_CAPTURES:
+                return Stays(native, f"after CUDA graphs for {_MOST_CAPTURES} sets of shapes")
+        module = self.lowered(False, device, inputs)
+        state = graph_capture.Captured(native, module, inputs, self.weights, device, self._exact, self._captures)
+        return state if self._captures or state.prepared is not None else Stays(native)
 
     def _compiled_by_the_best(self, inputs: Sequence[torch.Tensor], device: torch.device, before: State | None) -> State:
         """The state that follows on a CPU when it is time to compile, and no backend was named."""

@@ -3,33 +3,22 @@ import inspect
 import re
 import threading
 import time
-import types
 
 import pytest
 import torch
 from torch.utils._pytree import tree_leaves
 
 import mxnet as mx
+from folding_checks import CONTEXT, GPU
 from mxnet.graph import GraphRunner
 from mxnet.graph.backends.cuda import graph_capture
 from simulated_captures import Cuda
-
-GPU = torch.device("cuda", 0)
-# A context of a GPU, which mx.gpu() is not where there is none.
-CONTEXT = types.SimpleNamespace(torch_device=GPU, device_id=0, device_typeid=2)
-
-
-@pytest.fixture
-def cuda(monkeypatch):
-    fake = Cuda()
-    monkeypatch.setattr(graph_capture, "_cuda", fake)
-    return fake
 
 
 def test_the_stand_in_has_the_names_and_parameters_of_torch():
     names = [name for name, value in vars(Cuda).items() if not name.startswith("_")]
     assert len(names) == 9 and all(hasattr(torch.cuda, name) for name in names)
-    inspect.signature(torch.cuda.graph).bind(None, stream=None, capture_error_mode="thread_local")
+    inspect.signature(torch.cuda.graph).bind(None, pool=None, stream=None, capture_error_mode="thread_local")
     for name in ("current_stream", "device", "stream"):
         inspect.signature(getattr(torch.cuda, name)).bind(None)
     assert hasattr(torch.cuda.Stream, "wait_stream") and hasattr(torch.cuda.Stream, "wait_event")
@@ -78,8 +67,8 @@ def test_a_run_warms_up_captures_once_and_replays(cuda):
     for found, batch in zip(results, given):  # all three: none was overwritten by the next
         torch.testing.assert_close(found, expected(*batch))
     assert streams == ["side"] * 4  # three to warm up, one that is captured
-    assert cuda.log == ["side waits for main", "capture on side", "main waits for side",
-                        "main waits for nothing", "main waits for a run on main", "main waits for a run on main"]
+    assert cuda.log == ["side waits for main", "side waits for nothing", "capture on side", "main waits for side",
+                        "main waits for a run on side", "main waits for a run on main", "main waits for a run on main"]
     assert captured.captures == len(cuda.graphs) == 1 and cuda.graphs[0].replays == 3
 
 
