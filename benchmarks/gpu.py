@@ -4,9 +4,12 @@
     python benchmarks/gpu.py --parts training --compile --networks resnet50
 
 Rows are measured in windows that take turns, after each engine has warmed up, and show medians. PyTorch computes with channels last, TF32 and
-cuDNN's own choice of algorithms, as Remex does; with `--compile` torch.compile is a peer, too, which takes a minute for a row.
+cuDNN's own choice of algorithms, as Remex does; with `--compile` torch.compile is a peer, too, with and without CUDA graphs. It takes a minute for
+a row: `--ahead` lets processes compile all rows beside one another before the first is measured. A small step has another peer, the whole of it
+captured by hand as one CUDA graph.
 """
 import argparse
+import functools
 import gc
 import json
 import os
@@ -21,6 +24,8 @@ from typing import Any, NamedTuple
 from xml.etree import ElementTree
 
 import inputs
+import learners
+import lessons
 import networks
 import numpy as np
 import peers
@@ -32,11 +37,12 @@ import mxnet as mx
 from mxnet import autograd, gluon
 
 PARTS = ("calls", "steps", "recurrent", "scoring", "training")
-DEFAULT = {"training": ("resnet50", "mobilenet"), "scoring": ("resnet50", "alexnet", "inception-v3", "mobilenet"),
-           "recurrent": ("lstm4x1024", "gru4x512"), "calls": ("add", "dot", "sum"), "steps": ("mlp",)}
-BATCHES = {"training": (64,), "scoring": (1, 32), "recurrent": (1, 32), "calls": (1,), "steps": (64,)}
+DEFAULT = {"training": ("resnet50", "mobilenet", "transformer"), "scoring": ("resnet50", "alexnet", "inception-v3", "mobilenet", "transformer"),
+           "recurrent": ("lstm4x1024", "gru4x512"), "calls": ("add", "dot", "sum"), "steps": ("mlp2x128", "lenet", "lm2x64", "deepar2x40")}
+BATCHES = {"training": (64,), "scoring": (1, 32), "recurrent": (1, 32), "calls": (1,), "steps": (32,)}
 STATIC = {"static_alloc": True, "static_shape": True}
-LOW = {"training": (None, "float16"), "scoring": (None, "float16"), "recurrent": (None,), "calls": (None,), "steps": (None,)}
+LOW = {"training": (None, "bfloat16"), "scoring": (None, "float16"), "recurrent": (None,), "calls": (None,), "steps": (None,)}
+EAGER, COMPILED, REPLAYED, BY_HAND = "PyTorch eager", "PyTorch compile", "PyTorch compile, CUDA graphs", "PyTorch, one CUDA graph"
 
 
 class Row(NamedTuple):
@@ -70,16 +76,22 @@ class Place(NamedTuple):
 
 def steps_of(row: Row, place: Place, folder: str, compile: bool) -> Iterator[tuple[str, Callable[[], Callable]]]:
     """Engines by name, each as a function that prepares it and returns a step."""
-    make = {"training": _training, "scoring": _scoring, "recurrent": _scoring, "calls": _calls, "steps": _training}[row.part]
+    make = {"training": _training, "scoring": _scoring, "recurrent": _scoring, "calls": _calls, "steps": _learning}[row.part]
     yield from make(row, place, folder)
     if compile and row.part != "calls":
-        yield from ((name.replace("eager", "compile"), prepare) for name, prepare in make(row, place, folder, torch.compile) if "eager" in name)
+        for name, options in ((COMPILED, {}), (REPLAYED, {"mode": "reduce-overhead"})):
+            yield from ((name, prepare) for found, prepare in make(row, place, folder, functools.partial(torch.compile, **options)) if found == EAGER)
+
+
+def _write_values(row: Row, folder: str) -> None:
+    """Write what all engines read, unless it is there."""
+    if row.part != "calls" and not os.path.exists(os.path.join(folder, row.case + ".npz")):
+        (learners if row.part == "steps" else networks).write(row.case, folder)
 
 
 def _network(row: Row, place: Place, folder: str) -> Any:
     path = os.path.join(folder, row.case)
-    if not os.path.exists(path + ".npz"):
-        networks.write(row.case, folder)
+    _write_values(row, folder)
     net = networks.build(row.case)
     net.load_parameters(path + ".params", ctx=place.ctx)
     return net
@@ -121,14 +133,14 @@ def _training(row: Row, place: Place, folder: str, wrap: Callable = lambda f: f)
 
         def step() -> None:
             optimizer.zero_grad(set_to_none=True)
-            with torch.autocast(place.device.type, torch.float16, enabled=row.low is not None):
+            with torch.autocast(place.device.type, getattr(torch, row.low or "float16"), enabled=row.low is not None):
                 loss = functional.cross_entropy(forward(x), y)
             loss.backward()
             optimizer.step()
         return step
 
     yield "Remex", remex
-    yield "PyTorch eager", eager
+    yield EAGER, eager
 
 
 def _scoring(row: Row, place: Place, folder: str, wrap: Callable = lambda f: f) -> Iterator[tuple[str, Callable[[], Callable]]]:
@@ -156,7 +168,78 @@ def _scoring(row: Row, place: Place, folder: str, wrap: Callable = lambda f: f) 
         return step
 
     yield "Remex", remex
-    yield "PyTorch eager", eager
+    yield EAGER, eager
+
+
+def _learning(row: Row, place: Place, folder: str, wrap: Callable = lambda f: f) -> Iterator[tuple[str, Callable[[], Callable]]]:
+    """Small steps, whose kernels take less time than asking for them."""
+    data, labels = lessons.batch(row.case, row.batch)
+    options = lessons.settings(row.case, "sgd")
+
+    def remex() -> Callable:
+        with place.ctx:
+            net, loss = learners.prepared(row.case, row.batch)
+            for block in (net, loss):
+                block.hybridize(**STATIC)
+        trainer = gluon.Trainer(net.collect_params(), "sgd", options)
+        x, y = mx.nd.array(data, ctx=place.ctx), mx.nd.array(labels, ctx=place.ctx)
+
+        def step() -> None:
+            with autograd.record():
+                losses = loss(net(x), y)
+            losses.backward()
+            trainer.step(losses.size)
+        return step
+
+    def parts() -> tuple[Any, Callable[[Any], torch.Tensor]]:
+        _write_values(row, folder)
+        net = torchnet.load(row.case, folder).to(place.device).train()
+        x, y = torch.from_numpy(data).to(place.device), torch.from_numpy(labels).to(place.device)
+
+        def loss(forward: Callable) -> torch.Tensor:
+            out = forward(x)
+            if row.case.startswith("deepar"):
+                mean, spread = out[..., 0], functional.softplus(out[..., 1]) + 0.01
+                return (spread.log() + 0.5 * ((y - mean) / spread).square()).mean()
+            return functional.cross_entropy(out.flatten(0, -2), y.flatten().long())
+        return net, loss
+
+    def optimizer_of(net: Any) -> torch.optim.Optimizer:
+        return torch.optim.SGD([p for p in net.parameters() if p.requires_grad], options["learning_rate"], options["momentum"], fused=True)
+
+    def eager() -> Callable:
+        net, loss = parts()
+        optimizer, forward = optimizer_of(net), wrap(net)
+
+        def step() -> None:
+            optimizer.zero_grad(set_to_none=True)
+            loss(forward).backward()
+            optimizer.step()
+        return step
+
+    def by_hand() -> Callable:
+        net, loss = parts()
+        optimizer = optimizer_of(net)
+
+        def step() -> None:
+            loss(net).backward()
+            optimizer.step()
+            optimizer.zero_grad(set_to_none=True)
+        stream = torch.cuda.Stream()
+        stream.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(stream):
+            for _ in range(3):
+                step()
+        torch.cuda.current_stream().wait_stream(stream)
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph):
+            step()
+        return graph.replay
+
+    yield "Remex", remex
+    yield EAGER, eager
+    if place.device.type == "cuda":
+        yield BY_HAND, by_hand
 
 
 def _calls(row: Row, place: Place, folder: str, wrap: Callable = lambda f: f) -> Iterator[tuple[str, Callable[[], Callable]]]:
@@ -165,7 +248,7 @@ def _calls(row: Row, place: Place, folder: str, wrap: Callable = lambda f: f) ->
     ours, theirs = {"add": (lambda: x + y, lambda: a + b), "dot": (lambda: mx.nd.dot(x, y), lambda: a @ b),
                     "sum": (lambda: mx.nd.sum(x, axis=1), lambda: a.sum(1))}[row.case]
     yield "Remex", lambda: ours
-    yield "PyTorch eager", lambda: theirs
+    yield EAGER, lambda: theirs
 
 
 def measured(row: Row, place: Place, folder: str, options: Any) -> dict[str, Any]:
@@ -220,21 +303,49 @@ def _rate(step: Callable, place: Place, seconds: float) -> float:
     return count / (time.perf_counter() - start)
 
 
+def compiled_ahead(rows: list[Row], options: Any, folder: str) -> None:
+    """Let processes, so many at once, run a step of each row by torch.compile, whose results torch keeps on disk."""
+    waiting, running = list(rows), []
+    until = time.perf_counter() + options.ahead_limit
+    while (waiting or running) and time.perf_counter() < until:
+        running = [process for process in running if process.poll() is None]
+        if waiting and len(running) < options.ahead:
+            row = json.dumps(waiting.pop(0))
+            running.append(subprocess.Popen([sys.executable, __file__, "--only-compile", row, "--folder", folder, "--device", options.device],
+                                            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL))
+        time.sleep(0.1)
+    for process in running:
+        process.kill()
+    print(f"compiled ahead: {len(rows) - len(waiting) - len(running)} of {len(rows)} rows", flush=True)
+
+
+def compile_one(row: Row, place: Place, folder: str) -> None:
+    """Two steps of a row on each engine that compiles."""
+    for name, prepare in steps_of(row, place, folder, True):
+        if name in (COMPILED, REPLAYED):
+            step = prepare()
+            step()
+            step()
+            torch._dynamo.reset()
+
+
 def report(found: list[dict[str, Any]], head: str, command: str) -> str:
     """The table, as Markdown."""
     lines = ["# One GPU: Remex and PyTorch", "", f"`{command}`", "", head, "",
-             "Images (sequences, calls) a second; the ratio is Remex's rate over that of the best other engine. Memory: the most in use, GiB.", "",
-             "| row | Remex | PyTorch eager | PyTorch compile | ratio | first call, s (Remex / eager) | memory (Remex / eager) |",
-             "|---|---|---|---|---|---|---|"]
+             "Images (sequences, calls) a second; the ratios are Remex's rate over that of the best other engine, and over that of "
+             "a step captured by hand as one CUDA graph. Memory: the most in use, GiB.", "",
+             f"| row | Remex | {EAGER} | {COMPILED} | {REPLAYED} | {BY_HAND} | ratio | by hand | first call, s (Remex / eager / compile) | "
+             "memory (Remex / eager / compile) |", "|---|---|---|---|---|---|---|---|---|---|"]
     for entry in found:
         rates, first, peak = entry["rate"], entry["first_s"], entry["peak_gib"]
-        others = [rate for name, rate in rates.items() if name != "Remex"]
+        others = [rate for name, rate in rates.items() if name not in ("Remex", BY_HAND)]
         ratio = f"{rates['Remex'] / max(others):.2f}" if "Remex" in rates and others else ""
+        by_hand = f"{rates['Remex'] / rates[BY_HAND]:.2f}" if "Remex" in rates and BY_HAND in rates else ""
         row = Row(entry["part"], entry["case"], entry["batch"], entry["low"])
         cells = [f"{rates[name]:.4g}" if name in rates else entry["error"].get(name, "").replace("|", "/")[:120]
-                 for name in ("Remex", "PyTorch eager", "PyTorch compile")]
-        pairs = [" / ".join(str(table.get(name, "")) for name in ("Remex", "PyTorch eager")) for table in (first, peak)]
-        lines.append(f"| {row} | {' | '.join(cells)} | {ratio} | {' | '.join(pairs)} |")
+                 for name in ("Remex", EAGER, COMPILED, REPLAYED, BY_HAND)]
+        pairs = [" / ".join(str(table.get(name, "")) for name in ("Remex", EAGER, COMPILED)) for table in (first, peak)]
+        lines.append(f"| {row} | {' | '.join(cells)} | {ratio} | {by_hand} | {' | '.join(pairs)} |")
     return "\n".join(lines) + "\n"
 
 
@@ -267,9 +378,17 @@ def main() -> None:
     parser.add_argument("--device", default="cuda:0", help="cpu only shows that this program works")
     parser.add_argument("--tests", help="the report of pytest's (--junitxml) that the table begins with; where a test failed the exit status is 1")
     parser.add_argument("--results", default=os.path.join(peers.ROOT, "benchmarks", "results", "gpu"))
+    parser.add_argument("--ahead", type=int, default=0, help="how many processes compile rows before the first is measured")
+    parser.add_argument("--ahead-limit", type=float, default=150, help="for how many seconds at most")
+    parser.add_argument("--only-compile", help=argparse.SUPPRESS)
+    parser.add_argument("--folder", help="where the networks' values lie, or will")
     options = parser.parse_args()
     device = torch.device(options.device)
     place = Place(mx.gpu(device.index or 0) if device.type == "cuda" else mx.cpu(), device)
+    torch.backends.cudnn.benchmark = torch.backends.cudnn.allow_tf32 = torch.backends.cuda.matmul.allow_tf32 = True
+    if options.only_compile:
+        compile_one(Row(*json.loads(options.only_compile)), place, options.folder)
+        return
     card = torch.cuda.get_device_name(device) if device.type == "cuda" else peers.processor()
     commit = subprocess.run(["git", "-C", peers.ROOT, "rev-parse", "--short", "HEAD"], capture_output=True, text=True).stdout.strip() or "unknown"
     tests, passed = tested(options.tests) if options.tests else ("", True)
@@ -277,18 +396,24 @@ def main() -> None:
     begin, found = time.perf_counter(), []
     os.makedirs(options.results, exist_ok=True)
     path = os.path.join(options.results, "-".join(card.lower().split()[:4]).replace("(", "").replace(")", ""))
-    torch.backends.cudnn.benchmark = torch.backends.cudnn.allow_tf32 = torch.backends.cuda.matmul.allow_tf32 = True
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as made:
+        folder = options.folder or made
+        rows = []
         for part in options.parts.split(","):
             cases = options.networks.split(",") if options.networks else DEFAULT[part]
             batches = [int(b) for b in options.batches.split(",")] if options.batches else BATCHES[part]
-            for row in (Row(part, case, batch, low) for case in cases for low in LOW[part] for batch in batches):
-                if time.perf_counter() - begin > options.limit:
-                    print(f"{row}: left out, {options.limit:g} s are over", flush=True)
-                    continue
-                found.append(measured(row, place, folder, options))
-                print(row, found[-1]["rate"], found[-1]["first_s"], found[-1]["error"] or "", flush=True)
-                write(path, found, head, tests)  # a machine on loan may be gone before the last row
+            rows += [Row(part, case, batch, low) for case in cases for low in LOW[part] for batch in batches]
+        if options.compile and options.ahead:
+            for row in rows:
+                _write_values(row, folder)
+            compiled_ahead([row for row in rows if row.part != "calls"], options, folder)
+        for row in rows:
+            if time.perf_counter() - begin > options.limit:
+                print(f"{row}: left out, {options.limit:g} s are over", flush=True)
+                continue
+            found.append(measured(row, place, folder, options))
+            print(row, found[-1]["rate"], found[-1]["first_s"], found[-1]["error"] or "", flush=True)
+            write(path, found, head, tests)  # a machine on loan may be gone before the last row
     print(tests)
     sys.exit(not passed)
 

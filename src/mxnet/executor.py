@@ -17,7 +17,7 @@ from .graph.runtime import sparse_run
 from .graph.runtime.monitoring import ExecutorWatcher
 from .graph.runtime.runner import GraphRunner
 from .graph.runtime.session import Session
-from .ndarray import NDArray, failed, handles
+from .ndarray import NDArray, failed, handles, memory_format
 from .ndarray.dispatch import Marked
 from .ops import differentiation, failures, integers, random_state, wide
 from .symbol import inference
@@ -182,6 +182,8 @@ class Executor:
         for k, i in wanted:
             if tensors[k].dtype.is_floating_point:
                 tensors[k] = tensors[k].detach().requires_grad_()
+                if self._reqs[i] == "add":
+                    memory_format.keep(self.grad_arrays[i])
                 if tensors[k].numel() >= wide.LARGE:
                     self._lend(i, tensors[k])
                 if i in self.finished:

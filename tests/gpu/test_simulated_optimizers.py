@@ -3,9 +3,11 @@ import re
 
 import numpy as np
 import pytest
+import torch
 
 import mxnet as mx
 from gpu_operator_runs import check_same
+from mxnet.optimizer import steps as steps_of_optimizers
 from simulated_gpus import Watch, gpus
 
 # Those that other tests register begin with an underscore.
@@ -84,6 +86,37 @@ def test_many_weights_in_one_call(weights):
     with gpus() as (gpu, _):
         for a, b in zip(run(gpu), expected):
             check_same(a, b, gpu)
+
+
+OPTIONS = [("adam", {}), ("adam", {"wd": 0.01, "clip_gradient": 0.3}), ("nag", {"momentum": 0.9}),
+           ("nag", {"momentum": 0.9, "wd": 0.01, "clip_gradient": 0.3}), ("nag", {})]
+
+
+@pytest.mark.parametrize("dtype, multi_precision", [("float32", False), ("float16", True)])
+@pytest.mark.parametrize("name, options", OPTIONS)
+def test_many_weights_are_moved_by_few_calls(name, options, dtype, multi_precision, monkeypatch):
+    """As each would be by itself; one has its values in another order in memory."""
+    calls = []
+
+    def run(ctx):
+        optimizer = mx.optimizer.create(name, learning_rate=0.1, multi_precision=multi_precision, rescale_grad=0.5, **options)
+        arrays = [mx.nd.array(np.stack([START + i] * 2).reshape(2, 4, 3, 1), dtype=dtype, ctx=ctx) for i in range(3)]
+        arrays[1]._data = arrays[1]._data.contiguous(memory_format=torch.channels_last)
+        updater = mx.optimizer.get_updater(optimizer)
+        for gradient in GRADIENTS:
+            gradients = [mx.nd.array(np.stack([gradient, -gradient]).reshape(2, 4, 3, 1), dtype=dtype, ctx=ctx) for _ in arrays]
+            gradients[1]._data = gradients[1]._data.contiguous(memory_format=torch.channels_last)
+            updater([0, 1, 2], gradients, arrays)
+        return arrays
+
+    for together in ("adam_together", "nag_together"):
+        function = getattr(steps_of_optimizers, together)
+        monkeypatch.setattr(steps_of_optimizers, together, lambda *a, function=function: (calls.append(len(a[0])), function(*a)))
+    expected, _ = run(mx.cpu()), calls.clear()
+    with gpus() as (gpu, _):
+        for a, b in zip(run(gpu), expected):
+            check_same(a, b, gpu, tolerance=1e-3 if dtype == "float16" else 1e-5)
+    assert calls == ([2, 2] if name == "adam" or options else [])  # states of simulated GPUs can't follow the weight in another order
 
 
 def test_states_of_an_updater_are_loaded_on_their_gpu():

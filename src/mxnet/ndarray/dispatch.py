@@ -136,6 +136,8 @@ class Marked:
     def __init__(self, grad: Any, grad_req: str) -> None:
         self.grad, self.grad_req, self.fresh, self.reached = grad, grad_req, False, False
         self.finished: Callable[[], None] | None = None  # who wants to know as soon as a backward has the gradient
+        if grad_req == "add" and grad is not None:
+            memory_format.keep(grad)
 
     def deliver(self, leaf: torch.Tensor) -> None:
         """Take a finished gradient from torch's leaf tensor."""
@@ -153,12 +155,25 @@ class Marked:
             buffer._take_dense(gradient.detach(), self.grad_req == "add")
         elif self.grad_req == "add":
             buffer._writable().add_(gradient if gradient.dtype is buffer._data.dtype else gradient.to(buffer._data.dtype))
+        elif memory_format.lent and gradient.data_ptr() in memory_format.lent and buffer._data.dtype is gradient.dtype:
+            self._take_lent(buffer, gradient)
         elif (buffer._data.dtype is gradient.dtype and memory_format.owned(buffer._data) and memory_format.owned(gradient)
               and (gradient.is_contiguous() or memory_format.same(gradient))):
             buffer._data = gradient.detach() if gradient.requires_grad else gradient
         else:
             buffer._writable().copy_(gradient)
         self.fresh = self.reached = True
+
+    @staticmethod
+    def _take_lent(buffer: Any, gradient: torch.Tensor) -> None:
+        """Take a gradient in memory that its maker will write the next one to."""
+        place = buffer._data.data_ptr()
+        if place == gradient.data_ptr() and buffer._data.stride() == gradient.stride():
+            buffer._writable()  # it is there already
+        elif place in memory_format.lent or memory_format.owned(buffer._data):
+            buffer._data = gradient.detach()
+        else:
+            buffer._writable().copy_(gradient)
 
 
 class PseudoOperator:

@@ -4,9 +4,13 @@ Weights of convolutions are kept with their channels last while a network trains
 gradients. Nobody sees it: shapes and values stay, and whatever hands out memory (`as_torch`, DLPack, `reshape`) goes
 back to the standard order first.
 """
+import weakref
+from collections.abc import Iterable
 from typing import Any
 
 import torch
+
+lent: dict[int, int] = {}  # addresses of gradients that a captured graph writes, and how many there are of each
 
 
 def owned(tensor: torch.Tensor) -> bool:
@@ -49,3 +53,25 @@ def same(*tensors: torch.Tensor) -> bool:
     # Not by their strides: along an axis of size 1 these say nothing.
     return all(t.is_contiguous() for t in tensors) or \
         all(t.dim() == 4 and t.is_contiguous(memory_format=torch.channels_last) for t in tensors)
+
+
+def lend(tensors: Iterable[torch.Tensor], owner: object) -> weakref.finalize:
+    """Say that arrays may take over this memory as gradients, for as long as `owner` lives, which writes the next ones there."""
+    places = [t.data_ptr() for t in tensors if t.numel()]
+    for place in places:
+        lent[place] = lent.get(place, 0) + 1
+    return weakref.finalize(owner, _give_back, places)
+
+
+def keep(array: Any) -> None:
+    """Give an array that gradients will be added to memory of its own, if it has taken over a captured graph's, which the next run overwrites."""
+    if lent and not array._is_sparse and array._data.data_ptr() in lent:
+        array._data = array._data.detach().clone()
+
+
+def _give_back(places: Iterable[int]) -> None:
+    for place in places:
+        if lent[place] == 1:
+            del lent[place]
+        else:
+            lent[place] -= 1

@@ -2,12 +2,14 @@
 import math
 import warnings
 
+import torch
+
 from ..base import MXNetError
 from ..kernels.nn import optimizer_update as kernels
-from ..ndarray import zeros
+from ..ndarray import memory_format, zeros
 from ..ops.optimizer_update import rules
 from . import mxnet2_rules, steps
-from .base import Optimizer, register
+from .base import Optimizer, is_half, register
 from .mxnet2_rules import as_in_mxnet2
 
 
@@ -91,20 +93,28 @@ class Adam(Optimizer):
         kind = type(self)
         own = kind._update_one is Adam._update_one and all(
             getattr(kind, name) is getattr(Optimizer, name) for name in ("update", "step", "fused_step", "update_multi_precision"))
-        if not own or self.multi_precision or not self.epsilon or len(indices) == 1 or self._as_mxnet2 and self.clip_gradient:
+        alone = self.multi_precision and not weights[0]._data.is_cuda
+        if not own or alone or not self.epsilon or len(indices) == 1 or self._as_mxnet2 and self.clip_gradient:
             super()._update_each(indices, weights, grads, states)
             return
-        groups = {}  # what one call can handle
+        groups, halves = {}, []  # what one call can handle, and what is rounded afterwards
         for index, weight, grad, state in zip(indices, weights, grads, states):
             lr, wd = self._rates(index, weight, grad)
-            tensors = steps.small(weight, grad, *state)
+            target = weight
+            if self.multi_precision and is_half(weight):
+                target, state = state
+                memory_format.like(target, weight)
+                halves.append((weight, target))
+            tensors = steps.small(target, grad, *state)
             if tensors is None:
-                self._move(weight, grad, state, lr, wd)
+                self._move(target, grad if target is weight else grad.astype(target.dtype), state, lr, wd)
                 continue
             for entries, tensor in zip(groups.setdefault((lr, wd, tensors[0].dtype), ([], [], [], [])), tensors):
                 entries.append(tensor)
         for (lr, wd, _), tensors in groups.items():
             steps.adam_together(*tensors, lr, self.beta1, self.beta2, self.epsilon, wd, self.rescale_grad, self.clip_gradient)
+        if halves:
+            torch._foreach_copy_([weight._writable() for weight, _ in halves], [master._data.data for _, master in halves])
 
 
 @register

@@ -130,7 +130,7 @@ class Optimizer:
 
     def _wants_master(self, weight):
         """Whether a weight is updated through a float32 copy; warns of half-precision weights that are not."""
-        half = _is_half(weight)
+        half = is_half(weight)
         if half and not self.multi_precision:
             warnings.warn(f"{type(self).__name__}: weights of half precision lose small updates; multi_precision=True updates a float32 copy",
                           stacklevel=4)
@@ -140,7 +140,7 @@ class Optimizer:
         """Return the float32 copy of a half-precision weight that its state holds, or None."""
         position = getattr(type(self).create_state_multi_precision, "master_position", None)
         position = 0 if position is not None and self._as_mxnet2 else position
-        return state[position] if position is not None and self.multi_precision and _is_half(weight) else None
+        return state[position] if position is not None and self.multi_precision and is_half(weight) else None
 
     def create_state_multi_precision(self, index, weight):
         """`create_state`; with `multi_precision` for half-precision weights ``(float32 copy, state)``."""
@@ -201,7 +201,7 @@ class Optimizer:
         """`update`; with `multi_precision` half-precision weights through their float32 copy."""
         if isinstance(index, (list, tuple)):
             self._update_several(index, weight, grad, state)
-        elif self.multi_precision and _is_half(weight):
+        elif self.multi_precision and is_half(weight):
             master, own_state = state
             self.update(index, master, grad.astype(numpy.float32), own_state)
             weight[:] = master
@@ -210,7 +210,7 @@ class Optimizer:
 
     def _update_several(self, indices, weights, grads, states):
         """`update_multi_precision` of weights in lists, in one call of `update`."""
-        through = [self.multi_precision and _is_half(weight) for weight in weights]
+        through = [self.multi_precision and is_half(weight) for weight in weights]
         masters, gradients, own = zip(*((state[0], grad.astype(numpy.float32), state[1]) if half else (weight, grad, state)
                                         for half, weight, grad, state in zip(through, weights, grads, states)))
         self.update(list(indices), list(masters), list(gradients), list(own))
@@ -357,7 +357,7 @@ def _checked_count(number):
     return int(number)
 
 
-def _is_half(weight):
+def is_half(weight):
     return to_torch(weight.dtype) in _HALF
 
 

@@ -8,7 +8,7 @@ from .. import environment
 from ..ndarray import zeros
 from ..ops.optimizer_update import rules
 from . import steps
-from .base import Optimizer, _is_half, check_arrays, register
+from .base import Optimizer, check_arrays, is_half, register
 from .mxnet2_rules import as_in_mxnet2
 from .sgd import _MasterAfterState, as_lists, descend
 
@@ -122,7 +122,7 @@ class LAMB(Optimizer):
     def update_multi_precision(self, index, weight, grad, state):
         """`update`; with `multi_precision` half-precision weights through their float32 copies."""
         first = weight[0] if isinstance(index, (list, tuple)) else weight
-        self._update_impl(index, weight, grad, state, multi_precision=self.multi_precision and _is_half(first))
+        self._update_impl(index, weight, grad, state, multi_precision=self.multi_precision and is_half(first))
 
     def _update_impl(self, index, weight, grad, state, multi_precision=False):
         for i, w, g, s in zip(*as_lists(index, weight, grad, state)):

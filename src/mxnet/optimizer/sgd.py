@@ -7,7 +7,7 @@ from .. import environment, random
 from ..ndarray import memory_format, zeros
 from ..ops.optimizer_update import rules
 from . import mxnet2_rules, steps
-from .base import Optimizer, _is_half, check_arrays, register
+from .base import Optimizer, check_arrays, is_half, register
 from .mxnet2_rules import as_in_mxnet2
 
 
@@ -35,7 +35,7 @@ class _MasterAfterState(Optimizer):
     def update_multi_precision(self, index, weight, grad, state):
         """`update`; with `multi_precision` half-precision weights through their float32 copies."""
         several = isinstance(index, (list, tuple))
-        through = self.multi_precision and _is_half(weight[0] if several else weight)
+        through = self.multi_precision and is_half(weight[0] if several else weight)
         if through and self._as_mxnet2:
             state = [s[::-1] for s in state] if several else state[::-1]
         self._update_impl(index, weight, grad, state, multi_precision=through)
@@ -160,6 +160,32 @@ class NAG(_MasterAfterState):
     def _update_impl(self, index, weight, grad, state, multi_precision=False):
         for entry in zip(*as_lists(index, weight, grad, state)):
             self._descend(*entry, multi_precision)
+
+    def _update_each(self, indices, weights, grads, states):
+        kind = type(self)
+        own = kind._update_impl is NAG._update_impl and kind._descend is NAG._descend and kind.update_multi_precision is NAG.update_multi_precision
+        if not own or self._as_mxnet2 or not self.momentum or len(indices) == 1 or not weights[0]._data.is_cuda:
+            super()._update_each(indices, weights, grads, states)
+            return
+        groups, halves = {}, []  # what one call can handle, and what is rounded afterwards
+        for index, weight, grad, state in zip(indices, weights, grads, states):
+            through = self.multi_precision and is_half(weight)
+            mom, target = state if through else (state, weight)
+            if through:
+                memory_format.like(target, weight)
+            tensors = None if mom is None else steps.small(target, grad, mom)
+            if tensors is None:
+                self._descend(index, weight, grad, state, through)
+                continue
+            lr, wd, _ = self._begin(index, weight, grad)
+            if through:
+                halves.append((weight, target))
+            for entries, tensor in zip(groups.setdefault((lr, wd, tensors[0].dtype), ([], [], [])), tensors):
+                entries.append(tensor)
+        for (lr, wd, _), tensors in groups.items():
+            steps.nag_together(*tensors, lr, wd, max(self.momentum, 0.0), self.rescale_grad, self.clip_gradient)
+        if halves:
+            torch._foreach_copy_([weight._writable() for weight, _ in halves], [master._data.data for _, master in halves])
 
     def _descend(self, index, weight, grad, state, multi_precision):
         lr, wd, _ = self._begin(index, weight, grad)

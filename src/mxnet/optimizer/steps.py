@@ -135,14 +135,34 @@ def nag(weight, grad, mom, lr, wd, momentum, rescale, clip):
         mom.add_(weight, alpha=-lr * wd)  # the new weight decays into the momentum: so it does in MXNet, which updates in place
 
 
+def nag_together(weights, grads, moms, lr, wd, momentum, rescale, clip):
+    """Move several weights as `nag` does each, which `small` found fit for it."""
+    grads = cast_together(grads, weights)
+    if clip:
+        grads, rescale = torch._foreach_mul(grads, rescale), 1
+        torch._foreach_clamp_max_(grads, clip)
+        torch._foreach_clamp_min_(grads, -clip)
+    torch._foreach_mul_(moms, momentum)
+    if wd:
+        torch._foreach_mul_(weights, 1 - (1 + momentum) * lr * wd)
+    torch._foreach_add_(weights, moms, alpha=momentum)
+    torch._foreach_add_(weights, grads, alpha=-(1 + momentum) * lr * rescale)
+    torch._foreach_add_(moms, grads, alpha=-lr * rescale)
+    if wd:
+        torch._foreach_add_(moms, weights, alpha=-lr * wd)
+
+
 def small(weight, *arrays):
     """Return the tensors of a weight, its gradient and its states if several such weights are to be moved together, else None.
 
-    A weight is moved by itself if it is sparse, lies in memory in an order of its own, or is so large that a kernel pays off.
+    A weight is moved by itself if it is sparse, or, on a CPU, lies in memory in an order of its own or is so large that a kernel pays off. On a GPU,
+    where asking for a kernel takes longer than most kernels, all others are moved together; there the gradient may be of half precision.
     """
     if weight._is_sparse or any(a._is_sparse for a in arrays):
         return None
     first = weight._data
+    if first.is_cuda:
+        return _on_gpu(weight, *arrays)
     if not (first.is_cpu and first.numel() < kernels.WORTHWHILE and first.dtype in _FUSED and first.is_contiguous()):
         return None
     dtype, shape = first.dtype, first.shape
@@ -151,6 +171,27 @@ def small(weight, *arrays):
         if t.dtype is not dtype or t.shape != shape or not t.is_contiguous():
             return None
     return weight._writable(), arrays[0]._data.data, *[s._writable() for s in arrays[1:]]
+
+
+def _on_gpu(weight, grad, *states):
+    """The same on a GPU: all tensors in the order in which they lie in memory."""
+    for s in states:
+        memory_format.like(s, weight)
+    tensors = weight._writable(), grad._data.data, *[s._writable() for s in states]
+    first = tensors[0]
+    if first.dtype not in _FUSED or any(t.dtype is not first.dtype for t in tensors[2:]) or any(t.shape != first.shape for t in tensors):
+        return None
+    return tuple(map(memory_format.in_order, tensors)) if memory_format.same(*tensors) else None
+
+
+def cast_together(tensors, likes):
+    """Tensors of the types of others, those that have another one by one call for all."""
+    wrong = [i for i, (t, like) in enumerate(zip(tensors, likes)) if t.dtype is not like.dtype]
+    if not wrong:
+        return tensors
+    made = {i: torch.empty_like(likes[i]) for i in wrong}
+    torch._foreach_copy_(list(made.values()), [tensors[i] for i in wrong])
+    return [made.get(i, t) for i, t in enumerate(tensors)]
 
 
 def _in_order(kernel, weight, grad, first, second, *numbers):
@@ -171,6 +212,7 @@ def adamax(weight, grad, mean, largest, lr, beta1, beta2, epsilon, wd, rescale, 
 
 def adam_together(weights, grads, means, variances, lr, beta1, beta2, epsilon, wd, rescale, clip):
     """Move several weights as `adam` does each, which `small` found fit for it."""
+    grads = cast_together(grads, weights)
     if clip or rescale != 1:
         grads = torch._foreach_mul(grads, rescale)
         if wd:

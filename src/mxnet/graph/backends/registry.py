@@ -72,13 +72,9 @@ def prepare(module: fx.GraphModule, device: torch.device, fuse: bool = True, exa
     """
     if device.type not in ("cpu", "cuda") or not environment.get_bool("MXNET_USE_FUSION"):
         return []
-    report = amp_casts.apply(module)
-    ordered = layout.apply(module)
+    report, ordered = arrange(module, device)
     report += ordered
     if device.type == "cuda":
-        for node in module.graph.nodes:
-            if node.op == "call_function" and node.target is layout.channels_last:
-                node.target = _channels_last_for_tensor_cores
         # Convolutions of our own are for CPUs, and cuDNN wants the parameters of recurrent layers in one vector.
         report += fusion.fuse_batch_norms(module, on_gpu=True) + fusion.rectify_in_place(module) + amp_casts.together(module) if fuse else []
     elif fuse:
@@ -89,6 +85,16 @@ def prepare(module: fx.GraphModule, device: torch.device, fuse: bool = True, exa
     if environment.get_bool("MXNET_FUSION_VERBOSE"):
         _log.warning("graph: %s", "; ".join(report) or "nothing to fuse")
     return report
+
+
+def arrange(module: fx.GraphModule, device: torch.device) -> tuple[list[str], list[str]]:
+    """Run the passes that come first, for types and for the order in memory, on a module, which is rewritten; returns the report of each."""
+    report, ordered = amp_casts.apply(module), layout.apply(module)
+    if device.type == "cuda":
+        for node in module.graph.nodes:
+            if node.op == "call_function" and node.target is layout.channels_last:
+                node.target = _channels_last_for_tensor_cores
+    return report, ordered
 
 
 def asks_for_exact() -> bool:

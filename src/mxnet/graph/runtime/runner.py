@@ -24,7 +24,7 @@ from ...symbol.fused import CachedGraph, Fused
 from ...symbol.node import Node, auxiliary
 from ..backends import registry
 from ..backends.cpu.algorithms import algorithms
-from ..backends.cuda import graph_capture
+from ..backends.cuda import graph_capture, training_capture
 from ..instrumentation import call_of, observed
 from ..lower import lower
 from ..passes import layout, output_ownership, recomputation, recurrent_layers, rnn_fusion
@@ -40,6 +40,8 @@ from .monitoring import MOMENTS, Watcher, hides_outputs
 
 _FOR_A_MONITOR = "node by node, for a monitor"  # which is told of every output
 _MOST_SHAPES = 1024  # of data that are remembered to be right
+_MOST_CAPTURES = 4  # sets of shapes for which a graph is captured on a GPU without a promise that they stay
+_MOST_CAPTURED = 8  # sets of shapes for which training is captured: each keeps gradients of its own
 
 
 class _Misfit(Exception):
@@ -104,13 +106,15 @@ class GraphRunner:
         self._compares = (backend or os.environ.get("MXNET_SUBGRAPH_BACKEND")) == registry.AUTO
         self._patient = not fixed_shape and not self._compares
         self._exact = exact
-        self._captures = graph_capture.wanted(fixed_shape)
+        self._captures, self._captures_at_once = graph_capture.allowed(), graph_capture.at_once(fixed_shape)
+        self._steps_before_capture = training_capture.wanted(fixed_shape)
         self.channels_last: tuple[int, ...] = ()  # positions of the weights that training reads fastest with their channels last
         self.reports: dict[tuple, list[str]] = {}  # what the passes for torch did, by mode and device
         self._recurrences: list[str] = []  # what became layers
         self._lowered: dict[tuple, fx.GraphModule] = {}
         self._on_native: dict[tuple, Function] = {}
         self._compiled: dict[tuple, Function] = {}  # by backends that were named, or have won a contest of training
+        self._trained: dict[tuple, training_capture.Captured] = {}  # on GPUs, by mode, device and shapes
         self._states: dict[tuple, State] = {}  # of inference that may have its weights built in, or be captured
         self._nodes = nodes
         self._fit: set[tuple] = set()  # shapes of data for which the operators' rules hold, with weights of the shapes of these
@@ -231,6 +235,8 @@ class GraphRunner:
         if self._compares and recorded and not self.node_devices:
             return self._fastest_training(inputs, is_train, device)
         if self._freezes or recorded and not backend.trains:
+            if recorded and device.type == "cuda" and self._steps_before_capture is not None and not self.node_devices:
+                return self._captured_training(inputs, is_train, device)
             return self._native(inputs, is_train, device)
         key = (is_train, device, self._open_key(inputs))
         if backend.specializes:
@@ -251,7 +257,7 @@ class GraphRunner:
     def decided(self, inputs: Sequence[torch.Tensor], device: torch.device) -> State | None:
         """The state of inference on inputs like these, which run well, where nothing but a changed weight leads on from it."""
         state = self._states.get(self._state_key(inputs, device)) if self._freezes and not self.node_devices else None
-        return state if type(state) is Frozen or type(state) is Stays and not self._open else None
+        return state if type(state) is Frozen or type(state) in (Stays, graph_capture.Captured) and not self._open else None
 
     def run_decided(self, state: State, inputs: Sequence[torch.Tensor]) -> Sequence[torch.Tensor] | None:
         """The outputs by a state that was `decided` on for inputs like these; None if it does not hold any more."""
@@ -265,8 +271,9 @@ class GraphRunner:
         ============================  ==========================================================================================
         nothing, or a changed weight  `Frozen` by the backend that was named. With none named, on a CPU: `Candidate`, or at once
                                       `Frozen` or `Stays`, after a contest, where shapes are promised to stay or all backends are
-                                      compared. On a GPU: `Captured`, where shapes are promised to stay, else `Stays`.
+                                      compared. On a GPU: `Candidate`, or at once what follows, where shapes are promised to stay.
         a `Candidate` took its time   `Trial` of what a backend compiled; `Stays` if none could, or what is drawn at random must not be drawn twice.
+                                      On a GPU: `Captured`; `Stays` after some sets of shapes, or where neither folding nor capturing is allowed.
         a `Trial` is over             `Frozen` if it won; else `Stays`.
         a `Rivalry` is decided        `Frozen` by who won.
         a `Known` was compared        `Frozen`; else as if nothing had been known.
@@ -309,13 +316,24 @@ class GraphRunner:
                 state = policy.freeze(self.backend, self.lowered(False, device, inputs), inputs, self.weights, self.options, self._exact)
             elif compilable:
                 state = self._compiled_by_the_best(inputs, device, before)
-            elif device.type == "cuda" and self._captures and environment.get_bool("MXNET_EXEC_BULK_EXEC_INFERENCE"):
-                native, module = self._native(inputs, False, device), self.lowered(False, device, inputs)
-                state = graph_capture.Captured(native, module, inputs, self.weights, device)
+            elif device.type == "cuda" and environment.get_bool("MXNET_EXEC_BULK_EXEC_INFERENCE"):
+                state = self._on_gpu(inputs, device, before)
             else:
                 state = Stays(self._native(inputs, False, device))
             self._states[key] = state
             return state
+
+    def _on_gpu(self, inputs: Sequence[torch.Tensor], device: torch.device, before: State | None) -> State:
+        """The state that follows on a GPU when no backend was named."""
+        native = self._native(inputs, False, device)
+        if not self._captures_at_once:
+            if type(before) is not Candidate:
+                return Candidate(native, policy.budget(sum(n.op is not None for n in self.symbol._nodes())))
+            if sum(type(state) is graph_capture.Captured for state in self._states.values()) >= _MOST_CAPTURES:
+                return Stays(native, f"after CUDA graphs for {_MOST_CAPTURES} sets of shapes")
+        module = self.lowered(False, device, inputs)
+        state = graph_capture.Captured(native, module, inputs, self.weights, device, self._exact, self._captures)
+        return state if self._captures or state.prepared is not None else Stays(native)
 
     def _compiled_by_the_best(self, inputs: Sequence[torch.Tensor], device: torch.device, before: State | None) -> State:
         """The state that follows on a CPU when it is time to compile, and no backend was named."""
@@ -357,6 +375,19 @@ class GraphRunner:
             found = self._on_native[key] = module.forward
         return found
 
+    def _captured_training(self, inputs: Sequence[torch.Tensor], is_train: bool, device: torch.device) -> Function:
+        """The graph for gradients on a GPU, captured for the first sets of shapes that come."""
+        key = (is_train, device, tuple([t.requires_grad for t in inputs]), *[(inputs[i].shape, inputs[i].dtype) for i in self._data])
+        found = self._trained.get(key)
+        if found is None:
+            native = self._native(inputs, is_train, device)
+            if len(self._trained) >= _MOST_CAPTURED or any(t.requires_grad and not t.dtype.is_floating_point for t in inputs):
+                return native
+            with self._lock:
+                module = self.lowered(is_train, device, inputs)
+                found = self._trained[key] = training_capture.Captured(native, module, inputs, self.weights, device, self._steps_before_capture or 0)
+        return found.function
+
     def _fastest_training(self, inputs: Sequence[torch.Tensor], is_train: bool, device: torch.device) -> Function:
         """The graph on whoever trains it fastest, found out at the first call with these shapes."""
         key = ("fastest", is_train, device, *[(t.shape, t.dtype) for t in inputs])
@@ -378,6 +409,9 @@ class GraphRunner:
         for (is_train, device), report in self.reports.items():
             lines.append(f"{'training' if is_train else 'inference'} on {device}: native")
             lines += [f"  {line}" for line in (*report, *self._algorithms(is_train, device))]
+        for (_, device, _, *shapes), captured in self._trained.items():
+            lines.append(f"gradients on {device} for {', '.join(str(tuple(shape)) for shape, _ in shapes)}:")
+            lines += [f"  {line}" for line in captured.explain()]
         for (device, *shapes), state in self._states.items():
             data = dict(zip(self._telling, shapes))
             inputs = ", ".join(f"{self.input_names[i]} {TORCH_TO_NAME.get(data[i][1])}{tuple(data[i][0])}" for i in self._data)

@@ -301,7 +301,8 @@ def test_where_it_stays_behind(why, monkeypatch):
         monkeypatch.setenv("MXNET_CONVOLUTION_ALGORITHM", "exact")
     elif why == "other results":
         told = "since kernels gives other results"
-        monkeypatch.setattr(own, "_normalized", lambda bias, numbers, attributes: (torch.ones(len(numbers[0])), torch.zeros(len(numbers[0]))))
+        monkeypatch.setattr(own.folding, "scale_and_shift",
+                            lambda bias, numbers, attributes: (torch.ones(len(numbers[0])), torch.zeros(len(numbers[0]))))
     elif why == "small":
         monkeypatch.setattr(own, "_LARGE", 1 << 28)
     elif why == "fails":

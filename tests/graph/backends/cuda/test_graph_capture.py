@@ -1,140 +1,24 @@
-"""Captures, on a stand-in for torch.cuda that keeps their rules: what is captured is not run, and a replay reads and writes the same memory."""
-import contextlib
+"""Captures of inference, on a stand-in for torch.cuda."""
 import inspect
 import re
 import threading
 import time
-import types
 
 import pytest
 import torch
-from torch.utils._python_dispatch import TorchDispatchMode
-from torch.utils._pytree import tree_leaves, tree_map_only
+from torch.utils._pytree import tree_leaves
 
 import mxnet as mx
+from folding_checks import CONTEXT, GPU
 from mxnet.graph import GraphRunner
 from mxnet.graph.backends.cuda import graph_capture
-
-GPU = torch.device("cuda", 0)
-# A context of a GPU, which mx.gpu() is not where there is none.
-CONTEXT = types.SimpleNamespace(torch_device=GPU, device_id=0, device_typeid=2)
-
-
-class Recorder(TorchDispatchMode):
-    """Keeps every operation, together with the memory (not the tensors, whose memory can be exchanged) that it works on."""
-
-    def __init__(self, graph):
-        super().__init__()
-        self.graph = graph
-
-    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
-        out = func(*args, **(kwargs or {}))
-        held = tree_map_only(torch.Tensor, torch.Tensor.detach, (args, kwargs or {}, out))
-        self.graph.steps.append((func, *held))
-        return out
-
-
-def made(args, out):
-    """The results that lie in memory of their own."""
-    known = {t.untyped_storage().data_ptr() for t in tree_leaves(args) if isinstance(t, torch.Tensor)}
-    return [t for t in tree_leaves(out) if isinstance(t, torch.Tensor) and t.untyped_storage().data_ptr() not in known]
-
-
-class Graph:
-    def __init__(self):
-        self.steps, self.replays = [], 0
-
-    def replay(self):
-        assert self.steps, "replayed before it was captured"
-        self.replays += 1
-        with torch.no_grad():
-            for func, args, kwargs, out in self.steps:
-                fresh = func(*args, **kwargs)
-                time.sleep(0)
-                for target, value in zip(tree_leaves(out), tree_leaves(fresh)):
-                    if any(target is t for t in made((args, kwargs), out)):
-                        target.copy_(value)
-
-    def forget(self):
-        for _, args, kwargs, out in self.steps:
-            for t in made((args, kwargs), out):
-                t.fill_(torch.nan if t.is_floating_point() else -77)
-
-
-class Cuda:
-    """The part of torch.cuda that captures use, on the CPU; `log` tells in which order it was used."""
-
-    def __init__(self):
-        self.log, self.graphs, self.broken, self.outer = [], [], None, False
-        self._now = threading.local()
-        self.main, self._names = self._stream("main"), iter(["side", "another", "a third", "a fourth", "a fifth"])
-
-    def _stream(self, name):
-        stream = types.SimpleNamespace(name=name)
-        stream.wait_stream = lambda other: self.log.append(f"{name} waits for {other.name}")
-        stream.wait_event = lambda event: self.log.append(f"{name} waits for {event.recorded or 'nothing'}")
-        return stream
-
-    def Stream(self):
-        return self._stream(next(self._names))
-
-    def Event(self):
-        event = types.SimpleNamespace(recorded=None, synchronize=lambda: self.log.append(f"the host waits for {event.recorded}"))
-
-        def record(stream):
-            event.recorded = f"a run on {stream.name}"
-        event.record = record
-        return event
-
-    def CUDAGraph(self):
-        self.graphs.append(Graph())
-        return self.graphs[-1]
-
-    def current_stream(self, device=None):
-        return getattr(self._now, "stream", self.main)
-
-    def is_current_stream_capturing(self):
-        return self.outer
-
-    @contextlib.contextmanager
-    def device(self, device):
-        assert device == GPU
-        yield
-
-    @contextlib.contextmanager
-    def stream(self, stream):
-        before, self._now.stream = self.current_stream(), stream
-        try:
-            yield
-        finally:
-            self._now.stream = before
-
-    @contextlib.contextmanager
-    def graph(self, graph, stream, capture_error_mode):
-        assert capture_error_mode == "thread_local"
-        self._now.stream = stream  # and like torch's, it is not put back if the capture cannot be ended
-        self.log.append(f"capture on {stream.name}")
-        try:
-            with Recorder(graph):
-                yield
-        except Exception:
-            raise RuntimeError("CUDA error: operation failed due to a previous error during capture") from None
-        if self.broken:
-            raise RuntimeError(self.broken)
-        graph.forget()
-
-
-@pytest.fixture
-def cuda(monkeypatch):
-    fake = Cuda()
-    monkeypatch.setattr(graph_capture, "_cuda", fake)
-    return fake
+from simulated_captures import Cuda
 
 
 def test_the_stand_in_has_the_names_and_parameters_of_torch():
     names = [name for name, value in vars(Cuda).items() if not name.startswith("_")]
-    assert len(names) == 8 and all(hasattr(torch.cuda, name) for name in names)
-    inspect.signature(torch.cuda.graph).bind(None, stream=None, capture_error_mode="thread_local")
+    assert len(names) == 9 and all(hasattr(torch.cuda, name) for name in names)
+    inspect.signature(torch.cuda.graph).bind(None, pool=None, stream=None, capture_error_mode="thread_local")
     for name in ("current_stream", "device", "stream"):
         inspect.signature(getattr(torch.cuda, name)).bind(None)
     assert hasattr(torch.cuda.Stream, "wait_stream") and hasattr(torch.cuda.Stream, "wait_event")
@@ -183,8 +67,8 @@ def test_a_run_warms_up_captures_once_and_replays(cuda):
     for found, batch in zip(results, given):  # all three: none was overwritten by the next
         torch.testing.assert_close(found, expected(*batch))
     assert streams == ["side"] * 4  # three to warm up, one that is captured
-    assert cuda.log == ["side waits for main", "capture on side", "main waits for side",
-                        "main waits for nothing", "main waits for a run on main", "main waits for a run on main"]
+    assert cuda.log == ["side waits for main", "side waits for nothing", "capture on side", "main waits for side",
+                        "main waits for a run on side", "main waits for a run on main", "main waits for a run on main"]
     assert captured.captures == len(cuda.graphs) == 1 and cuda.graphs[0].replays == 3
 
 

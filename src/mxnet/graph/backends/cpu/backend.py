@@ -16,17 +16,14 @@ from ....kernels.conv import convolution as direct
 from ....kernels.conv.prepacked_conv import Kept
 from ....kernels.gemm import prepacked_skinny
 from ....kernels.nn.pooling_nhwc import Pooling
-from ....kernels.runtime.strided_output import ANY, IntoPart
-from ....ops.elemwise.unary import clip
-from ....ops.nn import normalization
+from ....kernels.runtime.strided_output import IntoPart
 from ....ops.nn.dense import fully_connected
-from ....ops.nn.dropout import dropout
 from ....ops.nn.pooling import pooling
 from ....suggestions import shortened
 from ...instrumentation import joined
-from ...passes import amp_casts, attention, fusion, layout, output_ownership, recurrent_layers
+from ...passes import amp_casts, attention, folding, fusion, layout, output_ownership, recurrent_layers
 from ...passes.layout import convolves
-from ...program import FxNode, Program, attributes_of, calls, draws, holds
+from ...program import FxNode, Program, attributes_of, calls, holds
 from ..registry import Unavailable, asks_for_exact
 from . import batch_tiling, concat_in_place, mlp_fusion
 from .static_plan import Planned
@@ -80,7 +77,7 @@ class Kernels:
         module = program.module
         program.report += amp_casts.apply(module) + layout.apply(module)
         program.infer()
-        _drop_idle(program)
+        folding.drop_idle(program)
         counts = _fold(program, exact)
         program.report += [f"kernels: {count} x convolution{kind}" for kind, count in sorted(counts.items())]
         program.report += _pool(program)
@@ -114,55 +111,33 @@ def _steps(attributes: dict[str, Any]) -> tuple[int, ...]:
 def _fold(program: Program, exact: bool) -> dict[str, int]:
     """Replace convolutions with fixed weights, and what follows them; returns how many of each kind there are."""
     counts: dict[str, int] = {}
-    graph, taken = program.graph, set()
+    graph = program.graph
+    taken: set[FxNode] = set()
     for node in list(graph.nodes):
         if not _fixed(program, node):
             continue
         attributes = attributes_of(node)
         weight, bias = (program.constants[n] for n in node.args[1:]) if len(node.args) == 3 else (program.constants[node.args[1]], None)
-        last, parts, residual = node, [node], None
-        kind, scale, norm = "", None, _only_user(last)
-        if norm is not None and _normalizes(program, norm, last):
-            kind += " + batch norm"
-            scale, bias = _normalized(bias, [program.constants[n] for n in norm.args[1:]], attributes_of(norm))
-            last = norm
-            parts.append(norm)
-        total = _only_user(last)
-        if total is not None and total not in taken and _adds(program, total):
-            residual = total.args[1] if total.args[0] is last else total.args[0]
-            taken.add(total)
-            kind += " + add"
-            last = total
-            parts.append(total)
-        ceiling, relu = ANY, _only_user(last)
-        if relu is not None and _ceiling(relu) >= 0:
-            ceiling = _ceiling(relu)
-            kind += " + relu" if ceiling == math.inf else " + clip"
-            last = relu
-            parts.append(relu)
+        chain, scale = folding.chain(program, node, program.constants.__contains__, taken), None
+        if chain.norm is not None:
+            scale, bias = (t.float() for t in folding.scale_and_shift(bias, [program.constants[n] for n in chain.norm.args[1:]],
+                                                                      attributes_of(chain.norm)))
+        last, residual = chain.parts[-1], chain.residual
         steps = _steps(attributes)
         data = node.args[0]
         planes = data.target is layout.channels_last and attributes["num_group"] == 1 and Kept.few_channels(weight, steps[4:])
-        layer = Kept(weight.detach(), bias, steps[:2], steps[2:4], steps[4:], attributes["num_group"], ceiling, exact, scale, planes)
+        layer = Kept(weight.detach(), bias, steps[:2], steps[2:4], steps[4:], attributes["num_group"], chain.ceiling, exact, scale, planes)
         data = data.args[0] if planes else data
         with graph.inserting_before(last):
             new = graph.call_function(layer, (data,) if residual is None else (data, residual))
-        joined(new, *parts)
+        joined(new, *chain.parts)
         program.values[new] = program.values[last]
         last.replace_all_uses_with(new)
-        for part in (*reversed(parts), *([node.args[0]] if planes else [])):
+        for part in (*reversed(chain.parts), *([node.args[0]] if planes else [])):
             if not part.users:
                 graph.erase_node(part)
-        counts[kind] = counts.get(kind, 0) + 1
+        counts[chain.kind] = counts.get(chain.kind, 0) + 1
     return counts
-
-
-def _drop_idle(program: Program) -> None:
-    """Take out dropout where nothing is dropped, which would copy its data."""
-    for node in list(program.graph.nodes):
-        if calls(node, dropout) and not draws(node) and node.args[0].op != "placeholder":
-            node.replace_all_uses_with(node.args[0])
-            program.graph.erase_node(node)
 
 
 def _pool(program: Program) -> list[str]:
@@ -200,15 +175,6 @@ def _pooling(program: Program, node: FxNode) -> Pooling | None:
                    attributes["pool_type"] == "avg", attributes["count_include_pad"] is not False)
 
 
-def _ceiling(node: FxNode) -> float:
-    """Return the upper limit of the node's results, where it limits them to that and 0; else `strided_output.ANY`."""
-    if holds(node, "rectifies"):
-        return math.inf
-    if calls(node, clip) and attributes_of(node)["a_min"] == 0 and attributes_of(node)["a_max"] > 0:
-        return float(attributes_of(node)["a_max"])
-    return ANY
-
-
 def _keep_dense(program: Program, brief: bool) -> list[str]:
     """Replace fully connected layers with fixed weights, and the ReLU behind; returns a line of the report."""
     graph, count = program.graph, 0
@@ -219,7 +185,7 @@ def _keep_dense(program: Program, brief: bool) -> list[str]:
                for n in node.args) or program.values[node.args[0]].dim() < 2 or not prepacked_skinny.available():
             continue
         weight, bias = (program.constants[n] for n in node.args[1:]) if len(node.args) == 3 else (program.constants[node.args[1]], None)
-        relu = _only_user(node)
+        relu = folding.only_user(node)
         relu = relu if holds(relu, "rectifies") else None
         layer = prepacked_skinny.Dense(weight.detach(), bias, attributes_of(node)["flatten"], relu is not None, brief)
         last = relu or node
@@ -239,34 +205,3 @@ def _fixed(program: Program, node: FxNode) -> bool:
     if not convolves(node) or any(n not in program.constants for n in node.args[1:]):
         return False
     return program.shape(node) is not None and all(program.values[n].dtype is torch.float32 for n in node.args)
-
-
-def _only_user(node: FxNode) -> FxNode:
-    return next(iter(node.users)) if len(node.users) == 1 else None
-
-
-def _normalizes(program: Program, node: FxNode, data: FxNode) -> bool:
-    """Whether this is a batch norm over the channels by known numbers."""
-    if not calls(node, normalization.batch_norm) or len(node.args) != 5 or node.args[0] is not data:
-        return False
-    attributes = attributes_of(node)
-    return (attributes["axis"] == 1 and not attributes["output_mean_var"] and all(n in program.constants for n in node.args[1:])
-            and program.shape(node) is not None)
-
-
-def _normalized(bias: Any, numbers: list[torch.Tensor], attributes: dict[str, Any]) -> tuple[torch.Tensor, torch.Tensor]:
-    """By what the filters are multiplied, and their bias, with the batch norm in them."""
-    gamma, beta, mean, var = (t.double() for t in numbers)
-    scale = (var + attributes["eps"]).rsqrt()
-    if not attributes["fix_gamma"]:
-        scale = scale * gamma
-    shift = beta - mean * scale if bias is None else beta + (bias.double() - mean) * scale
-    return scale.float(), shift.float()
-
-
-def _adds(program: Program, node: FxNode) -> bool:
-    """Whether the node adds two different arrays of one shape and type."""
-    if not fusion.adds(node) or node.args[0] is node.args[1]:
-        return False
-    values = [program.values.get(n) for n in node.args]
-    return all(isinstance(v, torch.Tensor) and v.dtype is torch.float32 and v.shape == program.shape(node) for v in values)

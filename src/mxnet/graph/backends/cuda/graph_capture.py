@@ -1,11 +1,16 @@
 """Inference on GPUs as captured CUDA graphs, which launch the kernels of a whole run at once.
 
 A captured graph knows addresses, not values. It reads the data from buffers of its own, filled before each run, and the weights where they
-are: new values need no new capture, another address, shape, order in memory or type does. What it computes stays in its memory until
-the next run, so callers get copies.
+are: new values need no new capture, another address, shape, order in memory or type does. Weights that were prepared (`prepared_weights`) lie in
+buffers, too, which are filled again when one has changed. What a graph computes stays in its memory until the next run, so callers get copies.
+
+All captures of a device take their memory from one pool: what one has computed on the way is overwritten by the others. Their outputs are not, since
+these are held; and no two run at once, because each run waits for the one before it.
 """
+import logging
 import os
 import threading
+import weakref
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -13,17 +18,31 @@ import torch
 from torch import fx
 
 from .... import environment
+from ....ops.grad_mode import no_grad
 from ...program import Function, Program, attributes_of, by_values, changes, operator_of
+from . import prepared_weights
 
+_log = logging.getLogger(__name__)
 _cuda: Any = torch.cuda  # tests put another in its place
 _WARM_UPS = 3  # runs that let cuDNN and cuBLAS choose algorithms and take their memory; as many as torch's own captures do
 _MOST = 4  # captures of one graph, after which its weights are taken to move all the time
 _one_at_a_time = threading.Lock()  # torch allows one capture in a process
+_devices: dict[torch.device, "_Device"] = {}
 
 
-def wanted(fixed_shape: bool) -> bool:
-    """Whether a graph is to be captured: ``MXNET_ENABLE_CUDA_GRAPHS`` decides; where it is unset, the promise of fixed shapes."""
-    return environment.get_bool("MXNET_ENABLE_CUDA_GRAPHS") if os.environ.get("MXNET_ENABLE_CUDA_GRAPHS") else fixed_shape
+def asked() -> bool | None:
+    """What ``MXNET_ENABLE_CUDA_GRAPHS`` says; None where it says nothing."""
+    return environment.get_bool("MXNET_ENABLE_CUDA_GRAPHS") if os.environ.get("MXNET_ENABLE_CUDA_GRAPHS") else None
+
+
+def allowed() -> bool:
+    """Whether graphs may be captured."""
+    return asked() is not False
+
+
+def at_once(fixed_shape: bool) -> bool:
+    """Whether a graph is to be captured at its first call: where ``MXNET_ENABLE_CUDA_GRAPHS`` asks for it, or fixed shapes are promised."""
+    return fixed_shape or bool(asked())
 
 
 def random_in_inference(node: fx.Node) -> bool:
@@ -53,20 +72,82 @@ def obstacle(module: fx.GraphModule, inputs: Sequence[torch.Tensor], device: tor
     return None
 
 
+class _Device:
+    """What all captures of a device share: memory, the stream that they were captured on, and the order of their runs.
+
+    Attributes
+    ----------
+    lock : threading.Lock
+        Held while a run is asked for.
+    done : torch.cuda.Event
+        Behind the last run, which the next one waits for.
+    stream : torch.cuda.Stream
+        What is captured is captured on it: libraries keep their state for each stream.
+    """
+
+    def __init__(self, device: torch.device):
+        with _cuda.device(device):
+            self.lock, self.done, self._device, self.stream = threading.Lock(), _cuda.Event(), device, _cuda.Stream()
+        self._pool: Any = None
+        self._graphs: weakref.WeakSet = weakref.WeakSet()  # those that have the pool's memory
+
+    def captured(self, function: Function, inputs: Sequence[torch.Tensor]) -> tuple:
+        """A CUDA graph of ``function(*inputs)``, and the tensors that hold the outputs of its last replay."""
+        with _one_at_a_time, _cuda.device(self._device):
+            stream = self.stream
+            stream.wait_stream(_cuda.current_stream())
+            stream.wait_event(self.done)
+            # One stream for all, because libraries keep their state for each. Leaving it also leaves a capture that did not end.
+            with _cuda.stream(stream):
+                try:
+                    for _ in range(_WARM_UPS):
+                        function(*inputs)
+                finally:
+                    self.done.record(stream)
+                graph, pool = _cuda.CUDAGraph(), self._pool
+                if pool is None or not self._graphs:  # torch gives up a pool with its last graph
+                    pool = _cuda.graph_pool_handle()
+                self._pool = None  # a capture that fails may leave its pool in use
+                # Other threads, such as those that load data, may go on allocating meanwhile.
+                with _cuda.graph(graph, pool=pool, stream=stream, capture_error_mode="thread_local"):
+                    outputs = function(*inputs)
+            self._pool = pool
+            self._graphs.add(graph)
+            _cuda.current_stream().wait_stream(stream)
+            return graph, tuple(outputs)
+
+
+def _shared(device: torch.device) -> _Device:
+    found = _devices.get(device)
+    if found is None:
+        with _one_at_a_time:
+            found = _devices.get(device)
+            if found is None:
+                found = _devices[device] = _Device(device)
+    return found
+
+
+def stream(device: torch.device) -> Any:
+    """The stream of all captures on a device."""
+    return _shared(device).stream
+
+
 class Captured:
-    """A captured graph runs, with data of one set of shapes; `native`, where it cannot be captured. Several threads may call it at once.
+    """A captured graph runs, with data of one set of shapes; where it cannot be captured, its operators do. Several threads may call it at once.
 
     Attributes
     ----------
     obstacle : str or None
-        Why `native` runs the graph instead.
+        Why operators run instead.
     captures : int
         How often the graph was captured: once, and again after weights moved.
+    prepared : Prepared or None
+        The graph as it was rewritten for GPUs, if it was.
 
     Parameters
     ----------
     native : callable
-        Runs the graph on torch: what gets captured.
+        Runs the graph on torch: what gets captured where nothing could be rewritten.
     module : torch.fx.GraphModule
         The graph as it was lowered.
     inputs : list of torch.Tensor
@@ -74,82 +155,101 @@ class Captured:
     weights : sequence of int
         Positions of the inputs that are read where they are.
     device : torch.device
+    exact : bool
+        Whether nothing may be rewritten.
+    captures : bool
+        Whether it may be captured; else what was rewritten runs without.
     """
 
-    def __init__(self, native: Function, module: fx.GraphModule, inputs: Sequence[torch.Tensor], weights: Iterable[int], device: torch.device):
+    def __init__(self, native: Function, module: fx.GraphModule, inputs: Sequence[torch.Tensor], weights: Iterable[int], device: torch.device,
+                 exact: bool = False, captures: bool = True):
         self.device, self.captures, self.obstacle = device, 0, obstacle(module, inputs, device)
         self._native, self._weights = native, tuple(weights)
         self._data = [i for i in range(len(inputs)) if i not in set(self._weights)]
-        self._lock = threading.Lock()
+        self.prepared = prepared_weights.prepared(module, inputs, self._weights, device, exact) if self.obstacle is None else None
+        if self.obstacle is None and not captures:
+            self.obstacle = "MXNET_ENABLE_CUDA_GRAPHS is 0"
         self._graph: Any = None
-        self._done: Any = None  # the event behind the last run, which a run on another stream waits for
         self._places: list[tuple] | None = None
         self._buffers: list[torch.Tensor] = []
         self._outputs: tuple[torch.Tensor, ...] = ()
+        self._prepared: Sequence[torch.Tensor] = ()  # weights
+        self._unchanged: prepared_weights.Unchanged | None = None
 
     def function(self, *inputs: torch.Tensor) -> Sequence[torch.Tensor]:
         """The outputs, a tuple of tensors."""
-        if self.obstacle is None and not _cuda.is_current_stream_capturing():
-            with self._lock:
-                places = [(t.data_ptr(), t.stride(), t.shape, t.dtype) for t in map(inputs.__getitem__, self._weights)]
+        if _cuda.is_current_stream_capturing():  # weights that were prepared in there would not be before it runs
+            return self._native(*inputs)
+        if self.obstacle is None:
+            shared = _shared(self.device)
+            with shared.lock:
+                places = [prepared_weights.place(inputs[i]) for i in self._weights]
                 if places != self._places and self.obstacle is None:
-                    self._capture(inputs, places)
+                    self._capture(shared, inputs, places)
                 if self._graph is not None:
-                    return self._replay(inputs)
-        return self._native(*inputs)
+                    return self._replay(shared, inputs)
+        prepared = self.prepared
+        return (self._native if prepared is None else prepared.function)(*inputs)
 
     def holds(self, inputs: Sequence[torch.Tensor]) -> bool:
         return True
 
-    def _replay(self, inputs: Sequence[torch.Tensor]) -> tuple[torch.Tensor, ...]:
+    def _replay(self, shared: _Device, inputs: Sequence[torch.Tensor]) -> tuple[torch.Tensor, ...]:
         stream = _cuda.current_stream(self.device)
-        stream.wait_event(self._done)
+        stream.wait_event(shared.done)
+        if self.prepared is not None:
+            self._prepare_again(self.prepared, inputs)
         for i, buffer in zip(self._data, self._buffers):
             buffer.copy_(inputs[i])
         self._graph.replay()
         found = tuple(t.clone() for t in self._outputs)
-        self._done.record(stream)
+        shared.done.record(stream)
         return found
 
-    def _capture(self, inputs: Sequence[torch.Tensor], places: list[tuple]) -> None:
-        if self._done is not None:
-            self._done.synchronize()  # the last run of the capture that goes may still read its memory
-        self._graph, self._places, self._buffers, self._outputs = None, None, [], ()
+    def _prepare_again(self, prepared: prepared_weights.Prepared, inputs: Sequence[torch.Tensor]) -> None:
+        """Write the prepared weights again, to where the graph reads them, if a weight has changed."""
+        weights = prepared.weights(inputs)
+        if self._unchanged is None or not self._unchanged.holds(weights):
+            self._unchanged = prepared_weights.Unchanged(weights)  # before they are read, so that no write is missed
+            with no_grad():
+                for target, source in zip(self._prepared, prepared.prepare(*inputs)):
+                    target.copy_(source)
+
+    def _capture(self, shared: _Device, inputs: Sequence[torch.Tensor], places: list[tuple]) -> None:
+        if self._graph is not None:
+            shared.done.synchronize()  # the last run of the capture that goes may still read its memory
+        self._graph, self._places, self._buffers, self._outputs, self._prepared, self._unchanged = None, None, [], (), (), None
         if self.captures == _MOST:
-            self.obstacle = f"the weights moved after each of {_MOST} captures"
+            self.obstacle, self.prepared = f"the weights moved after each of {_MOST} captures", None
             return
         arguments = list(inputs)
         for i in self._data:
             arguments[i] = torch.empty(inputs[i].shape, dtype=inputs[i].dtype, device=inputs[i].device).copy_(inputs[i])
         try:
-            graph, outputs = _captured(self._native, arguments, self.device)
+            if self.prepared is not None:
+                self._capture_prepared(shared, self.prepared, arguments)
+        except Exception as error:  # whatever cannot be captured of what was rewritten, the operators may be
+            _log.info("graph: not captured as it was rewritten for GPUs: %s", error)
+            self.prepared, self._prepared, self._unchanged = None, (), None
+        try:
+            if self.prepared is None:
+                self._graph, self._outputs = shared.captured(self._native, arguments)
         except Exception as error:  # whatever an operator does that cannot be captured, the graph still runs
             # Where the capture broke, torch's complaint about ending it hides what went wrong.
             cause = error.__context__ or error
             self.obstacle = f"capturing failed: {(str(cause).splitlines() or [type(cause).__name__])[0]}"
             return
-        self._graph, self._outputs, self._places = graph, outputs, places
-        self._buffers, self._done = [arguments[i] for i in self._data], _cuda.Event()
+        self._places, self._buffers = places, [arguments[i] for i in self._data]
         self.captures += 1
 
+    def _capture_prepared(self, shared: _Device, prepared: prepared_weights.Prepared, arguments: Sequence[torch.Tensor]) -> None:
+        self._unchanged = prepared_weights.Unchanged(prepared.weights(arguments))
+        with no_grad():
+            self._prepared = prepared.prepare(*arguments)
+            self._graph, self._outputs = shared.captured(prepared.run, [*arguments, *self._prepared])
+
     def explain(self) -> list[str]:
+        said, who = ([], "native, ") if self.prepared is None else (self.prepared.explain(), "")
         if self.obstacle is not None:
-            return [f"native, not as a CUDA graph: {self.obstacle}"]
-        return [f"native, captured as a CUDA graph ({self.captures} x)" if self._graph is not None else "native, to be captured as a CUDA graph"]
-
-
-def _captured(function: Function, inputs: Sequence[torch.Tensor], device: torch.device) -> tuple:
-    """A CUDA graph of ``function(*inputs)``, and the tensors that hold the outputs of its last replay."""
-    with _one_at_a_time, _cuda.device(device):
-        stream = _cuda.Stream()
-        stream.wait_stream(_cuda.current_stream())
-        # One stream for all, because libraries keep their state for each. Leaving it also leaves a capture that did not end.
-        with _cuda.stream(stream):
-            for _ in range(_WARM_UPS):
-                function(*inputs)
-            graph = _cuda.CUDAGraph()
-            # Other threads, such as those that load data, may go on allocating meanwhile.
-            with _cuda.graph(graph, stream=stream, capture_error_mode="thread_local"):
-                outputs = function(*inputs)
-        _cuda.current_stream().wait_stream(stream)
-        return graph, tuple(outputs)
+            return [*said, f"{who}not as a CUDA graph: {self.obstacle}"]
+        return [*said, f"{who}captured as a CUDA graph ({self.captures} x)" if self._graph is not None else f"{who}to be captured as a CUDA graph"]

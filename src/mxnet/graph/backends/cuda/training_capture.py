@@ -1,0 +1,321 @@
+"""Training on GPUs as captured CUDA graphs: one of a graph's forward pass, one of its backward pass.
+
+The program calls, differentiates and updates as ever; between the calls it may look at every value. Weights are read where they are, so that an
+update needs no new capture. Data is copied into buffers that the capture knows, gradients come out in memory that belongs to it, and that the
+arrays of gradients take over (`ndarray.memory_format.lent`): as in MXNet the next backward pass writes there.
+
+What a forward pass leaves for the backward pass lies in memory that captures share, as on a stack: a pass that begins while another one waits for
+its gradients (a loss after its network, or one network twice) takes the next `_Level`, which its capture belongs to.
+"""
+import threading
+import weakref
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import fx
+
+from .... import environment
+from ....ndarray import memory_format
+from ....ops import differentiation, random_state
+from ....ops.grad_mode import enable_grad
+from ...program import Function, Program, attributes_of, by_values, changes, operator_of
+from . import graph_capture
+
+_WARM_UPS = 2  # steps that let cuDNN and cuBLAS choose algorithms and take their memory
+_MOST_LEVELS = 4  # passes that may wait for their gradients at once
+_MOST_CAPTURES = 4  # of one graph and level, after which its weights are taken to move all the time
+PATIENCE = 5  # steps with the same shapes before they are captured, where nobody promised that shapes stay
+
+
+def wanted(fixed_shape: bool) -> int | None:
+    """How many steps go before a capture; None for no capture: ``MXNET_ENABLE_CUDA_GRAPHS`` and ``MXNET_EXEC_BULK_EXEC_TRAIN`` decide."""
+    if not environment.get_bool("MXNET_EXEC_BULK_EXEC_TRAIN"):
+        return None
+    asked = graph_capture.asked()
+    return None if asked is False else 1 if asked or fixed_shape else PATIENCE
+
+
+def obstacle(module: fx.GraphModule, inputs: Sequence[torch.Tensor], device: torch.device) -> str | None:
+    """Why a training graph cannot be captured, as text; None if nothing is known to be in the way."""
+    program = Program(module, inputs)
+    for node in program.graph.nodes:
+        op = operator_of(node)
+        if node.op != "call_function" or op is None:
+            continue
+        what = f"{node.meta['node'].name} ({op.name})"
+        if by_values(node):
+            return f"{what} may depend on values"
+        if any(isinstance(value, torch.device) and value != device for value in node.kwargs.values()):
+            return f"{what} is on another device"
+        if changes(node):
+            if any(source.op != "placeholder" for source in written(node)):
+                return f"{what} writes to what others compute"
+        elif node not in program.values and all(source in program.values for source in node.all_input_nodes):
+            return f"the shape of {what} is not known before it runs"
+    return None
+
+
+def written(node: fx.Node) -> list[fx.Node]:
+    """The nodes whose values a node of a graph changes."""
+    op = operator_of(node)
+    if op is None or not changes(node):
+        return []
+    names = list(op.inputs)
+    return [source for name, source in zip(names, node.args) if name in op.mutates and isinstance(source, fx.Node)]
+
+
+class _Level:
+    """Memory for the captures of one place in the stack of passes that wait for their gradients."""
+
+    def __init__(self) -> None:
+        self._pool: Any = None
+        self._graphs: weakref.WeakSet = weakref.WeakSet()  # those that have the pool's memory
+        self._waiting: weakref.ref | None = None  # the pass whose gradients may still be asked for
+        self._stream: Any = None
+
+    def take_pool(self) -> Any:
+        """The pool for the next capture, which gives it back if it succeeds: one that fails may leave it in use."""
+        pool = self._pool if self._graphs else None  # torch gives up a pool with its last graph
+        self._pool = None
+        return graph_capture._cuda.graph_pool_handle() if pool is None else pool
+
+    def give_pool(self, pool: Any, *graphs: Any) -> None:
+        self._pool = pool
+        self._graphs.update(graphs)
+
+    @property
+    def free(self) -> bool:
+        return self._waiting is None or self._waiting() is None
+
+    def take(self, run: "_Pass") -> None:
+        self._waiting = weakref.ref(run)
+
+    def follow(self, stream: Any) -> None:
+        """Let what runs on a stream next wait for the last run on another one."""
+        if self._stream is not None and self._stream != stream:
+            stream.wait_stream(self._stream)
+        self._stream = stream
+
+
+_levels: dict[torch.device, list[_Level]] = {}
+_lock = threading.RLock()  # of all levels; captures take turns in a process, and replays only ask for work
+
+
+class _Pass:
+    """One forward pass. It lives as long as its gradients may be asked for."""
+
+    def __init__(self, owner: "Captured", inputs: Sequence[torch.Tensor]):
+        self.owner, self.inputs = owner, inputs
+        self.random = random_state.get_state(owner.device) if owner.draws else None
+
+
+class Captured:
+    """Trains a graph with data of one set of shapes. Several threads may call it at once.
+
+    Attributes
+    ----------
+    obstacle : str or None
+        Why `native` runs the graph instead.
+    captures : int
+        How often the graph was captured.
+
+    Parameters
+    ----------
+    native : callable
+        Runs the graph on torch, recorded by autograd: what gets captured.
+    module : torch.fx.GraphModule
+        The graph as it was lowered.
+    inputs : list of torch.Tensor
+        As they come to `function`.
+    weights : sequence of int
+        Positions of the inputs that are read where they are.
+    device : torch.device
+    patience : int
+        How many calls `native` runs first.
+    """
+
+    def __init__(self, native: Function, module: fx.GraphModule, inputs: Sequence[torch.Tensor], weights: Sequence[int], device: torch.device,
+                 patience: int):
+        self.device, self.captures, self.obstacle = device, 0, obstacle(module, inputs, device)
+        self._native, self._patience = native, patience
+        placeholders = [n for n in module.graph.nodes if n.op == "placeholder"]
+        changed = {source for node in module.graph.nodes for source in written(node)}
+        self.written = [i for i, n in enumerate(placeholders) if n in changed]
+        kept = {*weights, *self.written}
+        self.kept = sorted(kept)
+        self.data = [i for i in range(len(inputs)) if i not in kept]
+        self.differentiated = [i for i, t in enumerate(inputs) if t.requires_grad]
+        self.draws = any(operator_of(n) is not None and operator_of(n).holds("draws", attributes_of(n)) for n in module.graph.nodes
+                         if n.op == "call_function")
+        self._instances: dict[int, _Instance] = {}  # by level
+
+    def function(self, *inputs: torch.Tensor) -> Sequence[torch.Tensor]:
+        """The outputs, a tuple of tensors."""
+        if self._patience > 0:
+            self._patience -= 1
+        elif self.obstacle is None and not graph_capture._cuda.is_current_stream_capturing():
+            with _lock:
+                instance = self._instance(inputs)
+                if instance is not None:
+                    return instance.run(_Pass(self, inputs))
+        return self._native(*inputs)
+
+    def _instance(self, inputs: Sequence[torch.Tensor]) -> "_Instance | None":
+        """A capture for these inputs whose level is free."""
+        levels = _levels.setdefault(self.device, [])
+        number = next((i for i, level in enumerate(levels) if level.free), len(levels))
+        if number == _MOST_LEVELS:
+            return None
+        found = self._instances.get(number)
+        places = _places(map(inputs.__getitem__, self.kept))
+        if found is not None and found.places == places:
+            return found
+        if self.captures >= _MOST_CAPTURES * (number + 1):
+            self.obstacle = f"the weights moved after each of {self.captures} captures"
+            return None
+        if number == len(levels):
+            levels.append(_Level())
+        self._instances.pop(number, None)
+        try:
+            found = self._instances[number] = _Instance(self, self._native, inputs, places, levels[number])
+        except Exception as error:  # whatever an operator does that cannot be captured, the graph still runs
+            # Where the capture broke, torch's complaint about ending it hides what went wrong.
+            cause = error.__context__ or error
+            self.obstacle = f"capturing failed: {(str(cause).splitlines() or [type(cause).__name__])[0]}"
+            return None
+        self.captures += 1
+        return found
+
+    def again(self, run: _Pass, gradients: Sequence[torch.Tensor | None]) -> Sequence[torch.Tensor | None]:
+        """The gradients of a pass, themselves recorded. A captured graph has no derivative, so the graph runs once more, from now on each time."""
+        self.obstacle = "its gradients are differentiated"
+        self._instances.clear()
+        before = {i: run.inputs[i].detach().clone() for i in self.written}
+        now = random_state.get_state(self.device) if self.draws else None
+        if self.draws:
+            random_state.set_state(self.device, run.random)
+        try:
+            with enable_grad():
+                outputs = self._native(*run.inputs)
+        finally:
+            if self.draws:
+                random_state.set_state(self.device, now)
+            for i, value in before.items():
+                run.inputs[i].detach().copy_(value)
+        heads = [(o, g) for o, g in zip((o for o in outputs if o.requires_grad), gradients) if g is not None]
+        return differentiation.gradients([o for o, _ in heads], [run.inputs[i] for i in self.differentiated], [g for _, g in heads],
+                                         retain_graph=True, create_graph=True)
+
+    def explain(self) -> list[str]:
+        if self.obstacle is not None:
+            return [f"native, not as CUDA graphs: {self.obstacle}"]
+        if not self._instances:
+            return ["native, to be captured as CUDA graphs"]
+        return [f"native, captured as CUDA graphs of the forward and the backward pass ({self.captures} x)"]
+
+
+def _warm_up(owner: Captured, native: Function, arguments: Sequence[torch.Tensor], generator: Any) -> None:
+    """Run some steps, and undo what they have written or drawn."""
+    before = {i: arguments[i].clone() for i in owner.written}
+    state = None if generator is None else generator.get_state()
+    try:
+        for _ in range(_WARM_UPS):
+            heads = [o for o in native(*arguments) if o.requires_grad]
+            differentiation.gradients(heads, [arguments[i] for i in owner.differentiated], [torch.ones_like(h) for h in heads])
+    finally:
+        for i, value in before.items():
+            arguments[i].copy_(value)
+        if generator is not None:
+            generator.set_state(state)
+
+
+def _places(tensors: Any) -> list[tuple]:
+    """The addresses of tensors, and the order in which their values lie there."""
+    return [(t.data_ptr(), t.stride(), t.requires_grad) for t in tensors]
+
+
+class _Instance:
+    """The two captured graphs, and the memory that they read and write."""
+
+    def __init__(self, owner: Captured, native: Function, inputs: Sequence[torch.Tensor], places: list[tuple], level: _Level):
+        cuda = graph_capture._cuda
+        self._level, self._device, self.places = level, owner.device, places
+        arguments = [t.detach() for t in inputs]
+        for i in owner.data:
+            arguments[i] = torch.empty(inputs[i].shape, dtype=inputs[i].dtype, device=inputs[i].device).copy_(arguments[i])
+        self._buffers = [(i, arguments[i]) for i in owner.data]
+        for i in owner.differentiated:
+            arguments[i] = arguments[i].detach().requires_grad_()
+        generator = random_state.generator(owner.device) if owner.draws else None
+        stream, pool = graph_capture.stream(owner.device), level.take_pool()
+        with graph_capture._one_at_a_time, cuda.device(owner.device), enable_grad():
+            stream.wait_stream(cuda.current_stream())
+            with cuda.stream(stream):
+                _warm_up(owner, native, arguments, generator)
+                self._forward, self._backward = cuda.CUDAGraph(), cuda.CUDAGraph()
+                if generator is not None:
+                    self._forward.register_generator_state(generator)
+                # Other threads, such as those that load data, may go on allocating meanwhile.
+                with cuda.graph(self._forward, stream=stream, pool=pool, capture_error_mode="thread_local"):
+                    outputs = native(*arguments)
+                self.recorded = [o.requires_grad for o in outputs]
+                heads, leaves = [o for o in outputs if o.requires_grad], [arguments[i] for i in owner.differentiated]
+                self._heads = [torch.empty_like(h) for h in heads]
+                # Outside of the memory that captures share, since the program may look at gradients until the next backward pass.
+                places_of_gradients = [torch.empty_like(t) for t in leaves]
+                with cuda.graph(self._backward, stream=stream, pool=pool, capture_error_mode="thread_local"):
+                    found = differentiation.gradients(heads, leaves, self._heads)
+                    if any(g is not None and g.is_sparse for g in found):
+                        raise NotImplementedError("a gradient has only some rows")
+                    torch._foreach_copy_([t for t, g in zip(places_of_gradients, found) if g is not None], [g for g in found if g is not None])
+            cuda.current_stream().wait_stream(stream)
+        level.give_pool(pool, self._forward, self._backward)
+        self._outputs = [o.detach() for o in outputs]
+        self._gradients = [t.detach() if g is not None else None for t, g in zip(places_of_gradients, found)]
+        self._lent = memory_format.lend([t for t in self._gradients if t is not None], self)
+
+    def run(self, now: _Pass) -> Sequence[torch.Tensor]:
+        """The outputs of a replay, recorded."""
+        self._level.take(now)
+        found = _Replay.apply(self, now, *[now.inputs[i] for i in now.owner.differentiated])
+        return found if isinstance(found, tuple) else (found,)
+
+    def forward(self, inputs: Sequence[torch.Tensor]) -> tuple[torch.Tensor, ...]:
+        with _lock:
+            self._level.follow(graph_capture._cuda.current_stream(self._device))
+            for i, buffer in self._buffers:
+                buffer.copy_(inputs[i])
+            self._forward.replay()
+            return tuple([o.clone() for o in self._outputs])
+
+    def backward(self, gradients: Sequence[torch.Tensor | None]) -> tuple[torch.Tensor | None, ...]:
+        with _lock:
+            self._level.follow(graph_capture._cuda.current_stream(self._device))
+            for buffer, gradient in zip(self._heads, gradients):
+                if gradient is None:
+                    buffer.zero_()
+                else:
+                    buffer.copy_(gradient)
+            self._backward.replay()
+            # Tensors of their own, which torch takes for the leaves' gradients as they are.
+            return tuple([None if t is None else t.detach() for t in self._gradients])
+
+
+class _Replay(torch.autograd.Function):
+    """A captured forward pass and its backward pass, as torch records them."""
+
+    @staticmethod
+    def forward(ctx: Any, instance: _Instance, now: _Pass, *leaves: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        ctx.instance, ctx.now = instance, now
+        ctx.set_materialize_grads(False)
+        outputs = instance.forward(now.inputs)
+        ctx.mark_non_differentiable(*[o for o, recorded in zip(outputs, instance.recorded) if not recorded])
+        return outputs
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: torch.Tensor | None) -> tuple[torch.Tensor | None, ...]:
+        wanted = [g for g, recorded in zip(gradients, ctx.instance.recorded) if recorded]
+        if torch.is_grad_enabled():
+            return (None, None, *ctx.now.owner.again(ctx.now, wanted))
+        return (None, None, *ctx.instance.backward(wanted))

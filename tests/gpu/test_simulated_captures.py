@@ -1,0 +1,160 @@
+"""Training with captured graphs, on simulated GPUs and a stand-in for CUDA graphs: the numbers are those of training without them."""
+import numpy as np
+import pytest
+import torch
+
+import mxnet as mx
+from capture_checks import data, network, same, trained
+from mxnet import autograd, gluon
+from mxnet.gluon import nn
+from mxnet.graph.backends.cuda import graph_capture, training_capture
+from simulated_captures import Cuda
+from simulated_gpus import gpus
+
+
+@pytest.fixture
+def cuda(monkeypatch):
+    fake = Cuda()
+    monkeypatch.setattr(graph_capture, "_cuda", fake)
+    monkeypatch.setattr(graph_capture, "_devices", {})
+    monkeypatch.setattr(training_capture, "_levels", {})
+    with gpus():
+        yield fake
+
+
+@pytest.mark.parametrize("options", [{}, {"momentum": 0.9, "wd": 0.01}, {"optimizer": "adam"}, {"clip": True}])
+def test_a_network_learns_the_same(cuda, options):
+    net = network(nn.Conv2D(4, 3, in_channels=2), nn.BatchNorm(in_channels=4), nn.Activation("relu"), nn.Flatten(), nn.Dense(3, in_units=64))
+    batches = data(6, 5, 2, 6, 6)
+    found = trained(net, batches, mx.gpu(0), True, **options)
+    assert [g.replays for g in cuda.graphs] == [5] * 4  # of the network and of the loss, forward and backward
+    assert cuda.pools == 2  # the loss runs while the network waits for its gradients
+    same(found, trained(net, batches, mx.gpu(1), False, **options))
+
+
+def test_dropout_draws_other_numbers_in_each_step(cuda):
+    net = nn.Dropout(0.5)
+    net.hybridize(static_alloc=True, static_shape=True)
+    x = mx.nd.ones((4, 50), ctx=mx.gpu(0))
+    x.attach_grad()
+    seen = []
+    for _ in range(4):
+        with autograd.record():
+            y = net(x)
+        y.backward()
+        kept = y.asnumpy()
+        assert set(np.unique(kept)) == {0, 2}
+        np.testing.assert_array_equal(x.grad.asnumpy(), kept)
+        seen.append(kept)
+    assert len(cuda.graphs) == 2 and len(cuda.graphs[0].generators) == 1
+    assert not any(np.array_equal(a, b) for i, a in enumerate(seen) for b in seen[:i])
+
+
+def test_gradients_that_add_up(cuda):
+    net = network(nn.Dense(3, in_units=4), nn.Dense(2, in_units=3))
+    ctx = mx.gpu(0)
+    net.initialize(ctx=ctx)
+    net.collect_params().setattr("grad_req", "add")
+    found = []
+    for static in (True, False):
+        net.hybridize(static_alloc=static, static_shape=static)
+        net.collect_params().zero_grad()
+        for batch in data(4, 5, 4):
+            with autograd.record():
+                y = net(mx.nd.array(batch, ctx=ctx)).square().sum()
+            y.backward()
+        found.append([p.grad(ctx).asnumpy() for p in net.collect_params().values()])
+    assert len(cuda.graphs) == 2
+    for a, b in zip(*found):
+        np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6)
+
+
+def test_gradients_change_their_manner(cuda):
+    """What was written by a captured graph is kept where gradients are added to it afterwards."""
+    net, ctx = nn.Dense(2, in_units=3), mx.gpu(0)
+    net.initialize(mx.init.One(), ctx=ctx)
+    net.hybridize(static_alloc=True, static_shape=True)
+    x = mx.nd.ones((1, 3), ctx=ctx)
+    for req in ("write", "add"):
+        net.weight.grad_req = req
+        for _ in range(3):
+            with autograd.record():
+                y = net(x)
+            y.backward()
+    assert net.weight.grad().asnumpy().tolist() == [[3] * 3] * 2
+
+
+def test_module_trains_the_same(cuda):
+    out = mx.sym.FullyConnected(mx.sym.var("data"), num_hidden=8, name="fc1")
+    out = mx.sym.BatchNorm(out, fix_gamma=False, name="bn")
+    out = mx.sym.SoftmaxOutput(mx.sym.FullyConnected(mx.sym.relu(out), num_hidden=3, name="fc2"), mx.sym.var("softmax_label"), name="softmax")
+    values, labels = np.concatenate(data(12, 4, 6)), np.arange(48) % 3
+    weights = []
+    for ctx in (mx.gpu(0), mx.cpu()):
+        mx.random.seed(3)
+        module = mx.mod.Module(out, context=ctx)
+        module.fit(mx.io.NDArrayIter(values, labels, 4), num_epoch=2, initializer=mx.init.One(), optimizer="sgd",
+                   optimizer_params={"learning_rate": 0.1, "momentum": 0.9})
+        weights.append({k: v.asnumpy() for k, v in {**module.get_params()[0], **module.get_params()[1]}.items()})
+    assert len(cuda.graphs) == 2 and cuda.graphs[0].replays == 24 - training_capture.PATIENCE
+    for name, value in weights[0].items():
+        np.testing.assert_allclose(value, weights[1][name], rtol=1e-4, atol=1e-5)
+
+
+def test_a_value_may_be_read_between_forward_and_step(cuda):
+    net, ctx = nn.Dense(2, in_units=3), mx.gpu(0)
+    net.initialize(mx.init.One(), ctx=ctx)
+    net.hybridize(static_alloc=True, static_shape=True)
+    trainer = gluon.Trainer(net.collect_params(), "sgd", {"learning_rate": 1})
+    x, kept = mx.nd.ones((1, 3), ctx=ctx), []
+    for _ in range(4):
+        with autograd.record():
+            y = net(x)
+        kept.append((y, y.asnumpy()))
+        y.backward()
+        weight = net.weight.data().asnumpy()
+        trainer.step(1)
+        np.testing.assert_array_equal(net.weight.data().asnumpy(), weight - 1)
+    for y, value in kept:
+        np.testing.assert_array_equal(y.asnumpy(), value)
+    assert [v.tolist() for _, v in kept] == [[[3, 3]], [[-1, -1]], [[-5, -5]], [[-9, -9]]]
+
+
+def test_two_networks_and_one_of_them_twice(cuda):
+    """As adversarial networks are trained: steps of one and the other, and a discriminator that sees two batches."""
+    ctx = mx.gpu(0)
+    make, judge = nn.Dense(3, in_units=2), network(nn.Dense(4, in_units=3, activation="tanh"), nn.Dense(1, in_units=4))
+    ends = []
+    for static in (True, False):
+        mx.random.seed(2)
+        for net in (make, judge):
+            net.initialize(mx.init.Xavier(), ctx=ctx, force_reinit=True)
+            net.hybridize(static_alloc=static, static_shape=static)
+        trainers = [gluon.Trainer(net.collect_params(), "adam", {"learning_rate": 0.05}) for net in (make, judge)]
+        for real, noise in zip(data(5, 4, 3), data(5, 4, 2)):
+            real, noise = mx.nd.array(real, ctx=ctx), mx.nd.array(noise, ctx=ctx)
+            with autograd.record():
+                loss = judge(real).square().mean() - judge(make(noise).detach()).mean()
+            loss.backward()
+            trainers[1].step(1)
+            with autograd.record():
+                loss = judge(make(noise)).mean()
+            loss.backward()
+            trainers[0].step(1)
+        ends.append([p.data(ctx).asnumpy() for net in (make, judge) for p in net.collect_params().values()])
+    assert cuda.graphs
+    for a, b in zip(*ends):
+        np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-6)
+
+
+def test_memory_goes_with_the_network(cuda):
+    net, ctx = nn.Dense(2, in_units=3), mx.gpu(0)
+    net.initialize(ctx=ctx)
+    net.hybridize(static_alloc=True, static_shape=True)
+    for _ in range(3):
+        with autograd.record():
+            y = net(mx.nd.ones((1, 3), ctx=ctx))
+        y.backward()
+    assert len(cuda.graphs) == 2
+    level, = training_capture._levels[torch.device("cuda", 0)]
+    assert level.free
