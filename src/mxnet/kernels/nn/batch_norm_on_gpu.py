@@ -184,8 +184,8 @@ def _forward(data, residual, gamma, beta, moving_mean, moving_var, bias, eps, mo
     out = _like(data)
     _start("statistics", (columns, parts, 1), (data, sums), channels, (rows, channels, part), (height // 2, width))
     joined = _TILE // _PARTS
-    tensors = sums, beta if bias is None else bias, moving_mean, moving_var, mean, inverse
-    _start("join_statistics", (-(-channels // joined), 1, 1), tensors, channels,
+    moments = sums, beta if bias is None else bias, moving_mean, moving_var, mean, inverse
+    _start("join_statistics", (-(-channels // joined), 1, 1), moments, channels,
            (rows, channels, part, parts, float(eps), float(momentum)), (bias is not None, _PARTS, joined))
     parts, part = _division(rows, channels, _PROGRAMS[1], rows)
     tensors = data, data if residual is None else residual, beta if gamma is None else gamma, beta, mean, inverse, out
