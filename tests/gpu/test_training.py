@@ -195,6 +195,8 @@ needs_triton = pytest.mark.skipif(batch_norm_on_gpu._kernels() is None, reason="
 @pytest.mark.parametrize("shape", [(8, 64, 56, 56), (8, 2048, 7, 7), (5, 24, 33, 35), (600, 100)])
 @pytest.mark.parametrize("dtype", sorted(TOLERANCES))
 def test_batch_norms_with_what_follows_them(dtype, shape, relu, residual, bias):
+    batch_norm_on_gpu.available(GPU.torch_device, getattr(torch, dtype))
+    batch_norm_on_gpu.wait()
     assert batch_norm_on_gpu.available(GPU.torch_device, getattr(torch, dtype))
     for _ in range(2):  # as Triton compiles them, and as it has compiled them
         assert faults(*layer(shape, dtype, relu, residual, False, bias, device=GPU.torch_device), TOLERANCES[dtype]) == []
@@ -203,6 +205,8 @@ def test_batch_norms_with_what_follows_them(dtype, shape, relu, residual, bias):
 @needs_triton
 def test_a_network_trains_on_the_fused_batch_norms(monkeypatch):
     """In half precision, with biases before them and one batch norm in two that meets a residual."""
+    batch_norm_on_gpu.available(GPU.torch_device, torch.float16)
+    batch_norm_on_gpu.wait()
     calls, function = [], batch_norm_on_gpu._Fused.apply
     monkeypatch.setattr(batch_norm_on_gpu, "_WORTHWHILE", 0)
     monkeypatch.setattr(batch_norm_on_gpu._Fused, "apply", lambda *a: calls.append((a[3] is not None, a[4] is not None, a[-1])) or function(*a))

@@ -9,6 +9,7 @@ import os
 import pathlib
 import subprocess
 import sys
+import threading
 import types
 
 import pytest
@@ -205,6 +206,7 @@ def test_kernels_that_fail_are_tried_once_and_torch_computes(monkeypatch, caplog
         raise RuntimeError("Failed to find C compiler")
 
     monkeypatch.setattr(on_gpu, "_usable", {})
+    monkeypatch.setattr(on_gpu, "_compiling", {})
     monkeypatch.setattr(on_gpu, "_kernels", lambda: "some")
     monkeypatch.setattr(on_gpu, "_interpreted", lambda: False)
     monkeypatch.setattr(on_gpu, "_forward", forward)
@@ -214,8 +216,10 @@ def test_kernels_that_fail_are_tried_once_and_torch_computes(monkeypatch, caplog
     for name in ("zeros", "ones"):
         monkeypatch.setattr(torch, name, lambda *sizes, make=getattr(torch, name), device=None, **options: make(*sizes, **options))
     device = torch.device("cuda", 0)
-    assert not on_gpu.available(device, torch.float16) and not on_gpu.available(device, torch.float16)
-    assert len(tried) == 1
+    for _ in range(2):
+        assert not on_gpu.available(device, torch.float16)
+        on_gpu.wait()
+        assert not on_gpu.compiling() and len(tried) == 1
     assert caplog.messages == ["batch norms train on torch's kernels, as Triton's fail on cuda:0: Failed to find C compiler"]
     monkeypatch.setattr(torch.cuda, "get_device_capability", lambda device: (7, 5))
     assert not on_gpu.available(device, torch.float32) and not on_gpu.available(device, torch.float64) and len(tried) == 1
@@ -267,3 +271,30 @@ def test_triton_is_not_imported_with_mxnet():
 
 if __name__ == "__main__":
     main()
+
+
+def test_nobody_waits_for_the_compiler(monkeypatch):
+    """Torch's kernels compute until a thread has compiled; then the others do."""
+    compiled, ended = [], threading.Event()
+
+    def forward(*arguments):
+        ended.wait(60)
+        compiled.append(arguments)
+        return arguments[0], arguments[3], arguments[3]
+
+    monkeypatch.setattr(on_gpu, "_usable", {})
+    monkeypatch.setattr(on_gpu, "_compiling", {})
+    monkeypatch.setattr(on_gpu, "_kernels", lambda: "some")
+    monkeypatch.setattr(on_gpu, "_interpreted", lambda: False)
+    monkeypatch.setattr(on_gpu, "_forward", forward)
+    monkeypatch.setattr(on_gpu, "_backward", lambda *_: None)
+    monkeypatch.setattr(on_gpu, "_on", lambda device: torch.no_grad())
+    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda device: (9, 0))
+    monkeypatch.setattr(torch.cuda, "is_current_stream_capturing", lambda: False)
+    for name in ("zeros", "ones"):
+        monkeypatch.setattr(torch, name, lambda *sizes, make=getattr(torch, name), device=None, **options: make(*sizes, **options))
+    device = torch.device("cuda", 0)
+    assert not on_gpu.available(device, torch.float32) and not on_gpu.available(device, torch.float32) and on_gpu.compiling()
+    ended.set()
+    on_gpu.wait()
+    assert on_gpu.available(device, torch.float32) and not on_gpu.compiling() and len(compiled) == len(on_gpu._VARIANTS)

@@ -6,6 +6,7 @@ allows: that is what such a layer costs.
 import contextlib
 import functools
 import logging
+import threading
 from typing import Any
 
 import torch
@@ -43,34 +44,54 @@ def _interpreted() -> bool:
 
 
 _usable: dict[tuple, bool] = {}
+_compiling: dict[tuple, threading.Thread] = {}
+_VARIANTS = (True, False, True), (True, True, False), (False, False, True)  # with a ReLU, an addition, a bias
 
 
 def available(device: torch.device, dtype: torch.dtype = torch.float32) -> bool:
-    """Whether the kernels run on a device: they are tried once for each type, as a compiler may miss something on this machine."""
+    """Whether the kernels run on a device. Who asks first has a thread compile and try them, and until that is done torch's kernels compute."""
     if dtype not in _TYPES or _kernels() is None:
         return False
     if _interpreted():
         return device.type == "cpu"
     found = _usable.get((device, dtype))
-    if found is None:
-        if device.type != "cuda" or torch.cuda.is_current_stream_capturing():
-            return False
-        found = _usable[device, dtype] = torch.cuda.get_device_capability(device) >= _OLDEST and _tried(device, dtype)
-    return found
+    if found is None and device.type == "cuda" and (device, dtype) not in _compiling and not torch.cuda.is_current_stream_capturing():
+        if torch.cuda.get_device_capability(device) < _OLDEST:
+            _usable[device, dtype] = False
+        else:
+            _compiling[device, dtype] = thread = threading.Thread(target=_try, args=(device, dtype), name="Triton compiles batch norms")
+            thread.start()
+    return bool(found)
 
 
-def _tried(device: torch.device, dtype: torch.dtype) -> bool:
-    """Whether a small layer can be computed, forward and backward."""
+def compiling() -> bool:
+    """Whether kernels are about to become available: what is captured now would be captured without them."""
+    return any(thread.is_alive() for thread in list(_compiling.values()))
+
+
+def wait() -> None:
+    """Return when nothing is compiled any more."""
+    for thread in list(_compiling.values()):
+        thread.join()
+
+
+def _try(device: torch.device, dtype: torch.dtype) -> None:
+    """Find out whether a small layer can be computed, forward and backward: a compiler may miss something on this machine."""
     try:
         data = torch.zeros(1, 64, 2, 2, dtype=dtype, device=device).contiguous(memory_format=torch.channels_last)
         zeros, ones = torch.zeros(64, device=device), torch.ones(64, device=device)
-        with _on(device):
-            out, mean, inverse = _forward(data, None, ones, zeros, zeros.clone(), ones.clone(), None, 1e-3, 0.9, True)
-            _backward(out, data, None, ones, zeros, mean, inverse, None, True, False, True)
+        for relu, adds, shifts in _VARIANTS:
+            bias, residual = zeros.to(dtype) if shifts else None, data if adds else None
+            with _on(device):
+                out, mean, inverse = _forward(data, residual, ones, zeros, zeros.clone(), ones.clone(), bias, 1e-3, 0.9, relu)
+                _backward(out, data, out if adds and relu else None, ones, zeros, mean, inverse, bias, relu, adds, True)
+            if not threading.main_thread().is_alive():
+                return  # the program ends
     except Exception as error:  # of the compiler, the assembler or the driver
         _log.warning("batch norms train on torch's kernels, as Triton's fail on %s: %s", device, str(error).strip()[:300])
-        return False
-    return True
+        _usable[device, dtype] = False
+    else:
+        _usable[device, dtype] = True
 
 
 def _rows_of_channels(tensor: torch.Tensor) -> bool:
