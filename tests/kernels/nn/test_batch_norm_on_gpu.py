@@ -269,9 +269,6 @@ def test_triton_is_not_imported_with_mxnet():
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=env, timeout=120).stdout == "False\n"
 
 
-if __name__ == "__main__":
-    main()
-
 
 def test_nobody_waits_for_the_compiler(monkeypatch):
     """Torch's kernels compute until a thread has compiled; then the others do."""
@@ -298,3 +295,7 @@ def test_nobody_waits_for_the_compiler(monkeypatch):
     ended.set()
     on_gpu.wait()
     assert on_gpu.available(device, torch.float32) and not on_gpu.compiling() and len(compiled) == len(on_gpu._VARIANTS)
+
+
+if __name__ == "__main__":
+    main()
