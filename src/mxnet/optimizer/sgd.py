@@ -65,7 +65,7 @@ def descend(weights, grads, states, lrs, wds, momentum, rescale, clip, multi_pre
         w, g = weight._writable(), grad._data.data
         target = master._writable() if master is not None else w
         group = groups.setdefault((lr, wd, mom is None), ([], [], [], []))
-        for entries, entry in zip(group, (target, g if g.dtype == target.dtype else g.to(target.dtype), None if mom is None else mom._writable(), w)):
+        for entries, entry in zip(group, (target, g, None if mom is None else mom._writable(), w)):
             entries.append(entry)
     for (lr, wd, plain), (targets, gs, moms, ws) in groups.items():
         steps.sgd(targets, gs, None if plain else moms, lr, wd, momentum, rescale, clip)

@@ -98,6 +98,7 @@ def sgd(weights, grads, moms, lr, wd, momentum, rescale, clip):
     lr, wd, momentum, rescale : float
     clip : float or None
     """
+    grads = cast_together(grads, weights)
     if clip:
         grads = torch._foreach_mul(grads, rescale)
         torch._foreach_clamp_max_(grads, clip)
@@ -108,8 +109,9 @@ def sgd(weights, grads, moms, lr, wd, momentum, rescale, clip):
             torch._foreach_mul_(weights, 1 - lr * wd)
         torch._foreach_add_(weights, grads, alpha=-lr * rescale)
         return
-    # Without a momentum, which states that were loaded may have had, it takes no arrays for one.
-    fused = _together(weights, grads, moms) if momentum and abs(lr * rescale) >= _FINE else False
+    # Without a momentum, which states that were loaded may have had, it takes no arrays for one. On a GPU it computes in single precision, where
+    # 1 + rate would lose most of a small rate.
+    fused = _together(weights, grads, moms) if momentum and abs(lr * rescale) >= _FINE and not weights[0].is_cuda else False
     if fused:
         # torch's momentum lacks the learning rate; with dampening for it, and a rate of -1, its formula is MXNet's.
         torch._fused_sgd_(*fused, weight_decay=wd / rescale, momentum=momentum, lr=-1.0, dampening=1 + lr * rescale,

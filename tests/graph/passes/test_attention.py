@@ -378,3 +378,63 @@ def test_several_are_counted_and_may_follow_one_another():
     inputs = inputs_of(symbol)
     for f, e in zip(run(module, inputs), run(module_of(symbol), inputs)):
         torch.testing.assert_close(f, e, rtol=1e-12, atol=1e-12)
+
+
+@pytest.fixture
+def on_gpu(monkeypatch):
+    """Torch's attention, as on a GPU; the list tells of its calls."""
+    calls, function = [], attention._by_torch
+    monkeypatch.setattr(attention, "_on_gpu", lambda sources: True)
+    monkeypatch.setattr(attention.tensor_cores, "suits", lambda *sources: True)
+    monkeypatch.setattr(attention, "_by_torch", lambda *a: calls.append(a[0]) or function(*a))
+    return calls
+
+
+def with_mask(scores):
+    return S.broadcast_add(scores, S.var("mask"))
+
+
+@pytest.mark.parametrize("make, special", [
+    (selfatt, {}), (encdec, {}), (dots, {}), (lambda: encdec(lambda scores: scores * 0.5), {}),
+    (lambda: dots(with_mask), {"mask": numbers(4, 12, 9, seed=5, dtype=torch.float32)}),
+    (lambda: dots(with_mask), {"mask": numbers(1, 1, 9, seed=5, dtype=torch.float32)})])
+def test_on_a_gpu_torchs_attention_is_called(make, special, on_gpu):
+    symbol = make()
+    inputs = inputs_of(symbol, torch.float32, **special)
+    plain, module = module_of(symbol), module_of(symbol)
+    assert attention.apply(module) == ["fusion: 1 x attention"]
+    module.recompile()
+    for found, expected in zip(run(module.forward, inputs), run(plain.forward, inputs)):
+        torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-5)
+    with torch.no_grad():
+        torch.testing.assert_close(module.forward(*inputs)[0], plain.forward(*inputs)[0], rtol=1e-4, atol=1e-5)
+    assert len(on_gpu) == 2
+
+
+def test_on_a_gpu_too_gradients_can_be_differentiated_and_taken_again(on_gpu):
+    symbol = dots()
+    inputs, found = inputs_of(symbol, torch.float32), []
+    plain, module = module_of(symbol), module_of(symbol)
+    attention.apply(module)
+    module.recompile()
+    for forward in (module.forward, plain.forward):
+        out = forward(*inputs)[0]
+        again = [torch.autograd.grad(out.square().sum(), inputs[0], retain_graph=True)[0] for _ in range(2)]
+        gradient, = torch.autograd.grad(out.square().sum(), inputs[0], create_graph=True)
+        found.append([*again, gradient, *torch.autograd.grad(gradient.square().sum(), inputs)])
+    for a, b in zip(*found):
+        torch.testing.assert_close(a, b, rtol=1e-3, atol=1e-4)
+    assert len(on_gpu) == 1
+
+
+@pytest.mark.parametrize("make, change", [
+    (lambda: dots(p=0.5), {}), (lambda: dots(lambda scores: scores, with_lengths), {"length": torch.full((4, 12), 5)}),
+    (lambda: dots(with_mask), {"mask": numbers(4, 12, 9, seed=5, dtype=torch.float32).requires_grad_()})])
+def test_on_a_gpu_the_operators_compute_what_torchs_attention_cannot(make, change, on_gpu, monkeypatch):
+    monkeypatch.setattr(attention, "_suits", lambda *a: False)
+    symbol = make()
+    module = module_of(symbol)
+    attention.apply(module)
+    module.recompile()
+    module.forward(*inputs_of(symbol, torch.float32, **change))
+    assert not on_gpu

@@ -54,8 +54,8 @@ class _BatchNorm(_Normalization):
                                            allow_deferred_init=True, differentiable=False)
 
     def cast(self, dtype: Any) -> None:
-        """Convert all parameters to another type; to float32 where float16 is asked for, which is not accurate enough."""
-        super().cast("float32" if str(getattr(dtype, "__name__", dtype)) == "float16" else dtype)
+        """Convert all parameters to another type; to float32 where half precision is asked for, which is not accurate enough."""
+        super().cast("float32" if str(getattr(dtype, "__name__", dtype)) in ("float16", "bfloat16") else dtype)
 
     def hybrid_forward(self, F: Any, x: Any, gamma: Any, beta: Any, running_mean: Any, running_var: Any) -> Any:
         """The normalized array."""

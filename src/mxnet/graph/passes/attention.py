@@ -14,9 +14,10 @@ batch x T     dropout  one by one     here          torch's fused attention
 
 With dropout a byte for each score is kept, since MXNet draws for all of them before the product (these times are from before that).
 
-So torch's `scaled_dot_product_attention` is not called: with dropout it keeps all scores on a CPU. Nor does it take lengths, and its gradient
-cannot be differentiated.
+So torch's `scaled_dot_product_attention` is not called on a CPU: with dropout it keeps all scores. Nor does it take lengths, and its gradient
+cannot be differentiated. On a GPU, where its kernels keep the scores on the chip, it is called for attention without dropout and lengths.
 """
+import functools
 import math
 import typing
 from collections.abc import Callable, Iterator, Sequence
@@ -24,9 +25,11 @@ from collections.abc import Callable, Iterator, Sequence
 import torch
 from torch import fx
 
+from ...kernels.gemm import tensor_cores
 from ...kernels.gemm.matmul import batched
-from ...ops import random_state
+from ...ops import differentiation, random_state
 from ...ops.elemwise.unary import MIXED, amp_cast, identity
+from ...ops.grad_mode import enable_grad
 from ...ops.linalg import batch_dot
 from ...ops.nn.attention import (
     interleaved_matmul_encdec_qk,
@@ -236,6 +239,11 @@ def _function(plan: _Attention, unfused: Callable, outside: Sequence[FxNode]) ->
         sources = [inputs[i] for i in places]
         mask = None if mask_at is None else inputs[mask_at]
         length = None if length_at is None else inputs[length_at]
+        if _on_gpu(sources) and _suits_torch(plan, sources, mask, length):
+            if torch.is_grad_enabled() and any(s.requires_grad for s in sources):
+                out: torch.Tensor = _OfTorch.apply(plan, mask, functools.partial(unfused, *inputs), *sources)
+                return out
+            return _by_torch(plan, mask, sources)
         if not _suits(plan, sources, mask, length):
             return unfused(*inputs)
         return _Blocks.apply(plan, mask, length, _kept(plan, sources) if plan.p else None, *sources)
@@ -243,18 +251,24 @@ def _function(plan: _Attention, unfused: Callable, outside: Sequence[FxNode]) ->
     return attention
 
 
-def _suits(plan: _Attention, sources: Sequence[torch.Tensor], mask: torch.Tensor | None, length: torch.Tensor | None) -> bool:
-    """Whether the blocks can do it: shapes and types that belong together, no gradient for the mask, and enough scores."""
+def _fit_together(plan: _Attention, sources: Sequence[torch.Tensor]) -> bool:
+    """Whether the shapes are those of queries, keys and values that belong together."""
     if plan.heads is not None and any(
             s.dim() != 3 or s.shape[2] % (plan.heads * count) for s, count in zip(sources, _COUNTS[len(sources)])):
         return False
     if plan.heads is None and (sources[0].dim() < 3 or any(s.shape[:-2] != sources[0].shape[:-2] for s in sources)):
         return False
-    if any(s.device.type != "cpu" or not s.is_floating_point() for s in sources):
+    queries, keys, values = plan.split(*(s.detach() for s in sources))
+    return keys.shape[0] == queries.shape[0] and keys.shape[2] == queries.shape[2] and keys.shape[:2] == values.shape[:2]
+
+
+def _suits(plan: _Attention, sources: Sequence[torch.Tensor], mask: torch.Tensor | None, length: torch.Tensor | None) -> bool:
+    """Whether the blocks can do it: shapes and types that belong together, no gradient for the mask, and enough scores."""
+    if any(s.device.type != "cpu" or not s.is_floating_point() for s in sources) or not _fit_together(plan, sources):
         return False
     queries, keys, values = plan.split(*(s.detach() for s in sources))
     count, rows, size = queries.shape
-    if keys.shape[0] != count or keys.shape[2] != size or keys.shape[:2] != values.shape[:2] or queries.dtype is not keys.dtype:
+    if queries.dtype is not keys.dtype:
         return False
     if count * rows * keys.shape[1] < _WORTHWHILE or not size or not values.shape[2]:
         return False
@@ -266,6 +280,55 @@ def _suits(plan: _Attention, sources: Sequence[torch.Tensor], mask: torch.Tensor
                              or any(m not in (1, s) for m, s in zip(mask.shape[::-1], scores[::-1]))):
         return False
     return length is None or not length.is_floating_point() and length.shape == scores[:-1]
+
+
+def _on_gpu(sources: Sequence[torch.Tensor]) -> bool:
+    return all(s.is_cuda for s in sources)
+
+
+def _suits_torch(plan: _Attention, sources: Sequence[torch.Tensor], mask: torch.Tensor | None, length: torch.Tensor | None) -> bool:
+    """Whether torch's own attention computes the same on a GPU."""
+    if plan.p or length is not None or plan.cast is not None or plan.value_cast is not None or not _fit_together(plan, sources):
+        return False
+    queries, keys, values = plan.split(*(s.detach() for s in sources))
+    if not queries.dtype is keys.dtype is values.dtype or queries.dtype not in (torch.float16, torch.bfloat16, torch.float32):
+        return False
+    if queries.dtype is torch.float32 and not tensor_cores.suits(*sources):  # its kernels multiply as TF32
+        return False
+    scores = queries.shape[0], queries.shape[1], keys.shape[1]
+    return mask is None or (mask.dtype is queries.dtype and not mask.requires_grad and mask.dim() == 3
+                            and all(m in (1, s) for m, s in zip(mask.shape, scores)))
+
+
+def _by_torch(plan: _Attention, mask: torch.Tensor | None, sources: Sequence[torch.Tensor]) -> torch.Tensor:
+    queries, keys, values = (part.unsqueeze(0) for part in plan.split(*sources))
+    if mask is not None:
+        mask = mask.expand(queries.shape[1], queries.shape[2], keys.shape[2]).unsqueeze(0)
+    out = torch.nn.functional.scaled_dot_product_attention(queries, keys, values, mask, scale=plan.factor(queries.shape[-1]))
+    return plan.join(out.squeeze(0), sources)
+
+
+class _OfTorch(torch.autograd.Function):
+    """Torch's attention, whose gradient can be differentiated: then it is that of the operators one by one."""
+
+    @staticmethod
+    def forward(ctx: typing.Any, plan: _Attention, mask: torch.Tensor | None, unfused: Callable[[], torch.Tensor],
+                *sources: torch.Tensor) -> torch.Tensor:
+        leaves = [s.detach().requires_grad_(s.requires_grad) for s in sources]
+        with enable_grad():
+            out = _by_torch(plan, mask, leaves)
+        ctx.inner, ctx.unfused = (leaves, out), unfused
+        ctx.save_for_backward(*sources)
+        return out.detach()
+
+    @staticmethod
+    def backward(ctx: typing.Any, dout: torch.Tensor) -> tuple:
+        leaves, out = ctx.inner
+        if torch.is_grad_enabled():
+            leaves, out = ctx.saved_tensors, ctx.unfused()
+        needed = [t for t, wanted in zip(leaves, ctx.needs_input_grad[3:]) if wanted]
+        found = iter(differentiation.gradients([out], needed, [dout], retain_graph=True, create_graph=torch.is_grad_enabled()))
+        return None, None, None, *(next(found) if wanted else None for wanted in ctx.needs_input_grad[3:])
 
 
 def _cast(dtype: torch.dtype, target: torch.dtype | None) -> torch.dtype:

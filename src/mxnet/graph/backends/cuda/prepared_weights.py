@@ -16,7 +16,7 @@ from torch.multiprocessing.reductions import StorageWeakRef
 from .... import environment
 from ....ndarray import writes
 from ....ops.grad_mode import no_grad
-from ...passes import folding, fusion, output_ownership
+from ...passes import attention, folding, fusion, output_ownership
 from ...program import Function, FxNode, GraphModule, Program, changes
 from .. import registry
 from . import fused_convolutions
@@ -154,7 +154,7 @@ def _rewritten(module: fx.GraphModule, inputs: Sequence[torch.Tensor], weights: 
         return None
     if casts:
         program.report.append(f"cuda: {len(casts)} x weight cast when it changes")
-    program.report += fusion.rectify_in_place(program.module)
+    program.report += fusion.rectify_in_place(program.module) + attention.apply(program.module)
     return Prepared(program, nodes | casts)
 
 
