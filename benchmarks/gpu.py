@@ -3,8 +3,8 @@
     python benchmarks/gpu.py                                          # writes benchmarks/results/gpu/CARD.md and .json
     python benchmarks/gpu.py --parts training --compile --networks resnet50
 
-Rows are measured in windows that take turns, after each engine has warmed up, and show medians. PyTorch computes with channels last, TF32 and
-cuDNN's own choice of algorithms, as Remex does; with `--compile` torch.compile is a peer, too, with and without CUDA graphs. It takes a minute for
+Rows are measured in windows that take turns, after each engine has warmed up, and show medians. PyTorch computes with channels last and TF32, and
+cuDNN chooses its algorithms, as with Remex; with `--compile` torch.compile is a peer, too, with and without CUDA graphs. It takes a minute for
 a row: `--ahead` lets processes compile all rows beside one another before the first is measured. A small step has another peer, the whole of it
 captured by hand as one CUDA graph.
 """
@@ -105,14 +105,16 @@ def _torch_network(row: Row, place: Place, folder: str) -> Any:
 
 def _training(row: Row, place: Place, folder: str, wrap: Callable = lambda f: f) -> Iterator[tuple[str, Callable[[], Callable]]]:
     data = inputs.example(row.case, row.batch)
-    labels = np.arange(row.batch) % 10
+    classifies = data.ndim == 4
+    labels = np.arange(row.batch) % 10 if classifies else np.zeros_like(data)
 
     def remex() -> Callable:
-        net, loss = _network(row, place, folder), gluon.loss.SoftmaxCrossEntropyLoss()
+        net = _network(row, place, folder)
+        loss = gluon.loss.SoftmaxCrossEntropyLoss() if classifies else gluon.loss.L2Loss()
         x, y = mx.nd.array(data, ctx=place.ctx), mx.nd.array(labels, ctx=place.ctx)
         if row.low:
             net.cast(row.low)
-            x = x.astype(row.low)
+            x, y = x.astype(row.low), y if classifies else y.astype(row.low)
         for block in (net, loss):
             block.hybridize(**STATIC)
         trainer = gluon.Trainer(net.collect_params(), "sgd", {"learning_rate": 1e-3, "momentum": 0.9, "wd": 1e-4, "multi_precision": bool(row.low)})
@@ -134,7 +136,7 @@ def _training(row: Row, place: Place, folder: str, wrap: Callable = lambda f: f)
         def step() -> None:
             optimizer.zero_grad(set_to_none=True)
             with torch.autocast(place.device.type, getattr(torch, row.low or "float16"), enabled=row.low is not None):
-                loss = functional.cross_entropy(forward(x), y)
+                loss = functional.cross_entropy(forward(x), y) if classifies else functional.mse_loss(forward(x), y) / 2
             loss.backward()
             optimizer.step()
         return step
@@ -378,6 +380,8 @@ def main() -> None:
     parser.add_argument("--device", default="cuda:0", help="cpu only shows that this program works")
     parser.add_argument("--tests", help="the report of pytest's (--junitxml) that the table begins with; where a test failed the exit status is 1")
     parser.add_argument("--results", default=os.path.join(peers.ROOT, "benchmarks", "results", "gpu"))
+    parser.add_argument("--only-ahead", action="store_true", help="compile rows ahead, and measure none")
+    parser.add_argument("--search", action="store_true", help="let cuDNN try which algorithms are fastest; it knows without, and this takes 10 s a network")
     parser.add_argument("--ahead", type=int, default=0, help="how many processes compile rows before the first is measured")
     parser.add_argument("--ahead-limit", type=float, default=150, help="for how many seconds at most")
     parser.add_argument("--only-compile", help=argparse.SUPPRESS)
@@ -385,7 +389,8 @@ def main() -> None:
     options = parser.parse_args()
     device = torch.device(options.device)
     place = Place(mx.gpu(device.index or 0) if device.type == "cuda" else mx.cpu(), device)
-    torch.backends.cudnn.benchmark = torch.backends.cudnn.allow_tf32 = torch.backends.cuda.matmul.allow_tf32 = True
+    torch.backends.cudnn.allow_tf32 = torch.backends.cuda.matmul.allow_tf32 = True
+    torch.backends.cudnn.benchmark = options.search
     if options.only_compile:
         compile_one(Row(*json.loads(options.only_compile)), place, options.folder)
         return
@@ -407,6 +412,8 @@ def main() -> None:
             for row in rows:
                 _write_values(row, folder)
             compiled_ahead([row for row in rows if row.part != "calls"], options, folder)
+        if options.only_ahead:
+            return
         for row in rows:
             if time.perf_counter() - begin > options.limit:
                 print(f"{row}: left out, {options.limit:g} s are over", flush=True)

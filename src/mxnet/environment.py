@@ -114,7 +114,7 @@ _TABLE = [
     ("MXNET_FC_TRUE_FP16", "0", True, "1: cuBLAS may sum float16 products in float16"),
     ("MXNET_CUDA_ALLOW_TENSOR_CORE", "1", True, "0: float32 is multiplied in full precision on GPUs, not as TF32"),
     ("MXNET_CUDA_TENSOR_OP_MATH_ALLOW_CONVERSION", "0", True, "1: all float32 products on GPUs may be TF32, those of dot and mx.np too"),
-    ("MXNET_CUDNN_AUTOTUNE_DEFAULT", "1", True, "0: cuDNN doesn't try which convolution algorithm is fastest, nor do kernels race on a CPU"),
+    ("MXNET_CUDNN_AUTOTUNE_DEFAULT", "1", True, "0: kernels don't race on a CPU; 1, if it is set: cuDNN tries which convolution algorithm is fastest"),
     ("MXNET_CUDA_LIB_CHECKING", "1", False, "torch checks its CUDA libraries itself"),
     ("MXNET_CUDNN_LIB_CHECKING", "1", False, "torch checks its CUDA libraries itself"),
     ("MXNET_CONVOLUTION_ALGORITHM", "fastest", True,
@@ -263,7 +263,8 @@ def configure():
         os.environ.setdefault("CUDA_LAUNCH_BLOCKING", "1")
     _configure_gpu_memory()
     backends = torch.backends
-    backends.cudnn.benchmark = get_int("MXNET_CUDNN_AUTOTUNE_DEFAULT") > 0
+    # Where nobody asks for it, cuDNN does not try its algorithms, for 10 s in the first step of a ResNet-50: those that it takes without are as fast.
+    backends.cudnn.benchmark = "MXNET_CUDNN_AUTOTUNE_DEFAULT" in os.environ and get_int("MXNET_CUDNN_AUTOTUNE_DEFAULT") > 0
     # As MXNet on CUDA 11: kernels/gemm/tensor_cores.py has the layers that are multiplied as TF32 besides convolutions and recurrent ones.
     if not get_bool("MXNET_CUDA_ALLOW_TENSOR_CORE"):
         backends.cudnn.allow_tf32 = backends.cuda.matmul.allow_tf32 = False
