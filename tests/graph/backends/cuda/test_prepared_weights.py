@@ -95,15 +95,48 @@ def test_weights_that_others_may_write_to_unseen_are_prepared_for_each_run(cuda)
 
 
 @pytest.mark.parametrize("change", [torch.clone, lambda t: t.contiguous(memory_format=torch.channels_last), lambda t: t * 2])
-def test_a_weight_that_moves_is_captured_anew(cuda, change):
+def test_a_weight_that_only_preparation_reads_may_move(cuda, change):
     runner, inputs = graph_of(*network(), fixed_shape=True)
     on_gpu(runner, inputs)
     at = next(i for i in runner.weights if inputs[i].dim() == 4)
-    for captures in (2, 3, 4, 4, 4):
+    for _ in range(6):
         inputs[at] = change(inputs[at].contiguous())
+        check(on_gpu(runner, inputs), runner, inputs)
+    assert len(cuda.graphs) == 1
+
+
+def test_a_weight_that_moves_and_then_is_written_to(cuda):
+    """As when training puts it into another order in memory."""
+    net, x = network()
+    runner, inputs = graph_of(net, x, fixed_shape=True)
+    on_gpu(runner, inputs)
+    weight = net[0].weight.data()
+    weight._data.data = weight._data.data.contiguous(memory_format=torch.channels_last)
+    for _ in range(2):
+        check(on_gpu(runner, inputs), runner, inputs)
+        weight[:] = weight * 2
+    check(on_gpu(runner, inputs), runner, inputs)
+
+
+def test_a_weight_that_moves_is_captured_anew(cuda):
+    runner, inputs = graph_of(*network(), fixed_shape=True)
+    on_gpu(runner, inputs)
+    at = next(i for i, name in enumerate(runner.input_names) if "dense" in name)
+    for captures in (2, 3, 4, 4, 4):
+        inputs[at] = inputs[at] * 2
         check(on_gpu(runner, inputs), runner, inputs)
         assert len(cuda.graphs) == captures
     assert runner.explain().splitlines()[-1] == "  native, not as a CUDA graph: the weights moved after each of 4 captures"
+
+
+def test_prepared_weights_of_another_shape_are_captured_anew(cuda, monkeypatch):
+    runner, inputs = graph_of(*network(), fixed_shape=True)
+    on_gpu(runner, inputs)
+    state, = runner._states.values()
+    state._prepared = [torch.empty(1) for _ in state._prepared]
+    state._unchanged.stale = True
+    check(on_gpu(runner, inputs), runner, inputs)
+    assert state.captures == 2
 
 
 def test_another_type_of_weights_is_another_graph(cuda):
