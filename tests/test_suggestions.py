@@ -1,5 +1,6 @@
 """Names that are misspelled: what is spelled like them is named, wherever the error comes from."""
 import pickle
+import warnings
 
 import numpy as np
 import pytest
@@ -144,3 +145,26 @@ def test_arrays_are_named_by_shape_and_type():
     assert shortened(nd.ones((2, 3))) == "an array of shape (2, 3) and type <class 'numpy.float32'>"
     assert shortened(np.ones(3)) == "an array of shape (3,) and type float64" and shortened("x") == "'x'" and shortened([1, 2]) == "[1, 2]"
     assert shortened(list(range(100))) == "a list of 100 items" and len(shortened("x" * 1000)) == 80
+
+
+@pytest.mark.parametrize("call, error, reason", [
+    (lambda: mx.sym.BatchNormAddRelu, AttributeError, "put the addition and an Activation behind a BatchNorm"),
+    (lambda: mx.sym.BatchNorm(S, act_type="relu"), mx.MXNetError, "put the addition and an Activation behind a BatchNorm"),
+    (lambda: mx.sym.BatchNorm(S, bn_group=2), mx.MXNetError, "SyncBatchNorm normalizes over several devices"),
+    (lambda: mx.gluon.nn.Conv2D(1, 3, cudnn_algo_fwd=1), TypeError, "torch has cuDNN choose its algorithms")])
+def test_what_only_nvidias_builds_have_is_answered_with_what_to_take(call, error, reason):
+    with pytest.raises(error) as caught:
+        call()
+    assert f"which only NVIDIA's own MXNet has: {reason}" in str(caught.value)
+
+
+def test_which_algorithm_of_cudnn_to_take_is_no_error_and_not_ignored_in_silence():
+    arrays = mx.nd.ones((1, 1, 4, 4)), mx.nd.ones((1, 1, 3, 3))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        mx.nd.Convolution(*arrays, kernel=(3, 3), num_filter=1, no_bias=True, cudnn_algo_bwd_data=-1, cudnn_algo_verbose=0)
+    with pytest.warns(UserWarning, match="Convolution: no effect of cudnn_algo_fwd=1, which only NVIDIA's own MXNet has"):
+        out = mx.nd.Convolution(*arrays, kernel=(3, 3), num_filter=1, no_bias=True, cudnn_algo_fwd=1)
+    assert out.asnumpy().tolist() == [[[[9, 9], [9, 9]]]]
+    with pytest.raises(mx.MXNetError, match="FullyConnected: cannot find argument 'cudnn_algo_fwd'"):
+        mx.sym.FullyConnected(mx.sym.var("x"), num_hidden=1, cudnn_algo_fwd=1)

@@ -84,8 +84,8 @@ _TABLE = [
     ("MXNET_EXEC_BULK_EXEC_MAX_NODE_TRAIN_FWD", None, False, _BULK),
     ("MXNET_EXEC_BULK_EXEC_MAX_NODE_TRAIN_BWD", None, False, _BULK),
     ("MXNET_ENABLE_CUDA_GRAPHS", None, True,
-     "1: graphs on GPUs are captured as CUDA graphs at once; 0: never; unset: at once with hybridize(static_alloc=True, static_shape=True), else "
-     "when they have run for some time, or some steps of training, with the same shapes"),
+     "1: graphs on GPUs are captured as CUDA graphs at once; 0: never; unset: at once with hybridize(static_alloc=True, static_shape=True), "
+     "else when the same shapes have come several times"),
     ("MXNET_CUDA_GRAPHS_VERBOSE", "0", False, "explain() of a block says what was captured, or why it was not"),
     ("MXNET_CUDA_GRAPHS_MAX_LOG_ENTRIES", "0", False, "explain() of a block says what was captured, or why it was not"),
     ("MXNET_GPU_WORKER_NSTREAMS", "1", False, "torch orders the kernels of a backward pass itself"),

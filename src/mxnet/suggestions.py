@@ -3,9 +3,19 @@ import functools
 import inspect
 import sys
 
+_RELU = "put the addition and an Activation behind a BatchNorm: on a GPU they train as one kernel here anyway"
+_GROUP = "SyncBatchNorm normalizes over several devices"
+_CUDNN = "torch has cuDNN choose its algorithms"
+# Names that only NVIDIA's own builds of MXNet have, and what there is in their place.
+OF_NVIDIA = {"BatchNormAddRelu": _RELU, "FusedBatchNormAddRelu": _RELU, "act_type": _RELU, "bn_group": _GROUP, "xbuf_ptr": _GROUP,
+             **dict.fromkeys(("cudnn_algo_fwd", "cudnn_algo_bwd_data", "cudnn_algo_bwd_filter", "cudnn_algo_verbose", "cudnn_algo_fwd_prec",
+                              "cudnn_algo_bwd_prec", "cudnn_tensor_core", "cudnn_tensor_core_only"), _CUDNN)}
+
 
 def did_you_mean(name, known):
     """Return ``"; did you mean 'a' or 'b'?"``, the names in `known` that are spelled much like `name`; nothing where none is.
+
+    Of names that only NVIDIA's own builds have it says what to take in their place.
 
     Example
     -------
@@ -16,6 +26,8 @@ def did_you_mean(name, known):
     import difflib  # only failures need it
     if not isinstance(name, str):
         return ""
+    if name in OF_NVIDIA:
+        return f", which only NVIDIA's own MXNet has: {OF_NVIDIA[name]}."
     spelled = {}
     for candidate in known:
         spelled.setdefault(candidate.lower(), candidate)

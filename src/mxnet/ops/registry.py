@@ -159,6 +159,10 @@ class Operator(Traits):
             if attribute is None:
                 if name == self.key_var_num_args or (name == "ctx" and self.wants_device) or name in _IGNORED:
                     continue
+                if name.startswith(_OF_CUDNN) and "cudnn_tune" in attributes:
+                    if str(value) not in _NO_WISH:
+                        warnings.warn(f"{self.name}: no effect of {name}={value!r}{did_you_mean(name, ())}", stacklevel=4)
+                    continue
                 if not attributes and not self.variadic:
                     # MXNet never looks at what an operator without attributes is given: programs rely on it (its own CosineEmbeddingLoss).
                     warnings.warn(f"{self.name} has no attributes: `{name}` is ignored", stacklevel=4)
@@ -317,6 +321,7 @@ class Operator(Traits):
 
 _COUNT = Attribute("any", "num_args", AtLeast0, None, True)
 # What MXNet 1.x accepts on any operator of the kinds that once took it, and nothing here acts on.
+_OF_CUDNN, _NO_WISH = ("cudnn_algo_", "cudnn_tensor_core"), ("-1", "0", "None", "False")  # which algorithm NVIDIA's own builds are to take
 _IGNORED = frozenset({"cudnn_tune", "cudnn_off", "workspace", "__profiler_scope__"})
 
 

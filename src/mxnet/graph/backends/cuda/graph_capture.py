@@ -81,18 +81,20 @@ class _Device:
         Held while a run is asked for.
     done : torch.cuda.Event
         Behind the last run, which the next one waits for.
+    stream : torch.cuda.Stream
+        What is captured is captured on it: libraries keep their state for each stream.
     """
 
     def __init__(self, device: torch.device):
         with _cuda.device(device):
-            self.lock, self.done, self._device, self._stream = threading.Lock(), _cuda.Event(), device, _cuda.Stream()
+            self.lock, self.done, self._device, self.stream = threading.Lock(), _cuda.Event(), device, _cuda.Stream()
         self._pool: Any = None
         self._graphs: weakref.WeakSet = weakref.WeakSet()  # those that have the pool's memory
 
     def captured(self, function: Function, inputs: Sequence[torch.Tensor]) -> tuple:
         """A CUDA graph of ``function(*inputs)``, and the tensors that hold the outputs of its last replay."""
         with _one_at_a_time, _cuda.device(self._device):
-            stream = self._stream
+            stream = self.stream
             stream.wait_stream(_cuda.current_stream())
             stream.wait_event(self.done)
             # One stream for all, because libraries keep their state for each. Leaving it also leaves a capture that did not end.
@@ -123,6 +125,11 @@ def _shared(device: torch.device) -> _Device:
             if found is None:
                 found = _devices[device] = _Device(device)
     return found
+
+
+def stream(device: torch.device) -> Any:
+    """The stream of all captures on a device."""
+    return _shared(device).stream
 
 
 class Captured:

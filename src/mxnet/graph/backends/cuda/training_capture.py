@@ -69,9 +69,20 @@ class _Level:
     """Memory for the captures of one place in the stack of passes that wait for their gradients."""
 
     def __init__(self) -> None:
-        self.pool = graph_capture._cuda.graph_pool_handle()
+        self._pool: Any = None
+        self._graphs: weakref.WeakSet = weakref.WeakSet()  # those that have the pool's memory
         self._waiting: weakref.ref | None = None  # the pass whose gradients may still be asked for
         self._stream: Any = None
+
+    def take_pool(self) -> Any:
+        """The pool for the next capture, which gives it back if it succeeds: one that fails may leave it in use."""
+        pool = self._pool if self._graphs else None  # torch gives up a pool with its last graph
+        self._pool = None
+        return graph_capture._cuda.graph_pool_handle() if pool is None else pool
+
+    def give_pool(self, pool: Any, *graphs: Any) -> None:
+        self._pool = pool
+        self._graphs.update(graphs)
 
     @property
     def free(self) -> bool:
@@ -237,8 +248,8 @@ class _Instance:
         for i in owner.differentiated:
             arguments[i] = arguments[i].detach().requires_grad_()
         generator = random_state.generator(owner.device) if owner.draws else None
+        stream, pool = graph_capture.stream(owner.device), level.take_pool()
         with graph_capture._one_at_a_time, cuda.device(owner.device), enable_grad():
-            stream = cuda.Stream()
             stream.wait_stream(cuda.current_stream())
             with cuda.stream(stream):
                 _warm_up(owner, native, arguments, generator)
@@ -246,19 +257,20 @@ class _Instance:
                 if generator is not None:
                     self._forward.register_generator_state(generator)
                 # Other threads, such as those that load data, may go on allocating meanwhile.
-                with cuda.graph(self._forward, stream=stream, pool=level.pool, capture_error_mode="thread_local"):
+                with cuda.graph(self._forward, stream=stream, pool=pool, capture_error_mode="thread_local"):
                     outputs = native(*arguments)
                 self.recorded = [o.requires_grad for o in outputs]
                 heads, leaves = [o for o in outputs if o.requires_grad], [arguments[i] for i in owner.differentiated]
                 self._heads = [torch.empty_like(h) for h in heads]
                 # Outside of the memory that captures share, since the program may look at gradients until the next backward pass.
                 places_of_gradients = [torch.empty_like(t) for t in leaves]
-                with cuda.graph(self._backward, stream=stream, pool=level.pool, capture_error_mode="thread_local"):
+                with cuda.graph(self._backward, stream=stream, pool=pool, capture_error_mode="thread_local"):
                     found = differentiation.gradients(heads, leaves, self._heads)
                     if any(g is not None and g.is_sparse for g in found):
                         raise NotImplementedError("a gradient has only some rows")
                     torch._foreach_copy_([t for t, g in zip(places_of_gradients, found) if g is not None], [g for g in found if g is not None])
             cuda.current_stream().wait_stream(stream)
+        level.give_pool(pool, self._forward, self._backward)
         self._outputs = [o.detach() for o in outputs]
         self._gradients = [t.detach() if g is not None else None for t, g in zip(places_of_gradients, found)]
         self._lent = memory_format.lend([t for t in self._gradients if t is not None], self)
