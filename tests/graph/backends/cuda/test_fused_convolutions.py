@@ -11,7 +11,7 @@ from folding_checks import NETWORKS, folded, graph_of, made, native
 from mxnet.gluon import nn
 from mxnet.graph import GraphRunner
 from mxnet.graph.backends.cuda import fused_convolutions
-from mxnet.graph.backends.cuda.fused_convolutions import FUSED, PARTS, PRODUCT, Convolution
+from mxnet.graph.backends.cuda.fused_convolutions import FUSED, PARTS, PRODUCT, WIDENED, Convolution
 from mxnet.graph.program import calls
 from mxnet.kernels.runtime.strided_output import ANY
 from mxnet.ops.elemwise.unary import amp_cast
@@ -200,10 +200,10 @@ class OnGPU(torch.Tensor):
     __torch_function__ = torch._C._disabled_torch_function_impl
 
 
-def arguments(dtype=torch.float32, kernel=1, residual=False):
+def arguments(dtype=torch.float32, kernel=1, residual=False, channels=8):
     generator = torch.Generator().manual_seed(0)
-    data = torch.randn(2, 8, 5, 6, generator=generator).to(dtype).contiguous(memory_format=torch.channels_last).as_subclass(OnGPU)
-    weight, bias = torch.randn(4, 8, kernel, kernel, generator=generator).to(dtype), torch.randn(4, generator=generator).to(dtype)
+    data = torch.randn(2, channels, 5, 6, generator=generator).to(dtype).contiguous(memory_format=torch.channels_last).as_subclass(OnGPU)
+    weight, bias = torch.randn(4, channels, kernel, kernel, generator=generator).to(dtype), torch.randn(4, generator=generator).to(dtype)
     return data, weight, bias, torch.randn(2, 4, 5, 6, generator=generator).to(dtype) if residual else None
 
 
@@ -253,12 +253,13 @@ def clock(monkeypatch):
 
 @pytest.mark.parametrize("ceiling, kernel, residual, dtype, ways", [
     (math.inf, 3, False, torch.float32, [FUSED, PARTS]), (math.inf, 3, True, torch.float32, [FUSED, PARTS]),
+    (math.inf, 3, False, torch.float16, [FUSED, WIDENED, PARTS]), (0.5, 3, True, torch.bfloat16, [FUSED, WIDENED, PARTS]),
     (0.5, 3, False, torch.float16, [FUSED, PARTS]), (ANY, 3, False, torch.float16, [PARTS]), (math.inf, 1, False, torch.float32, [FUSED, PARTS]),
     (math.inf, 1, False, torch.bfloat16, [FUSED, PRODUCT, PARTS]), (ANY, 1, False, torch.bfloat16, [PRODUCT, PARTS]),
     (math.inf, 1, True, torch.bfloat16, [FUSED, PARTS]), (0.5, 1, False, torch.bfloat16, [FUSED, PARTS])])
 def test_ways_of_one_layer_give_the_same(monkeypatch, ceiling, kernel, residual, dtype, ways):
     Cudnn(monkeypatch)
-    made, given = layer(ceiling, kernel), arguments(dtype, kernel, residual)
+    made, given = layer(ceiling, kernel), arguments(dtype, kernel, residual, 3 if WIDENED in ways else 8)
     assert made.ways(*given) == ways
     data, weight, bias, added = (t if t is None else plain(t).float() for t in given)
     expected = torch.conv2d(data, weight, bias, padding=kernel // 2)

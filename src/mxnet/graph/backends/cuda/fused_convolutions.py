@@ -20,7 +20,9 @@ from ...program import FxNode, Program, attributes_of, calls, item
 from ..registry import wants_channels_last
 
 _cuda: Any = torch.cuda  # tests put another in its place
-FUSED, PRODUCT, PARTS = "one call of cuDNN's", "a product of matrices", "cuDNN's convolution and what follows it"
+FUSED, WIDENED, PRODUCT, PARTS = ("one call of cuDNN's", "one call of cuDNN's, on more channels", "a product of matrices",
+                                  "cuDNN's convolution and what follows it")
+_WIDE = 8  # channels that tensor cores take at once in half precision
 _TYPES = (torch.float16, torch.bfloat16, torch.float32)
 _ROUNDS, _RUNS = 2, 4  # of a race between the ways to compute a layer, and how often each runs in a round
 _AHEAD = 1_000_000  # cycles (half a millisecond) that a GPU waits meanwhile, so that it is not the host that is measured
@@ -36,7 +38,7 @@ class Convolution:
     Attributes
     ----------
     way : str or None
-        `FUSED`, `PRODUCT` or `PARTS`; None while that is not known.
+        `FUSED`, `WIDENED`, `PRODUCT` or `PARTS`; None while that is not known.
 
     Parameters
     ----------
@@ -82,6 +84,8 @@ class Convolution:
             out = torch.conv2d(data, weight, bias, *self._steps)
             out = out if residual is None else out.add_(residual)
             return out if self._ceiling < 0 else torch.relu_(out) if self._ceiling == math.inf else out.clamp_(0, self._ceiling)
+        if way == WIDENED:
+            data, weight = _widened(data), _widened(weight)
         if residual is None:
             out = torch.cudnn_convolution_relu(data, weight, bias, *self._steps)
         else:
@@ -100,7 +104,7 @@ class Convolution:
         if self._steps[3] > 1:  # depthwise convolutions and those of many groups have kernels of their own, which take no ReLU
             return [PARTS]
         if bias is not None and self._ceiling >= 0:
-            found.append(FUSED)
+            found += [FUSED, WIDENED] if data.dtype is not torch.float32 and data.shape[1] < _WIDE else [FUSED]
         single = weight.shape[2:] == (1, 1) and self._steps[:2] == ((1, 1), (0, 0))
         # Products of float32 matrices may be rounded otherwise than convolutions.
         if bias is not None and residual is None and single and self._ceiling in (ANY, math.inf) and data.dtype is not torch.float32:
@@ -126,6 +130,11 @@ class Convolution:
             if taken < least * _CLEARLY:
                 best, least = way, taken
         return best
+
+
+def _widened(data: torch.Tensor) -> torch.Tensor:
+    """Return images or filters with channels of zeros behind theirs, up to what tensor cores take at once."""
+    return torch.constant_pad_nd(data, (0, 0, 0, 0, 0, _WIDE - data.shape[1])).contiguous(memory_format=torch.channels_last)
 
 
 def _milliseconds(function: Callable[[], Any]) -> float:
