@@ -21,6 +21,7 @@ from ...passes import folding, fusion, output_ownership
 from ...program import Function, FxNode, GraphModule, Program, changes
 from .. import registry
 from . import fused_convolutions
+from .scoring_layers import Layer
 
 _log = logging.getLogger(__name__)
 _version, _address = operator.attrgetter("_version"), operator.methodcaller("data_ptr")
@@ -89,7 +90,7 @@ class Prepared:
         program.finish()
         self.run: Function = program.module.forward
         self.direct = [i for i, n in enumerate(program.placeholders) if n.users]
-        self._layers = [n.target for n in program.graph.nodes if isinstance(n.target, fused_convolutions.Convolution)]
+        self._layers = [n.target for n in program.graph.nodes if isinstance(n.target, Layer)]
         self._lock = threading.Lock()
         self._made: tuple[Sequence[torch.Tensor], Unchanged] | None = None
 
@@ -158,7 +159,7 @@ def _rewritten(module: fx.GraphModule, inputs: Sequence[torch.Tensor], weights: 
     known = {program.placeholders[i] for i in weights}
     casts = fused_convolutions.casts(program, known)
     folding.drop_idle(program)
-    program.report, nodes = fused_convolutions.apply(program, known | casts)
+    program.report, nodes = fused_convolutions.apply(program, known | casts, device)
     if not nodes:
         return None
     if casts:
