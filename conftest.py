@@ -1,4 +1,5 @@
 """What holds for all tests and for the examples in docstrings."""
+import importlib.util
 import signal
 
 import pytest
@@ -9,6 +10,8 @@ from mxnet.graph.tuning import cache
 
 # Programs that ask the real MXNet for the expected values of tests; they run where that is installed.
 collect_ignore_glob = ["tests/**/record_*.py"]
+# It is imported where there are GPUs.
+collect_ignore = [] if importlib.util.find_spec("triton") else ["src/mxnet/kernels/nn/batch_norm_triton.py"]
 
 
 def pytest_configure():

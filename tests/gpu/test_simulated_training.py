@@ -5,6 +5,7 @@ import pytest
 import mxnet as mx
 from gpu_operator_runs import check_same
 from mxnet.gluon import nn
+from mxnet.ops.nn.training_layers import batch_norm
 from simulated_gpus import Watch, gpus
 
 X = np.sin(np.arange(8 * 2 * 6 * 6)).reshape(8, 2, 6, 6).astype("f4")
@@ -219,3 +220,72 @@ def test_stores(kind, nccl):
         if kind == "device":
             store.set_gradient_compression({"type": "2bit", "threshold": 0.5})
             store.push("w", [mx.nd.ones((2, 3), ctx=g) for g in both])
+
+
+class Residual(nn.HybridBlock):
+    """A block with all that is fused around batch norms on a GPU, convolutions with biases before them."""
+
+    def __init__(self, **options):
+        super().__init__(**options)
+        with self.name_scope():
+            self.first, self.second, self.shortcut = (nn.Conv2D(6, k, padding=k // 2, use_bias=b, in_channels=c)
+                                                      for k, b, c in ((3, True, 2), (3, True, 6), (1, False, 2)))
+            self.norms = [nn.BatchNorm(in_channels=6, scale=s, prefix=f"norm{i}_") for i, s in enumerate((True, True, False))]
+            for norm in self.norms:
+                self.register_child(norm)
+
+    def hybrid_forward(self, F, x):
+        y = F.relu(self.norms[0](self.first(x)))
+        y = self.norms[1](self.second(y))
+        return F.relu(self.norms[2](self.shortcut(x)) + y)
+
+
+def residual_steps(ctx, hybridize, dtype="float32"):
+    """Losses of two steps, the gradients of the last, weights and moving averages; what was done to the graph."""
+    net = Residual(prefix="block_")
+    net.initialize(ctx=ctx)
+    for name, p in net.collect_params().items():
+        p.set_data(start([(name, p.shape)])[name] + float("gamma" in name))
+    net.cast(dtype)
+    if hybridize:
+        net.hybridize()
+    trainer = mx.gluon.Trainer(net.collect_params(), "sgd", {"learning_rate": 0.1, "momentum": 0.9})
+    x, losses = mx.nd.array(X, ctx=ctx, dtype=dtype), []
+    for _ in range(2):
+        with mx.autograd.record():
+            loss = (net(x) ** 2).mean()
+        loss.backward()
+        trainer.step(1)
+        losses.append(loss)
+    parameters = net.collect_params().values()
+    found = [*losses, *(p.grad(ctx) for p in parameters if p.grad_req != "null"), *(p.data(ctx) for p in parameters)]
+    return [a.asnumpy() for a in found], net._cached_op._runner.reports[True, ctx.torch_device] if hybridize else []
+
+
+@pytest.mark.parametrize("mirror", ["0", "1"])
+def test_batch_norms_fused_on_a_gpu_train_as_their_operators(mirror, monkeypatch):
+    monkeypatch.setenv("MXNET_BACKWARD_DO_MIRROR", mirror)
+    with gpus() as (gpu, _):
+        expected, _ = residual_steps(gpu, False)
+        found, report = residual_steps(gpu, True)
+    assert report[:5] == ["layout: 3 convolutions with channels last, 1 arrays reordered before and 1 after them",
+                          "fusion: 1 x batch norm", "fusion: 1 x batch norm + relu", "fusion: 1 x batch norm + add + relu",
+                          "fusion: 2 x bias of a convolution left to the batch norm behind it"]
+    assert any("computed again in backward" in line for line in report) is (mirror == "1")
+    for a, b in zip(found, expected, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-3, atol=1e-5)
+
+
+def test_a_fused_batch_norm_adds_the_bias_where_no_kernel_is(monkeypatch):
+    """In half precision, too, where parameters stay float32."""
+    with gpus() as (gpu, _):
+        x = mx.nd.array(X, ctx=gpu, dtype="float16")._data
+        gamma, beta, bias, mean, var = (mx.nd.array(v, ctx=gpu)._data for v in ([1, 2], [0.5, 0], [3, -2], [0, 0], [1, 1]))
+        out = batch_norm(x, gamma, beta, mean, var, x, bias=bias, relu=True, training=True, fix_gamma=False, eps=1e-3, momentum=0.5)
+        out, mean, var = out.cpu(), mean.cpu(), var.cpu()
+    average, deviation = X.mean((0, 2, 3)), X.var((0, 2, 3))
+    expected = (X - average[:, None, None]) / np.sqrt(deviation + 1e-3)[:, None, None] * np.array([1, 2])[:, None, None]
+    expected = np.maximum(expected + np.array([0.5, 0])[:, None, None] + X, 0)
+    np.testing.assert_allclose(out.float().numpy(), expected, atol=2e-2)
+    np.testing.assert_allclose(mean.numpy(), 0.5 * (average + [3, -2]), atol=1e-3)
+    np.testing.assert_allclose(var.numpy(), 0.5 + 0.5 * deviation, atol=1e-3)

@@ -7,9 +7,11 @@ import pytest
 import torch
 
 import mxnet as mx
+from batch_norm_checks import TOLERANCES, faults, layer
 from gpu_checks import GPU, close, needs_gpu
 from mxnet import autograd, gluon, nd
 from mxnet.contrib import amp
+from mxnet.kernels.nn import batch_norm_on_gpu
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[2] / "benchmarks"))
 import learners  # noqa: E402
@@ -183,6 +185,46 @@ def test_optimizers_compute_as_on_a_processor(name):
         assert np.isfinite(weights[1].asnumpy()).all()
     else:
         close(weights[1], weights[0], 1e-5)
+
+
+needs_triton = pytest.mark.skipif(batch_norm_on_gpu._kernels() is None, reason="triton is not installed")
+
+
+@needs_triton
+@pytest.mark.parametrize("relu, residual, bias", [(False, False, False), (True, False, True), (True, True, False)])
+@pytest.mark.parametrize("shape", [(8, 64, 56, 56), (8, 2048, 7, 7), (5, 24, 33, 35), (600, 100)])
+@pytest.mark.parametrize("dtype", sorted(TOLERANCES))
+def test_batch_norms_with_what_follows_them(dtype, shape, relu, residual, bias):
+    batch_norm_on_gpu.available(GPU.torch_device, getattr(torch, dtype))
+    batch_norm_on_gpu.wait()
+    assert batch_norm_on_gpu.available(GPU.torch_device, getattr(torch, dtype))
+    for _ in range(2):  # as Triton compiles them, and as it has compiled them
+        assert faults(*layer(shape, dtype, relu, residual, False, bias, device=GPU.torch_device), TOLERANCES[dtype]) == []
+
+
+@needs_triton
+def test_a_network_trains_on_the_fused_batch_norms(monkeypatch):
+    """In half precision, with biases before them and one batch norm in two that meets a residual."""
+    batch_norm_on_gpu.available(GPU.torch_device, torch.float16)
+    batch_norm_on_gpu.wait()
+    calls, function = [], batch_norm_on_gpu._Fused.apply
+    monkeypatch.setattr(batch_norm_on_gpu, "_WORTHWHILE", 0)
+    monkeypatch.setattr(batch_norm_on_gpu._Fused, "apply", lambda *a: calls.append((a[3] is not None, a[4] is not None, a[-1])) or function(*a))
+    x, y = images()
+    curves = []
+    for hybridized in (True, False):
+        mx.random.seed(0)
+        net = gluon.model_zoo.vision.ResNetV1(gluon.model_zoo.vision.BottleneckV1, [1, 1], [64, 64, 128], classes=4, thumbnail=True)
+        net.initialize(mx.init.Xavier(), ctx=GPU)
+        net(x)
+        net.cast("float16")
+        net.hybridize(hybridized)
+        trainer = gluon.Trainer(net.collect_params(), "sgd", {"learning_rate": 0.02, "multi_precision": True})
+        curves.append(train(net, trainer, x.astype("float16"), y, 6))
+    # Residual, bias and ReLU: two of a block's three batch norms have a bias before them; the last is added, or that of the shortcut.
+    assert sorted(set(calls)) == [(False, False, True), (False, True, False), (False, True, True), (True, False, True), (True, True, True)]
+    assert curves[0][-1] < curves[0][0]
+    np.testing.assert_allclose(curves[0], curves[1], rtol=2e-2)
 
 
 @pytest.mark.parametrize("store", [None, "local", "device", "nccl"])

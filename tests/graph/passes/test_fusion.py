@@ -4,7 +4,9 @@ import torch
 
 import mxnet as mx
 from mxnet import kernels, nd
+from mxnet.graph import lower
 from mxnet.graph.passes import fusion
+from mxnet.graph.program import copied
 from mxnet.kernels.conv import convolution
 from mxnet.kernels.nn import batch_norm as fused
 from residual import lowered, trained
@@ -33,6 +35,43 @@ def test_fusion_keeps_what_is_used_otherwise(use):
     module = lowered(out)
     report = fusion.fuse_batch_norms(module)
     assert report == ([] if use in ("global", "axis") else ["fusion: 1 x batch norm"])
+
+
+def biased(**given):
+    """A convolution with a bias, a batch norm and ReLU."""
+    attributes = {"kernel": (3, 3), "num_filter": 4, "name": "conv", **given.pop("convolution", {})}
+    conv = mx.sym.Convolution(mx.sym.var("x"), **attributes)
+    return conv, mx.sym.relu(mx.sym.BatchNorm(conv, name="norm", **given))
+
+
+LEFT = "fusion: 1 x bias of a convolution left to the batch norm behind it"
+
+
+@pytest.mark.parametrize("given, taken", [
+    ({}, True), ({"fix_gamma": False}, True), ({"convolution": {"layout": "NCHW"}}, True), ({"convolution": {"no_bias": True}}, False),
+    ({"use_global_stats": True}, False), ({"axis": 3}, False), ({"axis": 3, "convolution": {"layout": "NHWC"}}, False),
+    ({"convolution": {"layout": "NHWC"}}, False)])
+def test_on_gpus_a_batch_norm_takes_the_bias_before_it(given, taken):
+    conv, out = biased(**given)
+    module = lowered(out)
+    report = fusion.fuse_batch_norms(module, on_gpu=True)
+    assert (LEFT in report) is taken
+    assert [len(n.args) for n in module.graph.nodes if n.meta.get("node") is not None and n.meta["node"].name == "conv"] == [
+        2 if taken or given.get("convolution", {}).get("no_bias") else 3]
+    assert [n.kwargs["bias"].name for n in module.graph.nodes if "bias" in n.kwargs] == ["variable_2"] * taken  # of x, conv_weight, conv_bias
+    module.graph.lint()
+    assert not any("bias of a conv" in line for line in fusion.fuse_batch_norms(lowered(out)))  # on a CPU
+
+
+def test_a_bias_stays_where_the_convolution_is_read_otherwise():
+    conv, out = biased()
+    assert LEFT not in fusion.fuse_batch_norms(lowered(mx.sym.Group([out, conv])), on_gpu=True)
+    assert LEFT not in fusion.fuse_batch_norms(lowered(out + mx.sym.mean(conv)), on_gpu=True)
+
+
+def test_on_gpus_batch_norms_are_fused_for_training_alone():
+    module = copied(lower(biased()[1]._outputs, False, torch.device("cpu")))
+    assert fusion.fuse_batch_norms(module, on_gpu=True) == []
 
 
 _LARGE = {  # of all that ReLU may overwrite, large enough for kernels of our own: the symbol, the result and the data's gradient

@@ -75,8 +75,8 @@ def prepare(module: fx.GraphModule, device: torch.device, fuse: bool = True, exa
     report, ordered = arrange(module, device)
     report += ordered
     if device.type == "cuda":
-        # Batch norms and convolutions of our own are for CPUs, and cuDNN wants the parameters of recurrent layers in one vector.
-        report += fusion.rectify_in_place(module) + amp_casts.together(module) if fuse else []
+        # Convolutions of our own are for CPUs, and cuDNN wants the parameters of recurrent layers in one vector.
+        report += fusion.fuse_batch_norms(module, on_gpu=True) + fusion.rectify_in_place(module) + amp_casts.together(module) if fuse else []
     elif fuse:
         report += fusion.apply(module, exact or asks_for_exact()) if ordered else fusion.rectify_in_place(module)
         report += recurrent_layers.apply(module) + attention.apply(module)

@@ -6,6 +6,7 @@ from torch import fx
 
 from ...ops.elemwise.unary import amp_cast
 from ...ops.nn import normalization
+from ...ops.nn.convolution import convolution
 from ...ops.nn.training_layers import ConvolutionLayer, batch_norm
 from ..instrumentation import joined
 from ..program import FxNode, attributes_of, calls, holds, operator_of
@@ -64,14 +65,29 @@ def direct_convolutions(module: fx.GraphModule, exact: bool = False) -> list[str
     return [f"kernels: {count} x convolution{', exact' if exact else ''}"] if count else []
 
 
-def fuse_batch_norms(module: fx.GraphModule) -> list[str]:
-    """Let batch norm, addition and ReLU be one operator."""
+def _bias_before(node: FxNode) -> FxNode:
+    """Take out and return the bias of the convolution that a batch norm alone reads, over the axis of its channels; None where there is none."""
+    source = node.args[0]
+    if not calls(source, convolution) or len(source.args) != 3 or _only_user(source) is not node:
+        return None
+    if (attributes_of(source)["layout"] or "NC")[1] != "C":
+        return None
+    bias = source.args[2]
+    source.args, source.kwargs = source.args[:2], {**source.kwargs, "no_bias": True}
+    return bias
+
+
+def fuse_batch_norms(module: fx.GraphModule, on_gpu: bool = False) -> list[str]:
+    """Let batch norm, addition and ReLU be one operator. On GPUs that is for training, and takes the bias of a convolution before it as well."""
     graph = module.graph
     counts = {"": 0, " + relu": 0, " + add + relu": 0}
+    biases = 0
     taken = set()  # additions that are part of a fused node already
     for node in reversed(list(graph.nodes)):
-        if not _normalizes(node):
+        if not _normalizes(node) or on_gpu and not node.kwargs.get("training"):
             continue
+        bias = _bias_before(node) if on_gpu else None
+        biases += bias is not None
         user, last, residual, relu = _only_user(node), node, None, False
         if user is not None and holds(user, "rectifies"):
             last, relu = user, True
@@ -86,10 +102,13 @@ def fuse_batch_norms(module: fx.GraphModule) -> list[str]:
         with graph.inserting_before(last):
             args = (*node.args, residual) if residual is not None else node.args
             attributes = {k: v for k, v in node.kwargs.items() if k in ("eps", "momentum", "fix_gamma", "training")}
+            if bias is not None:
+                attributes["bias"] = bias
             fused = graph.call_function(batch_norm, args, {**attributes, "relu": relu})
             joined(fused, node, *([user] if residual is not None else []), *([last] if last is not node else []))
         last.replace_all_uses_with(fused)
         for gone in dict.fromkeys((last, user if residual is not None else last, node)):
             if not gone.users:
                 graph.erase_node(gone)
-    return [f"fusion: {count} x batch norm{kind}" for kind, count in counts.items() if count]
+    found = [f"fusion: {count} x batch norm{kind}" for kind, count in counts.items() if count]
+    return found + [f"fusion: {biases} x bias of a convolution left to the batch norm behind it"] * bool(biases)

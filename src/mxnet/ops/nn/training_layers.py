@@ -5,6 +5,7 @@ import torch
 
 from ...kernels.conv import convolution as direct
 from ...kernels.nn import batch_norm as fused
+from ...kernels.nn import batch_norm_on_gpu as fused_on_gpu
 from .convolution import convolution
 from .normalization import batch_norm as batch_norm_operator
 
@@ -20,11 +21,21 @@ class ConvolutionLayer(direct.Layer):
 
 
 def batch_norm(data: torch.Tensor, gamma: torch.Tensor, beta: torch.Tensor, moving_mean: torch.Tensor, moving_var: torch.Tensor,
-               residual: Optional[torch.Tensor] = None, *, relu: bool = False, training: bool = False, **attributes: Any) -> torch.Tensor:
-    """Return ``relu(BatchNorm(data) + residual)``; without `residual` or `relu`, without that step. `attributes` are those of BatchNorm."""
-    out = fused.batch_norm(data, gamma, beta, moving_mean, moving_var, residual, relu=relu, **attributes) if training else None
+               residual: Optional[torch.Tensor] = None, *, bias: Optional[torch.Tensor] = None, relu: bool = False, training: bool = False,
+               **attributes: Any) -> torch.Tensor:
+    """Return ``relu(BatchNorm(data + bias) + residual)``; without `bias` (C,), `residual` or `relu`, without that step.
+
+    `attributes` are those of BatchNorm.
+    """
+    out = None
+    if training and data.is_cuda:
+        out = fused_on_gpu.batch_norm(data, gamma, beta, moving_mean, moving_var, residual, bias=bias, relu=relu, **attributes)
+    if out is None and bias is not None:
+        data = data + bias.to(data.dtype).view(data.shape[1], *[1] * (data.dim() - 2))
+    if training and not data.is_cuda:
+        out = fused.batch_norm(data, gamma, beta, moving_mean, moving_var, residual, relu=relu, **attributes)
     if out is None:
         out = batch_norm_operator.fn(data, gamma, beta, moving_mean, moving_var, training=training, **attributes)
         out = out if residual is None else out + residual
-        out = torch.relu(out) if relu else out
+        out = torch.relu_(out) if relu else out  # no gradient needs what it overwrites
     return out

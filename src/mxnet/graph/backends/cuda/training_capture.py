@@ -16,6 +16,7 @@ import torch
 from torch import fx
 
 from .... import environment
+from ....kernels.nn import batch_norm_on_gpu
 from ....ndarray import memory_format
 from ....ops import differentiation, random_state
 from ....ops.grad_mode import enable_grad
@@ -154,6 +155,8 @@ class Captured:
         """The outputs, a tuple of tensors."""
         if self._patience > 0:
             self._patience -= 1
+        elif batch_norm_on_gpu.compiling():
+            pass
         elif self.obstacle is None and not graph_capture._cuda.is_current_stream_capturing():
             with _lock:
                 instance = self._instance(inputs)

@@ -1,0 +1,246 @@
+"""Batch normalization, with the addition and the ReLU that often follow it, as one operator for training on a GPU.
+
+The kernels are in Triton (`batch_norm_triton`), which torch brings where it is made for CUDA. Each array is read as few times as the mathematics
+allows: that is what such a layer costs.
+"""
+import contextlib
+import functools
+import logging
+import threading
+from typing import Any
+
+import torch
+
+_log = logging.getLogger(__name__)
+# Smaller arrays are done before three kernels would have been started (and need nothing compiled).
+_WORTHWHILE = 1 << 14
+_TYPES = torch.float16, torch.bfloat16, torch.float32
+_OLDEST = 8, 0  # the compute capability from which on the compiler knows all these types
+_TILE = 4096  # numbers that a program has at hand
+_MOST_CHANNELS = 64  # of them: a row of float16 fills a line of the caches
+_PARTS = 1024  # of the rows, at most, in sums; joined by programs with _TILE // _PARTS channels
+_PROGRAMS = 1024, 2048  # of sums, and of what writes an array; a GPU runs some four for each of up to 160 multiprocessors at once
+_LARGEST = 1 << 16, 1 << 30  # channels and rows
+_WARPS = 8
+_ALIGNED = 16  # bytes of an address, and channels, that Triton makes use of
+
+
+@functools.cache
+def _kernels():
+    """The module of the kernels, or None without triton."""
+    try:
+        from . import batch_norm_triton
+    except ImportError:
+        return None
+    return batch_norm_triton
+
+
+@functools.cache
+def _interpreted() -> bool:
+    """Whether Triton runs on the processor, in NumPy, as TRITON_INTERPRET=1 asks."""
+    from triton import knobs
+
+    return bool(knobs.runtime.interpret)
+
+
+_usable: dict[tuple, bool] = {}
+_compiling: dict[tuple, threading.Thread] = {}
+_VARIANTS = (True, False, True), (True, True, False), (False, False, True)  # with a ReLU, an addition, a bias
+
+
+def available(device: torch.device, dtype: torch.dtype = torch.float32) -> bool:
+    """Whether the kernels run on a device. Who asks first has a thread compile and try them, and until that is done torch's kernels compute."""
+    if dtype not in _TYPES or _kernels() is None:
+        return False
+    if _interpreted():
+        return device.type == "cpu"
+    found = _usable.get((device, dtype))
+    if found is None and device.type == "cuda" and (device, dtype) not in _compiling and not torch.cuda.is_current_stream_capturing():
+        if torch.cuda.get_device_capability(device) < _OLDEST:
+            _usable[device, dtype] = False
+        else:
+            _compiling[device, dtype] = thread = threading.Thread(target=_try, args=(device, dtype), name="Triton compiles batch norms")
+            thread.start()
+    return bool(found)
+
+
+def compiling() -> bool:
+    """Whether kernels are about to become available: what is captured now would be captured without them."""
+    return any(thread.is_alive() for thread in list(_compiling.values()))
+
+
+def wait() -> None:
+    """Return when nothing is compiled any more."""
+    for thread in list(_compiling.values()):
+        thread.join()
+
+
+def _try(device: torch.device, dtype: torch.dtype) -> None:
+    """Find out whether a small layer can be computed, forward and backward: a compiler may miss something on this machine."""
+    try:
+        data = torch.zeros(1, 64, 2, 2, dtype=dtype, device=device).contiguous(memory_format=torch.channels_last)
+        zeros, ones = torch.zeros(64, device=device), torch.ones(64, device=device)
+        for relu, adds, shifts in _VARIANTS:
+            bias, residual = zeros.to(dtype) if shifts else None, data if adds else None
+            with _on(device):
+                out, mean, inverse = _forward(data, residual, ones, zeros, zeros.clone(), ones.clone(), bias, 1e-3, 0.9, relu)
+                _backward(out, data, out if adds and relu else None, ones, zeros, mean, inverse, bias, relu, adds, True)
+            if not threading.main_thread().is_alive():
+                return  # the program ends
+    except Exception as error:  # of the compiler, the assembler or the driver
+        _log.warning("batch norms train on torch's kernels, as Triton's fail on %s: %s", device, str(error).strip()[:300])
+        _usable[device, dtype] = False
+    else:
+        _usable[device, dtype] = True
+
+
+def _rows_of_channels(tensor: torch.Tensor) -> bool:
+    """Whether a tensor is one piece of memory with its channels last."""
+    return tensor.dim() == 4 and tensor.is_contiguous(memory_format=torch.channels_last) or tensor.dim() == 2 and tensor.is_contiguous()
+
+
+def _arranged(tensor: torch.Tensor) -> torch.Tensor:
+    return tensor.contiguous(memory_format=torch.channels_last) if tensor.dim() == 4 else tensor.contiguous()
+
+
+def _fits(data, parameters, residual, bias) -> bool:
+    if type(data) is not torch.Tensor or data.numel() < max(_WORTHWHILE, 1) or not _rows_of_channels(data):
+        return False
+    channels = data.shape[1]
+    if channels > _LARGEST[0] or data.numel() // channels > _LARGEST[1] or not available(data.device, data.dtype):
+        return False
+    vectors = [(p, p.dtype is torch.float32) for p in parameters]
+    if bias is not None:
+        vectors.append((bias, bias.dtype in _TYPES))
+    if not all(typed and p.shape == (channels,) and p.is_contiguous() and p.device == data.device for p, typed in vectors):
+        return False
+    return residual is None or (residual.shape == data.shape and residual.dtype is data.dtype and residual.device == data.device)
+
+
+def batch_norm(data, gamma, beta, moving_mean, moving_var, residual=None, *, bias=None, relu=False, **attributes):
+    """``relu(BatchNorm(data + bias) + residual)`` in training; without `bias`, `residual` or `relu`, without that step. None where no kernel fits.
+
+    The bias, one number for each channel, shows in the moving mean alone, and its gradient is 0: a batch norm takes any shift away. `attributes` are
+    those of BatchNorm.
+    """
+    if not _fits(data, (gamma, beta, moving_mean, moving_var), residual, bias):
+        return None
+    gamma = None if attributes.get("fix_gamma", True) else gamma
+    return _Fused.apply(data, gamma, beta, None if residual is None else _arranged(residual), bias, moving_mean, moving_var,
+                        attributes.get("eps", 1e-3), attributes.get("momentum", 0.9), bool(relu))
+
+
+class _Fused(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, data, gamma, beta, residual, bias, moving_mean, moving_var, eps, momentum, relu):
+        with _on(data.device):
+            out, mean, inverse = _forward(data, residual, gamma, beta, moving_mean, moving_var, bias, eps, momentum, relu)
+        ctx.relu, ctx.adds = relu, residual is not None
+        # Where nothing was added, the kernels find out from `data` where the ReLU was off.
+        ctx.save_for_backward(data, gamma, beta, mean, inverse, out if relu and residual is not None else None, bias)
+        return out
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx, dout):
+        data, gamma, beta, mean, inverse, out, bias = ctx.saved_tensors
+        dout = _arranged(dout)
+        with _on(data.device):
+            dx, dgamma, dbeta, kept, dbias = _backward(dout, data, out, gamma, beta, mean, inverse, bias, ctx.relu, ctx.adds,
+                                                       ctx.needs_input_grad[0])
+        found = dx, None if gamma is None else dgamma, dbeta, kept, dbias
+        return (*(g if needed else None for g, needed in zip(found, ctx.needs_input_grad)), None, None, None, None, None)
+
+
+def _on(device: torch.device):
+    """Triton starts kernels on the current device."""
+    if device.type != "cuda" or device.index in (None, torch.cuda.current_device()):
+        return contextlib.nullcontext()
+    return torch.cuda.device(device)
+
+
+def _blocks(channels: int) -> tuple[int, int]:
+    """Rows and channels of a tile."""
+    width = min(max(1 << (channels - 1).bit_length(), 8), _MOST_CHANNELS)
+    return _TILE // width, width
+
+
+def _division(rows: int, channels: int, programs: int, most: int) -> tuple[int, int]:
+    """In how many parts the rows are shared among about so many programs, and how many rows each has: whole tiles, but for the last."""
+    height, width = _blocks(channels)
+    parts = min(max(programs // -(-channels // width), 1), most)
+    part = -(-rows // (parts * height)) * height
+    return -(-rows // part), part
+
+
+_started: dict[tuple, Any] = {}
+
+
+def _start(name, grid, tensors, channels, numbers, constants):
+    """Start a kernel, whose parameters are tensors, numbers and constants in this order.
+
+    Triton finds out at every start for which types, alignments and constants a kernel has to be compiled, which takes longer than to start it. It is
+    asked once for each of the combinations that have a key here; others, of odd addresses, it finds itself.
+    """
+    plain = channels > 1 and not any(t.data_ptr() % _ALIGNED for t in tensors)
+    key = name, channels % _ALIGNED == 0, tensors[0].device, *[t.dtype for t in tensors], *constants
+    found = _started.get(key) if plain else None
+    if found is not None:
+        found[grid](*tensors, *numbers, *constants)
+        return
+    made = getattr(_kernels(), name)[grid](*tensors, *numbers, *constants, num_warps=_WARPS)
+    if plain and made is not None:  # the interpreter makes nothing
+        _started[key] = made
+
+
+def _forward(data, residual, gamma, beta, moving_mean, moving_var, bias, eps, momentum, relu):
+    """The result, and mean and ``1 / sqrt(var + eps)`` of each channel."""
+    channels = data.shape[1]
+    rows = data.numel() // channels
+    height, width = _blocks(channels)
+    columns = -(-channels // width)
+    parts, part = _division(rows, channels, _PROGRAMS[0], _PARTS)
+    sums = torch.empty(2, parts, channels, dtype=torch.float32, device=data.device)
+    mean, inverse = torch.empty_like(beta), torch.empty_like(beta)
+    out = _like(data)
+    _start("statistics", (columns, parts, 1), (data, sums), channels, (rows, channels, part), (height // 2, width))
+    joined = _TILE // _PARTS
+    moments = sums, beta if bias is None else bias, moving_mean, moving_var, mean, inverse
+    _start("join_statistics", (-(-channels // joined), 1, 1), moments, channels,
+           (rows, channels, part, parts, float(eps), float(momentum)), (bias is not None, _PARTS, joined))
+    parts, part = _division(rows, channels, _PROGRAMS[1], rows)
+    tensors = data, data if residual is None else residual, beta if gamma is None else gamma, beta, mean, inverse, out
+    _start("normalize", (columns, parts, 1), tensors, channels, (rows, channels, part),
+           (gamma is not None, residual is not None, relu, height, width))
+    return out, mean, inverse
+
+
+def _backward(dout, data, out, gamma, beta, mean, inverse, bias, relu, adds, needs_dx):
+    """The gradients of data (None where it is not needed), gamma, beta, residual (None without) and bias (None without)."""
+    channels = data.shape[1]
+    rows = data.numel() // channels
+    height, width = _blocks(channels)
+    columns = -(-channels // width)
+    parts, part = _division(rows, channels, _PROGRAMS[0], _PARTS)
+    sums = torch.empty(2, parts, channels, dtype=torch.float32, device=data.device)
+    dgamma, dbeta = torch.empty_like(beta), torch.empty_like(beta)
+    dbias = None if bias is None else torch.empty_like(bias)
+    masks = relu and adds
+    kept = _like(data) if masks else dout  # without a ReLU the residual's gradient is the incoming one
+    factor = beta if gamma is None else gamma
+    tensors = dout, data, out if masks else data, factor, beta, mean, inverse, kept, sums
+    _start("gradient_sums", (columns, parts, 1), tensors, channels, (rows, channels, part), (gamma is not None, relu, masks, height // 2, width))
+    joined = _TILE // _PARTS
+    _start("join_gradient_sums", (-(-channels // joined), 1, 1), (sums, inverse, dgamma, dbeta, dbeta if bias is None else dbias), channels,
+           (channels, parts), (bias is not None, _PARTS, joined))
+    dx = None
+    if needs_dx:
+        dx = _like(data)
+        parts, part = _division(rows, channels, _PROGRAMS[1], rows)
+        _start("gradient", (columns, parts, 1), (kept, data, factor, beta, mean, inverse, dgamma, dbeta, dx), channels, (rows, channels, part),
+               (gamma is not None, relu and not masks, height, width))
+    return dx, dgamma, dbeta, kept if adds else None, dbias
+
+
+def _like(data: torch.Tensor) -> torch.Tensor:
+    return torch.empty_like(data, memory_format=torch.channels_last if data.dim() == 4 else torch.contiguous_format)

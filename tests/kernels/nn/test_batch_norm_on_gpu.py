@@ -1,0 +1,275 @@
+"""The GPU's batch norm without a GPU: this file run as a program computes layers in Triton's interpreter, which is chosen when triton is imported.
+
+Numbers of real GPUs are compared in tests/gpu/test_training.py.
+"""
+import importlib.util
+import itertools
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import threading
+import types
+
+import pytest
+import torch
+
+from batch_norm_checks import TOLERANCES, faults, layer
+from mxnet.kernels.nn import batch_norm_on_gpu as on_gpu
+
+needs_triton = pytest.mark.skipif(importlib.util.find_spec("triton") is None, reason="triton is not installed, which torch for CUDA brings")
+SIZES = {"odd": (3, 7, 5, 9), "few channels": (2, 3, 31, 33), "one tile": (1, 64, 8, 8),
+         "many rows": (2, 64, 13, 17), "many channels": (1, 200, 3, 5),
+         "two axes": (70, 20), "a row": (1, 5, 1, 1), "one channel": (4, 1, 9, 5)}
+SIZES_ONCE = {**SIZES, "as ResNet's last": (1, 2048, 3, 3)}
+FLAGS = list(itertools.product([False, True], repeat=4))  # relu, residual, fix_gamma, bias
+CASES = [*((dtype, "odd", *flags) for dtype in TOLERANCES for flags in FLAGS),
+         *((dtype, size, True, residual, False, False) for dtype in TOLERANCES for size in SIZES if size != "odd" for residual in (False, True)),
+         ("float16", "as ResNet's last", True, True, False, True)]
+
+
+def constant_channel():
+    """Results of a channel that is the same number everywhere, which no float of a sum shows exactly, beside one that is not."""
+    x = on_gpu._arranged(torch.randn(4, 2, 17, 19))
+    x[:, 0] = 1234.567
+    mean, var = torch.zeros(2), torch.ones(2)
+    out = on_gpu.batch_norm(x, torch.ones(2), torch.full((2,), 0.25), mean, var, fix_gamma=False, eps=1e-5, momentum=0.0)
+    return [out[:, 0].unique().tolist() == [0.25], mean[0].item() == x[0, 0, 0, 0].item(), var[0].item() == 0]
+
+
+def far_mean():
+    """How far result and variance are from those of double precision, where the mean is 10,000 times the deviation."""
+    x = on_gpu._arranged(torch.randn(8, 3, 29, 31) + 1e4)
+    mean, var = torch.zeros(3), torch.ones(3)
+    out = on_gpu.batch_norm(x, torch.ones(3), torch.zeros(3), mean, var, eps=1e-5, momentum=0.0)
+    wide = x.double()
+    exact, average = torch.var_mean(wide, (0, 2, 3), correction=0)
+    expected = (wide - average.view(-1, 1, 1)) / exact.view(-1, 1, 1).sqrt()
+    return [(out - expected).abs().max().item() < 2e-3, (var / exact - 1).abs().max().item() < 1e-4]
+
+
+def nan_and_infinity():
+    """A number that is none stays in its channel, and ReLU lets it pass; so does a gradient that overflowed."""
+    x, dout = (on_gpu._arranged(torch.randn(2, 3, 4, 5)) for _ in range(2))
+    x[1, 1, 2, 3] = float("nan")
+    dout[0, 2, 0, 0] = float("inf")
+    x[0, 2, 0, 0] = 9  # where the ReLU is on
+    x.requires_grad_()
+    out = on_gpu.batch_norm(x, torch.ones(3), torch.zeros(3), torch.zeros(3), torch.ones(3), relu=True)
+    out.backward(dout)
+    others = torch.stack([out[:, 0], out[:, 2], x.grad[:, 0]])
+    return [out[:, 1].isnan().all().item(), others.isfinite().all().item(), x.grad[:, 1].isnan().all().item(),
+            not x.grad[:, 2].isfinite().any().item()]
+
+
+def only_what_is_needed():
+    """Gradients that nobody asks for are not made; without any, nothing is kept."""
+    x, gamma, beta = on_gpu._arranged(torch.randn(2, 3, 4, 5)), torch.ones(3), torch.zeros(3).requires_grad_()
+    out = on_gpu.batch_norm(x, gamma, beta, torch.zeros(3), torch.ones(3), fix_gamma=False)
+    out.sum().backward()
+    plain = on_gpu.batch_norm(x, gamma, beta.detach(), torch.zeros(3), torch.ones(3), fix_gamma=False)
+    return [x.grad is None and gamma.grad is None, beta.grad.tolist() == [40, 40, 40], plain.grad_fn is None, torch.equal(plain, out)]
+
+
+def gradient_in_another_order():
+    """Gradients that come with their channels first, or as one number, are put in order."""
+    x = on_gpu._arranged(torch.randn(2, 3, 4, 5)).requires_grad_()
+    found = []
+    for arrange in (on_gpu._arranged, torch.Tensor.contiguous):
+        x.grad = None
+        out = on_gpu.batch_norm(x, torch.ones(3), torch.zeros(3), torch.zeros(3), torch.ones(3), relu=True)
+        out.backward(arrange(torch.arange(120.0).view(2, 3, 4, 5)))
+        found.append(x.grad)
+    return [torch.equal(*found), found[0].is_contiguous(memory_format=torch.channels_last)]
+
+
+OTHERS = {f.__name__: f for f in (constant_channel, far_mean, nan_and_infinity, only_what_is_needed, gradient_in_another_order)}
+
+
+def main():
+    """Write what each case differs in, as JSON."""
+    from triton.runtime import interpreter
+
+    patch = interpreter._patch_lang_tensor
+
+    def patched(tensor, *rest):  # NumPy 2.4 makes no number of an array with one axis, as the interpreter of triton 3.6 asks
+        patch(tensor, *rest)
+        tensor.__index__ = lambda self: self.handle.data.item()
+
+    interpreter._patch_lang_tensor = patched
+    on_gpu._WORTHWHILE = 0
+    found = {"as large GPUs are shared": faults(*layer((4, 130, 23, 29), "float32", True, True, False, True), TOLERANCES["float32"])}
+    on_gpu._PARTS, on_gpu._PROGRAMS = 16, (4, 3)  # few programs with several tiles each, as many take the interpreter long
+    for dtype, size, *flags in CASES:
+        found[name_of((dtype, size, *flags))] = faults(*layer(SIZES_ONCE[size], dtype, *flags), TOLERANCES[dtype])
+    torch.manual_seed(0)
+    found.update((name, other()) for name, other in OTHERS.items())
+    print(json.dumps(found))
+
+
+def name_of(case):
+    dtype, size, *flags = case
+    return "-".join([dtype, size, *(f for f, on in zip(("relu", "residual", "fix_gamma", "bias"), flags) if on)])
+
+
+@pytest.fixture(scope="module")
+def interpreted():
+    env = {**os.environ, "TRITON_INTERPRET": "1", "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
+    run = subprocess.run([sys.executable, str(pathlib.Path(__file__))], capture_output=True, text=True, env=env, timeout=240)
+    assert run.returncode == 0, run.stderr
+    return json.loads(run.stdout)
+
+
+@needs_triton
+@pytest.mark.parametrize("name", [*map(name_of, CASES), "as large GPUs are shared"])
+def test_the_kernels_compute_what_torch_does_in_double_precision(name, interpreted):
+    assert interpreted[name] == []
+
+
+@needs_triton
+@pytest.mark.parametrize("name", OTHERS)
+def test_the_kernels_at_the_edges(name, interpreted):
+    assert interpreted[name] == [True] * len(interpreted[name]) and interpreted[name]
+
+
+@pytest.mark.parametrize("rows, channels", [(1, 1), (5, 3), (401408, 64), (100352, 512), (6272, 2048), (6272, 512), (1000, 4096), ((1 << 30), 64),
+                                            (1 << 14, 1 << 16)])
+@pytest.mark.parametrize("programs, most", [(on_gpu._PROGRAMS[0], on_gpu._PARTS), (on_gpu._PROGRAMS[1], 1 << 30)])
+def test_all_rows_are_shared_among_few_enough_parts_of_whole_tiles(rows, channels, programs, most):
+    height, width = on_gpu._blocks(channels)
+    parts, part = on_gpu._division(rows, channels, programs, most)
+    assert height * width == on_gpu._TILE and width <= 64 and 8 <= width
+    assert part % height == 0 and (parts - 1) * part < rows <= parts * part
+    assert 1 <= parts <= min(most, programs) and parts <= 65535
+
+
+def test_large_layers_give_every_multiprocessor_several_programs():
+    for rows, channels in [(401408, 64), (401408, 256), (100352, 128), (100352, 512), (25088, 1024), (6272, 512), (6272, 2048)]:
+        columns = -(-channels // on_gpu._blocks(channels)[1])
+        assert columns * on_gpu._division(rows, channels, on_gpu._PROGRAMS[0], on_gpu._PARTS)[0] >= 4 * 132
+
+
+def arguments(**changed):
+    given = {"data": on_gpu._arranged(torch.zeros(2, 64, 16, 16)), "gamma": torch.ones(64), "beta": torch.zeros(64), "moving_mean": torch.zeros(64),
+             "moving_var": torch.ones(64)}
+    return {**given, **changed}
+
+
+WRONG = {
+    "channels first": {"data": torch.zeros(2, 64, 16, 16)}, "double": {"data": torch.zeros(2 * 256, 64).double()},
+    "empty": {"data": torch.zeros(0, 64)},
+    "small": {"data": torch.zeros(2, 64)}, "three axes": {"data": torch.zeros(2, 64, 256)}, "half gamma": {"gamma": torch.ones(64).half()},
+    "short": {"moving_var": torch.ones(1)}, "expanded": {"beta": torch.ones(1).expand(64)}, "strided": {"moving_mean": torch.ones(128)[::2]},
+    "bias": {"bias": torch.ones(63)}, "residual": {"residual": torch.ones(2, 64, 1, 1)}, "type": {"residual": torch.zeros(2, 64, 16, 16).half()},
+    "integers": {"bias": torch.ones(64).long()}}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_what_does_not_fit_is_left_to_torch(name, monkeypatch):
+    monkeypatch.setattr(on_gpu, "available", lambda device, dtype: dtype in on_gpu._TYPES)
+    monkeypatch.setattr(on_gpu._Fused, "apply", lambda *_: "the kernels")
+    assert on_gpu.batch_norm(**arguments()) == "the kernels"
+    assert on_gpu.batch_norm(**arguments(**WRONG[name])) is None
+
+
+def test_kernels_that_fail_are_tried_once_and_torch_computes(monkeypatch, caplog):
+    tried = []
+
+    def forward(*arguments):
+        tried.append(arguments)
+        raise RuntimeError("Failed to find C compiler")
+
+    monkeypatch.setattr(on_gpu, "_usable", {})
+    monkeypatch.setattr(on_gpu, "_compiling", {})
+    monkeypatch.setattr(on_gpu, "_kernels", lambda: "some")
+    monkeypatch.setattr(on_gpu, "_interpreted", lambda: False)
+    monkeypatch.setattr(on_gpu, "_forward", forward)
+    monkeypatch.setattr(on_gpu, "_on", lambda device: torch.no_grad())
+    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda device: (9, 0))
+    monkeypatch.setattr(torch.cuda, "is_current_stream_capturing", lambda: False)
+    for name in ("zeros", "ones"):
+        monkeypatch.setattr(torch, name, lambda *sizes, make=getattr(torch, name), device=None, **options: make(*sizes, **options))
+    device = torch.device("cuda", 0)
+    for _ in range(2):
+        assert not on_gpu.available(device, torch.float16)
+        on_gpu.wait()
+        assert not on_gpu.compiling() and len(tried) == 1
+    assert caplog.messages == ["batch norms train on torch's kernels, as Triton's fail on cuda:0: Failed to find C compiler"]
+    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda device: (7, 5))
+    assert not on_gpu.available(device, torch.float32) and not on_gpu.available(device, torch.float64) and len(tried) == 1
+
+
+class Kernel:
+    """Stands for a kernel of Triton's, and for what it compiles; `calls` has who was started, with which grid and arguments."""
+
+    def __init__(self, name, calls, compiles=True):
+        self.name, self.calls, self.compiles = name, calls, compiles
+
+    def __getitem__(self, grid):
+        def start(*arguments, **options):
+            self.calls.append((self.name, grid, arguments, options))
+            return Kernel("compiled", self.calls, False) if self.compiles else None
+
+        return start
+
+
+def test_triton_is_asked_once_for_what_it_has_compiled(monkeypatch):
+    calls, device = [], torch.device("cpu")
+    monkeypatch.setattr(on_gpu, "_started", {})
+    monkeypatch.setattr(on_gpu, "_kernels", lambda: types.SimpleNamespace(normalize=Kernel("normalize", calls)))
+    x = torch.zeros(65, device=device)
+
+    def started(tensors, channels, constants):
+        on_gpu._start("normalize", (1, 2, 1), tensors, channels, (7, channels), constants)
+        return calls[-1][0]
+
+    assert started((x, x), 64, (True, 32)) == "normalize" and started((x, x), 128, (True, 32)) == "compiled"
+    assert calls[-1][1:] == ((1, 2, 1), (x, x, 7, 128, True, 32), {}) and calls[0][3] == {"num_warps": 8}
+    for other in [((x, x.half()), 64, (True, 32)), ((x, x), 24, (True, 32)), ((x, x), 64, (False, 32))]:
+        assert [started(*other), started(*other)] == ["normalize", "compiled"]
+    for odd in [((x, x[1:]), 64, (True, 32)), ((x, x), 1, (True, 32))]:  # Triton looks at each
+        assert [started(*odd), started(*odd)] == ["normalize", "normalize"]
+
+
+def test_without_triton_no_kernel_is_available(monkeypatch):
+    monkeypatch.setattr(on_gpu, "_kernels", lambda: None)
+    assert not on_gpu.available(torch.device("cuda", 0), torch.float16)
+    assert on_gpu.batch_norm(**arguments()) is None
+
+
+def test_triton_is_not_imported_with_mxnet():
+    code = "import sys, mxnet; print('triton' in sys.modules)"
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=env, timeout=120).stdout == "False\n"
+
+
+if __name__ == "__main__":
+    main()
+
+
+def test_nobody_waits_for_the_compiler(monkeypatch):
+    """Torch's kernels compute until a thread has compiled; then the others do."""
+    compiled, ended = [], threading.Event()
+
+    def forward(*arguments):
+        ended.wait(60)
+        compiled.append(arguments)
+        return arguments[0], arguments[3], arguments[3]
+
+    monkeypatch.setattr(on_gpu, "_usable", {})
+    monkeypatch.setattr(on_gpu, "_compiling", {})
+    monkeypatch.setattr(on_gpu, "_kernels", lambda: "some")
+    monkeypatch.setattr(on_gpu, "_interpreted", lambda: False)
+    monkeypatch.setattr(on_gpu, "_forward", forward)
+    monkeypatch.setattr(on_gpu, "_backward", lambda *_: None)
+    monkeypatch.setattr(on_gpu, "_on", lambda device: torch.no_grad())
+    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda device: (9, 0))
+    monkeypatch.setattr(torch.cuda, "is_current_stream_capturing", lambda: False)
+    for name in ("zeros", "ones"):
+        monkeypatch.setattr(torch, name, lambda *sizes, make=getattr(torch, name), device=None, **options: make(*sizes, **options))
+    device = torch.device("cuda", 0)
+    assert not on_gpu.available(device, torch.float32) and not on_gpu.available(device, torch.float32) and on_gpu.compiling()
+    ended.set()
+    on_gpu.wait()
+    assert on_gpu.available(device, torch.float32) and not on_gpu.compiling() and len(compiled) == len(on_gpu._VARIANTS)
