@@ -66,6 +66,7 @@ def clock(monkeypatch):
     found = {FUSED: 1.0, PRODUCT: 2.0, KERNEL: 2.5, PARTS: 3.0}
     monkeypatch.setattr(scoring_layers, "_milliseconds", lambda run: found[run.args[0]])
     monkeypatch.setattr(scoring_layers, "_cuda", types.SimpleNamespace(is_current_stream_capturing=lambda: False))
+    monkeypatch.setattr(torch.backends.cudnn, "benchmark", True)
     return found
 
 
@@ -103,8 +104,12 @@ def test_the_fastest_way_is_found_in_the_first_call(monkeypatch, clock, seconds,
     assert len(cudnn.calls) - before == (fastest == FUSED)
 
 
-def test_where_nothing_may_race_the_first_that_works_is_taken(monkeypatch, clock):
-    monkeypatch.setenv("MXNET_CUDNN_AUTOTUNE_DEFAULT", "0")
+@pytest.mark.parametrize("why", ["variable", "determinism"])
+def test_where_nothing_may_race_the_first_that_works_is_taken(monkeypatch, clock, why):
+    if why == "variable":
+        monkeypatch.setenv("MXNET_CUDNN_AUTOTUNE_DEFAULT", "0")
+    else:
+        monkeypatch.setattr(torch.backends.cudnn, "benchmark", False)
     clock.clear()
     Cudnn(monkeypatch)
     made = layer(kernel=3)
@@ -213,3 +218,12 @@ def test_a_way_that_gives_other_results_is_not_taken(monkeypatch, clock):
     made, given = layer(kernel=3), arguments(kernel=3)
     torch.testing.assert_close(plain(made(*given)), plain(made.run(PARTS, *given)))
     assert made.way == PARTS
+
+
+def test_kernels_are_tried_where_cudnn_has_no_call(monkeypatch, triton, clock):
+    clock[KERNEL] = 0.1
+    for broken, way in ((None, FUSED), (RuntimeError("no engine"), KERNEL)):
+        Cudnn(monkeypatch, broken)
+        made = layer(kernel=3)
+        made(*arguments(kernel=3))
+        assert made.way == way
