@@ -52,6 +52,16 @@ def test_a_capture_reads_prepared_weights(cuda, preparations):
                                                   "  captured as a CUDA graph (1 x)"]
 
 
+def test_data_is_copied_in_the_order_in_which_it_is_read(cuda):
+    runner, inputs = graph_of(*network(), fixed_shape=True)
+    for t in (inputs[0], inputs[0].contiguous(memory_format=torch.channels_last)):
+        check(on_gpu(runner, [t, *inputs[1:]]), runner, inputs)
+    state, = runner._states.values()
+    assert state._buffers[0].is_contiguous(memory_format=torch.channels_last)
+    read = [func for func, args, *_ in cuda.graphs[0].steps if args[0].data_ptr() == state._buffers[0].data_ptr()]
+    assert read == [torch.ops.aten.convolution.default]
+
+
 @pytest.mark.parametrize("at, name, prepared", [(0, "weight", True), (1, "gamma", True), (1, "beta", True), (1, "running_mean", True),
                                                 (1, "running_var", True), (3, "weight", True), (3, "bias", False), (4, "weight", False)])
 @pytest.mark.parametrize("captures", [True, False])
@@ -268,14 +278,14 @@ def test_graphs_that_write_are_not_rewritten():
     assert folded(runner, [torch.ones(shapes.get(n, (2,))) for n in runner.input_names]) is None
 
 
-@pytest.mark.parametrize("name", ["resnet18_v1", "mobilenet_v2", "dense"])
-def test_hybridized_networks_on_a_gpu_that_is_simulated(monkeypatch, name):
+@pytest.mark.parametrize("name, optimizer", [("resnet18_v1", "sgd"), ("mobilenet_v2", "adam"), ("dense", "nag"), ("inception", "adamw")])
+def test_hybridized_networks_on_a_gpu_that_is_simulated(monkeypatch, name, optimizer):
     """Nothing waits, cuDNN's call is refused there, and training between two runs of inference counts."""
     monkeypatch.setenv("MXNET_ENABLE_CUDA_GRAPHS", "0")
     with gpus() as (gpu, _), gpu:
         net, x = made(NETWORKS[name](), ctx=gpu)
         net.hybridize(static_alloc=True, static_shape=True)
-        trainer = mx.gluon.Trainer(net.collect_params(), "sgd", {"learning_rate": 1e-3})
+        trainer = mx.gluon.Trainer(net.collect_params(), optimizer, {"learning_rate": 1e-3})
         net(x)
         for _ in range(2):
             with mx.autograd.record():

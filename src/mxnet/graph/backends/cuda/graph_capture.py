@@ -20,6 +20,7 @@ from torch import fx
 from .... import environment
 from ....ops.grad_mode import no_grad
 from ...program import Function, Program, attributes_of, by_values, changes, operator_of
+from ..registry import wants_channels_last
 from . import prepared_weights
 
 _log = logging.getLogger(__name__)
@@ -240,7 +241,7 @@ class Captured:
             return
         arguments = list(inputs)
         for i in self._data:
-            arguments[i] = torch.empty(inputs[i].shape, dtype=inputs[i].dtype, device=inputs[i].device).copy_(inputs[i])
+            arguments[i] = self._buffer(i, inputs[i])
         try:
             if self.prepared is not None:
                 self._capture_prepared(shared, self.prepared, arguments)
@@ -257,6 +258,12 @@ class Captured:
             return
         self._places, self._buffers = self._where(inputs), [arguments[i] for i in self._data]
         self.captures += 1
+
+    def _buffer(self, number: int, data: torch.Tensor) -> torch.Tensor:
+        """A copy of an input for the graph, in the order in memory in which it is read there."""
+        last = self.prepared is not None and number in self.prepared.reordered and wants_channels_last(data)
+        order = torch.channels_last if last else torch.contiguous_format
+        return torch.empty(data.shape, dtype=data.dtype, device=data.device, memory_format=order).copy_(data)
 
     def _capture_prepared(self, shared: _Device, prepared: prepared_weights.Prepared, arguments: Sequence[torch.Tensor]) -> None:
         self._unchanged = prepared_weights.Unchanged(prepared.weights(arguments))

@@ -70,6 +70,8 @@ class Prepared:
         From the graph's inputs, followed by the prepared weights, to the tuple of outputs.
     positions, direct : list of int
         The inputs that `prepare` reads, and those that `run` does.
+    reordered : list of int
+        The inputs of which `run` reads only a copy with the channels last.
 
     Parameters
     ----------
@@ -90,6 +92,8 @@ class Prepared:
         program.finish()
         self.run: Function = program.module.forward
         self.direct = [i for i, n in enumerate(program.placeholders) if n.users]
+        self.reordered = [i for i in self.direct if all(user.target is registry.channels_last_for_tensor_cores
+                                                        for user in program.placeholders[i].users)]
         self._layers = [n.target for n in program.graph.nodes if isinstance(n.target, Layer)]
         self._lock = threading.Lock()
         self._made: tuple[Sequence[torch.Tensor], Unchanged] | None = None
