@@ -84,7 +84,32 @@ def gradient_in_another_order():
     return [torch.equal(*found), found[0].is_contiguous(memory_format=torch.channels_last)]
 
 
-OTHERS = {f.__name__: f for f in (constant_channel, far_mean, nan_and_infinity, only_what_is_needed, gradient_in_another_order)}
+def second_derivatives():
+    """Gradients of gradients are torch's: as a penalty of gradients needs them."""
+    found = []
+    x, added, dout = (on_gpu._arranged(torch.randn(4, 3, 4, 5)) for _ in range(3))
+    for residual in (False, True):
+        penalties = []
+        for dtype in (torch.float32, torch.float64):
+            leaves = [t.to(dtype).requires_grad_() for t in (x, torch.tensor([0.5, 1, 2]), torch.tensor([0.1, 0, -0.1]), added)]
+            if dtype is torch.float32:
+                bias = torch.ones(3).requires_grad_()
+                out = on_gpu.batch_norm(*leaves[:3], torch.zeros(3), torch.ones(3), leaves[3] if residual else None, bias=bias, relu=True,
+                                        fix_gamma=False, eps=1e-3)
+                of_bias, = torch.autograd.grad(out, bias, dout, create_graph=True)
+                found.append(of_bias.tolist() == [0, 0, 0])
+            else:
+                out = torch.nn.functional.batch_norm(leaves[0], None, None, *leaves[1:3], True, 0.1, 1e-3)
+                out = torch.relu(out + leaves[3] if residual else out)
+            wanted = leaves if residual else leaves[:3]
+            first = torch.autograd.grad(out, wanted, dout.to(dtype), create_graph=True)
+            second = torch.autograd.grad(sum((g ** 2).sum() for g in first), wanted, allow_unused=True, materialize_grads=True)
+            penalties.append([*first, *second])
+        found += [torch.allclose(a.double(), b, rtol=1e-4, atol=1e-4) for a, b in zip(*penalties, strict=True)]
+    return found
+
+
+OTHERS = {f.__name__: f for f in (constant_channel, far_mean, nan_and_infinity, only_what_is_needed, gradient_in_another_order, second_derivatives)}
 
 
 def main():
@@ -244,9 +269,6 @@ def test_triton_is_not_imported_with_mxnet():
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=env, timeout=120).stdout == "False\n"
 
 
-if __name__ == "__main__":
-    main()
-
 
 def test_nobody_waits_for_the_compiler(monkeypatch):
     """Torch's kernels compute until a thread has compiled; then the others do."""
@@ -273,3 +295,7 @@ def test_nobody_waits_for_the_compiler(monkeypatch):
     ended.set()
     on_gpu.wait()
     assert on_gpu.available(device, torch.float32) and not on_gpu.compiling() and len(compiled) == len(on_gpu._VARIANTS)
+
+
+if __name__ == "__main__":
+    main()

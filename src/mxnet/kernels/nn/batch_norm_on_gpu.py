@@ -135,21 +135,39 @@ class _Fused(torch.autograd.Function):
     def forward(ctx, data, gamma, beta, residual, bias, moving_mean, moving_var, eps, momentum, relu):
         with _on(data.device):
             out, mean, inverse = _forward(data, residual, gamma, beta, moving_mean, moving_var, bias, eps, momentum, relu)
-        ctx.relu, ctx.adds = relu, residual is not None
+        ctx.relu, ctx.adds, ctx.eps = relu, residual is not None, eps
         # Where nothing was added, the kernels find out from `data` where the ReLU was off.
         ctx.save_for_backward(data, gamma, beta, mean, inverse, out if relu and residual is not None else None, bias)
         return out
 
     @staticmethod
-    @torch.autograd.function.once_differentiable
     def backward(ctx, dout):
         data, gamma, beta, mean, inverse, out, bias = ctx.saved_tensors
+        if torch.is_grad_enabled():  # the gradients will be differentiated themselves
+            return _recorded_gradients(ctx, dout, data, gamma, beta, out, bias)
         dout = _arranged(dout)
         with _on(data.device):
             dx, dgamma, dbeta, kept, dbias = _backward(dout, data, out, gamma, beta, mean, inverse, bias, ctx.relu, ctx.adds,
                                                        ctx.needs_input_grad[0])
         found = dx, None if gamma is None else dgamma, dbeta, kept, dbias
         return (*(g if needed else None for g, needed in zip(found, ctx.needs_input_grad)), None, None, None, None, None)
+
+
+def _recorded_gradients(ctx, dout, data, gamma, beta, out, bias):
+    """The gradients by torch's own operators, which have derivatives."""
+    normal = torch.batch_norm(data, torch.ones_like(beta) if gamma is None else gamma, beta, None, None, True, 0.0, ctx.eps, True)
+    kept = torch.where((out if ctx.adds else normal) > 0, dout, 0) if ctx.relu else dout
+    needed = [i for i in range(3) if ctx.needs_input_grad[i]]
+    found: list[Any] = [None] * 10
+    if needed:
+        gradients = torch.autograd.grad(normal, [(data, gamma, beta)[i] for i in needed], kept, create_graph=True)
+        for i, gradient in zip(needed, gradients):
+            found[i] = gradient
+    if ctx.needs_input_grad[3]:
+        found[3] = kept
+    if ctx.needs_input_grad[4]:
+        found[4] = torch.zeros_like(bias)
+    return tuple(found)
 
 
 def _on(device: torch.device):
