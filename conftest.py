@@ -11,7 +11,7 @@ from mxnet.graph.tuning import cache
 # Programs that ask the real MXNet for the expected values of tests; they run where that is installed.
 collect_ignore_glob = ["tests/**/record_*.py"]
 # It is imported where there are GPUs.
-collect_ignore = [] if importlib.util.find_spec("triton") else ["src/mxnet/kernels/nn/batch_norm_triton.py"]
+collect_ignore = [] if importlib.util.find_spec("triton") else [f"src/mxnet/kernels/nn/{name}_triton.py" for name in ("batch_norm", "scoring")]
 
 
 def pytest_configure():

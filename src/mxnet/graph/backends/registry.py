@@ -94,7 +94,7 @@ def arrange(module: fx.GraphModule, device: torch.device) -> tuple[list[str], li
     if device.type == "cuda":
         for node in module.graph.nodes:
             if node.op == "call_function" and node.target is layout.channels_last:
-                node.target = _channels_last_for_tensor_cores
+                node.target = channels_last_for_tensor_cores
     return report, ordered
 
 
@@ -114,14 +114,18 @@ def tf32_allowed() -> bool:
 
 def wants_channels_last(data: torch.Tensor) -> bool:
     """Whether convolutions of such data run faster with their channels last: on GPUs those on tensor cores, on CPUs all."""
-    if data.device.type != "cuda":
-        return True
-    if data.dtype not in _TENSOR_CORES or data.dtype is torch.float32 and not tf32_allowed():
+    return data.device.type != "cuda" or on_tensor_cores(data.dtype, data.device)
+
+
+def on_tensor_cores(dtype: torch.dtype, device: torch.device) -> bool:
+    """Whether a GPU convolves data of this type on tensor cores."""
+    if dtype not in _TENSOR_CORES or dtype is torch.float32 and not tf32_allowed():
         return False
-    return torch.cuda.get_device_capability(data.device) >= _TENSOR_CORES[data.dtype]
+    return torch.cuda.get_device_capability(device) >= _TENSOR_CORES[dtype]
 
 
-def _channels_last_for_tensor_cores(data: torch.Tensor) -> torch.Tensor:
+def channels_last_for_tensor_cores(data: torch.Tensor) -> torch.Tensor:
+    """The same values with the channels last in memory, if convolutions run faster so."""
     return channels_last(data) if wants_channels_last(data) else data
 
 

@@ -1,7 +1,4 @@
-"""Convolutions as they are rewritten for GPUs: what becomes part of them, in the numbers of the operators, and how they are computed."""
-import math
-import types
-
+"""Convolutions as they are rewritten for GPUs: what becomes part of them, in the numbers of the operators, and what stands between them."""
 import numpy as np
 import pytest
 import torch
@@ -11,9 +8,9 @@ from folding_checks import NETWORKS, folded, graph_of, made, native
 from mxnet.gluon import nn
 from mxnet.graph import GraphRunner
 from mxnet.graph.backends.cuda import fused_convolutions
-from mxnet.graph.backends.cuda.fused_convolutions import FUSED, PARTS, PRODUCT, Convolution
+from mxnet.graph.backends.cuda.scoring_layers import Convolution, MaxPool, Normalization
 from mxnet.graph.program import calls
-from mxnet.kernels.runtime.strided_output import ANY
+from mxnet.kernels.nn import scoring_on_gpu
 from mxnet.ops.elemwise.unary import amp_cast
 
 
@@ -26,8 +23,9 @@ def close(found, expected, tolerance=2e-5):
 REPORTS = {
     "resnet18_v1": ["cuda: 3 x convolution + batch norm", "cuda: 8 x convolution + batch norm + add + relu",
                     "cuda: 9 x convolution + batch norm + relu"],
-    "resnet18_v2": ["cuda: 8 x convolution", "cuda: 9 x convolution + batch norm + relu"],
-    "mobilenet_v2": ["cuda: 17 x convolution + batch norm", "cuda: 36 x convolution + batch norm + clip"],
+    "resnet18_v2": ["cuda: 8 x convolution + add", "cuda: 9 x convolution + batch norm + relu"],
+    "mobilenet_v2": ["cuda: 7 x convolution + batch norm", "cuda: 10 x convolution + batch norm + add",
+                     "cuda: 36 x convolution + batch norm + clip"],
     "vgg11_bn": ["cuda: 8 x convolution + batch norm + relu"],
     "inception": ["cuda: 6 x convolution + batch norm + relu"],
     "dense": ["cuda: 4 x convolution", "cuda: 3 x convolution + batch norm + relu"]}
@@ -134,7 +132,9 @@ def test_the_bias_of_what_is_added_is_added_with_the_other():
     found = check(residual(True), report=["cuda: 1 x convolution + batch norm", "cuda: 1 x convolution + batch norm + add + relu"])
     nodes = [n for n in found.run.__self__.graph.nodes if isinstance(n.target, Convolution)]
     assert [n.args[2] is None for n in nodes] == [True, False]
-    check(residual(False), report=["cuda: 2 x convolution + batch norm"])
+    left, right = convolution(X, no_bias=True, name="a"), mx.sym.BatchNorm(convolution(X, name="b"), name="bn")
+    check(left + right, report=["cuda: 1 x convolution + add", "cuda: 1 x convolution + batch norm"])
+    check(residual(False), report=["cuda: 1 x convolution + batch norm", "cuda: 1 x convolution + batch norm + add"])
 
 
 def test_a_sum_that_a_relu_follows_when_it_is_no_convolution():
@@ -193,152 +193,38 @@ def test_a_rewriting_that_fails_leaves_the_graph_as_it_was(monkeypatch):
     assert folded(runner, inputs) is None
 
 
-class OnGPU(torch.Tensor):
-    """A tensor that says it is on a GPU."""
-
-    is_cuda = True
-    __torch_function__ = torch._C._disabled_torch_function_impl
-
-
-def arguments(dtype=torch.float32, kernel=1, residual=False):
-    generator = torch.Generator().manual_seed(0)
-    data = torch.randn(2, 8, 5, 6, generator=generator).to(dtype).contiguous(memory_format=torch.channels_last).as_subclass(OnGPU)
-    weight, bias = torch.randn(4, 8, kernel, kernel, generator=generator).to(dtype), torch.randn(4, generator=generator).to(dtype)
-    return data, weight, bias, torch.randn(2, 4, 5, 6, generator=generator).to(dtype) if residual else None
-
-
-def layer(ceiling=math.inf, kernel=1, groups=1, **kwargs):
-    return Convolution((1, 1), (kernel // 2, kernel // 2), (1, 1), groups, ceiling, **kwargs)
-
-
-def plain(result):
-    return result.as_subclass(torch.Tensor)
-
-
-class Cudnn:
-    """The functions of cuDNN that torch has, by torch's operators."""
-
-    def __init__(self, monkeypatch, broken=None):
-        self.calls, self._broken = [], broken
-        monkeypatch.setattr(torch, "cudnn_convolution_relu", self.relu)
-        monkeypatch.setattr(torch, "cudnn_convolution_add_relu", self.add_relu)
-
-    def relu(self, data, weight, bias, stride, padding, dilation, groups):
-        return self.add_relu(data, weight, None, 1.0, bias, stride, padding, dilation, groups)
-
-    def add_relu(self, data, weight, z, alpha, bias, stride, padding, dilation, groups):
-        self.calls.append("relu" if z is None else "add relu")
-        if self._broken:
-            raise self._broken
-        out = torch.conv2d(data, weight, bias, stride, padding, dilation, groups)
-        return torch.relu(out if z is None else out + alpha * z)
-
-
-def test_the_stand_in_takes_what_torch_takes():
-    def names(operator):
-        return [a.name for a in operator.default._schema.arguments]
-    steps = ["bias", "stride", "padding", "dilation", "groups"]
-    assert names(torch.ops.aten.cudnn_convolution_relu) == ["self", "weight", *steps]
-    assert names(torch.ops.aten.cudnn_convolution_add_relu) == ["self", "weight", "z", "alpha", *steps]
-
-
 @pytest.fixture
-def clock(monkeypatch):
-    """Each way takes as many milliseconds as it says in here."""
-    found = {FUSED: 1.0, PRODUCT: 2.0, PARTS: 3.0}
-    monkeypatch.setattr(fused_convolutions, "_milliseconds", lambda run: found[run.args[0]])
-    monkeypatch.setattr(fused_convolutions, "_cuda", types.SimpleNamespace(is_current_stream_capturing=lambda: False))
-    return found
+def triton(monkeypatch):
+    """As on a GPU for which torch brings Triton. Its kernels take no tensors of a processor, so that torch computes the layers."""
+    monkeypatch.setattr(scoring_on_gpu, "available", lambda device: True)
+    monkeypatch.setattr(fused_convolutions, "on_tensor_cores", lambda dtype, device: True)
+    monkeypatch.setattr(scoring_on_gpu, "fits", lambda data: False)
 
 
-@pytest.mark.parametrize("ceiling, kernel, residual, dtype, ways", [
-    (math.inf, 3, False, torch.float32, [FUSED, PARTS]), (math.inf, 3, True, torch.float32, [FUSED, PARTS]),
-    (0.5, 3, False, torch.float16, [FUSED, PARTS]), (ANY, 3, False, torch.float16, [PARTS]), (math.inf, 1, False, torch.float32, [FUSED, PARTS]),
-    (math.inf, 1, False, torch.bfloat16, [FUSED, PRODUCT, PARTS]), (ANY, 1, False, torch.bfloat16, [PRODUCT, PARTS]),
-    (math.inf, 1, True, torch.bfloat16, [FUSED, PARTS]), (0.5, 1, False, torch.bfloat16, [FUSED, PARTS])])
-def test_ways_of_one_layer_give_the_same(monkeypatch, ceiling, kernel, residual, dtype, ways):
-    Cudnn(monkeypatch)
-    made, given = layer(ceiling, kernel), arguments(dtype, kernel, residual)
-    assert made.ways(*given) == ways
-    data, weight, bias, added = (t if t is None else plain(t).float() for t in given)
-    expected = torch.conv2d(data, weight, bias, padding=kernel // 2)
-    expected = expected if added is None else expected + added
-    expected = expected if ceiling == ANY else expected.clamp(0, ceiling)
-    for way in ways:
-        out = plain(made.run(way, *given))
-        assert out.dtype is dtype and out.is_contiguous(memory_format=torch.channels_last)
-        torch.testing.assert_close(out.float(), expected, rtol=4 * torch.finfo(dtype).eps, atol=20 * torch.finfo(dtype).eps)
+BETWEEN = {"resnet18_v1": ["cuda: 1 x max pooling"], "mobilenet_v2": [], "inception": [], "vgg11_bn": ["cuda: 5 x max pooling"],
+           "resnet18_v2": ["cuda: 1 x batch norm", "cuda: 9 x batch norm + relu", "cuda: 1 x max pooling"], "dense": ["cuda: 3 x batch norm + relu"]}
 
 
-@pytest.mark.parametrize("seconds, fastest", [({}, FUSED), ({FUSED: 4.0}, PRODUCT), ({FUSED: 4.0, PRODUCT: 5.0}, PARTS),
-                                              ({PRODUCT: 0.99}, FUSED), ({PRODUCT: 0.9}, PRODUCT)])
-def test_the_fastest_way_is_found_in_the_first_call(monkeypatch, clock, seconds, fastest):
-    cudnn, made = Cudnn(monkeypatch), layer()
-    clock.update(seconds)
-    given = arguments(torch.bfloat16)
-    expected = plain(made.run(PARTS, *given))
-    torch.testing.assert_close(plain(made(*given)), expected)
-    assert made.way == fastest
-    before = len(cudnn.calls)
-    made(*given)
-    assert len(cudnn.calls) - before == (fastest == FUSED)
+@pytest.mark.parametrize("name", NETWORKS)
+def test_what_stands_between_convolutions(triton, name):
+    runner, inputs = graph_of(*made(NETWORKS[name]()))
+    found = folded(runner, inputs)
+    assert said(found) == REPORTS[name] + BETWEEN[name]
+    close(found.function(*inputs), native(runner, inputs))
+    count = sum(isinstance(n.target, (MaxPool, Normalization)) for n in found.run.__self__.graph.nodes)
+    assert count == sum(int(line.split()[1]) for line in BETWEEN[name])
 
 
-def test_where_nothing_may_race_the_first_that_works_is_taken(monkeypatch, clock):
-    monkeypatch.setenv("MXNET_CUDNN_AUTOTUNE_DEFAULT", "0")
-    clock.clear()
-    Cudnn(monkeypatch)
-    made = layer(kernel=3)
-    made(*arguments(kernel=3))
-    assert made.way == FUSED
+@pytest.mark.parametrize("attributes, layers", [
+    ({"kernel": (3, 2), "stride": (2, 1), "pad": (1, 0)}, 1), ({"kernel": (2, 2)}, 1), ({"kernel": (3, 3), "pool_type": "avg"}, 0),
+    ({"kernel": (2, 2), "stride": (2, 2), "pooling_convention": "full"}, 1), ({"kernel": (1, 1), "global_pool": True}, 0),
+    ({"kernel": (2, 2), "stride": (5, 5), "pooling_convention": "full"}, 0), ({"kernel": (2, 2), "pad": (1, 1), "stride": (9, 9)}, 1)])
+def test_maximum_pooling_of_all_kinds(triton, attributes, layers):
+    found = check(mx.sym.Pooling(convolution(X), **{"pool_type": "max", **attributes}),
+                  report=["cuda: 1 x convolution", *["cuda: 1 x max pooling"] * layers])
+    assert sum(isinstance(n.target, MaxPool) for n in found.run.__self__.graph.nodes) == layers
 
 
-def test_what_cudnn_does_not_know_is_computed_in_parts(monkeypatch, clock):
-    cudnn = Cudnn(monkeypatch, RuntimeError("no engine"))
-    made, given = layer(kernel=3), arguments(kernel=3)
-    for _ in range(2):
-        torch.testing.assert_close(plain(made(*given)), plain(made.run(PARTS, *given)))
-    assert made.way == PARTS and cudnn.calls == ["relu"]
-    Cudnn(monkeypatch, torch.OutOfMemoryError("CUDA out of memory"))
-    with pytest.raises(torch.OutOfMemoryError):
-        layer(kernel=3)(*given)
-
-
-def test_while_it_is_captured_nothing_races(monkeypatch, clock):
-    cudnn = Cudnn(monkeypatch)
-    fused_convolutions._cuda.is_current_stream_capturing = lambda: True
-    made = layer(kernel=3)
-    made(*arguments(kernel=3))
-    assert made.way is None and not cudnn.calls
-
-
-@pytest.mark.parametrize("change", [lambda d, w, b, z: (plain(d), w, b, z),
-                                    lambda d, w, b, z: (d.contiguous().as_subclass(OnGPU), w, b, z),
-                                    lambda d, w, b, z: (d.double().as_subclass(OnGPU), w.double(), b.double(), z)])
-def test_what_only_parts_compute(monkeypatch, clock, change):
-    cudnn = Cudnn(monkeypatch)
-    layer(kernel=3)(*change(*arguments(kernel=3)))
-    assert not cudnn.calls
-    assert layer(groups=8).ways(*arguments()) == [PARTS]
-
-
-def test_a_race_is_measured_by_the_gpu(monkeypatch):
-    log = []
-
-    class Event:
-        def __init__(self, enable_timing):
-            assert enable_timing
-
-        def record(self):
-            log.append("record")
-
-        def synchronize(self):
-            log.append("wait")
-
-        def elapsed_time(self, end):
-            return 7
-
-    monkeypatch.setattr(fused_convolutions, "_cuda", types.SimpleNamespace(Event=Event, _sleep=lambda cycles: log.append("sleep")))
-    assert fused_convolutions._milliseconds(lambda: log.append("run")) == 7.0
-    assert log == ["sleep", "record", "run", "run", "run", "run", "record", "wait"]
-    assert hasattr(torch.cuda, "_sleep")
+def test_without_tensor_cores_batch_norms_stay(triton, monkeypatch):
+    monkeypatch.setattr(fused_convolutions, "on_tensor_cores", lambda dtype, device: False)
+    check(mx.sym.relu(mx.sym.BatchNorm(mx.sym.concat(convolution(X), X, dim=1))), report=["cuda: 1 x convolution"])

@@ -1,143 +1,24 @@
-"""Convolutions on GPUs with their batch norm folded into their weights, and with the addition and the ReLU behind them in cuDNN's call.
+"""Convolutions on GPUs with their batch norm folded into their weights, and with the addition and the ReLU behind them as one layer.
 
 A graph that was rewritten reads weights that are prepared from those of the program: which nodes prepare them is told to the caller, who runs them
 before the graph (`prepared_weights`).
 """
 import functools
-import math
 from collections.abc import Callable
 from typing import Any
 
 import torch
 
-from ....kernels.runtime import tuning
-from ....kernels.runtime.strided_output import ANY
+from ....kernels.nn import scoring_on_gpu
 from ....ops.elemwise.unary import amp_cast
+from ....ops.nn import normalization
+from ....ops.nn.pooling import pooling
 from ...instrumentation import joined
 from ...passes import folding
 from ...passes.layout import convolves
-from ...program import FxNode, Program, attributes_of, calls, item
-from ..registry import wants_channels_last
-
-_cuda: Any = torch.cuda  # tests put another in its place
-FUSED, PRODUCT, PARTS = "one call of cuDNN's", "a product of matrices", "cuDNN's convolution and what follows it"
-_TYPES = (torch.float16, torch.bfloat16, torch.float32)
-_ROUNDS, _RUNS = 2, 4  # of a race between the ways to compute a layer, and how often each runs in a round
-_AHEAD = 1_000_000  # cycles (half a millisecond) that a GPU waits meanwhile, so that it is not the host that is measured
-_CLEARLY = 0.97  # of the time of a more promising way, which takes less memory
-
-
-class Convolution:
-    """A two-dimensional convolution, and what follows it: ``rectified(convolution(data, weight) + bias + residual)``.
-
-    Data with their channels last may be computed in one call of cuDNN's, or as a product of matrices where filters have one pixel. Which way is
-    the fastest is found out in the first call, which must not be captured.
-
-    Attributes
-    ----------
-    way : str or None
-        `FUSED`, `PRODUCT` or `PARTS`; None while that is not known.
-
-    Parameters
-    ----------
-    stride, padding, dilation : tuple of two int
-    groups : int
-    ceiling : float
-        Where results are rectified, the largest that they may be; else `strided_output.ANY`.
-    """
-
-    __name__ = "convolution"  # what generated code and profiles call it
-
-    def __init__(self, stride: tuple[int, ...], padding: tuple[int, ...], dilation: tuple[int, ...], groups: int, ceiling: float = ANY):
-        self._steps, self._ceiling = (stride, padding, dilation, groups), ceiling
-        self.way: str | None = None
-
-    def __call__(self, data: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None = None,
-                 residual: torch.Tensor | None = None) -> torch.Tensor:
-        """Return the result, in memory of its own.
-
-        Parameters
-        ----------
-        data : torch.Tensor
-            (N, C, H, W).
-        weight : torch.Tensor
-            (K, C / groups, R, S).
-        bias : torch.Tensor, optional
-            (K,).
-        residual : torch.Tensor, optional
-            Of the result's shape and type.
-        """
-        way = self.way
-        if way is not PARTS and not (data.is_cuda and data.dtype in _TYPES and data.is_contiguous(memory_format=torch.channels_last)):
-            way = PARTS
-        if way is None and not _cuda.is_current_stream_capturing():
-            way = self.way = self._fastest(data, weight, bias, residual)
-        return self.run(way or PARTS, data, weight, bias, residual)
-
-    def run(self, way: str, data: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None, residual: torch.Tensor | None) -> torch.Tensor:
-        """Return the result, computed in one way."""
-        if way == PRODUCT:
-            return self._product(data, weight, bias)
-        if way == PARTS:
-            out = torch.conv2d(data, weight, bias, *self._steps)
-            out = out if residual is None else out.add_(residual)
-            return out if self._ceiling < 0 else torch.relu_(out) if self._ceiling == math.inf else out.clamp_(0, self._ceiling)
-        if residual is None:
-            out = torch.cudnn_convolution_relu(data, weight, bias, *self._steps)
-        else:
-            out = torch.cudnn_convolution_add_relu(data, weight, residual, 1.0, bias, *self._steps)
-        return out if self._ceiling == math.inf else out.clamp_(max=self._ceiling)
-
-    def _product(self, data: torch.Tensor, weight: torch.Tensor, bias: Any) -> torch.Tensor:
-        count, _, height, width = data.shape
-        pixels, filters = data.permute(0, 2, 3, 1).reshape(-1, data.shape[1]), weight.reshape(weight.shape[:2]).t()
-        out = torch.addmm(bias, pixels, filters) if self._ceiling < 0 else torch._addmm_activation(bias, pixels, filters)
-        return out.view(count, height, width, -1).permute(0, 3, 1, 2)
-
-    def ways(self, data: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None, residual: torch.Tensor | None) -> list[str]:
-        """The ways in which data of such a shape may be computed, the most promising first."""
-        found: list[str] = []
-        if self._steps[3] > 1:  # depthwise convolutions and those of many groups have kernels of their own, which take no ReLU
-            return [PARTS]
-        if bias is not None and self._ceiling >= 0:
-            found.append(FUSED)
-        single = weight.shape[2:] == (1, 1) and self._steps[:2] == ((1, 1), (0, 0))
-        # Products of float32 matrices may be rounded otherwise than convolutions.
-        if bias is not None and residual is None and single and self._ceiling in (ANY, math.inf) and data.dtype is not torch.float32:
-            found.append(PRODUCT)
-        return [*found, PARTS]
-
-    def _fastest(self, *arguments: Any) -> str:
-        """The fastest of the ways that work here; the first of them where nothing may race."""
-        runs = {way: functools.partial(self.run, way, *arguments) for way in self.ways(*arguments)}
-        for way, run in list(runs.items()) if len(runs) > 1 else ():
-            try:
-                run()  # lets cuDNN choose its algorithm
-            except torch.OutOfMemoryError:
-                raise
-            except RuntimeError:  # it has no engine for such shapes
-                del runs[way]
-        best, *others = runs
-        if not others or not tuning.allowed():
-            return best
-        least = math.inf
-        for way, run in runs.items():
-            taken = min(_milliseconds(run) for _ in range(_ROUNDS))
-            if taken < least * _CLEARLY:
-                best, least = way, taken
-        return best
-
-
-def _milliseconds(function: Callable[[], Any]) -> float:
-    """How long a GPU takes for some runs, by its own clock."""
-    start, end = _cuda.Event(enable_timing=True), _cuda.Event(enable_timing=True)
-    _cuda._sleep(_AHEAD)
-    start.record()
-    for _ in range(_RUNS):
-        function()
-    end.record()
-    end.synchronize()
-    return float(start.elapsed_time(end))
+from ...program import FxNode, Program, attributes_of, calls, holds, item
+from ..registry import on_tensor_cores, wants_channels_last
+from .scoring_layers import TYPES, Convolution, MaxPool, Normalization
 
 
 def ordered(weight: torch.Tensor) -> torch.Tensor:
@@ -176,8 +57,8 @@ def casts(program: Program, weights: set[FxNode]) -> set[FxNode]:
     return found - set(program.outputs)
 
 
-def apply(program: Program, weights: set[FxNode]) -> tuple[list[str], set[FxNode]]:
-    """Rewrite the convolutions of a graph whose layout is decided.
+def apply(program: Program, weights: set[FxNode], device: torch.device) -> tuple[list[str], set[FxNode]]:
+    """Rewrite the convolutions of a graph whose layout is decided, and what stands between them.
 
     Parameters
     ----------
@@ -185,6 +66,7 @@ def apply(program: Program, weights: set[FxNode]) -> tuple[list[str], set[FxNode
         Its values have to be inferred.
     weights : set of fx.Node
         The nodes whose values change rarely.
+    device : torch.device
 
     Returns
     -------
@@ -201,15 +83,16 @@ def apply(program: Program, weights: set[FxNode]) -> tuple[list[str], set[FxNode
         if not _suits(program, node, weights):
             continue
         chain = folding.chain(program, node, weights.__contains__, taken)
-        if chain.residual is not None and chain.ceiling < 0:
-            chain = _without_addition(chain, taken)
         if len(chain.parts) == 1 and node.kwargs["kernel"] == (1, 1):
             continue  # filters of one pixel have no order in memory to be brought into
         new = _replaced(program, node, chain, prepared)
         layers[new] = chain
         counts[chain.kind] = counts.get(chain.kind, 0) + 1
     _join_biases(program, layers, prepared)
-    return [f"cuda: {count} x convolution{kind}" for kind, count in sorted(counts.items())], prepared
+    report = [f"cuda: {count} x convolution{kind}" for kind, count in sorted(counts.items())]
+    if layers and scoring_on_gpu.available(device):
+        report += _normalize(program, weights, prepared, device) + _pool(program)
+    return report, prepared
 
 
 def _suits(program: Program, node: FxNode, weights: set[FxNode]) -> bool:
@@ -217,13 +100,7 @@ def _suits(program: Program, node: FxNode, weights: set[FxNode]) -> bool:
     if not convolves(node) or any(n not in weights for n in node.args[1:]) or not program.shape(node):
         return False
     types = {program.values[n].dtype if n in program.values else None for n in node.args}
-    return len(types) == 1 and types.pop() in _TYPES
-
-
-def _without_addition(chain: folding.Chain, taken: set[FxNode]) -> folding.Chain:
-    """The chain before its addition, which gains nothing where no ReLU follows: another convolution may take it."""
-    taken.remove(chain.parts[-1])
-    return folding.Chain(chain.parts[:-1], chain.norm, None, ANY)
+    return len(types) == 1 and types.pop() in TYPES
 
 
 def _replaced(program: Program, node: FxNode, chain: folding.Chain, prepared: set[FxNode]) -> FxNode:
@@ -246,11 +123,7 @@ def _replaced(program: Program, node: FxNode, chain: folding.Chain, prepared: se
             bias = call(no_bias, weight) if bias is None and chain.ceiling >= 0 else bias
             weight = call(ordered, weight) if attributes["kernel"] != (1, 1) else weight  # filters of one pixel lie in the same order either way
         new = graph.call_function(layer, (node.args[0], weight, bias, *([] if chain.residual is None else [chain.residual])))
-    joined(new, *chain.parts)
-    program.values[new] = program.values[last]
-    last.replace_all_uses_with(new)
-    for part in reversed(chain.parts):
-        graph.erase_node(part)
+    _take_place(program, new, chain.parts)
     return new
 
 
@@ -260,11 +133,72 @@ def _join_biases(program: Program, layers: dict[FxNode, folding.Chain], prepared
         residual = node.args[3] if len(node.args) == 4 else node
         if residual is node or residual not in layers or folding.only_user(residual) is not node:
             continue
-        if layers[residual].ceiling >= 0 or residual.args[2] is None:
+        if layers[residual].ceiling >= 0 or layers[residual].residual is not None or residual.args[2] is None:
             continue
-        first, second = node.args[2], residual.args[2]
-        with program.graph.inserting_before(node):
-            both = program.graph.call_function(torch.add, (first, second))
-        prepared.add(both)
+        both = residual.args[2]
+        if node.args[2] is not None:
+            with program.graph.inserting_before(node):
+                both = program.graph.call_function(torch.add, (node.args[2], both))
+            prepared.add(both)
         node.update_arg(2, both)
         residual.update_arg(2, None)
+
+
+def scale_and_shift(*numbers: torch.Tensor, eps: float, fix_gamma: bool) -> tuple[torch.Tensor, ...]:
+    """Return by what a batch norm multiplies each channel and what it adds, in float32; the arguments are those of `folded`."""
+    return tuple(t.float() for t in folding.scale_and_shift(None, numbers, {"eps": eps, "fix_gamma": fix_gamma}))
+
+
+def _normalize(program: Program, weights: set[FxNode], prepared: set[FxNode], device: torch.device) -> list[str]:
+    """Replace batch norms that were not folded, and the ReLU behind them; returns lines of the report."""
+    counts: dict[str, int] = {}
+    for node in list(program.graph.nodes):
+        if not calls(node, normalization.batch_norm) or not folding.normalizes(program, node, weights.__contains__):
+            continue
+        if len(program.shape(node) or ()) != 4 or not on_tensor_cores(program.values[node.args[0]].dtype, device):
+            continue  # its channels are not last
+        relu = folding.only_user(node)
+        ceiling = folding.ceiling(relu)
+        last, attributes = node if ceiling < 0 else relu, attributes_of(node)
+        with program.graph.inserting_before(last):
+            pair = program.graph.call_function(scale_and_shift, node.args[1:], {k: attributes[k] for k in ("eps", "fix_gamma")})
+            parts = [program.graph.call_function(item, (pair, i)) for i in range(2)]
+            new = program.graph.call_function(Normalization(ceiling), (node.args[0], *parts))
+        prepared.update((pair, *parts))
+        _take_place(program, new, [node] if last is node else [node, relu])
+        kind = "" if last is node else " + relu"
+        counts[kind] = counts.get(kind, 0) + 1
+    return [f"cuda: {count} x batch norm{kind}" for kind, count in sorted(counts.items())]
+
+
+def _pool(program: Program) -> list[str]:
+    """Replace maximum pooling; returns a line of the report."""
+    count = 0
+    for node in list(program.graph.nodes):
+        layer = _pooling(program, node) if calls(node, pooling) and holds(node, "keeps_layout") else None
+        if layer is not None:
+            with program.graph.inserting_before(node):
+                new = program.graph.call_function(layer, node.args)
+            _take_place(program, new, [node])
+            count += 1
+    return [f"cuda: {count} x max pooling"] if count else []
+
+
+def _pooling(program: Program, node: FxNode) -> MaxPool | None:
+    """What pools as the node does, if it takes the largest value of each window."""
+    attributes, data, out = attributes_of(node), program.shape(node.args[0]), program.shape(node)
+    if data is None or out is None or len(data) != 4 or attributes["pool_type"] != "max" or attributes["global_pool"]:
+        return None
+    kernel, stride, pad = attributes["kernel"], attributes["stride"] or (1, 1), attributes["pad"] or (0, 0)
+    if any(p >= k or (n - 1) * s - p >= size for k, s, p, n, size in zip(kernel, stride, pad, out[2:], data[2:])):
+        return None  # a window lies in the padding alone
+    return MaxPool(functools.partial(pooling.fn, **node.kwargs), (out[2], out[3]), kernel, stride, pad)
+
+
+def _take_place(program: Program, new: FxNode, parts: list[FxNode]) -> None:
+    """Put a node in the place of those whose results it computes."""
+    joined(new, *parts)
+    program.values[new] = program.values[parts[-1]]
+    parts[-1].replace_all_uses_with(new)
+    for part in reversed(parts):
+        program.graph.erase_node(part)

@@ -20,6 +20,7 @@ from torch import fx
 from .... import environment
 from ....ops.grad_mode import no_grad
 from ...program import Function, Program, attributes_of, by_values, changes, operator_of
+from ..registry import wants_channels_last
 from . import prepared_weights
 
 _log = logging.getLogger(__name__)
@@ -167,6 +168,7 @@ class Captured:
         self._native, self._weights = native, tuple(weights)
         self._data = [i for i in range(len(inputs)) if i not in set(self._weights)]
         self.prepared = prepared_weights.prepared(module, inputs, self._weights, device, exact) if self.obstacle is None else None
+        self._direct = [i for i in self._weights if self.prepared is not None and i in self.prepared.direct]
         if self.obstacle is None and not captures:
             self.obstacle = "MXNET_ENABLE_CUDA_GRAPHS is 0"
         self._graph: Any = None
@@ -183,9 +185,8 @@ class Captured:
         if self.obstacle is None:
             shared = _shared(self.device)
             with shared.lock:
-                places = [prepared_weights.place(inputs[i]) for i in self._weights]
-                if places != self._places and self.obstacle is None:
-                    self._capture(shared, inputs, places)
+                if not self._holds(shared, inputs):
+                    self._capture(shared, inputs)
                 if self._graph is not None:
                     return self._replay(shared, inputs)
         prepared = self.prepared
@@ -194,11 +195,36 @@ class Captured:
     def holds(self, inputs: Sequence[torch.Tensor]) -> bool:
         return True
 
+    def _holds(self, shared: _Device, inputs: Sequence[torch.Tensor]) -> bool:
+        """Whether what was captured is right for these inputs; prepared weights are made again, where the graph reads them, if one has changed."""
+        if self.obstacle is not None:
+            return True
+        if self._graph is None or self._where(inputs) != self._places:
+            return False
+        prepared = self.prepared
+        if prepared is None:
+            return True
+        weights = prepared.weights(inputs)
+        if self._unchanged is not None and self._unchanged.holds(weights):
+            return True
+        unchanged = prepared_weights.Unchanged(weights)  # before they are read, so that no write is missed
+        with no_grad():
+            made = prepared.prepare(*inputs)
+            if any(t.shape != m.shape or t.dtype is not m.dtype for t, m in zip(self._prepared, made)):
+                return False
+            _cuda.current_stream(self.device).wait_event(shared.done)
+            for target, source in zip(self._prepared, made):
+                target.copy_(source)
+        self._unchanged = unchanged
+        return True
+
+    def _where(self, inputs: Sequence[torch.Tensor]) -> list[tuple]:
+        """The places of the weights that the graph reads where they are."""
+        return [prepared_weights.place(inputs[i]) for i in (self._weights if self.prepared is None else self._direct)]
+
     def _replay(self, shared: _Device, inputs: Sequence[torch.Tensor]) -> tuple[torch.Tensor, ...]:
         stream = _cuda.current_stream(self.device)
         stream.wait_event(shared.done)
-        if self.prepared is not None:
-            self._prepare_again(self.prepared, inputs)
         for i, buffer in zip(self._data, self._buffers):
             buffer.copy_(inputs[i])
         self._graph.replay()
@@ -206,16 +232,7 @@ class Captured:
         shared.done.record(stream)
         return found
 
-    def _prepare_again(self, prepared: prepared_weights.Prepared, inputs: Sequence[torch.Tensor]) -> None:
-        """Write the prepared weights again, to where the graph reads them, if a weight has changed."""
-        weights = prepared.weights(inputs)
-        if self._unchanged is None or not self._unchanged.holds(weights):
-            self._unchanged = prepared_weights.Unchanged(weights)  # before they are read, so that no write is missed
-            with no_grad():
-                for target, source in zip(self._prepared, prepared.prepare(*inputs)):
-                    target.copy_(source)
-
-    def _capture(self, shared: _Device, inputs: Sequence[torch.Tensor], places: list[tuple]) -> None:
+    def _capture(self, shared: _Device, inputs: Sequence[torch.Tensor]) -> None:
         if self._graph is not None:
             shared.done.synchronize()  # the last run of the capture that goes may still read its memory
         self._graph, self._places, self._buffers, self._outputs, self._prepared, self._unchanged = None, None, [], (), (), None
@@ -224,7 +241,7 @@ class Captured:
             return
         arguments = list(inputs)
         for i in self._data:
-            arguments[i] = torch.empty(inputs[i].shape, dtype=inputs[i].dtype, device=inputs[i].device).copy_(inputs[i])
+            arguments[i] = self._buffer(i, inputs[i])
         try:
             if self.prepared is not None:
                 self._capture_prepared(shared, self.prepared, arguments)
@@ -239,8 +256,14 @@ class Captured:
             cause = error.__context__ or error
             self.obstacle = f"capturing failed: {(str(cause).splitlines() or [type(cause).__name__])[0]}"
             return
-        self._places, self._buffers = places, [arguments[i] for i in self._data]
+        self._places, self._buffers = self._where(inputs), [arguments[i] for i in self._data]
         self.captures += 1
+
+    def _buffer(self, number: int, data: torch.Tensor) -> torch.Tensor:
+        """A copy of an input for the graph, in the order in memory in which it is read there."""
+        last = self.prepared is not None and number in self.prepared.reordered and wants_channels_last(data)
+        order = torch.channels_last if last else torch.contiguous_format
+        return torch.empty(data.shape, dtype=data.dtype, device=data.device, memory_format=order).copy_(data)
 
     def _capture_prepared(self, shared: _Device, prepared: prepared_weights.Prepared, arguments: Sequence[torch.Tensor]) -> None:
         self._unchanged = prepared_weights.Unchanged(prepared.weights(arguments))

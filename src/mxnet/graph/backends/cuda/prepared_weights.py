@@ -6,6 +6,7 @@ may be written to between two runs, as in validation between steps of training, 
 import logging
 import operator
 import threading
+import weakref
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
@@ -20,13 +21,14 @@ from ...passes import attention, folding, fusion, output_ownership
 from ...program import Function, FxNode, GraphModule, Program, changes
 from .. import registry
 from . import fused_convolutions
+from .scoring_layers import Layer
 
 _log = logging.getLogger(__name__)
-_version = operator.attrgetter("_version")
+_version, _address = operator.attrgetter("_version"), operator.methodcaller("data_ptr")
 
 
 class Unchanged:
-    """Weights, until one of them is written to. It holds no memory.
+    """Weights, until one of them is written to or moves. It holds no memory.
 
     Attributes
     ----------
@@ -40,13 +42,21 @@ class Unchanged:
         self.compares = False
         self.stale = not all(map(writes.may_watch, weights))
         self._versions = [] if self.stale else list(map(_version, weights))
+        self._places, self._addresses = list(map(place, weights)), list(map(_address, weights))
+        self._tensors = list(map(weakref.ref, weights))
         self._storages = [StorageWeakRef(t.untyped_storage()) for t in weights]  # memory that was given back may hold another weight
+        self._numbers = [ref.cdata for ref in self._storages]
         if not self.stale:
             writes.watch(weights, self)
 
     def holds(self, found: Sequence[torch.Tensor]) -> bool:
-        """Whether nothing was written to these, which are known to lie where the weights did."""
-        return not (self.stale or self.compares and list(map(_version, found)) != self._versions or any(ref.expired() for ref in self._storages))
+        """Whether these are the same, unchanged."""
+        # Networks have hundreds of weights: what is asked of each is asked for all at once.
+        if self.stale or list(map(_address, found)) != self._addresses or any(map(torch.UntypedStorage._expired, self._numbers)):
+            return False
+        if self.compares and list(map(_version, found)) != self._versions:
+            return False
+        return all(map(operator.is_, found, [ref() for ref in self._tensors])) or list(map(place, found)) == self._places
 
 
 class Prepared:
@@ -58,8 +68,10 @@ class Prepared:
         From the graph's inputs to a tuple of prepared weights, in memory of their own. It reads none of the inputs that are data.
     run : callable
         From the graph's inputs, followed by the prepared weights, to the tuple of outputs.
-    positions : list of int
-        The inputs that `prepare` reads.
+    positions, direct : list of int
+        The inputs that `prepare` reads, and those that `run` does.
+    reordered : list of int
+        The inputs of which `run` reads only a copy with the channels last.
 
     Parameters
     ----------
@@ -79,19 +91,21 @@ class Prepared:
         output_ownership.apply(program.module)  # dropout that is taken out was a copy
         program.finish()
         self.run: Function = program.module.forward
-        self._layers = [n.target for n in program.graph.nodes if isinstance(n.target, fused_convolutions.Convolution)]
+        self.direct = [i for i, n in enumerate(program.placeholders) if n.users]
+        self.reordered = [i for i in self.direct if all(user.target is registry.channels_last_for_tensor_cores
+                                                        for user in program.placeholders[i].users)]
+        self._layers = [n.target for n in program.graph.nodes if isinstance(n.target, Layer)]
         self._lock = threading.Lock()
-        self._made: tuple[Sequence[torch.Tensor], list[tuple], Unchanged] | None = None
+        self._made: tuple[Sequence[torch.Tensor], Unchanged] | None = None
 
     def function(self, *inputs: torch.Tensor) -> Sequence[torch.Tensor]:
         """The outputs, a tuple of tensors: by weights that are prepared when they have changed."""
         weights = self.weights(inputs)
-        places = list(map(place, weights))
         with self._lock:
-            if self._made is None or places != self._made[1] or not self._made[2].holds(weights):
+            if self._made is None or not self._made[1].holds(weights):
                 unchanged = Unchanged(weights)  # before they are read, so that no write is missed
                 with no_grad():
-                    self._made = self.prepare(*inputs), places, unchanged
+                    self._made = self.prepare(*inputs), unchanged
             prepared = self._made[0]
         return self.run(*inputs, *prepared)
 
@@ -149,7 +163,7 @@ def _rewritten(module: fx.GraphModule, inputs: Sequence[torch.Tensor], weights: 
     known = {program.placeholders[i] for i in weights}
     casts = fused_convolutions.casts(program, known)
     folding.drop_idle(program)
-    program.report, nodes = fused_convolutions.apply(program, known | casts)
+    program.report, nodes = fused_convolutions.apply(program, known | casts, device)
     if not nodes:
         return None
     if casts:

@@ -1,0 +1,110 @@
+"""What networks that score on a GPU compute between their convolutions, each in one kernel: batch norms that could not be folded, what follows a
+convolution that cuDNN computes alone, maximum pooling.
+
+The kernels are in Triton (`scoring_triton`), which torch brings where it is made for CUDA.
+"""
+import contextlib
+import functools
+import math
+from types import ModuleType
+from typing import Any, Optional
+
+import torch
+
+from ..runtime.strided_output import ANY
+
+_OLDEST = 8, 0  # the compute capability from which on the compiler knows all types
+_TYPES = (torch.float16, torch.bfloat16, torch.float32)
+_BLOCK = 1024  # results of a program
+_WARPS = 4
+_MOST = 1 << 30  # elements: places, and those behind the last, are 32 bits wide
+_MOST_OF_WINDOW = 49  # elements: loops over windows are unrolled
+
+
+@functools.cache
+def _kernels() -> Optional[ModuleType]:
+    """The module of the kernels, or None without triton."""
+    try:
+        from . import scoring_triton
+    except ImportError:
+        return None
+    return scoring_triton
+
+
+@functools.cache
+def _interpreted() -> bool:
+    """Whether Triton runs on the processor, in NumPy, as TRITON_INTERPRET=1 asks."""
+    from triton import knobs
+
+    return bool(knobs.runtime.interpret)
+
+
+def available(device: torch.device) -> bool:
+    """Whether the kernels may run on a device: whoever calls them has to expect that their compiler fails."""
+    if _kernels() is None:
+        return False
+    if _interpreted():
+        return device.type == "cpu"
+    return device.type == "cuda" and torch.cuda.get_device_capability(device) >= _OLDEST
+
+
+def fits(data: torch.Tensor) -> bool:
+    """Whether data is what the kernels read: images (N, C, H, W) with their channels last."""
+    return type(data) is torch.Tensor and data.dim() == 4 and 0 < data.numel() < _MOST and data.dtype in _TYPES and data.is_contiguous(
+        memory_format=torch.channels_last) and available(data.device)
+
+
+def fits_window(kernel: tuple[int, ...]) -> bool:
+    """Whether a window for maximum pooling is small enough."""
+    return math.prod(kernel) <= _MOST_OF_WINDOW
+
+
+def finish(data: torch.Tensor, shift: torch.Tensor, scale: Optional[torch.Tensor] = None, residual: Optional[torch.Tensor] = None,
+           ceiling: float = ANY, in_place: bool = False) -> torch.Tensor:
+    """Return ``rectified(data * scale + shift + residual)``.
+
+    Parameters
+    ----------
+    data : torch.Tensor
+        (N, C, H, W), of those that `fits` takes.
+    shift, scale : torch.Tensor
+        (C,), contiguous; without `scale` data is not multiplied.
+    residual : torch.Tensor, optional
+        Of the shape of `data`.
+    ceiling : float
+        Where results are rectified, the largest that they may be; else `strided_output.ANY`.
+    in_place : bool
+        Whether the result is written over `data`.
+    """
+    out = data if in_place else torch.empty_like(data, memory_format=torch.channels_last)
+    added = data if residual is None else residual.contiguous(memory_format=torch.channels_last)
+    _start("finish", data, (data, shift if scale is None else scale, shift, added, out, data.numel(), data.shape[1], float(ceiling)),
+           SCALES=scale is not None, ADDS=residual is not None, RECTIFIES=ceiling >= 0, LIMITS=0 <= ceiling < math.inf)
+    return out
+
+
+def max_pool(data: torch.Tensor, size: tuple[int, int], kernel: tuple[int, int], stride: tuple[int, int], pad: tuple[int, int]) -> torch.Tensor:
+    """Return the largest value of each window, NaN where there is one.
+
+    Parameters
+    ----------
+    data : torch.Tensor
+        (N, C, H, W), of those that `fits` takes.
+    size : tuple of two int
+        The result's height and width. No window may lie in the padding alone.
+    kernel, stride, pad : tuple of two int
+    """
+    count, channels, height, width = data.shape
+    out = torch.empty((count, channels, *size), dtype=data.dtype, device=data.device, memory_format=torch.channels_last)
+    _start("max_pool", out, (data, out, out.numel(), channels, height, width, *size), KERNEL_H=kernel[0], KERNEL_W=kernel[1],
+           STRIDE_H=stride[0], STRIDE_W=stride[1], PAD_H=pad[0], PAD_W=pad[1])
+    return out
+
+
+def _start(name: str, result: torch.Tensor, arguments: tuple, **constants: Any) -> None:
+    """Start a program for each block of results."""
+    kernel = getattr(_kernels(), name)
+    # Triton starts kernels on the current device.
+    place = torch.cuda.device(result.device) if result.is_cuda else contextlib.nullcontext()
+    with place:
+        kernel[(-(-result.numel() // _BLOCK),)](*arguments, **constants, BLOCK=_BLOCK, num_warps=_WARPS)
