@@ -381,7 +381,7 @@ def main() -> None:
     parser.add_argument("--tests", help="the report of pytest's (--junitxml) that the table begins with; where a test failed the exit status is 1")
     parser.add_argument("--results", default=os.path.join(peers.ROOT, "benchmarks", "results", "gpu"))
     parser.add_argument("--only-ahead", action="store_true", help="compile rows ahead, and measure none")
-    parser.add_argument("--search", action="store_true", help="let cuDNN try which algorithms are fastest; it knows without, and this takes 10 s a network")
+    parser.add_argument("--search", action="store_true", help="let cuDNN try which algorithms are fastest, for 10 s a network")
     parser.add_argument("--ahead", type=int, default=0, help="how many processes compile rows before the first is measured")
     parser.add_argument("--ahead-limit", type=float, default=150, help="for how many seconds at most")
     parser.add_argument("--only-compile", help=argparse.SUPPRESS)

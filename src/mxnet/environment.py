@@ -114,7 +114,7 @@ _TABLE = [
     ("MXNET_FC_TRUE_FP16", "0", True, "1: cuBLAS may sum float16 products in float16"),
     ("MXNET_CUDA_ALLOW_TENSOR_CORE", "1", True, "0: float32 is multiplied in full precision on GPUs, not as TF32"),
     ("MXNET_CUDA_TENSOR_OP_MATH_ALLOW_CONVERSION", "0", True, "1: all float32 products on GPUs may be TF32, those of dot and mx.np too"),
-    ("MXNET_CUDNN_AUTOTUNE_DEFAULT", "1", True, "0: kernels don't race on a CPU; 1, if it is set: cuDNN tries which convolution algorithm is fastest"),
+    ("MXNET_CUDNN_AUTOTUNE_DEFAULT", "1", True, "0: kernels don't race; 1, if it is set: cuDNN tries which convolution algorithm is fastest"),
     ("MXNET_CUDA_LIB_CHECKING", "1", False, "torch checks its CUDA libraries itself"),
     ("MXNET_CUDNN_LIB_CHECKING", "1", False, "torch checks its CUDA libraries itself"),
     ("MXNET_CONVOLUTION_ALGORITHM", "fastest", True,

@@ -12,7 +12,7 @@ from mxnet.graph.backends import registry
 from mxnet.graph.program import copied, operator_of
 from mxnet.kernels.conv import convolution as direct
 from mxnet.kernels.nn import batch_norm as fused
-from mxnet.ops import get
+from mxnet.ops.nn import training_layers
 
 GPU, CPU = torch.device("cuda", 0), torch.device("cpu")
 
@@ -58,7 +58,8 @@ def test_a_module_prepared_for_a_gpu_computes_the_same(train, dtype):
     prepared = copied(plain)
     report = registry.prepare(prepared, GPU)
     assert "layout: 2 convolutions with channels last, 1 arrays reordered before and 1 after them" in report
-    assert "memory: 2 x relu in place" in report
+    assert ("memory: 2 x relu in place" in report) is not train
+    assert {"fusion: 1 x batch norm + relu", "fusion: 1 x batch norm + add + relu"}.issubset(report) is train
     assert ("mixed precision: 1 x cast to the same type dropped" in report) is (dtype is not None)
     tolerance = {"rtol": 1e-4, "atol": 1e-4} if dtype is None else {"rtol": 2e-2, "atol": 2e-2}
     for found, expected in zip(results(prepared, runner.input_names, train), results(plain, runner.input_names, train)):
@@ -69,7 +70,7 @@ def test_convolutions_get_their_channels_last_and_no_kernel_for_cpus(monkeypatch
     module = copied(GraphRunner(residual()).lowered(True, GPU, []))
     registry.prepare(module, GPU)
     targets = [n.target for n in module.graph.nodes if n.op == "call_function"]
-    assert fused.batch_norm not in targets and direct.convolution not in targets and targets.count(get("BatchNorm").fn) == 2
+    assert fused.batch_norm not in targets and direct.convolution not in targets and targets.count(training_layers.batch_norm) == 2
     orders = []
     for node in module.graph.nodes:
         op = operator_of(node)
