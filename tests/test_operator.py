@@ -235,3 +235,8 @@ def test_a_shape_rule_of_a_program_may_index_the_shapes_of_all_inputs(scale, exp
     assert exe.forward(is_train=True)[0].asnumpy().tolist() == [[expected] * 4] * 3
     exe.backward(nd.ones((3, 4)))
     assert exe.grad_dict["x"].asnumpy().tolist() == [[expected] * 4] * 3
+
+
+def test_tables_of_parameters_are_those_of_mxnet_1_9():
+    assert mx.operator.get_operator_arguments("Activation").types == [
+        "NDArray-or-Symbol", "{'relu', 'sigmoid', 'softrelu', 'softsign', 'tanh'}, required"]

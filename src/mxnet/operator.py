@@ -158,6 +158,7 @@ def get_operator_arguments(op_name):
 
 _TYPE_NAMES = {int: "int", float: "float", bool: "boolean", str: "string", schema.Shape: "Shape(tuple)", schema.Floats: "tuple of <float>",
                schema.Axes: "Shape or None"}
+_OF_MXNET_2 = ("log_sigmoid", "mish")  # programs compare the tables of 1.9
 _DATA_TYPES = ("bfloat16", "bool", "float16", "float32", "float64", "int32", "int64", "int8", "uint8")
 
 
@@ -165,7 +166,7 @@ def _described(attribute):
     """An attribute's type and default in the words of MXNet's parameter tables."""
     choices = attribute.choices or (_DATA_TYPES if attribute.kind is schema.DType else None)
     if choices:
-        listed = ", ".join(["None"] * attribute.optional + sorted(repr(str(c)) for c in choices))
+        listed = ", ".join(["None"] * attribute.optional + sorted(repr(str(c)) for c in choices if c not in _OF_MXNET_2))
         kind, default, comma = f"{{{listed}}}", repr(schema.to_string(attribute.default)), ","
     else:
         kind = _TYPE_NAMES[attribute.kind]

@@ -1,4 +1,6 @@
 """Training with captured graphs, on simulated GPUs and a stand-in for CUDA graphs: the numbers are those of training without them."""
+import types
+
 import numpy as np
 import pytest
 import torch
@@ -8,6 +10,8 @@ from capture_checks import data, network, same, trained
 from mxnet import autograd, gluon
 from mxnet.gluon import nn
 from mxnet.graph.backends.cuda import graph_capture, training_capture
+from mxnet.ndarray import dispatch
+from mxnet.ops import differentiation
 from simulated_captures import Cuda
 from simulated_gpus import gpus
 
@@ -158,3 +162,48 @@ def test_memory_goes_with_the_network(cuda):
     assert len(cuda.graphs) == 2
     level, = training_capture._levels[torch.device("cuda", 0)]
     assert level.free
+
+
+def test_captured_passes_need_no_engine(cuda, monkeypatch):
+    net = network(nn.Dense(3, in_units=4, activation="relu"), nn.Dense(3, in_units=3))
+    batches, engine = data(5, 4, 4), []
+    run = differentiation._engine.run_backward
+    monkeypatch.setattr(differentiation, "_engine", types.SimpleNamespace(run_backward=lambda *a, **k: engine.append(1) or run(*a, **k)))
+    found = trained(net, batches, mx.gpu(0), True)
+    alone = len(engine)
+    monkeypatch.setattr(differentiation, "ways", [])
+    same(found, trained(net, batches, mx.gpu(1), True))
+    assert (alone, len(engine) - alone) == (1 + 6, 5 + 6)  # one step or all, and what warms up two graphs and is captured
+
+
+@pytest.mark.parametrize("what", ["twice", "in part", "again", "between"])
+def test_the_engine_differentiates_what_does_not_consist_of_captured_passes(cuda, what):
+    net, ctx = nn.Dense(2, in_units=2), mx.gpu(0)
+    net.initialize(mx.init.One(), ctx=ctx)
+    net.hybridize(static_alloc=True, static_shape=True)
+    x = mx.nd.array([[1, 2]], ctx=ctx)
+    for _ in range(3):
+        with autograd.record():
+            y = net(x)
+            z = net(y) if what == "twice" else y * 3 if what == "between" else y
+        if what == "again":
+            z.backward(retain_graph=True)
+        z.backward(None if what != "in part" else mx.nd.array([[1, 0]], ctx=ctx))
+        found = net.weight.grad().asnumpy().tolist()
+    assert found == {"twice": [[5, 7], [5, 7]], "in part": [[1, 2], [0, 0]], "again": [[1, 2], [1, 2]], "between": [[3, 6], [3, 6]]}[what]
+
+
+def test_a_profile_names_the_operators_of_what_is_captured(cuda, monkeypatch):
+    net, ctx, seen = nn.Dense(2, in_units=2), mx.gpu(0), []
+    net.initialize(ctx=ctx)
+    net.hybridize(static_alloc=True, static_shape=True)
+    x = mx.nd.ones((1, 2), ctx=ctx)
+    for observer in (None, lambda call, *_: seen.append(call.name), None):
+        monkeypatch.setattr(dispatch, "graph_observer", observer)
+        for _ in range(2):
+            with autograd.record():
+                y = net(x)
+            y.backward()
+            net(x)
+    assert seen == ["FullyConnected"] * 4
+    assert all(g.replays for g in cuda.graphs) and len(cuda.graphs) == 3

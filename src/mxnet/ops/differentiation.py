@@ -6,12 +6,15 @@ calls has checked its gradients, and the engine checks their sizes once more.
 """
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
 
 _engine = torch.autograd.Variable._execution_engine
+# Who may do what `backward` does without the engine, which has a thread of its own for each GPU: ``way(heads, head_gradients, inputs)`` is False
+# where it does not know how.
+ways: list[Callable[[Sequence[torch.Tensor], Sequence[torch.Tensor], Sequence[torch.Tensor]], bool]] = []
 
 
 def backward(heads: Sequence[torch.Tensor], head_gradients: Sequence[torch.Tensor], retain_graph: bool = False,
@@ -23,6 +26,8 @@ def backward(heads: Sequence[torch.Tensor], head_gradients: Sequence[torch.Tenso
     RuntimeError
         If a head was not recorded or is freed, or a gradient has another size than its head.
     """
+    if not retain_graph and any(way(heads, head_gradients, inputs) for way in ways):
+        return
     _engine.run_backward(tuple(heads), tuple(head_gradients), retain_graph, False, tuple(inputs), allow_unreachable=True, accumulate_grad=True)
 
 

@@ -18,7 +18,9 @@ import torch
 from torch import fx
 
 from .... import environment
+from ....ndarray import dispatch
 from ....ops.grad_mode import no_grad
+from ...instrumentation import observed
 from ...program import Function, Program, attributes_of, by_values, changes, operator_of
 from ..registry import wants_channels_last
 from . import prepared_weights
@@ -162,6 +164,8 @@ class Captured:
         Whether it may be captured; else what was rewritten runs without.
     """
 
+    tells = True  # `function` tells the observer itself, of operators that are not captured
+
     def __init__(self, native: Function, module: fx.GraphModule, inputs: Sequence[torch.Tensor], weights: Iterable[int], device: torch.device,
                  exact: bool = False, captures: bool = True):
         self.device, self.captures, self.obstacle = device, 0, obstacle(module, inputs, device)
@@ -180,6 +184,8 @@ class Captured:
 
     def function(self, *inputs: torch.Tensor) -> Sequence[torch.Tensor]:
         """The outputs, a tuple of tensors."""
+        if dispatch.graph_observer is not None:
+            return observed(self._native)(*inputs)
         if _cuda.is_current_stream_capturing():  # weights that were prepared in there would not be before it runs
             return self._native(*inputs)
         if self.obstacle is None:

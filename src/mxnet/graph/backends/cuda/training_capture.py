@@ -17,9 +17,10 @@ from torch import fx
 
 from .... import environment
 from ....kernels.nn import batch_norm_on_gpu
-from ....ndarray import memory_format
+from ....ndarray import dispatch, memory_format
 from ....ops import differentiation, random_state
-from ....ops.grad_mode import enable_grad
+from ....ops.grad_mode import enable_grad, no_grad
+from ...instrumentation import observed
 from ...program import Function, Program, attributes_of, by_values, changes, operator_of
 from . import graph_capture
 
@@ -136,6 +137,8 @@ class Captured:
         How many calls `native` runs first.
     """
 
+    tells = True  # `function` tells the observer itself, of operators that are not captured
+
     def __init__(self, native: Function, module: fx.GraphModule, inputs: Sequence[torch.Tensor], weights: Sequence[int], device: torch.device,
                  patience: int):
         self.device, self.captures, self.obstacle = device, 0, obstacle(module, inputs, device)
@@ -153,6 +156,8 @@ class Captured:
 
     def function(self, *inputs: torch.Tensor) -> Sequence[torch.Tensor]:
         """The outputs, a tuple of tensors."""
+        if dispatch.graph_observer is not None:
+            return observed(self._native)(*inputs)
         if self._patience > 0:
             self._patience -= 1
         elif batch_norm_on_gpu.compiling():
@@ -322,3 +327,70 @@ class _Replay(torch.autograd.Function):
         if torch.is_grad_enabled():
             return (None, None, *ctx.now.owner.again(ctx.now, wanted))
         return (None, None, *ctx.instance.backward(wanted))
+
+
+_NODE: Any = _Replay._backward_cls  # type: ignore[attr-defined]  # torch's class of what it records
+
+
+def _backward(heads: Sequence[torch.Tensor], head_gradients: Sequence[torch.Tensor], inputs: Sequence[torch.Tensor]) -> bool:
+    """Differentiate what consists of captured passes alone: replay after replay in this thread.
+
+    The engine would hand Python's lock to a thread of its own and back, which takes longer than a small network's step. False, and nothing is done,
+    where anything else was recorded, a leaf is reached in two ways, or somebody else listens.
+    """
+    order = _captured_alone(heads)
+    if order is None:
+        return False
+    wanted = set(map(id, inputs))
+    gradients: dict[Any, list[torch.Tensor | None]] = {node: [None] * len(node.instance.recorded) for node in order}
+    with no_grad():
+        for head, gradient in zip(heads, head_gradients):
+            _add(gradients[head.grad_fn], head.output_nr, gradient)
+        for node in order:
+            recorded = node.instance.recorded
+            found = node.instance.backward([g for g, r in zip(gradients.pop(node), recorded) if r])
+            for (source, number), gradient in zip(node.next_functions, found):
+                if source is None or gradient is None:
+                    continue
+                if type(source) is _NODE:
+                    _add(gradients[source], number, gradient)
+                elif not wanted or id(source.variable) in wanted:
+                    leaf = source.variable
+                    leaf.grad = gradient
+                    for hook in list((leaf._post_accumulate_grad_hooks or {}).values()):
+                        hook(leaf)
+    return True
+
+
+def _add(gradients: list[torch.Tensor | None], number: int, gradient: torch.Tensor) -> None:
+    before = gradients[number]
+    gradients[number] = gradient if before is None else before + gradient
+
+
+def _captured_alone(heads: Sequence[torch.Tensor]) -> list[Any] | None:
+    """The captured passes that lead to the heads, each behind those that it feeds; None where there is anything else."""
+    if not heads or any(type(head.grad_fn) is not _NODE for head in heads):
+        return None
+    order: list[Any] = []
+    leaves: set[int] = set()
+    seen: set[Any] = set()
+    stack = [(head.grad_fn, False) for head in heads]
+    while stack:
+        node, done = stack.pop()
+        if done:
+            order.append(node)
+        elif node not in seen:
+            seen.add(node)
+            stack.append((node, True))
+            for source, _ in node.next_functions:
+                if type(source) is _NODE:
+                    stack.append((source, False))
+                elif source is not None:
+                    leaf = getattr(source, "variable", None)
+                    if leaf is None or id(leaf) in leaves or leaf.grad is not None or leaf._backward_hooks:
+                        return None
+                    leaves.add(id(leaf))
+    return order[::-1]
+
+
+differentiation.ways.append(_backward)
