@@ -374,7 +374,7 @@ def _captured_alone(heads: Sequence[torch.Tensor]) -> list[Any] | None:
     order: list[Any] = []
     leaves: set[int] = set()
     seen: set[Any] = set()
-    stack = [(head.grad_fn, False) for head in heads]
+    stack: list[tuple[Any, bool]] = [(head.grad_fn, False) for head in heads]
     while stack:
         node, done = stack.pop()
         if done:
