@@ -103,3 +103,10 @@ def test_how_arrays_and_gradients_are_stored():
     lookup = sym.Embedding(X, sym.var("v"), input_dim=4, output_dim=2, sparse_grad=True)
     executor = lookup.simple_bind(mx.cpu(), x=(3,), v=(4, 2))
     assert executor.arg_dict["v"].stype == "default" and executor.grad_dict["v"].stype == "row_sparse"
+
+
+def test_simple_bind_says_what_it_ignores_as_mxnet_does():
+    y = mx.sym.var("x") * 2
+    with pytest.warns(UserWarning, match="simple_bind: `args_grad` is no argument of the Symbol and no shape, and has no effect"):
+        executor = y.simple_bind(mx.cpu(), x=(2,), args_grad=[mx.nd.zeros((2,))])
+    assert executor.forward(x=mx.nd.ones((2,)))[0].asnumpy().tolist() == [2, 2]

@@ -1,6 +1,7 @@
 """How a Symbol is bound to arrays: what `Symbol.bind` and `Symbol.simple_bind` check and make before there is an `Executor`."""
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -82,7 +83,9 @@ def simple_bind(symbol: Symbol, ctx: Any, grad_req: str | Sequence[str] | Mappin
     if not isinstance(ctx, Context):
         raise TypeError("Context type error: simple_bind needs a Context such as mx.cpu()")
     arg_names, aux_names = symbol.list_arguments(), symbol.list_auxiliary_states()
-    given = {k: v for k, v in shapes.items() if k in arg_names or k in aux_names or isinstance(v, (tuple, list))}
+    given = {k: v for k, v in shapes.items() if k in arg_names or k in aux_names or isinstance(v, tuple)}
+    for name in shapes.keys() - given.keys():
+        warnings.warn(f"simple_bind: `{name}` is no argument of the Symbol and no shape, and has no effect", stacklevel=3)
     wrong = [k for k, v in given.items() if not isinstance(v, (tuple, list))]
     if wrong:
         raise MXNetError(f"simple_bind: the shape of {wrong[0]} must be a tuple, received {given[wrong[0]]!r}")

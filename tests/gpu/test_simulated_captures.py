@@ -207,3 +207,17 @@ def test_a_profile_names_the_operators_of_what_is_captured(cuda, monkeypatch):
             net(x)
     assert seen == ["FullyConnected"] * 4
     assert all(g.replays for g in cuda.graphs) and len(cuda.graphs) == 3
+
+
+def test_a_graph_that_draws_repeats_itself_from_a_seed(cuda):
+    """In training, which is captured in the end, and in inference."""
+    ctx, y = mx.gpu(0), mx.sym.random.normal(shape=(4, 5)) + mx.sym.var("x")
+    executor = y.bind(ctx, {"x": mx.nd.zeros((4, 5), ctx=ctx)}, {"x": mx.nd.zeros((4, 5), ctx=ctx)})
+    found = []
+    for is_train in (True, False, True, True, False):
+        mx.random.seed(128)
+        executor.forward(is_train=is_train)
+        if is_train:
+            executor.backward(executor.outputs[0])
+        found.append(executor.outputs[0].asnumpy().tolist())
+    assert all(f == found[0] for f in found)

@@ -125,3 +125,13 @@ def test_source_is_generated_when_a_module_first_runs():
     node.kwargs = {**node.kwargs, "scalar": 5.0}
     copy.recompile()
     assert "scalar = 5.0" in copy.code and copy.forward(torch.ones(2))[0].tolist() == [6, 6] and module(torch.ones(2))[0].tolist() == [3, 3]
+
+
+def test_what_is_drawn_to_know_its_shape_is_not_missing_afterwards():
+    graph, x = mx.sym.random.normal(shape=(2, 3), ctx="cpu(0)") + mx.sym.var("x"), torch.zeros(2, 3)
+    mx.random.seed(3)
+    program = Program(lower(graph._outputs, False, torch.device("cpu")), [x])
+    assert [program.shape(n) for n in program.outputs] == [(2, 3)]
+    found = mx.nd.random.normal(shape=(2, 3)).asnumpy().tolist()
+    mx.random.seed(3)
+    assert mx.nd.random.normal(shape=(2, 3)).asnumpy().tolist() == found

@@ -178,6 +178,8 @@ class Program:
     @staticmethod
     def _call(node: FxNode, env: Mapping[FxNode, Any]) -> Any:
         args, kwargs = fx.node.map_arg((node.args, node.kwargs), lambda n: env[n])
+        if not node.all_input_nodes and draws(node):  # what is drawn to know its shape would be missing in the run
+            kwargs = {name: torch.device("meta") if isinstance(value, torch.device) else value for name, value in kwargs.items()}
         if node.op == "call_method":
             return getattr(args[0], node.target)(*args[1:], **kwargs)
         return node.target(*args, **kwargs)

@@ -73,7 +73,8 @@ def _window_pool(data, kernel, stride, pad, convention, pool_type, p, include_pa
     sizes, ceil, explicit = data.shape[2:], False, any(2 * q > k for q, k in zip(pad, kernel))
     if len(kernel) == 3 and pool_type != "max" and any(size < k for size, k in zip(sizes, kernel)):
         explicit = True  # torch's average in three dimensions wants data as large as the kernel before it is padded
-    if data.is_cuda and data.requires_grad and len(kernel) == 2 and pool_type != "max" and any(pad) and not data.is_contiguous():
+    # (In one dimension torch adds another axis.)
+    if data.is_cuda and data.requires_grad and len(kernel) < 3 and pool_type != "max" and any(pad) and not data.is_contiguous():
         explicit = True  # torch's gradient is wrong for padded averages of channels last: pytorch/pytorch#188344
     if convention != "valid":
         if convention == "same":
