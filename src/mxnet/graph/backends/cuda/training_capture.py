@@ -184,13 +184,13 @@ class Captured:
             return None
         if number == len(levels):
             levels.append(_Level())
-        self._instances.pop(number, None)
-        try:
+        try:  # one that was captured before goes afterwards: capturing waits until nothing runs
             found = self._instances[number] = _Instance(self, self._native, inputs, places, levels[number])
         except Exception as error:  # whatever an operator does that cannot be captured, the graph still runs
             # Where the capture broke, torch's complaint about ending it hides what went wrong.
             cause = error.__context__ or error
             self.obstacle = f"capturing failed: {(str(cause).splitlines() or [type(cause).__name__])[0]}"
+            self._instances.pop(number, None)
             return None
         self.captures += 1
         return found
