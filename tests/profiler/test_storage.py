@@ -1,5 +1,6 @@
 import gc
 
+import numpy as np
 import pytest
 import torch
 from torch._subclasses import FakeTensorMode
@@ -87,3 +88,12 @@ def test_stand_ins_of_compilers_have_no_memory():
     with FakeTensorMode():
         fake = torch.ones(3)
     assert storage.live() and type(fake) is not torch.Tensor
+
+
+def test_uses_of_sparse_arrays_are_what_they_store_and_none_is_made_dense(monkeypatch):
+    gc.collect()
+    monkeypatch.setattr(mx.nd.sparse.RowSparseNDArray, "_dense", lambda self: pytest.fail("a sparse array was made dense"))
+    before = storage.uses().get("cpu/0", {}).get("parameter", 0)
+    weight = gluon.Parameter("w", shape=(100, 8), stype="row_sparse", grad_stype="row_sparse")
+    weight._data = [mx.nd.sparse.row_sparse_array((np.ones((3, 8)), [0, 5, 9]), shape=(100, 8))]
+    assert storage.uses()["cpu/0"]["parameter"] - before == 8 * 3 * 8 + 8 * 3

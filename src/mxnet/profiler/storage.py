@@ -85,7 +85,8 @@ def uses() -> dict[str, dict[str, int]]:
     sums: dict[str, dict[str, int]] = {place: {"backend": bytes_} for place, bytes_ in built_in.items()}
     for use, members in arrays.items():
         for array in members:
-            for tensor in (array._data, *(getattr(array, "_aux", None) or ())):
+            # A sparse array has what it stores, and a dense tensor for autograd at most: asked for its values it would make one.
+            for tensor in (array._values, *array._aux, array._leaf) if array._is_sparse else (array._data,):
                 if isinstance(tensor, torch.Tensor) and tensor.device.type != "meta" and tensor.layout is torch.strided:
                     storage = tensor.untyped_storage()
                     if storage.data_ptr() not in seen:

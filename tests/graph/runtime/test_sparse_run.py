@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 import mxnet as mx
+from mxnet import threads
 from mxnet.graph.runtime import sparse_run
 
 W = np.arange(8).reshape(4, 2) / 4
@@ -119,3 +120,11 @@ def test_a_profile_names_the_nodes_and_their_gradients(tmp_path):
     nodes = sorted((e["name"], (e.get("args") or {}).get("node", "")) for e in events if e["name"].removeprefix("_backward_") in ("dot", "tanh"))
     assert nodes[:-2] == [("_backward_dot", "product"), ("_backward_tanh", "bend"), ("dot", "product")]
     assert {node for _, node in nodes[-2:]} == {"bend", ""}
+
+
+def test_steps_on_sparse_arrays_look_for_free_cores_as_others_do(monkeypatch):
+    looks, y = [], mx.sym.sparse.dot(mx.sym.var("x", stype="csr"), mx.sym.var("w", stype="row_sparse"))
+    monkeypatch.setattr(threads, "poll", lambda: looks.append(1))
+    x = mx.nd.array([[1, 0], [0, 2]]).tostype("csr")
+    executor = y.bind(mx.cpu(), {"x": x, "w": mx.nd.ones((2, 1)).tostype("row_sparse")})
+    assert executor.forward()[0].asnumpy().tolist() == [[1], [2]] and looks == [1]

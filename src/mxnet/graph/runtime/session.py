@@ -98,6 +98,7 @@ class Session:
     def run_sparse(self, arrays: Sequence[NDArray], ctx: Context, training: bool, recorded: bool,
                    observe: Watcher | None = None) -> list[NDArray]:
         """The outputs, operator by operator, so that each finds its inputs stored as they are."""
+        threads.poll()
         before, mode.training = mode.training, training
         try:
             return sparse_run.recorded(lambda: sparse_run.run(self.runner.outputs, arrays, ctx, observe, self._order), recorded)
