@@ -158,6 +158,11 @@ def test_what_only_nvidias_builds_have_is_answered_with_what_to_take(call, error
     assert f"which only NVIDIA's own MXNet has: {reason}" in str(caught.value)
 
 
+def test_what_nvidias_batch_norm_has_is_nothing_to_others():
+    with pytest.raises(mx.MXNetError, match="FullyConnected: cannot find argument 'act_type'\nPossible"):
+        mx.sym.FullyConnected(S, num_hidden=1, act_type="relu")
+
+
 def test_which_algorithm_of_cudnn_to_take_is_no_error_and_not_ignored_in_silence():
     arrays = mx.nd.ones((1, 1, 4, 4)), mx.nd.ones((1, 1, 3, 3))
     with warnings.catch_warnings():

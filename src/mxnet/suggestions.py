@@ -6,10 +6,11 @@ import sys
 _RELU = "put the addition and an Activation behind a BatchNorm: on a GPU they train as one kernel here anyway"
 _GROUP = "SyncBatchNorm normalizes over several devices"
 _CUDNN = "torch has cuDNN choose its algorithms"
-# Names that only NVIDIA's own builds of MXNet have, and what there is in their place.
-OF_NVIDIA = {"BatchNormAddRelu": _RELU, "FusedBatchNormAddRelu": _RELU, "act_type": _RELU, "bn_group": _GROUP, "xbuf_ptr": _GROUP,
+# Names that only NVIDIA's own builds of MXNet have, what there is in their place, and beside which names they stand there.
+OF_NVIDIA = {**dict.fromkeys(("BatchNormAddRelu", "FusedBatchNormAddRelu"), (_RELU, {"BatchNorm"})), "act_type": (_RELU, {"momentum"}),
+             **dict.fromkeys(("bn_group", "xbuf_ptr"), (_GROUP, {"momentum"})),
              **dict.fromkeys(("cudnn_algo_fwd", "cudnn_algo_bwd_data", "cudnn_algo_bwd_filter", "cudnn_algo_verbose", "cudnn_algo_fwd_prec",
-                              "cudnn_algo_bwd_prec", "cudnn_tensor_core", "cudnn_tensor_core_only"), _CUDNN)}
+                              "cudnn_algo_bwd_prec", "cudnn_tensor_core", "cudnn_tensor_core_only"), (_CUDNN, {"kernel", "kernel_size"}))}
 
 
 def did_you_mean(name, known):
@@ -26,8 +27,9 @@ def did_you_mean(name, known):
     import difflib  # only failures need it
     if not isinstance(name, str):
         return ""
-    if name in OF_NVIDIA:
-        return f", which only NVIDIA's own MXNet has: {OF_NVIDIA[name]}."
+    place, beside = OF_NVIDIA.get(name, ("", frozenset()))
+    if beside and not beside.isdisjoint(known):
+        return f", which only NVIDIA's own MXNet has: {place}."
     spelled = {}
     for candidate in known:
         spelled.setdefault(candidate.lower(), candidate)

@@ -161,7 +161,7 @@ class Operator(Traits):
                     continue
                 if name.startswith(_OF_CUDNN) and "cudnn_tune" in attributes:
                     if str(value) not in _NO_WISH:
-                        warnings.warn(f"{self.name}: no effect of {name}={value!r}{did_you_mean(name, ())}", stacklevel=4)
+                        warnings.warn(f"{self.name}: no effect of {name}={value!r}{did_you_mean(name, attributes)}", stacklevel=4)
                     continue
                 if not attributes and not self.variadic:
                     # MXNet never looks at what an operator without attributes is given: programs rely on it (its own CosineEmbeddingLoss).

@@ -37,7 +37,7 @@ def _kernels():
 
 @functools.cache
 def _interpreted() -> bool:
-    """Whether Triton runs on the processor, in NumPy, as TRITON_INTERPRET=1 asks."""
+    """Return whether Triton runs on the processor, in NumPy, as TRITON_INTERPRET=1 asks."""
     from triton import knobs
 
     return bool(knobs.runtime.interpret)
@@ -49,7 +49,7 @@ _VARIANTS = (True, False, True), (True, True, False), (False, False, True)  # wi
 
 
 def available(device: torch.device, dtype: torch.dtype = torch.float32) -> bool:
-    """Whether the kernels run on a device. Who asks first has a thread compile and try them, and until that is done torch's kernels compute."""
+    """Return whether the kernels run on a device. The first call has a thread compile and try them; until then torch's kernels compute."""
     if dtype not in _TYPES or _kernels() is None:
         return False
     if _interpreted():
@@ -65,7 +65,7 @@ def available(device: torch.device, dtype: torch.dtype = torch.float32) -> bool:
 
 
 def compiling() -> bool:
-    """Whether kernels are about to become available: what is captured now would be captured without them."""
+    """Return whether kernels are about to become available: what is captured now would be captured without them."""
     return any(thread.is_alive() for thread in list(_compiling.values()))
 
 
@@ -95,7 +95,7 @@ def _try(device: torch.device, dtype: torch.dtype) -> None:
 
 
 def _rows_of_channels(tensor: torch.Tensor) -> bool:
-    """Whether a tensor is one piece of memory with its channels last."""
+    """Return whether a tensor is one piece of memory with its channels last."""
     return tensor.dim() == 4 and tensor.is_contiguous(memory_format=torch.channels_last) or tensor.dim() == 2 and tensor.is_contiguous()
 
 

@@ -33,14 +33,14 @@ def _kernels() -> Optional[ModuleType]:
 
 @functools.cache
 def _interpreted() -> bool:
-    """Whether Triton runs on the processor, in NumPy, as TRITON_INTERPRET=1 asks."""
+    """Return whether Triton runs on the processor, in NumPy, as TRITON_INTERPRET=1 asks."""
     from triton import knobs
 
     return bool(knobs.runtime.interpret)
 
 
 def available(device: torch.device) -> bool:
-    """Whether the kernels may run on a device: whoever calls them has to expect that their compiler fails."""
+    """Return whether the kernels may run on a device: whoever calls them has to expect that their compiler fails."""
     if _kernels() is None:
         return False
     if _interpreted():
@@ -49,13 +49,13 @@ def available(device: torch.device) -> bool:
 
 
 def fits(data: torch.Tensor) -> bool:
-    """Whether data is what the kernels read: images (N, C, H, W) with their channels last."""
+    """Return whether data is what the kernels read: images (N, C, H, W) with their channels last."""
     return type(data) is torch.Tensor and data.dim() == 4 and 0 < data.numel() < _MOST and data.dtype in _TYPES and data.is_contiguous(
         memory_format=torch.channels_last) and available(data.device)
 
 
 def fits_window(kernel: tuple[int, ...]) -> bool:
-    """Whether a window for maximum pooling is small enough."""
+    """Return whether a window for maximum pooling is small enough."""
     return math.prod(kernel) <= _MOST_OF_WINDOW
 
 

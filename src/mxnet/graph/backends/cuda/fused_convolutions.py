@@ -96,7 +96,7 @@ def apply(program: Program, weights: set[FxNode], device: torch.device) -> tuple
 
 
 def _suits(program: Program, node: FxNode, weights: set[FxNode]) -> bool:
-    """Whether this is a convolution in two dimensions, with weights, in one type that cuDNN computes with."""
+    """Return whether this is a convolution in two dimensions, in one type that cuDNN computes with."""
     if not convolves(node) or any(n not in weights for n in node.args[1:]) or not program.shape(node):
         return False
     types = {program.values[n].dtype if n in program.values else None for n in node.args}
@@ -185,7 +185,7 @@ def _pool(program: Program) -> list[str]:
 
 
 def _pooling(program: Program, node: FxNode) -> MaxPool | None:
-    """What pools as the node does, if it takes the largest value of each window."""
+    """Return what pools as the node does, if it takes the largest value of each window."""
     attributes, data, out = attributes_of(node), program.shape(node.args[0]), program.shape(node)
     if data is None or out is None or len(data) != 4 or attributes["pool_type"] != "max" or attributes["global_pool"]:
         return None

@@ -11,7 +11,7 @@ import logging
 import os
 import threading
 import weakref
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import torch
@@ -34,49 +34,75 @@ _devices: dict[torch.device, "_Device"] = {}
 
 
 def asked() -> bool | None:
-    """What ``MXNET_ENABLE_CUDA_GRAPHS`` says; None where it says nothing."""
+    """Return what ``MXNET_ENABLE_CUDA_GRAPHS`` says; None where it says nothing."""
     return environment.get_bool("MXNET_ENABLE_CUDA_GRAPHS") if os.environ.get("MXNET_ENABLE_CUDA_GRAPHS") else None
 
 
 def allowed() -> bool:
-    """Whether graphs may be captured."""
+    """Return whether graphs may be captured."""
     return asked() is not False
 
 
 def at_once(fixed_shape: bool) -> bool:
-    """Whether a graph is to be captured at its first call: where ``MXNET_ENABLE_CUDA_GRAPHS`` asks for it, or fixed shapes are promised."""
+    """Return whether a graph is to be captured at its first call: where ``MXNET_ENABLE_CUDA_GRAPHS`` asks for it, or fixed shapes are promised."""
     return fixed_shape or bool(asked())
 
 
 def random_in_inference(node: fx.Node) -> bool:
-    """Whether a node draws random numbers outside of training, too."""
+    """Return whether a node draws random numbers outside of training, too."""
     op = operator_of(node)
     return op is not None and (op.holds("draws", {**attributes_of(node), "training": False}) or by_values(node))
 
 
-def obstacle(module: fx.GraphModule, inputs: Sequence[torch.Tensor], device: torch.device) -> str | None:
-    """Why the graph of a lowered module cannot be captured, as text; None if nothing is known to be in the way."""
-    program = Program(module, inputs)
+def operators_of(program: Program, device: torch.device) -> Iterator[tuple[fx.Node, str, str | None]]:
+    """Yield each operator's node, how a user knows it, and what keeps any graph with it from being captured, None if nothing is known."""
     for node in program.graph.nodes:
         op = operator_of(node)
         if node.op != "call_function" or op is None:
             continue
-        what = f"{node.meta['node'].name} ({op.name})"
+        what, reason = f"{node.meta['node'].name} ({op.name})", None
         if by_values(node):
-            return f"{what} may depend on values"
+            reason = f"{what} may depend on values"
+        elif any(isinstance(value, torch.device) and value != device for value in node.kwargs.values()):
+            reason = f"{what} is on another device"
+        yield node, what, reason
+
+
+def obstacle(module: fx.GraphModule, inputs: Sequence[torch.Tensor], device: torch.device) -> str | None:
+    """Return why the graph of a lowered module cannot be captured, as text; None if nothing is known to be in the way."""
+    program = Program(module, inputs)
+    for node, what, reason in operators_of(program, device):
+        if reason is not None:
+            return reason
         if random_in_inference(node):
             return f"{what} draws random numbers"
         if changes(node):
             return f"{what} writes to its inputs"
-        if any(isinstance(value, torch.device) and value != device for value in node.kwargs.values()):
-            return f"{what} is on another device"
         if node not in program.values:
             return f"the shape of {what} is not known before it runs"
     return None
 
 
+class Pool:
+    """Memory that captured graphs share."""
+
+    def __init__(self) -> None:
+        self._handle: Any = None
+        self._graphs: weakref.WeakSet = weakref.WeakSet()  # those that have its memory
+
+    def take(self) -> Any:
+        """The handle for the next capture, which `give` gets back where it succeeds: one that fails may leave it in use."""
+        handle = self._handle if self._graphs else None  # torch gives up a pool with its last graph
+        self._handle = None
+        return _cuda.graph_pool_handle() if handle is None else handle
+
+    def give(self, handle: Any, *graphs: Any) -> None:
+        self._handle = handle
+        self._graphs.update(graphs)
+
+
 class _Device:
-    """What all captures of a device share: memory, the stream that they were captured on, and the order of their runs.
+    """The memory, the stream and the order of runs that all captures of a device share.
 
     Attributes
     ----------
@@ -91,8 +117,7 @@ class _Device:
     def __init__(self, device: torch.device):
         with _cuda.device(device):
             self.lock, self.done, self._device, self.stream = threading.Lock(), _cuda.Event(), device, _cuda.Stream()
-        self._pool: Any = None
-        self._graphs: weakref.WeakSet = weakref.WeakSet()  # those that have the pool's memory
+        self._pool = Pool()
 
     def captured(self, function: Function, inputs: Sequence[torch.Tensor]) -> tuple:
         """A CUDA graph of ``function(*inputs)``, and the tensors that hold the outputs of its last replay."""
@@ -107,15 +132,11 @@ class _Device:
                         function(*inputs)
                 finally:
                     self.done.record(stream)
-                graph, pool = _cuda.CUDAGraph(), self._pool
-                if pool is None or not self._graphs:  # torch gives up a pool with its last graph
-                    pool = _cuda.graph_pool_handle()
-                self._pool = None  # a capture that fails may leave its pool in use
+                graph, pool = _cuda.CUDAGraph(), self._pool.take()
                 # Other threads, such as those that load data, may go on allocating meanwhile.
                 with _cuda.graph(graph, pool=pool, stream=stream, capture_error_mode="thread_local"):
                     outputs = function(*inputs)
-            self._pool = pool
-            self._graphs.add(graph)
+            self._pool.give(pool, graph)
             _cuda.current_stream().wait_stream(stream)
             return graph, tuple(outputs)
 
@@ -202,7 +223,7 @@ class Captured:
         return True
 
     def _holds(self, shared: _Device, inputs: Sequence[torch.Tensor]) -> bool:
-        """Whether what was captured is right for these inputs; prepared weights are made again, where the graph reads them, if one has changed."""
+        """Return whether the capture is right for these inputs; prepared weights are made again, where the graph reads them, if one has changed."""
         if self.obstacle is not None:
             return True
         if self._graph is None or self._where(inputs) != self._places:

@@ -50,7 +50,7 @@ class Unchanged:
             writes.watch(weights, self)
 
     def holds(self, found: Sequence[torch.Tensor]) -> bool:
-        """Whether these are the same, unchanged."""
+        """Return whether these are the same, unchanged."""
         # Networks have hundreds of weights: what is asked of each is asked for all at once.
         if self.stale or list(map(_address, found)) != self._addresses or any(map(torch.UntypedStorage._expired, self._numbers)):
             return False
@@ -114,7 +114,7 @@ class Prepared:
         return list(map(inputs.__getitem__, self.positions))
 
     def explain(self) -> list[str]:
-        """What was folded, and how it is computed."""
+        """Return what was folded, and how it is computed."""
         ways = Counter(layer.way for layer in self._layers if layer.way)
         return [*self._report, *(f"cuda: {count} x {way}" for way, count in sorted(ways.items()))]
 

@@ -78,7 +78,7 @@ class Layer(abc.ABC):
 
 
 def _works(run: Callable[[], torch.Tensor], expected: torch.Tensor) -> bool:
-    """Whether a way to compute a layer works, and gives what was expected."""
+    """Return whether a way to compute a layer works, and gives what was expected."""
     try:
         found = run()
     except torch.OutOfMemoryError:
@@ -91,7 +91,7 @@ def _works(run: Callable[[], torch.Tensor], expected: torch.Tensor) -> bool:
 
 
 def _milliseconds(function: Callable[[], Any]) -> float:
-    """How long a GPU takes for some runs, by its own clock."""
+    """Return how long a GPU takes for some runs, by its own clock."""
     start, end = _cuda.Event(enable_timing=True), _cuda.Event(enable_timing=True)
     _cuda._sleep(_AHEAD)
     start.record()

@@ -21,7 +21,7 @@ from ....ndarray import dispatch, memory_format
 from ....ops import differentiation, random_state
 from ....ops.grad_mode import enable_grad, no_grad
 from ...instrumentation import observed
-from ...program import Function, Program, attributes_of, by_values, changes, operator_of
+from ...program import Function, Program, attributes_of, changes, operator_of
 from . import graph_capture
 
 _WARM_UPS = 2  # steps that let cuDNN and cuBLAS choose algorithms and take their memory
@@ -31,7 +31,7 @@ PATIENCE = 5  # steps with the same shapes before they are captured, where nobod
 
 
 def wanted(fixed_shape: bool) -> int | None:
-    """How many steps go before a capture; None for no capture: ``MXNET_ENABLE_CUDA_GRAPHS`` and ``MXNET_EXEC_BULK_EXEC_TRAIN`` decide."""
+    """Return how many steps go before a capture; None for no capture: ``MXNET_ENABLE_CUDA_GRAPHS`` and ``MXNET_EXEC_BULK_EXEC_TRAIN`` decide."""
     if not environment.get_bool("MXNET_EXEC_BULK_EXEC_TRAIN"):
         return None
     asked = graph_capture.asked()
@@ -39,17 +39,11 @@ def wanted(fixed_shape: bool) -> int | None:
 
 
 def obstacle(module: fx.GraphModule, inputs: Sequence[torch.Tensor], device: torch.device) -> str | None:
-    """Why a training graph cannot be captured, as text; None if nothing is known to be in the way."""
+    """Return why a training graph cannot be captured, as text; None if nothing is known to be in the way."""
     program = Program(module, inputs)
-    for node in program.graph.nodes:
-        op = operator_of(node)
-        if node.op != "call_function" or op is None:
-            continue
-        what = f"{node.meta['node'].name} ({op.name})"
-        if by_values(node):
-            return f"{what} may depend on values"
-        if any(isinstance(value, torch.device) and value != device for value in node.kwargs.values()):
-            return f"{what} is on another device"
+    for node, what, reason in graph_capture.operators_of(program, device):
+        if reason is not None:
+            return reason
         if changes(node):
             if any(source.op != "placeholder" for source in written(node)):
                 return f"{what} writes to what others compute"
@@ -71,20 +65,9 @@ class _Level:
     """Memory for the captures of one place in the stack of passes that wait for their gradients."""
 
     def __init__(self) -> None:
-        self._pool: Any = None
-        self._graphs: weakref.WeakSet = weakref.WeakSet()  # those that have the pool's memory
+        self.pool = graph_capture.Pool()
         self._waiting: weakref.ref | None = None  # the pass whose gradients may still be asked for
         self._stream: Any = None
-
-    def take_pool(self) -> Any:
-        """The pool for the next capture, which gives it back if it succeeds: one that fails may leave it in use."""
-        pool = self._pool if self._graphs else None  # torch gives up a pool with its last graph
-        self._pool = None
-        return graph_capture._cuda.graph_pool_handle() if pool is None else pool
-
-    def give_pool(self, pool: Any, *graphs: Any) -> None:
-        self._pool = pool
-        self._graphs.update(graphs)
 
     @property
     def free(self) -> bool:
@@ -256,7 +239,7 @@ class _Instance:
         for i in owner.differentiated:
             arguments[i] = arguments[i].detach().requires_grad_()
         generator = random_state.generator(owner.device) if owner.draws else None
-        stream, pool = graph_capture.stream(owner.device), level.take_pool()
+        stream, pool = graph_capture.stream(owner.device), level.pool.take()
         with graph_capture._one_at_a_time, cuda.device(owner.device), enable_grad():
             stream.wait_stream(cuda.current_stream())
             with cuda.stream(stream):
@@ -278,7 +261,7 @@ class _Instance:
                         raise NotImplementedError("a gradient has only some rows")
                     torch._foreach_copy_([t for t, g in zip(places_of_gradients, found) if g is not None], [g for g in found if g is not None])
             cuda.current_stream().wait_stream(stream)
-        level.give_pool(pool, self._forward, self._backward)
+        level.pool.give(pool, self._forward, self._backward)
         self._outputs = [o.detach() for o in outputs]
         self._gradients = [t.detach() if g is not None else None for t, g in zip(places_of_gradients, found)]
         self._lent = memory_format.lend([t for t in self._gradients if t is not None], self)
