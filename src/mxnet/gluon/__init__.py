@@ -14,8 +14,7 @@ from . import loss, nn, rnn, utils
 from ..suggestions import MissingAttributeError as _MissingAttributeError
 
 __all__ = ["Block", "Constant", "DeferredInitializationError", "HybridBlock", "Parameter", "ParameterDict", "Progress", "SymbolBlock", "Trainer",
-           "from_torch",
-           "loss", "nn", "rnn", "tensor_types", "utils"]
+           "from_torch", "loss", "nn", "rnn", "tensor_types", "utils"]
 
 
 if TYPE_CHECKING:

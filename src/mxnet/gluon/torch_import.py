@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 def from_torch(module: torch.nn.Module, *examples: torch.Tensor | NDArray, kwargs: Mapping[str, Any] | None = None, dynamic_shapes: Any = None,
                ctx: Context | None = None) -> SymbolBlock:
-    """A block that computes what a module of torch's computes, with the memory of its parameters.
+    """Return a block that computes what a module of torch's computes, with the memory of its parameters.
 
     The module is exported by `torch.export`, and each of its operators becomes operators of MXNet's, so that the block trains, hybridizes, saves
     ``.params`` and exports Symbol JSON. Dropout and batch normalization follow MXNet's modes, whatever mode the module is in; what the module itself
@@ -69,7 +69,8 @@ def from_torch(module: torch.nn.Module, *examples: torch.Tensor | NDArray, kwarg
     block = SymbolBlock(outputs, [symbol.var(name) for name in found.inputs])
     block._reg_params = dict(block.params.items())  # with their whole names, whatever these have in common
     for name, parameter in block.params.items():
-        array = ndarray.from_torch(found.parameters[name])
+        tensor = found.parameters[name].detach()
+        array = ndarray.from_torch(tensor if tensor.dim() else tensor.reshape(1))  # the same memory: MXNet has no arrays without axes
         where = ctx or (array.ctx if array.ctx.device_type == "gpu" else cpu())
         if name not in found.trained:
             parameter.grad_req = "null"

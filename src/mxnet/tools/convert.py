@@ -28,7 +28,7 @@ _ROLES = {"gamma": "weight", "beta": "bias"}  # of MXNet's names, where torch's 
 
 
 def paired(theirs: Mapping[str, Sequence[int]], ours: Mapping[str, Sequence[int]]) -> dict[str, str]:
-    """Which parameter of one network is which of another with the same layers in the same order.
+    """Pair the parameters of two networks with the same layers in the same order.
 
     Parameters
     ----------

@@ -12,7 +12,7 @@ Q, K, V = real(2, 2, 3, 4), real(2, 2, 5, 4) * 0.7, real(2, 2, 5, 4) * 1.3
     lambda q, k, v: F.scaled_dot_product_attention(q, k, v, scale=0.2),
     lambda q, k, v: F.scaled_dot_product_attention(q, q, q, is_causal=True) + k.sum() * v.sum() * 0.01,
     lambda q, k, v: F.scaled_dot_product_attention(q[:, 0], k[:, 0], v[:, 1]),
-    lambda q, k, v: F.scaled_dot_product_attention(q, k, v, attn_mask=torch.tensor([True, False, True, True, True])),
+    lambda q, k, v: F.scaled_dot_product_attention(q, k, v, attn_mask=torch.tensor([[True, False, True, True, True]])),
     lambda q, k, v: F.scaled_dot_product_attention(q, k, v, attn_mask=torch.linspace(0, 2, 15).reshape(3, 5)),
     lambda q, k, v: F.scaled_dot_product_attention(q, k, v, attn_mask=(k.sum(-1) > -1)[:, :, None, :]),
 ], ids=range(7))

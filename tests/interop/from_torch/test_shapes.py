@@ -22,9 +22,9 @@ X = real(2, 6, 4)
     lambda x: x.flip(1), lambda x: x.roll(2, 1), lambda x: x.roll((1, -1), (1, 2)), lambda x: x.repeat(1, 2, 3),
     lambda x: x[:, :1].expand(-1, 5, -1) * 2,
     lambda x: x.index_select(1, torch.tensor([3, 0])), lambda x: x[:, torch.tensor([[1, -1]])], lambda x: F.pad(x[:, None], (1, 2, 0, 1)),
-    lambda x: F.pad(x[:, None], (1, 2), mode="reflect"), lambda x: F.pad(x[:, None], (1, 1), value=2.5),
+    lambda x: F.pad(x[:, None], (1, 2, 0, 1), mode="reflect"), lambda x: F.pad(x[:, None], (1, 1), value=2.5),
     lambda x: F.pixel_shuffle(x.reshape(-1, 8, 3, 1), 2), lambda x: F.channel_shuffle(x.reshape(-1, 6, 2, 2), 3),
-], ids=str)
+])
 def test_functions(function):
     check(function, X)
 

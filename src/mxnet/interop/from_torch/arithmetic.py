@@ -231,6 +231,8 @@ def prelu(call: Call, data: Value, weight: Value) -> Value:
 
 @converts("softplus")
 def softplus(call: Call, data: Value, beta: float = 1, threshold: float = 20) -> Value:
+    if threshold < 15:
+        raise call.refuse(f"`threshold` is {threshold}: MXNet's softrelu has none, which shows below 15")
     if beta == 1:
         return call.value(sym.Activation(data.symbol, act_type="softrelu"))
     return call.value(sym.Activation(data.symbol * beta, act_type="softrelu") / beta)

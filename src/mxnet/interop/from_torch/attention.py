@@ -11,8 +11,6 @@ from .layers import _as_matrices, _with_batch
 from .registry import converts
 from .values import Call, Value
 
-_FAR = -3.0e38  # a score that softmax makes 0 of; the sum with any score is a number
-
 
 @converts("scaled_dot_product_attention")
 def attention(call: Call, query: Value, key: Value, value: Value, mask: Value | None = None, dropout: float = 0.0, causal: bool = False,
@@ -22,38 +20,46 @@ def attention(call: Call, query: Value, key: Value, value: Value, mask: Value | 
     batch, size = query.shape[:-2], call.sizes(query.shape[-1:])[0]
     q, k, v = (_as_matrices(call, x, batch) for x in (query, key, value))
     scores = sym.batch_dot(q * (1 / math.sqrt(size) if scale is None else scale), k, transpose_b=True)
-    offset = _offset(call, query, key, mask, causal)
+    offset, attends = _mask(call, query, key, mask, causal)
     if offset is not None:
         shape = (*batch, query.shape[-2], key.shape[-2])
         scores = scores if len(batch) == 1 else _with_batch(call, scores, batch)
-        scores = sym.broadcast_add(scores, _ranked(call, offset, len(shape)))
+        scores = sym.broadcast_add(scores, _ranked(offset, len(shape)))
         for _ in range(len(batch) - 1):
             scores = sym.reshape(scores, shape=(-3, -2))
     weights = sym.softmax(scores, axis=-1)
     if dropout:
         weights = sym.Dropout(weights, p=dropout)
     mixed = sym.batch_dot(weights, v)
-    return call.value(mixed if len(batch) == 1 else _with_batch(call, mixed, batch))
+    mixed = mixed if len(batch) == 1 else _with_batch(call, mixed, batch)
+    return call.value(mixed if attends is None else sym.broadcast_mul(mixed, _ranked(attends, len(call.shape))))
 
 
-def _offset(call: Call, query: Value, key: Value, mask: Value | None, causal: bool) -> Value | None:
-    """What is added to the scores."""
+def _mask(call: Call, query: Value, key: Value, mask: Value | None, causal: bool) -> tuple[Value | None, Value | None]:
+    """Return what is added to the scores, and a factor that is 0 in rows that attend to nothing, where torch's result is 0."""
+    dtype = query.dtype
+    lowest = torch.finfo(dtype).min
+    far = 0.9 * lowest  # softmax makes 0 of it, and its sum with a score is a number
     if causal:
         rows, columns = call.sizes((query.shape[-2], key.shape[-2]), "`is_causal` is set and the lengths vary")
-        return call.constant(torch.full((rows, columns), _FAR, dtype=query.dtype).triu_(1))
+        return call.constant(torch.full((rows, columns), far, dtype=dtype).triu_(1)), None
     if mask is None:
-        return None
-    meta = mask.constant.dtype if mask.constant is not None else None
-    if meta is torch.bool:
-        return call.constant(torch.zeros(mask.constant.shape, dtype=query.dtype).masked_fill_(~mask.constant, _FAR))  # type: ignore[union-attr]
-    if mask.truth:
-        return Value(mask.shape, query.dtype, (1 - call.cast(mask, query.dtype)) * _FAR)
-    return mask
+        return None, None
+    if mask.constant is not None:
+        constant = mask.constant
+        visible = constant if constant.dtype is torch.bool else constant >= lowest
+        offset = torch.zeros(constant.shape, dtype=dtype) if constant.dtype is torch.bool else constant.to(dtype)
+        attends = visible.any(-1, keepdim=True)
+        return call.constant(offset.masked_fill(~visible, far)), None if attends.all() else call.constant(attends.to(dtype))
+    symbol = call.cast(mask, dtype)
+    seen = symbol if mask.truth else symbol >= lowest
+    offset = (1 - symbol) * far if mask.truth else sym.maximum(symbol, far)
+    return Value(mask.shape, dtype, offset), Value((*mask.shape[:-1], 1), dtype, sym.max(seen, axis=-1, keepdims=True))
 
 
-def _ranked(call: Call, offset: Value, rank: int) -> Symbol:
-    own = tuple(offset.constant.shape) if offset.constant is not None else offset.shape
-    symbol = offset.symbol
-    for _ in range(rank - len(own)):
+def _ranked(value: Value, rank: int) -> Symbol:
+    """Return the Symbol of a value with axes of size 1 before its own."""
+    symbol = value.symbol
+    for _ in range(rank - len(value.shape if value.constant is None else value.constant.shape)):
         symbol = sym.expand_dims(symbol, axis=0)
     return symbol

@@ -1,6 +1,7 @@
 """A module of torch's as a graph: torch.export, with the size of the batch left open where the module allows it."""
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -42,15 +43,18 @@ def export(module: torch.nn.Module, examples: Sequence[Any], kwargs: Mapping[str
     """
     args, named = tuple(as_tensors(examples)), as_tensors(dict(kwargs or {}))
     try:
-        if dynamic_shapes is not None:
-            program = torch.export.export(module, args, named, dynamic_shapes=dynamic_shapes)
-        else:
-            program = _with_open_batch(module, args, named)
-        return _in_known_operators(program)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", FutureWarning)  # torch warns of names of its own that its exporter uses
+            if dynamic_shapes is not None:
+                program = torch.export.export(module, args, named, dynamic_shapes=dynamic_shapes)
+            else:
+                program = _with_open_batch(module, args, named)
+            return _in_known_operators(program)
     except MXNetError:
         raise
     except Exception as error:
-        raise MXNetError(f"from_torch: torch.export can't export {type(module).__name__}: {type(error).__name__}: {str(error)[:2000]}") from error
+        raise MXNetError(f"from_torch: torch.export can't export {type(module).__name__}: {type(error).__name__}: {str(error)[:2000]}; "
+                         "change that part of the module, or leave it in torch") from error
 
 
 def _with_open_batch(module: torch.nn.Module, args: tuple[Any, ...], named: dict[str, Any]) -> torch.export.ExportedProgram:

@@ -118,7 +118,7 @@ def _as_matrices(call: Call, value: Value, batch: Sequence[Any]) -> Symbol:
 
 
 def _with_batch(call: Call, symbol: Symbol, batch: Sequence[Any]) -> Symbol:
-    """What one axis holds, along the axes of the batch again."""
+    """Return what one axis holds along the axes of the batch again."""
     inner = call.sizes(batch[1:], "more than the first size varies")
     for size in reversed(inner):
         symbol = sym.reshape(symbol, shape=(-4, -1, size, -2))
@@ -138,7 +138,7 @@ def batch_norm(call: Call, data: Value, weight: Value | None, bias: Value | None
     gamma = weight or call.constant(torch.ones(channels, dtype=mean.dtype))
     beta = bias or call.constant(torch.zeros(channels, dtype=mean.dtype))
     out = call.value(sym.BatchNorm(data.symbol, gamma.symbol, beta.symbol, mean.symbol, var.symbol, eps=eps, momentum=1 - momentum,
-                                   fix_gamma=weight is None))
+                                   fix_gamma=weight is None, use_global_stats=call.training and not training))
     return [out, None, None, None, None] if isinstance(call.results, (list, tuple)) else out
 
 
@@ -194,7 +194,8 @@ def instance_norm(call: Call, data: Value, weight: Value | None, bias: Value | N
 @converts("dropout", "feature_dropout", "native_dropout")
 def dropout(call: Call, data: Value, p: float, train: bool | None = None) -> Any:
     axes = tuple(range(2, len(data.shape))) if "feature" in call.target._schema.name else ()
-    out = data if not p else call.value(sym.Dropout(data.symbol, p=p, axes=axes) if axes else sym.Dropout(data.symbol, p=p), data.dtype)
+    frozen = call.training and train is False  # in a module that trains, this layer does not
+    out = data if not p or frozen else call.value(sym.Dropout(data.symbol, p=p, axes=axes) if axes else sym.Dropout(data.symbol, p=p), data.dtype)
     return [out, None] if isinstance(call.results, (list, tuple)) else out
 
 
@@ -271,8 +272,17 @@ def adaptive_max_pool(call: Call, data: Value, sizes: Any) -> list[Value | None]
 
 # -- resizing ----------------------------------------------------------------------------------------------------------------------
 
+def _check_scales(call: Call, data: Value, scales: Any) -> None:
+    """Refuse factors of which no whole number of pixels results: torch reads the image at the factors, MXNet at the ratio of the sizes."""
+    before, after = call.sizes(data.shape[2:]), call.sizes(call.shape[2:])
+    factors = scales[0] if len(scales) == 1 and isinstance(scales[0], (list, tuple)) else scales
+    if any(factor is not None and size * factor != result for size, factor, result in zip(before, factors, after)):
+        raise call.refuse(f"the image is enlarged by {tuple(factors)}, of which no whole number of pixels results: {before} becomes {after}")
+
+
 @converts("upsample_nearest2d")
-def upsample_nearest(call: Call, data: Value, *rest: Any) -> Value:
+def upsample_nearest(call: Call, data: Value, sizes: Any, *scales: Any) -> Value:
+    _check_scales(call, data, scales)
     before, after = call.sizes(data.shape[2:]), call.sizes(call.shape[2:])
     factor = after[0] // before[0]
     if after != tuple(size * factor for size in before):
@@ -281,6 +291,7 @@ def upsample_nearest(call: Call, data: Value, *rest: Any) -> Value:
 
 
 @converts("upsample_bilinear2d")
-def upsample_bilinear(call: Call, data: Value, sizes: Any, align_corners: bool, *rest: Any) -> Value:
+def upsample_bilinear(call: Call, data: Value, sizes: Any, align_corners: bool, *scales: Any) -> Value:
+    _check_scales(call, data, scales)
     height, width = call.sizes(call.shape[2:])
     return call.value(sym.contrib.BilinearResize2D(data.symbol, height=height, width=width, align_corners=align_corners), data.dtype)

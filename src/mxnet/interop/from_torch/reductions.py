@@ -86,7 +86,7 @@ def std(call: Call, data: Value, axes: Sequence[int] | None = None, correction: 
 def vector_norm(call: Call, data: Value, order: Any = 2, axes: Any = None, keepdim: bool = False, *rest: Any) -> Value:
     if order not in (1, 2):
         raise call.refuse(f"the order is {order}")
-    return call.value(sym.norm(data.symbol, ord=int(order), axis=_axes(data, axes), keepdims=keepdim))
+    return call.value(sym.norm(call.cast(data, call.held), ord=int(order), axis=_axes(data, axes), keepdims=keepdim))
 
 
 @converts("cumsum")

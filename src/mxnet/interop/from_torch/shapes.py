@@ -32,6 +32,11 @@ def squeeze(call: Call, data: Value, axis: Any = None) -> Value:
     return call.value(sym.squeeze(data.symbol, axis=tuple(axes)), data.dtype)
 
 
+@converts("mT")
+def matrix_transpose(call: Call, data: Value) -> Value:
+    return transpose(call, data, -2, -1)
+
+
 @converts("permute")
 def permute(call: Call, data: Value, axes: Sequence[int]) -> Value:
     return call.value(sym.transpose(data.symbol, axes=tuple(a % len(axes) for a in axes)), data.dtype)
@@ -183,9 +188,17 @@ def pad(call: Call, data: Value, widths: Sequence[Any], *rest: Any) -> Value:
 # -- looking up --------------------------------------------------------------------------------------------------------------------
 
 @converts("embedding")
-def embedding(call: Call, weight: Value, indices: Value, *rest: Any) -> Value:
+def embedding(call: Call, weight: Value, indices: Value, padding: int = -1, scale_by_frequency: bool = False, sparse: bool = False) -> Value:
+    if scale_by_frequency:
+        raise call.refuse("`scale_grad_by_freq` is set")
+    if sparse:
+        raise call.refuse("`sparse` is set: gradients of its block are dense")
     rows, columns = call.sizes(weight.shape)
-    return call.value(sym.Embedding(indices.symbol, weight.symbol, input_dim=rows, output_dim=columns))
+    vectors = sym.Embedding(indices.symbol, weight.symbol, input_dim=rows, output_dim=columns)
+    if padding >= 0:  # whose row has no gradient
+        is_padding = call.broadcast(Value((*indices.shape, 1), indices.dtype, sym.expand_dims(indices.symbol == padding, axis=-1)), call.shape)
+        vectors = sym.where(is_padding, sym.BlockGrad(vectors), vectors)
+    return call.value(vectors)
 
 
 @converts("index_select")

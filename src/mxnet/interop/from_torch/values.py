@@ -1,4 +1,4 @@
-"""What a node of torch's graph stands for in MXNet's, and what is known of the node that is translated."""
+"""`Value`, a tensor of torch's graph as a Symbol of MXNet's, and `Call`, the node that is being converted."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -15,10 +15,10 @@ NUMBERS = (int, float, bool)
 
 
 class NoCounterpart(MXNetError):
-    """An operator of torch's, or a use of it, that no operators of MXNet's compute.
+    """An operator of torch's, or a use of it, that no operators of MXNet's compute; the text says which, and what to do."""
 
-    Write that part of the module with other operators, or keep the module in torch.
-    """
+    def __init__(self, problem: str) -> None:
+        super().__init__(f"{problem}; write this part of the module with other operators (docs/torch.md), or leave it in torch")
 
 
 class Value:
@@ -77,11 +77,13 @@ class Call:
         Of the (first) result.
     dtype : torch.dtype
         Of the (first) result in torch.
+    training : bool
+        The mode in which the module was exported.
     """
 
     def __init__(self, name: str, target: Any, results: Any, graph: Any) -> None:
         first = next((r for r in results if isinstance(r, torch.Tensor)), None) if isinstance(results, (list, tuple)) else results
-        self.name, self.target, self.results, self._graph = name, target, results, graph
+        self.name, self.target, self.results, self._graph, self.training = name, target, results, graph, graph.training
         self.shape: tuple[Any, ...] = tuple(first.shape) if first is not None else ()
         self.dtype: torch.dtype = first.dtype if first is not None else torch.float32
 
@@ -146,24 +148,24 @@ class Call:
 
 
 def is_static(size: Any) -> bool:
-    """Whether a size is a number."""
+    """Return True if a size is a number."""
     return isinstance(size, int) and not isinstance(size, torch.SymInt) or isinstance(size, torch.SymInt) and size.node.maybe_as_int() is not None
 
 
 def key(size: Any) -> str:
-    """What two sizes that are alike have in common."""
+    """Return the text that is the same for two equal sizes."""
     if is_static(size):
         return str(int(size))
     return str(size.node.expr)
 
 
 def same(first: Any, second: Any) -> bool:
-    """Whether two sizes are alike for all inputs."""
+    """Return True if two sizes are equal for all inputs."""
     return key(first) == key(second)
 
 
 def same_shape(first: Sequence[Any], second: Sequence[Any]) -> bool:
-    """Whether two shapes are alike for all inputs."""
+    """Return True if two shapes are equal for all inputs."""
     return len(first) == len(second) and all(map(same, first, second))
 
 

@@ -75,14 +75,14 @@ def translate(module: torch.nn.Module, examples: Sequence[Any], kwargs: Mapping[
     """
     program = export(module, examples, kwargs, dynamic_shapes)
     with naming.NameManager(), no_grad():
-        return _Walk(program).run()
+        return _Walk(program, module.training).run()
 
 
 class _Walk:
     """One pass through a graph."""
 
-    def __init__(self, program: torch.export.ExportedProgram) -> None:
-        self._program = program
+    def __init__(self, program: torch.export.ExportedProgram, training: bool) -> None:
+        self._program, self.training = program, training
         self._values: dict[fx.Node, Any] = {}
         self._order = {node: i for i, node in enumerate(program.graph.nodes)}
         self._bases: dict[fx.Node, fx.Node] = {}  # of views: whose memory they look at
@@ -154,8 +154,8 @@ class _Walk:
         for spec, node in zip(signature.output_specs, results):
             value = self._values.get(node) if isinstance(node, fx.Node) else None
             if spec.kind is OutputKind.USER_OUTPUT:
-                if isinstance(node, fx.Node) and value is not None:
-                    found.append(value.symbol)
+                if isinstance(node, fx.Node) and isinstance(node.meta.get("val"), torch.Tensor):
+                    found.append(self._argument(node).symbol)
             elif spec.kind is OutputKind.BUFFER_MUTATION and value is not None and not spec.target.endswith("num_batches_tracked"):
                 raise NoCounterpart(f"from_torch: the module writes to its buffer {spec.target}, and only batch normalization does so in MXNet")
         if not found:
@@ -166,7 +166,7 @@ class _Walk:
     # -- what operators ask for ------------------------------------------------------------------------------------------------
 
     def place(self) -> str:
-        """Where in the module the node comes from, for errors."""
+        """Return the path of the node in the module, for errors."""
         stack = (self._node.meta.get("nn_module_stack") or {}) if self._node is not None else {}
         paths = [path for path, _ in stack.values() if path]
         return f", in {paths[-1]}" if paths else ""
@@ -243,7 +243,12 @@ class _Walk:
 
     def _argument(self, arg: Any) -> Any:
         if isinstance(arg, fx.Node):
-            return self._values[arg] if arg in self._values else arg.meta.get("val")
+            if arg not in self._values:
+                return arg.meta.get("val")
+            if self._values[arg] is None:
+                raise NoCounterpart(f"from_torch: a result of operator {arg.args[0].target} (node {arg.name}{self.place()}) is used that "  # type: ignore[union-attr]
+                                    "MXNet's operator does not give")
+            return self._values[arg]
         if isinstance(arg, (list, tuple)):
             return [self._argument(a) for a in arg]
         return arg
@@ -288,7 +293,7 @@ class _Walk:
     # -- writes ----------------------------------------------------------------------------------------------------------------
 
     def _skips_write(self, node: fx.Node) -> bool:
-        """Whether a write is one to a buffer that MXNet does not have."""
+        """Return True if a write is one to a buffer that MXNet does not have."""
         name = self._buffers.get(node.args[0])  # type: ignore[arg-type]  # what is written to is a node
         if name is None:
             return False
@@ -305,7 +310,6 @@ class _Walk:
             raise NoCounterpart(f"from_torch: operator {node.target} (node {node.name}{self.place()}) writes to a part or a view of an array that is "
                                 "read later; MXNet's graphs write to nothing")
         self._values[target] = result
-
 
 
 
