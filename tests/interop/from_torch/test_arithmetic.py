@@ -76,3 +76,8 @@ def test_bits_have_no_counterpart():
     with pytest.raises(mx.MXNetError, match=r"operator aten.__and__.Scalar \(node and_1\) has no counterpart in MXNet where it computes with bits; write "
                                             r"this part of the module with other operators \(docs/torch.md\), or leave it in torch"):
         check(lambda x: x & 3, torch.arange(4), gradient=False)
+
+
+def test_softplus_has_no_threshold():
+    with pytest.raises(mx.MXNetError, match="aten.softplus.default .* where `threshold` is 2: MXNet's softrelu has none"):
+        mx.gluon.from_torch(torch.nn.Softplus(threshold=2), X)

@@ -31,3 +31,15 @@ def test_layers(training):
     check(layer, real(2, 5, 8))
     attention = torch.nn.MultiheadAttention(8, 2, batch_first=True).train(training)
     check(lambda x: attention(x, x, x)[0], real(2, 5, 8))
+
+
+@pytest.mark.parametrize("make", [
+    lambda x: x[:, :, :, :1] > 0.9, lambda x: torch.where(x[:, :, :, :1] > 0.9, 0.0, -torch.inf), lambda x: torch.tensor([[True], [False], [True]]).expand(3, 3),
+    lambda x: torch.tensor([[0.0], [-torch.inf], [1.0]]).expand(3, 3),
+])
+def test_rows_that_attend_to_nothing_are_zero(make):
+    q = real(2, 2, 3, 4)
+    module = torch.nn.Module()
+    module.forward = lambda q: F.scaled_dot_product_attention(q, q, q, attn_mask=make(q))
+    assert (F.scaled_dot_product_attention(q, q, q, attn_mask=make(q)) == 0).all(-1).any()
+    check(module, q, gradient=False)

@@ -51,6 +51,20 @@ def test_embedding():
     assert list(block.params) == ["weight"]
 
 
+def test_rows_of_padding_have_no_gradient():
+    module = torch.nn.Embedding(5, 3, padding_idx=2)
+    with torch.no_grad():
+        module.weight.fill_(0.5)
+    block = check(module, torch.tensor([[1, 4], [0, 2]]))
+    assert block.params["weight"].grad().asnumpy().any(1).tolist() == [True, True, False, False, True]
+
+
+@pytest.mark.parametrize("option", ["scale_grad_by_freq", "sparse"])
+def test_gradients_of_another_kind_are_refused(option):
+    with pytest.raises(mx.MXNetError, match=f"aten.embedding.default .* where `{option}` is set"):
+        mx.gluon.from_torch(torch.nn.Embedding(5, 3, **{option: True}), torch.tensor([[1, 4]]))
+
+
 def test_gather():
     check(lambda x, i: x.gather(2, i), X, torch.tensor([1, 0, 3, 3, 2, 1]).reshape(1, 6, 1).expand(2, 6, 1).contiguous())
     with pytest.raises(mx.MXNetError, match="aten.gather.default .* where more than one element is picked along the axis"):

@@ -3,7 +3,7 @@ import torch
 
 import mxnet as mx
 from mxnet.interop.from_torch import translate
-from torch_checks import check, real
+from torch_checks import Function, check, real
 
 X = real(2, 3)
 
@@ -84,3 +84,16 @@ def test_operators_without_a_counterpart_are_named_with_their_place():
 
     with pytest.raises(mx.MXNetError, match=r"operator aten._linalg_svd.default \(node .*, in 1.0\) has no counterpart in MXNet"):
         translate(torch.nn.Sequential(torch.nn.Identity(), torch.nn.Sequential(Sort())), (X,))
+
+
+def test_results_that_mxnet_does_not_give_are_refused():
+    pool = torch.nn.MaxPool2d(2, return_indices=True)
+    with pytest.raises(mx.MXNetError, match="a result of operator aten.max_pool2d_with_indices.default .* is used that MXNet's operator does not give"):
+        translate(pool, (torch.ones(1, 1, 4, 4),))
+    check(lambda x: pool(x)[0], torch.linspace(-1, 1, 16).reshape(1, 1, 4, 4))
+
+
+def test_an_input_that_is_not_used_is_an_input_still():
+    block = mx.gluon.from_torch(Function(lambda x, y: x * 2), X, X)
+    with pytest.warns(UserWarning, match="its 1-th input has no influence on the output"):
+        assert block(mx.nd.ones((2, 3)), mx.nd.ones((2, 3))).asnumpy().tolist() == [[2] * 3] * 2

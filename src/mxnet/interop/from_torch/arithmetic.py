@@ -29,31 +29,12 @@ def _combine(call: Call, first: Any, second: Any, dtype: torch.dtype, scalar: Ca
     if not isinstance(first, Value) or not isinstance(second, Value):
         raise call.refuse("an operand is a size that varies")
     function = alike if same_shape(first.shape, second.shape) and _is_whole(first) and _is_whole(second) else spread
-    a, b = call.cast(first, dtype), call.cast(second, dtype)
-    if function is spread:
-        a, b = _ranked(a, first, second), _ranked(b, second, first)
-    return function(a, b)
+    rank = max(len(first.shape), len(second.shape), 1)
+    return function(call.ranked(first, dtype, rank), call.ranked(second, dtype, rank))
 
 
 def _is_whole(value: Value) -> bool:
     return value.constant is None or tuple(value.constant.shape) == value.shape
-
-
-def _ranked(symbol: Symbol, own: Value, other: Value) -> Symbol:
-    """A Symbol with as many axes as the other operand's: MXNet does not add any."""
-    missing = max(len(other.shape), 1) - max(len(own.shape), 1)
-    if missing <= 0:
-        return symbol
-    return sym.reshape(symbol, shape=(*[1] * missing, *([1] if not own.shape else _kept(own))))
-
-
-def _kept(own: Value) -> list[int]:
-    sizes = [s if isinstance(s, int) else -1 for s in own.shape]
-    if sizes.count(-1) > 1:
-        sizes = [-1 if s == -1 else s for s in sizes]
-    if own.constant is not None:
-        sizes = list(own.constant.shape)
-    return sizes
 
 
 _ARITHMETIC: dict[str, tuple[Callable[..., Symbol], ...]] = {

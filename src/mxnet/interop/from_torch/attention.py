@@ -6,7 +6,6 @@ import math
 import torch
 
 from ... import symbol as sym
-from ...symbol import Symbol
 from .layers import _as_matrices, _with_batch
 from .registry import converts
 from .values import Call, Value
@@ -24,7 +23,7 @@ def attention(call: Call, query: Value, key: Value, value: Value, mask: Value | 
     if offset is not None:
         shape = (*batch, query.shape[-2], key.shape[-2])
         scores = scores if len(batch) == 1 else _with_batch(call, scores, batch)
-        scores = sym.broadcast_add(scores, _ranked(offset, len(shape)))
+        scores = sym.broadcast_add(scores, call.ranked(offset, query.dtype, len(shape)))
         for _ in range(len(batch) - 1):
             scores = sym.reshape(scores, shape=(-3, -2))
     weights = sym.softmax(scores, axis=-1)
@@ -32,7 +31,7 @@ def attention(call: Call, query: Value, key: Value, value: Value, mask: Value | 
         weights = sym.Dropout(weights, p=dropout)
     mixed = sym.batch_dot(weights, v)
     mixed = mixed if len(batch) == 1 else _with_batch(call, mixed, batch)
-    return call.value(mixed if attends is None else sym.broadcast_mul(mixed, _ranked(attends, len(call.shape))))
+    return call.value(mixed if attends is None else sym.broadcast_mul(mixed, call.ranked(attends, query.dtype, len(call.shape))))
 
 
 def _mask(call: Call, query: Value, key: Value, mask: Value | None, causal: bool) -> tuple[Value | None, Value | None]:
@@ -55,11 +54,3 @@ def _mask(call: Call, query: Value, key: Value, mask: Value | None, causal: bool
     seen = symbol if mask.truth else symbol >= lowest
     offset = (1 - symbol) * far if mask.truth else sym.maximum(symbol, far)
     return Value(mask.shape, dtype, offset), Value((*mask.shape[:-1], 1), dtype, sym.max(seen, axis=-1, keepdims=True))
-
-
-def _ranked(value: Value, rank: int) -> Symbol:
-    """Return the Symbol of a value with axes of size 1 before its own."""
-    symbol = value.symbol
-    for _ in range(rank - len(value.shape if value.constant is None else value.constant.shape)):
-        symbol = sym.expand_dims(symbol, axis=0)
-    return symbol

@@ -41,7 +41,7 @@ def export(module: torch.nn.Module, examples: Sequence[Any], kwargs: Mapping[str
     MXNetError
         If torch can't export the module.
     """
-    args, named = tuple(as_tensors(examples)), as_tensors(dict(kwargs or {}))
+    args, named = _distinct((tuple(as_tensors(examples)), as_tensors(dict(kwargs or {}))))
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", FutureWarning)  # torch warns of names of its own that its exporter uses
@@ -55,6 +55,20 @@ def export(module: torch.nn.Module, examples: Sequence[Any], kwargs: Mapping[str
     except Exception as error:
         raise MXNetError(f"from_torch: torch.export can't export {type(module).__name__}: {type(error).__name__}: {str(error)[:2000]}; "
                          "change that part of the module, or leave it in torch") from error
+
+
+def _distinct(examples: Any) -> Any:
+    """Return the examples with a copy where a tensor comes a second time: torch.export would take both for one input."""
+    seen: set[int] = set()
+
+    def copied(leaf: Any) -> Any:
+        if not isinstance(leaf, torch.Tensor):
+            return leaf
+        again = id(leaf) in seen
+        seen.add(id(leaf))
+        return leaf.detach().clone() if again else leaf
+
+    return torch.utils._pytree.tree_map(copied, examples)
 
 
 def _with_open_batch(module: torch.nn.Module, args: tuple[Any, ...], named: dict[str, Any]) -> torch.export.ExportedProgram:

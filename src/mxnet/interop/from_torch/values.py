@@ -34,13 +34,15 @@ class Value:
         Whether the elements are truth values in torch.
     constant : torch.Tensor or None
         The values, where they depend on no input. Along axes whose size varies it may be of size 1.
+    is_literal : bool
+        True for a constant that is none of the module's buffers.
     """
 
     def __init__(self, shape: Sequence[Any], dtype: torch.dtype, symbol: Symbol | None = None, constant: torch.Tensor | None = None,
                  make: Callable[[], Symbol] | None = None) -> None:
         self.shape, self.dtype, self.constant = tuple(shape), dtype, constant
         self._symbol, self._make = symbol, make
-        self.truth = False
+        self.truth = self.is_literal = False
 
     @property
     def symbol(self) -> Symbol:
@@ -109,6 +111,19 @@ class Call:
     def constant(self, tensor: torch.Tensor) -> Value:
         """A value that is built into the network."""
         return self._graph.constant(tensor)
+
+    def ranked(self, value: Value, dtype: torch.dtype, rank: int) -> Symbol:
+        """The Symbol of a value, in a type, with axes of size 1 before its own: MXNet adds none."""
+        own = value.shape if value.constant is None else tuple(value.constant.shape)
+        missing = rank - max(len(own), 1)
+        if value.is_literal and (missing > 0 or value.dtype is not dtype):
+            return self.constant(value.constant.to(dtype).reshape((1,) * (rank - len(own)) + own)).symbol  # type: ignore[union-attr]
+        symbol = self.cast(value, dtype)
+        if missing > 0 and sum(not is_static(size) for size in own) <= 1:
+            return sym.reshape(symbol, shape=(*[1] * missing, *_codes(own or (1,))))
+        for _ in range(missing):
+            symbol = sym.expand_dims(symbol, axis=0)
+        return symbol
 
     def broadcast(self, value: Value, shape: Sequence[Any]) -> Symbol:
         """The Symbol of a value, spread to a shape."""

@@ -184,7 +184,9 @@ class _Walk:
             self._tensors[name] = data.reshape(1).clone() if data.dim() == 0 else data.contiguous().clone()
             return sym.var(name)
 
-        return Value(tensor.shape, torch.float32 if tensor.dtype is torch.bool else tensor.dtype, constant=tensor.detach(), make=make)
+        value = Value(tensor.shape, torch.float32 if tensor.dtype is torch.bool else tensor.dtype, constant=tensor.detach(), make=make)
+        value.is_literal = True
+        return value
 
     def array_of_size(self, size: Any, call: Call) -> tuple[Symbol, int]:
         """An input one of whose sizes is this one, which varies, and the axis."""
