@@ -16,12 +16,24 @@ class Function(torch.nn.Module):
         return self.function(*inputs)
 
 
+class Each(torch.nn.Module):
+    """A module that gives the results of several modules and functions: torch.export takes longer than all else in a test."""
+
+    def __init__(self, parts):
+        super().__init__()
+        self.parts = torch.nn.ModuleList(part if isinstance(part, torch.nn.Module) else Function(part) for part in parts)
+
+    def forward(self, *inputs):
+        return tuple(part(*inputs) for part in self.parts)
+
+
 def check(module, *inputs, gradient=True, atol=1e-5, kwargs=None, **options):
-    """Compare a module, or a function, with its block and a JSON round trip of that: results, on more rows too, and gradients. Returns the block.
+    """Compare a module, a function, or a list of these with its block and a JSON round trip of that: results, on more rows too, and gradients of each
+    result. Returns the block.
 
     Inputs are examples; integers and truth values have no gradients.
     """
-    module = module if isinstance(module, torch.nn.Module) else Function(module)
+    module = Each(module) if isinstance(module, list) else module if isinstance(module, torch.nn.Module) else Function(module)
     block = mx.gluon.from_torch(module, *inputs, kwargs=kwargs, **options)
     symbol, arrays = block.export(None)
     outputs = mx.sym.load_json(symbol.tojson())
@@ -32,42 +44,47 @@ def check(module, *inputs, gradient=True, atol=1e-5, kwargs=None, **options):
         parameter._load_init(array, mx.cpu(), cast_dtype=True, dtype_source="saved")
     given = [*inputs, *(kwargs or {}).values()]
     for data in (given, [torch.cat((t, t.flip(0), t)) for t in given] if "dynamic_shapes" not in options else given):
-        expected = flat(module(*data[:len(inputs)], **dict(zip(kwargs or {}, data[len(inputs):]))))
+        with torch.no_grad():
+            expected = flat(module(*data[:len(inputs)], **dict(zip(kwargs or {}, data[len(inputs):]))))
         for network in (block, again):
-            found = network(*[mx.nd.from_torch(t.detach()) for t in data])
-            found = found if isinstance(found, list) else [found]
+            found = listed(network(*[mx.nd.from_torch(t) for t in data]))
             assert len(found) == len(expected)
-            for own, theirs in zip(found, expected):
-                assert own.size == theirs.numel() and (own.shape == tuple(theirs.shape) or theirs.dim() == 0)
-                np.testing.assert_allclose(own.asnumpy().reshape(theirs.shape), theirs.detach().numpy(), rtol=1e-4, atol=atol)
+            for i, (own, theirs) in enumerate(zip(found, expected)):
+                assert own.size == theirs.numel() and (own.shape == tuple(theirs.shape) or theirs.dim() == 0), f"result {i}"
+                np.testing.assert_allclose(own.asnumpy().reshape(theirs.shape), theirs.numpy(), rtol=1e-4, atol=atol, err_msg=f"result {i}")
     if gradient:
         check_gradients(module, block, inputs, kwargs or {}, atol)
     return block
 
 
 def check_gradients(module, block, inputs, kwargs, atol):
-    given = [*inputs, *kwargs.values()]
-    leaves = [t.detach().clone().requires_grad_(t.dtype.is_floating_point) for t in given]
-    sum((out.float() * torch.linspace(0.5, 1.5, out.numel()).reshape(out.shape)).sum()
-        for out in flat(module(*leaves[:len(inputs)], **dict(zip(kwargs, leaves[len(inputs):])))) if out.dtype.is_floating_point).backward()
-    arrays = [mx.nd.from_torch(t.detach()) for t in leaves]
+    """Compare the gradients of each result."""
+    leaves = [t.detach().clone().requires_grad_(t.dtype.is_floating_point) for t in (*inputs, *kwargs.values())]
+    parameters = {name: parameter for name, parameter in module.named_parameters() if name in block.params}
+    wanted = [leaf for leaf in leaves if leaf.requires_grad] + list(parameters.values())
+    arrays = [mx.nd.from_torch(leaf.detach()) for leaf in leaves]
     for array, leaf in zip(arrays, leaves):
         if leaf.requires_grad:
             array.attach_grad()
+    results = flat(module(*leaves[:len(inputs)], **dict(zip(kwargs, leaves[len(inputs):]))))
     with mx.autograd.record(train_mode=module.training):
-        found = block(*arrays)
-        found = found if isinstance(found, list) else [found]
-        heads = [out for out in found if out.dtype != np.int64]
-        total = sum((out * mx.nd.array(np.linspace(0.5, 1.5, out.size, dtype="float32").reshape(out.shape))).sum() for out in heads)
-    total.backward()
-    for array, leaf in zip(arrays, leaves):
-        if leaf.requires_grad:
-            expected = torch.zeros_like(leaf) if leaf.grad is None else leaf.grad
-            np.testing.assert_allclose(array.grad.asnumpy(), expected.numpy(), rtol=1e-3, atol=10 * atol)
-    parameters = dict(module.named_parameters())
-    for name, parameter in block.params.items():
-        if parameter.grad_req != "null":
-            np.testing.assert_allclose(parameter.grad().asnumpy(), parameters[name].grad.numpy(), rtol=1e-3, atol=10 * atol)
+        found = listed(block(*arrays))
+        totals = [(out * mx.nd.array(np.linspace(0.5, 1.5, out.size, dtype="float32").reshape(out.shape))).sum() if real.requires_grad else None
+                  for out, real in zip(found, results)]
+    for i, (total, out) in enumerate(zip(totals, results)):
+        if total is None:
+            continue
+        weights = torch.linspace(0.5, 1.5, out.numel()).reshape(out.shape)
+        expected = torch.autograd.grad((out.float() * weights).sum(), wanted, retain_graph=True, allow_unused=True)
+        total.backward(retain_graph=True)
+        own = [array.grad for array, leaf in zip(arrays, leaves) if leaf.requires_grad] + [block.params[name].grad() for name in parameters]
+        for mine, theirs, leaf in zip(own, expected, wanted):
+            theirs = torch.zeros_like(leaf) if theirs is None else theirs
+            np.testing.assert_allclose(mine.asnumpy().reshape(theirs.shape), theirs.numpy(), rtol=1e-3, atol=10 * atol, err_msg=f"result {i}")
+
+
+def listed(results):
+    return results if isinstance(results, list) else [results]
 
 
 def flat(results):

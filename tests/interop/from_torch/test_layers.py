@@ -9,19 +9,18 @@ from torch_checks import check, real
 IMAGES = real(2, 4, 8, 6)
 
 
-@pytest.mark.parametrize("layer", [
-    nn.Conv2d(4, 6, 3), nn.Conv2d(4, 6, (3, 1), stride=(2, 1), padding=(1, 0), dilation=2, bias=False),
-    nn.Conv2d(4, 8, 3, groups=2, padding="same"),
-    nn.ConvTranspose2d(4, 6, 3, stride=2, padding=1, output_padding=1), nn.ConvTranspose2d(4, 4, 2, groups=2, bias=False),
-    nn.MaxPool2d(2), nn.MaxPool2d(3, 2, 1), nn.MaxPool2d(3, 2, ceil_mode=True), nn.AvgPool2d(2), nn.AvgPool2d(3, 2, 1, count_include_pad=False),
-    nn.AdaptiveAvgPool2d(1), nn.AdaptiveAvgPool2d((4, 3)), nn.AdaptiveAvgPool2d((3, 4)), nn.AdaptiveAvgPool2d((8, 6)), nn.AdaptiveMaxPool2d(1),
-    nn.AdaptiveMaxPool2d((2, 3)),
-    nn.GroupNorm(2, 4), nn.InstanceNorm2d(4, affine=True), nn.LayerNorm((8, 6)), nn.LayerNorm(6, elementwise_affine=False), nn.Softmax(1),
-    nn.LogSoftmax(-1),
-    nn.Upsample(scale_factor=2), nn.Upsample(scale_factor=2, mode="bilinear", align_corners=True), nn.Linear(6, 3), nn.Linear(6, 3, bias=False),
-], ids=str)
-def test_layers(layer):
-    check(layer, IMAGES, atol=1e-4)
+def test_layers():
+    check([
+        nn.Conv2d(4, 6, 3), nn.Conv2d(4, 6, (3, 1), stride=(2, 1), padding=(1, 0), dilation=2, bias=False),
+        nn.Conv2d(4, 8, 3, groups=2, padding="same"),
+        nn.ConvTranspose2d(4, 6, 3, stride=2, padding=1, output_padding=1), nn.ConvTranspose2d(4, 4, 2, groups=2, bias=False),
+        nn.MaxPool2d(2), nn.MaxPool2d(3, 2, 1), nn.MaxPool2d(3, 2, ceil_mode=True), nn.AvgPool2d(2), nn.AvgPool2d(3, 2, 1, count_include_pad=False),
+        nn.AdaptiveAvgPool2d(1), nn.AdaptiveAvgPool2d((4, 3)), nn.AdaptiveAvgPool2d((3, 4)), nn.AdaptiveAvgPool2d((8, 6)), nn.AdaptiveMaxPool2d(1),
+        nn.AdaptiveMaxPool2d((2, 3)),
+        nn.GroupNorm(2, 4), nn.InstanceNorm2d(4, affine=True), nn.LayerNorm((8, 6)), nn.LayerNorm(6, elementwise_affine=False), nn.Softmax(1),
+        nn.LogSoftmax(-1),
+        nn.Upsample(scale_factor=2), nn.Upsample(scale_factor=2, mode="bilinear", align_corners=True), nn.Linear(6, 3), nn.Linear(6, 3, bias=False),
+    ], IMAGES, atol=1e-4)
 
 
 @pytest.mark.parametrize("layer, shape", [
@@ -33,20 +32,18 @@ def test_other_ranks(layer, shape):
     check(layer, real(*shape), atol=1e-4)
 
 
-@pytest.mark.parametrize("function", [
-    lambda a, b: a @ b, lambda a, b: torch.matmul(a[:, None], b[:, None]), lambda a, b: torch.bmm(a, b),
-    lambda a, b: torch.einsum("bij,bjk->bik", a, b), lambda a, b: torch.baddbmm(a[:, :, :1], a, b, beta=2, alpha=0.5),
-])
-def test_products(function):
-    check(function, real(2, 3, 4), real(2, 4, 5) * 0.7)
+def test_products():
+    check([
+        lambda a, b: a @ b, lambda a, b: torch.matmul(a[:, None], b[:, None]), lambda a, b: torch.bmm(a, b),
+        lambda a, b: torch.einsum("bij,bjk->bik", a, b), lambda a, b: torch.baddbmm(a[:, :, :1], a, b, beta=2, alpha=0.5),
+    ], real(2, 3, 4), real(2, 4, 5) * 0.7)
 
 
-@pytest.mark.parametrize("function", [
-    lambda a: a @ torch.linspace(-1, 1, 20).reshape(4, 5), lambda a: a[:, 0] @ torch.linspace(-1, 1, 4),
-    lambda a: torch.addmm(torch.linspace(0, 1, 3), a[:, 0], torch.linspace(-1, 1, 12).reshape(4, 3)),
-])
-def test_products_with_constants(function):
-    check(function, real(2, 3, 4))
+def test_products_with_constants():
+    check([
+        lambda a: a @ torch.linspace(-1, 1, 20).reshape(4, 5), lambda a: a[:, 0] @ torch.linspace(-1, 1, 4),
+        lambda a: torch.addmm(torch.linspace(0, 1, 3), a[:, 0], torch.linspace(-1, 1, 12).reshape(4, 3)),
+    ], real(2, 3, 4))
 
 
 def test_batch_norm_follows_mxnets_modes():
