@@ -196,6 +196,7 @@ def to_torchvision(name: str, weights: str | None, output: str) -> list[str]:
         size = _size_of(name)
         example = torch.zeros(2, 3, size, size)
         module = net.as_torch(example).eval()
+        module.to(memory_format=torch.contiguous_format)  # torch warns of files with tensors in another order
         program = torch.export.export(module, (example,), dynamic_shapes=(({0: torch.export.Dim.AUTO},),))
         torch.export.save(program, f"{output}.pt2")
         return [f"{output}.pt2"]

@@ -68,3 +68,9 @@ def test_gather():
     check(lambda x, i: x.gather(2, i), X, torch.tensor([1, 0, 3, 3, 2, 1]).reshape(1, 6, 1).expand(2, 6, 1).contiguous())
     with pytest.raises(mx.MXNetError, match="aten.gather.default .* where more than one element is picked along the axis"):
         check(lambda x: x.gather(1, torch.zeros(2, 3, 4, dtype=torch.int64)), X)
+
+
+def test_counting_along_a_size_that_varies():
+    block = check(lambda x: x + torch.arange(x.shape[1])[:, None] - torch.arange(2, x.shape[1] + 2).float()[:, None] * 0.5, X,
+                  dynamic_shapes=(({0: torch.export.Dim.AUTO, 1: torch.export.Dim.AUTO},),))
+    assert block(mx.nd.zeros((1, 3, 1))).asnumpy().ravel().tolist() == [-1, -0.5, 0]

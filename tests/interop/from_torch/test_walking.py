@@ -97,3 +97,16 @@ def test_an_input_that_is_not_used_is_an_input_still():
     block = mx.gluon.from_torch(Function(lambda x, y: x * 2), X, X)
     with pytest.warns(UserWarning, match="its 1-th input has no influence on the output"):
         assert block(mx.nd.ones((2, 3)), mx.nd.ones((2, 3))).asnumpy().tolist() == [[2] * 3] * 2
+
+
+def test_constants_that_are_spread_over_the_batch_keep_their_size():
+    class Positions(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.places = torch.nn.Embedding(4, 3)
+            self.register_buffer("ids", torch.arange(4)[None])
+
+        def forward(self, x):
+            return x + self.places(self.ids[:, :x.shape[1]].expand(x.shape[0], -1))
+
+    check(Positions(), torch.linspace(-1, 1, 18).reshape(2, 3, 3))

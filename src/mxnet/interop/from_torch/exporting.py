@@ -49,7 +49,9 @@ def export(module: torch.nn.Module, examples: Sequence[Any], kwargs: Mapping[str
                 program = torch.export.export(module, args, named, dynamic_shapes=dynamic_shapes)
             else:
                 program = _with_open_batch(module, args, named)
-            return _in_known_operators(program)
+            program = _in_known_operators(program)
+        program.graph.eliminate_dead_code()
+        return program
     except MXNetError:
         raise
     except Exception as error:
@@ -101,10 +103,15 @@ def _by_position(module: torch.nn.Module, axes: Sequence[Any]) -> dict[str, Any]
     return found
 
 
+def _has_tensors(node: torch.fx.Node) -> bool:
+    return isinstance(node.meta.get("val"), (torch.Tensor, list, tuple))
+
+
 def _in_known_operators(program: torch.export.ExportedProgram) -> torch.export.ExportedProgram:
-    """Take apart the operators that have no counterpart, and only these."""
+    """Take apart the operators that have no counterpart, and only these: not those of sizes and numbers, which are computed once."""
     unknown = {node.target for node in program.graph.nodes
-               if node.op == "call_function" and isinstance(node.target, torch._ops.OpOverload) and converter(node.target) is None}
+               if node.op == "call_function" and isinstance(node.target, torch._ops.OpOverload) and converter(node.target) is None
+               and _has_tensors(node) and any(map(_has_tensors, node.all_input_nodes))}
     if not unknown:
         return program
     table = torch.export.default_decompositions()

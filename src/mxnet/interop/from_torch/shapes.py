@@ -88,6 +88,14 @@ def slice_(call: Call, data: Value, axis: int = 0, start: Any = None, end: Any =
     return call.value(sym.slice(data.symbol, begin=(*begin, int(start)), end=(*ends, end), step=(*steps, int(step))), data.dtype)
 
 
+@converts("arange.default", "arange.start")
+def arange(call: Call, *bounds: Any) -> Value:
+    start = bounds[0] if call.target._overloadname == "start" else 0
+    if not is_static(start) and not isinstance(start, float):
+        raise call.refuse("it begins at a size that varies")
+    return call.value(sym.Cast(call.counted(call.shape[0], float(start)), dtype=str(call.held).removeprefix("torch.")))
+
+
 @converts("narrow")
 def narrow(call: Call, data: Value, axis: int, start: Any, length: Any) -> Value:
     start, length = call.sizes((start, length))

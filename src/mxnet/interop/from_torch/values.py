@@ -112,6 +112,11 @@ class Call:
         """A value that is built into the network."""
         return self._graph.constant(tensor)
 
+    def counted(self, size: Any, start: float) -> Symbol:
+        """Numbers from `start` on, as many as a size that varies says."""
+        like, axis = self._graph.array_of_size(size, self)
+        return sym.contrib.arange_like(like, start=start, axis=axis)
+
     def ranked(self, value: Value, dtype: torch.dtype, rank: int) -> Symbol:
         """The Symbol of a value, in a type, with axes of size 1 before its own: MXNet adds none."""
         own = value.shape if value.constant is None else tuple(value.constant.shape)

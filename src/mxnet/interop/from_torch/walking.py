@@ -27,6 +27,9 @@ _SPREADING = {"add", "sub", "mul", "div", "eq", "ne", "lt", "le", "gt", "ge", "l
               "bitwise_not", "neg", "rsub", "to", "_to_copy", "unsqueeze", "expand", "masked_fill", "where", "clone", "contiguous", "alias",
               "__and__", "__or__", "detach", "lift_fresh_copy", "zeros_like", "ones_like", "full_like"}
 
+# Those that spread such constants themselves.
+_JOINING = {"cat", "concat", "concatenate", "stack", "maximum", "minimum", "pow", "remainder", "floor_divide", "scaled_dot_product_attention"}
+
 
 class Translation(NamedTuple):
     """A module as a Symbol.
@@ -223,7 +226,8 @@ class _Walk:
         elif function is None:
             raise NoCounterpart(f"from_torch: operator {target} (node {node.name}{self.place()}) has no counterpart in MXNet")
         else:
-            result = function(Call(node.name, target, meta, self), *arguments)
+            call = Call(node.name, target, meta, self)
+            result = function(call, *(arguments if name.rstrip("_") in _SPREADING | _JOINING else _whole(call, arguments)))
         self._values[node] = result = _typed(result, meta)
         if name.rstrip("_") in _VIEWS and isinstance(node.args[0], fx.Node):
             self._bases[node] = self._bases.get(node.args[0], node.args[0])
@@ -313,6 +317,16 @@ class _Walk:
                                 "read later; MXNet's graphs write to nothing")
         self._values[target] = result
 
+
+
+def _whole(call: Call, arguments: Any) -> Any:
+    """The arguments, with constants of size 1 where the size varies spread to that size."""
+    def spread(leaf: Any) -> Any:
+        if not isinstance(leaf, Value) or leaf.constant is None or tuple(leaf.constant.shape) == leaf.shape:
+            return leaf
+        return Value(leaf.shape, leaf.dtype, call.broadcast(leaf, leaf.shape)).of_type(torch.bool if leaf.truth else leaf.dtype)
+
+    return torch.utils._pytree.tree_map(spread, arguments)
 
 
 def _typed(result: Any, meta: Any) -> Any:
