@@ -3,7 +3,7 @@ import torch
 import torch.nn.functional as F
 
 import mxnet as mx
-from torch_checks import check, real
+from torch_checks import Function, check, real
 
 X = real(2, 6, 4)
 
@@ -74,3 +74,10 @@ def test_counting_along_a_size_that_varies():
     block = check(lambda x: x + torch.arange(x.shape[1])[:, None] - torch.arange(2, x.shape[1] + 2).float()[:, None] * 0.5, X,
                   dynamic_shapes=(({0: torch.export.Dim.AUTO, 1: torch.export.Dim.AUTO},),))
     assert block(mx.nd.zeros((1, 3, 1))).asnumpy().ravel().tolist() == [-1, -0.5, 0]
+
+
+def test_several_axes_are_indexed():
+    places = torch.tensor([3, -1, 0])
+    check([lambda x: x[torch.arange(x.shape[0])[:, None], places], lambda x: x[torch.arange(x.shape[0])[:, None, None], places[:, None], places[:2]]], X)
+    with pytest.raises(mx.MXNetError, match="aten.index.Tensor .* where other axes than the first ones are indexed by several arrays, or one by a mask"):
+        mx.gluon.from_torch(Function(lambda x: x[:, places, places]), X)

@@ -217,10 +217,14 @@ def index_select(call: Call, data: Value, axis: int, indices: Value) -> Value:
 @converts("index.Tensor")
 def index(call: Call, data: Value, indices: Sequence[Value | None]) -> Value:
     given = [i for i, value in enumerate(indices) if value is not None]
-    if len(given) == 1 and indices[given[0]].dtype is not torch.bool:  # type: ignore[union-attr]  # it is given
+    if len(given) == 1 and not indices[given[0]].truth:  # type: ignore[union-attr]  # it is given
         chosen = indices[given[0]]
         return call.value(sym.take(data.symbol, chosen.symbol, axis=given[0], mode="wrap"), data.dtype)  # type: ignore[union-attr]
-    raise call.refuse("several axes are indexed by arrays, or one by a mask")
+    if given != list(range(len(given))) or any(indices[i].truth for i in given):  # type: ignore[union-attr]
+        raise call.refuse("other axes than the first ones are indexed by several arrays, or one by a mask")
+    shape = call.shape[:len(call.shape) - len(data.shape) + len(given)]
+    positions = [call.broadcast(Value(v.shape, torch.int64, call.cast(v, torch.int64), v.constant), shape) for v in indices if v is not None]
+    return call.value(sym.gather_nd(data.symbol, sym.stack(*positions, axis=0)), data.dtype)
 
 
 @converts("gather")
