@@ -91,14 +91,16 @@ def test_a_module_is_expected():
         mx.gluon.from_torch(lambda x: x, X)
 
 
-@pytest.mark.parametrize("name", ["resnet18", "mobilenet_v2", "mobilenet_v3_small", "vit_b_16"])
+@pytest.mark.parametrize("name", ["resnet18", "mobilenet_v3_small", "vit"])
 def test_networks_of_torchvision(name):
     models = package("torchvision").models
     torch.manual_seed(1)
-    options = {"image_size": 32} if name == "vit_b_16" else {}
-    module = models.get_model(name, num_classes=10, **options).eval()
-    size = 32 if name == "vit_b_16" else 64
-    check(module, real(2, 3, size, size), gradient=name == "resnet18", atol=2e-3)
+    if name == "vit":
+        module = models.VisionTransformer(image_size=32, patch_size=8, num_layers=2, num_heads=2, hidden_dim=16, mlp_dim=32, num_classes=10)
+        torch.nn.init.normal_(module.heads.head.weight)  # zeros until it is trained
+    else:
+        module = models.get_model(name, num_classes=10)
+    check(module.eval(), real(2, 3, 32, 32), gradient=name == "vit")
 
 
 def test_bert():
@@ -109,5 +111,5 @@ def test_bert():
     ids = torch.randint(0, 50, (2, 9), generator=torch.Generator().manual_seed(1))
     mask = torch.ones(2, 9, dtype=torch.int64)
     mask[1, 6:] = 0
-    check(model, ids, atol=1e-4, gradient=False)
-    check(model, ids, kwargs={"attention_mask": mask}, atol=1e-4, gradient=False)
+    check(model, ids, gradient=False)
+    check(model, ids, kwargs={"attention_mask": mask}, gradient=False)

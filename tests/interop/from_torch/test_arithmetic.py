@@ -67,8 +67,8 @@ def test_what_is_written_in_place_is_read_later():
 
 
 def test_bits_have_no_counterpart():
-    with pytest.raises(mx.MXNetError, match=r"operator aten.__and__.Scalar \(node and_1\) has no counterpart in MXNet where it computes with bits; write "
-                                            r"this part of the module with other operators \(docs/torch.md\), or leave it in torch"):
+    with pytest.raises(mx.MXNetError, match=r"operator aten.__and__.Scalar \(node and_1\) has no counterpart in MXNet where it computes with bits; "
+                                            r"write this part of the module with other operators \(docs/torch.md\), or leave it in torch"):
         check(lambda x: x & 3, torch.arange(4), gradient=False)
 
 

@@ -34,7 +34,8 @@ def test_layers(training):
 
 def test_rows_that_attend_to_nothing_are_zero():
     masks = [
-        lambda x: x[:, :, :, :1] > 0.9, lambda x: torch.where(x[:, :, :, :1] > 0.9, 0.0, -torch.inf), lambda x: torch.tensor([[True], [False], [True]]).expand(3, 3),
+        lambda x: x[:, :, :, :1] > 0.9, lambda x: torch.where(x[:, :, :, :1] > 0.9, 0.0, -torch.inf),
+        lambda x: torch.tensor([[True], [False], [True]]).expand(3, 3),
         lambda x: torch.tensor([[0.0], [-torch.inf], [1.0]]).expand(3, 3),
     ]
     functions = [lambda q, make=make: F.scaled_dot_product_attention(q, q, q, attn_mask=make(q)) for make in masks]

@@ -24,6 +24,8 @@ def test_functions():
         lambda x: x[:, :1].expand(-1, 5, -1) * 2,
         lambda x: x.index_select(1, torch.tensor([3, 0])), lambda x: x[:, torch.tensor([[1, -1]])], lambda x: F.pad(x[:, None], (1, 2, 0, 1)),
         lambda x: F.pad(x[:, None], (1, 2, 0, 1), mode="reflect"), lambda x: F.pad(x[:, None], (1, 1), value=2.5),
+        lambda x: F.pad(x, (1, 2, 3, 0)), lambda x: F.pad(x[:, None], (0, 0, 1, 0, 0, 2)), lambda x: F.pad(x, (0, 0, 1, 2), value=-1.0),
+        lambda x: F.pad(x, (2, 1), mode="replicate"),
         lambda x: F.pixel_shuffle(x.reshape(-1, 8, 3, 1), 2), lambda x: F.channel_shuffle(x.reshape(-1, 6, 2, 2), 3),
     ], X)
 
@@ -78,6 +80,7 @@ def test_counting_along_a_size_that_varies():
 
 def test_several_axes_are_indexed():
     places = torch.tensor([3, -1, 0])
-    check([lambda x: x[torch.arange(x.shape[0])[:, None], places], lambda x: x[torch.arange(x.shape[0])[:, None, None], places[:, None], places[:2]]], X)
-    with pytest.raises(mx.MXNetError, match="aten.index.Tensor .* where other axes than the first ones are indexed by several arrays, or one by a mask"):
+    check([lambda x: x[torch.arange(x.shape[0])[:, None], places],
+           lambda x: x[torch.arange(x.shape[0])[:, None, None], places[:, None], places[:2]]], X)
+    with pytest.raises(mx.MXNetError, match="aten.index.Tensor .* where other axes than the first ones are indexed by several arrays, or one by a m"):
         mx.gluon.from_torch(Function(lambda x: x[:, places, places]), X)

@@ -52,5 +52,5 @@ def _mask(call: Call, query: Value, key: Value, mask: Value | None, causal: bool
         return call.constant(offset.masked_fill(~visible, far)), None if attends.all() else call.constant(attends.to(dtype))
     symbol = call.cast(mask, dtype)
     seen = symbol if mask.truth else symbol >= lowest
-    offset = (1 - symbol) * far if mask.truth else sym.maximum(symbol, far)
-    return Value(mask.shape, dtype, offset), Value((*mask.shape[:-1], 1), dtype, sym.max(seen, axis=-1, keepdims=True))
+    added = (1 - symbol) * far if mask.truth else sym.maximum(symbol, far)
+    return Value(mask.shape, dtype, added), Value((*mask.shape[:-1], 1), dtype, sym.max(seen, axis=-1, keepdims=True))

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal
 
 import torch
 
@@ -157,11 +157,12 @@ def layer_norm(call: Call, data: Value, axes: Sequence[Any], weight: Value | Non
         total *= size
     gamma = weight or call.constant(torch.ones(sizes, dtype=data.dtype))
     beta = bias or call.constant(torch.zeros(sizes, dtype=data.dtype))
-    symbols = [data.symbol, gamma.symbol, beta.symbol]
+    flat = (*data.shape[:-len(sizes)], total)
     if len(sizes) > 1:
-        flat = (*data.shape[:-len(sizes)], total)
-        symbols = [call.reshape(data, flat), *(sym.reshape(s, shape=(-1,)) for s in symbols[1:])]
-    found = sym.LayerNorm(*symbols, axis=-1, eps=eps)
+        scale, offset = (sym.reshape(v.symbol, shape=(-1,)) for v in (gamma, beta))
+        found = sym.LayerNorm(call.reshape(data, flat), scale, offset, axis=-1, eps=eps)
+    else:
+        found = sym.LayerNorm(data.symbol, gamma.symbol, beta.symbol, axis=-1, eps=eps)
     if len(sizes) > 1:
         found = call.reshape(Value(flat, data.dtype, found), data.shape)
     out = call.value(found)
@@ -211,7 +212,7 @@ def log_softmax(call: Call, data: Value, axis: int, *rest: Any) -> Value:
 
 # -- pooling -----------------------------------------------------------------------------------------------------------------------
 
-def _pool(call: Call, data: Value, kind: str, kernel: Any, stride: Any, padding: Any, ceil: bool, **attributes: Any) -> Value:
+def _pool(call: Call, data: Value, kind: Literal["avg", "max"], kernel: Any, stride: Any, padding: Any, ceil: bool, **attributes: Any) -> Value:
     count = len(data.shape) - 2
     if count < 1:
         raise call.refuse("the input has no axis for the batch")
@@ -242,7 +243,7 @@ def avg_pool(call: Call, data: Value, kernel: Any, stride: Any = (), padding: An
     return _pool(call, data, "avg", kernel, stride, padding, ceil, count_include_pad=count_include_pad)
 
 
-def _adaptive(call: Call, data: Value, kind: str, sizes: Any) -> Value:
+def _adaptive(call: Call, data: Value, kind: Literal["avg", "max"], sizes: Any) -> Value:
     count = len(data.shape) - 2
     if count < 1:
         raise call.refuse("the input has no axis for the batch")

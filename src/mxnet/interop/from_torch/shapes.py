@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal
 
 import torch
 
@@ -24,9 +24,9 @@ def squeeze(call: Call, data: Value, axis: Any = None) -> Value:
     if same_shape(data.shape, call.shape) or not data.shape or not call.shape:
         return Value(call.shape, data.dtype, data.symbol if data.shape else data.symbol)
     if call.target._schema.name == "aten::unsqueeze":
-        return call.value(sym.expand_dims(data.symbol, axis=axis), data.dtype)
-    if all(map(is_static, data.shape)) and axis is None:
-        axis = [i for i, size in enumerate(data.shape) if size == 1]
+        return call.value(sym.expand_dims(data.symbol, axis=int(axis)), data.dtype)
+    if axis is None:
+        axis = list(range(len(data.shape)))
     axes = [a % len(data.shape) for a in (axis if isinstance(axis, (list, tuple)) else [axis])]
     axes = [a for a in axes if is_static(data.shape[a]) and int(data.shape[a]) == 1]
     return call.value(sym.squeeze(data.symbol, axis=tuple(axes)), data.dtype)
@@ -174,23 +174,34 @@ def roll(call: Call, data: Value, shifts: Sequence[Any], axes: Sequence[int] = (
     return call.value(symbol, data.dtype)
 
 
+_PAD_MODES: dict[str, Literal["constant", "edge", "reflect"]] = {"constant": "constant", "replicate": "edge", "reflect": "reflect"}
+
+
 @converts("pad", "constant_pad_nd")
 def pad(call: Call, data: Value, widths: Sequence[Any], *rest: Any) -> Value:
     if call.target._schema.name == "aten::pad":
         kind, number = rest[0] if rest else "constant", rest[1] if len(rest) > 1 else None
     else:
         kind, number = "constant", rest[0] if rest else 0
-    modes = {"constant": "constant", "replicate": "edge", "reflect": "reflect"}
-    widths = list(call.sizes(widths))
-    rank = len(data.shape)
-    if not any(widths):
+    widths, rank = call.sizes(widths), len(data.shape)
+    pairs = [(0, 0)] * (rank - len(widths) // 2) + [(widths[i], widths[i + 1]) for i in reversed(range(0, len(widths), 2))]
+    padded = [axis for axis, pair in enumerate(pairs) if pair != (0, 0)]
+    if not padded:
         return data
-    if kind not in modes or min(widths) < 0 or rank not in (4, 5) or len(widths) > 2 * (rank - 2):
-        raise call.refuse(f"the mode is {kind} and the widths are {widths} for {rank} axes: `Pad` pads the last axes of 4 or 5 with widths from 0 on")
-    pairs = [(widths[i], widths[i + 1]) for i in range(0, len(widths), 2)]
-    pairs += [(0, 0)] * (rank - len(pairs))
-    flat = tuple(w for pair in reversed(pairs) for w in pair)
-    return call.value(sym.Pad(data.symbol, mode=modes[kind], pad_width=flat, constant_value=float(number or 0)), data.dtype)
+    if kind not in _PAD_MODES or min(widths) < 0 or rank > 5 or len(padded) > max(rank, 4) - 2:
+        raise call.refuse(f"the mode is {kind} and the widths are {list(widths)} for {rank} axes: `Pad` pads all but two of 4 or 5 axes, with widths "
+                          "from 0 on")
+    # `Pad` takes 4 or 5 axes, and leaves the first two alone.
+    order = [axis for axis in range(rank) if axis not in padded] + padded
+    added = max(4 - rank, 0)
+    symbol = data.symbol if order == sorted(order) else sym.transpose(data.symbol, axes=tuple(order))
+    for _ in range(added):
+        symbol = sym.expand_dims(symbol, axis=0)
+    flat = tuple(width for pair in [(0, 0)] * added + [pairs[axis] for axis in order] for width in pair)
+    symbol = sym.Pad(symbol, mode=_PAD_MODES[kind], pad_width=flat, constant_value=float(number or 0))
+    if added:
+        symbol = sym.squeeze(symbol, axis=tuple(range(added)))
+    return call.value(symbol if order == sorted(order) else sym.transpose(symbol, axes=tuple(map(order.index, range(rank)))), data.dtype)
 
 
 # -- looking up --------------------------------------------------------------------------------------------------------------------

@@ -203,10 +203,10 @@ class _Walk:
     def _call(self, node: fx.Node) -> None:
         target, meta = node.target, node.meta.get("val")
         if target is operator.getitem:
-            whole = self._values.get(node.args[0])
+            whole = self._values.get(node.args[0])  # type: ignore[arg-type]  # a node
             if whole is not None:
                 self._values[node] = whole[node.args[1]]
-                self._bases[node] = self._bases.get(node.args[0], node.args[0])
+                self._bases[node] = self._base(node.args[0])
             return
         if not isinstance(target, torch._ops.OpOverload):
             if isinstance(meta, NUMERIC) or meta is None:
@@ -230,7 +230,7 @@ class _Walk:
             result = function(call, *(arguments if name.rstrip("_") in _SPREADING | _JOINING else _whole(call, arguments)))
         self._values[node] = result = _typed(result, meta)
         if name.rstrip("_") in _VIEWS and isinstance(node.args[0], fx.Node):
-            self._bases[node] = self._bases.get(node.args[0], node.args[0])
+            self._bases[node] = self._base(node.args[0])
         if writes(target):
             self._written(node, node.args[0], result)
 
@@ -308,10 +308,14 @@ class _Walk:
         self._values[node] = self._values[node.args[0]]  # type: ignore[index]
         return True
 
+    def _base(self, node: Any) -> fx.Node:
+        """Return the node whose memory a view looks at."""
+        return self._bases.get(node, node)
+
     def _written(self, node: fx.Node, target: Any, result: Any) -> None:
         """Let later uses of what an operator has written to be uses of its result."""
-        base = self._bases.get(target, target)
-        family = [n for n in (*self._bases, base) if n is not target and n is not node and self._bases.get(n, n) is base]
+        base = self._base(target)
+        family = [n for n in (*self._bases, base) if n is not target and n is not node and self._base(n) is base]
         if any(self._order[user] > self._order[node] for n in family for user in n.users):
             raise NoCounterpart(f"from_torch: operator {node.target} (node {node.name}{self.place()}) writes to a part or a view of an array that is "
                                 "read later; MXNet's graphs write to nothing")
