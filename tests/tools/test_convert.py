@@ -58,6 +58,9 @@ def test_errors(tmp_path, capsys):
     with pytest.raises(SystemExit):
         convert.main(["--from", "mxnet:vgg11", "--to", "mxnet"])
     assert "received --from mxnet:vgg11 --to mxnet" in capsys.readouterr().err
+    with pytest.raises(SystemExit):
+        convert.main(["--help"])
+    assert "resnet18 (resnet18_v1)" in capsys.readouterr().out
 
 
 def test_what_torchvision_lacks_becomes_an_exported_program(tmp_path):
@@ -102,3 +105,12 @@ def test_other_networks_go_along(tmp_path):
     with torch.no_grad():
         expected = module(x).numpy()
     np.testing.assert_allclose(net(mx.nd.from_torch(x)).asnumpy(), expected, rtol=1e-3, atol=1e-3 * abs(expected).max())
+
+
+def test_files_of_other_networks_are_refused(tmp_path):
+    models = package("torchvision").models
+    state = models.squeezenet1_1().state_dict()
+    path = str(tmp_path / "other.pth")
+    torch.save(state, path)
+    with pytest.raises(mx.MXNetError, match=r"the file does not fit shufflenet_v2_x0_5: it lacks \d+ parameters \(such as conv1.0.weight\), and has \d+ that"):
+        convert.to_mxnet("shufflenet_v2_x0_5", path, str(tmp_path / "out"))

@@ -93,11 +93,19 @@ def _torchvision_network(name: str, state: Mapping[str, torch.Tensor] | None, pr
     options = {"init_weights": False} if name in ("inception_v3", "googlenet") and not pretrained else {}
     network = models.get_model(name, weights="DEFAULT" if pretrained else None, **options)
     if state is not None:
-        missing = network.load_state_dict(state, strict=False).missing_keys
+        try:
+            missing, unexpected = network.load_state_dict(state, strict=False)
+        except RuntimeError as error:  # shapes differ
+            raise MXNetError(f"convert: the file does not fit {name}: {error}") from None
         missing = [key for key in missing if not key.endswith(_COUNTER) and not key.startswith("AuxLogits.")]
-        if missing:
-            raise MXNetError(f"convert: the file lacks {len(missing)} parameters of {name}, such as {missing[0]}")
+        if missing or unexpected:
+            raise MXNetError(f"convert: the file does not fit {name}: it lacks {len(missing)} parameters{_first(missing)}, and has {len(unexpected)} that "
+                             f"the network has not{_first(unexpected)}; take the file of this network")
     return network.eval()
+
+
+def _first(names: Sequence[str]) -> str:
+    return f" (such as {names[0]})" if names else ""
 
 
 def _size_of(name: str) -> int:
@@ -212,9 +220,13 @@ def to_torchvision(name: str, weights: str | None, output: str) -> list[str]:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the program; the exit status."""
-    parser = argparse.ArgumentParser("convert", description="Move a network with its weights between MXNet's model zoo and torchvision's.")
+    parser = argparse.ArgumentParser(
+        "python -m mxnet.tools.convert", description="Move a network with its weights between MXNet's model zoo and torchvision's.",
+        epilog=f"Both zoos have {', '.join(theirs if theirs == ours else f'{theirs} ({ours})' for theirs, ours in SAME.items())} (MXNet's names in "
+               "parentheses): a file of weights is written, NAME.params for load_parameters or NAME.pth for load_state_dict. Of others the network is "
+               "written, too: NAME-symbol.json and NAME-0000.params for SymbolBlock.imports and Module, or NAME.pt2 for torch.export.load.")
     parser.add_argument("--from", dest="source", required=True, metavar="ZOO:NAME", help="torchvision:resnet50, mxnet:resnet18_v1, ...")
-    parser.add_argument("--to", required=True, choices=("mxnet", "torchvision"))
+    parser.add_argument("--to", required=True, choices=("mxnet", "torchvision"), help="the other zoo")
     parser.add_argument("--weights", metavar="FILE", help="the weights (.pth, .safetensors or .params); by default those that the zoo offers")
     parser.add_argument("--output", metavar="PREFIX", help="how the names of the files begin; by default the network's name")
     args = parser.parse_args(argv)

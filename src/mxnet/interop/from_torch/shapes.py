@@ -23,10 +23,10 @@ def reshape(call: Call, data: Value, *rest: Any) -> Value:
 def squeeze(call: Call, data: Value, axis: Any = None) -> Value:
     if same_shape(data.shape, call.shape) or not data.shape or not call.shape:
         return Value(call.shape, data.dtype, data.symbol if data.shape else data.symbol)
-    if call.target._schema.name == "aten::unsqueeze":
-        return call.value(sym.expand_dims(data.symbol, axis=int(axis)), data.dtype)
     if axis is None:
         axis = list(range(len(data.shape)))
+    if call.target._schema.name == "aten::unsqueeze":
+        return call.value(sym.expand_dims(data.symbol, axis=axis), data.dtype)  # type: ignore[arg-type]  # a number there
     axes = [a % len(data.shape) for a in (axis if isinstance(axis, (list, tuple)) else [axis])]
     axes = [a for a in axes if is_static(data.shape[a]) and int(data.shape[a]) == 1]
     return call.value(sym.squeeze(data.symbol, axis=tuple(axes)), data.dtype)
