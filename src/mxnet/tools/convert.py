@@ -220,11 +220,12 @@ def to_torchvision(name: str, weights: str | None, output: str) -> list[str]:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the program; the exit status."""
+    same = ", ".join(theirs if theirs == ours else f"{theirs} ({ours})" for theirs, ours in SAME.items())
     parser = argparse.ArgumentParser(
         "python -m mxnet.tools.convert", description="Move a network with its weights between MXNet's model zoo and torchvision's.",
-        epilog=f"Both zoos have {', '.join(theirs if theirs == ours else f'{theirs} ({ours})' for theirs, ours in SAME.items())} (MXNet's names "
-               "in parentheses): a file of weights is written, NAME.params for load_parameters or NAME.pth for load_state_dict. Of others the "
-               "network is written, too: NAME-symbol.json and NAME-0000.params for SymbolBlock.imports and Module, or NAME.pt2 for torch.export.load.")
+        epilog=f"Both zoos have {same} (MXNet's names in parentheses): a file of weights is written, NAME.params for load_parameters or NAME.pth for "
+               "load_state_dict. Of others the network is written, too: NAME-symbol.json and NAME-0000.params for SymbolBlock.imports and Module, or "
+               "NAME.pt2 for torch.export.load.")
     parser.add_argument("--from", dest="source", required=True, metavar="ZOO:NAME", help="torchvision:resnet50, mxnet:resnet18_v1, ...")
     parser.add_argument("--to", required=True, choices=("mxnet", "torchvision"), help="the other zoo")
     parser.add_argument("--weights", metavar="FILE", help="the weights (.pth, .safetensors or .params); by default those that the zoo offers")
