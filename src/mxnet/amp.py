@@ -120,7 +120,7 @@ def convert_hybrid_block(block: HybridBlock, data_example: Any, target_dtype: An
     block : HybridBlock
         It is hybridized if it was not.
     data_example : NDArray, or list of NDArray
-        Inputs like those that will come; the block is called with them.
+        Inputs with the shapes and types of later ones; the block is called with them.
     device : Context, optional
         The device of the new block's parameters; the current one by default. `ctx` is its older name.
     target_dtype, ...

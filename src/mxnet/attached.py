@@ -36,7 +36,7 @@ class ArrayMethods(_Array):
         out_grad : NDArray, optional
             The gradient of this array itself; ones by default.
         retain_graph : bool
-            Keep what was recorded, for another backward.
+            Keep the recorded calls for another backward.
         """
         autograd.backward([self], [out_grad], retain_graph, train_mode)
 

@@ -143,7 +143,7 @@ def backward(heads: NDArray | Sequence[NDArray], head_grads: NDArray | Sequence[
     head_grads : NDArray or list of NDArray and None, optional
         The gradients of the heads themselves; ones where None.
     retain_graph : bool
-        Keep what was recorded, for another backward.
+        Keep the recorded calls for another backward.
     train_mode : bool
         Differentiate as in training. Recorded calls keep the mode in which they ran, so that the argument has no effect as long as it equals
         that mode, which MXNet requires.

@@ -53,7 +53,7 @@ class Executor:
 
     _leaves: Any  # list of (number of the argument, leaf), where there are heads
     _heads: list[Any] | None
-    _random_state: Any  # as `random_state.get_state` gives it
+    _random_state: Any  # the result of `random_state.get_state`
     _monitor_callback: Callable[[str, NDArray], object] | None
     _watcher: ExecutorWatcher | None
     _outputs: list[NDArray] | None
@@ -62,7 +62,7 @@ class Executor:
     _aux_dict: dict[str, NDArray] | None
 
     def __init__(self, handle: dict[str, Any], symbol: Symbol, ctx: Context, grad_req: Any, group2ctx: Mapping[str, Context] | None) -> None:
-        """`handle` is a dict with ``args``, ``grads``, ``auxs`` (lists of arrays) and ``reqs`` (a list of str)."""
+        """Bind the arrays of `handle`, a dict with ``args``, ``grads``, ``auxs`` (lists of arrays) and ``reqs`` (a list of str)."""
         self._symbol = symbol
         self._ctx = intern_context(ctx)
         self._grad_req, self._group2ctx = grad_req, group2ctx

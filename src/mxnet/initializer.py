@@ -104,7 +104,7 @@ class Initializer:
         ValueError
             If the kind of the parameter can't be derived from its name.
         AttributeInitializerError
-            If the parameter's own initializer, which may come from a file, is none, or not one for its shape.
+            If the parameter's own initializer, which may come from a file, is invalid, or does not support its shape.
         """
         if not isinstance(desc, InitDesc):
             self._legacy_init(desc, arr)

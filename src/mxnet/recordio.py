@@ -1,9 +1,9 @@
 """RecordIO: files with a sequence of byte strings, and the image records in them.
 
 A record is stored as one or several parts. Each part starts on a multiple of 4 bytes with two little-endian 32-bit words: the
-magic number, then a word whose upper 3 bits say which part it is (0 whole, 1 first, 2 middle, 3 last) and whose other 29 bits
-give the length. Zeros fill the part up to a multiple of 4. So that the magic number never stands inside a part at such a
-multiple, a record that contains it there is cut at that place and the magic number itself is left out.
+magic number, then a word whose upper 3 bits are the kind of the part (0 whole, 1 first, 2 middle, 3 last) and whose other 29 bits
+are the length. Parts are padded with zeros to a multiple of 4. The magic number never occurs inside a part at such a multiple: a
+record that contains it there is split at that position, and the magic number itself is left out.
 """
 import collections
 import functools
@@ -86,7 +86,7 @@ def read_record(read: Callable[[int, int], bytes], offset: int, name: str) -> tu
     Parameters
     ----------
     read : callable
-        ``read(offset, length)`` gives the bytes there, fewer at the end of the file.
+        ``read(offset, length)`` returns the bytes there, fewer at the end of the file.
     offset : int
     name : str
         The name of the file in errors.
@@ -542,7 +542,7 @@ def unpack(s: Any) -> tuple[HEADER, Any]:
     Raises
     ------
     MXNetError
-        If the record is shorter than its header says.
+        If the record is shorter than declared in its header.
     """
     if len(s) < _HEADER.size:
         raise MXNetError(f"an image record starts with a header of {_HEADER.size} bytes, received {len(s)} bytes")
@@ -574,7 +574,7 @@ def unpack_img(s: bytes, iscolor: int = -1) -> tuple[HEADER, np.ndarray | None]:
     Raises
     ------
     MXNetError
-        If the record is shorter than its header says, or the image has more pixels than ``MXNET_IMAGE_MAX_PIXELS``.
+        If the record is shorter than declared in its header, or the image has more pixels than ``MXNET_IMAGE_MAX_PIXELS``.
     """
     header, s = unpack(s)
     return header, decode(np.frombuffer(s, np.uint8), iscolor, "the image of a record")

@@ -1,6 +1,6 @@
 """The number of threads that share an operator: one for each core of the process, and fewer while other programs need the cores.
 
-OpenMP divides an operator evenly among threads, and those that finish first spin until the others finish. Beside a busy program one thread waits
+OpenMP divides an operator evenly among threads, and those that finish first spin until the others finish. If another program is busy, one waits
 for a core, and all others wait for that thread: a step of 2 ms then takes 100. With at most as many threads as free cores there is no such wait.
 The free cores are measured periodically while the main thread trains or scores, since the load changes. A number set by ``OMP_NUM_THREADS`` or
 ``torch.set_num_threads`` is never changed.

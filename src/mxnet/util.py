@@ -114,7 +114,7 @@ class _NumpyShapeScope(interrupts.Scope):
 
 
 def np_shape(active=True):
-    """A scope with NumPy shape semantics switched on (or off).
+    """Return a scope with NumPy shape semantics switched on (or off).
 
     Example
     -------
@@ -169,7 +169,7 @@ def is_np_array():
 
 
 def np_array(active=True):
-    """A scope with NumPy array semantics switched on (or off)."""
+    """Return a scope with NumPy array semantics switched on (or off)."""
     return _NumpyArrayScope(active)
 
 
@@ -187,7 +187,7 @@ def set_np(shape=True, array=True):
     Raises
     ------
     ValueError
-        If arrays are asked for without shapes.
+        If array semantics is requested without shape semantics.
     """
     if array and not shape:
         raise ValueError("set_np: NumPy array semantics needs NumPy shape semantics; use set_np(shape=True, array=True)")

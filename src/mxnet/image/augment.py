@@ -37,7 +37,7 @@ class Described:
     Parameters
     ----------
     **kwargs
-        What `dumps` shows.
+        The parameters for `dumps`.
     """
 
     def __init__(self, **kwargs):
@@ -54,7 +54,7 @@ class Augmenter(Described):
     Parameters
     ----------
     **kwargs
-        What `dumps` shows.
+        The parameters for `dumps`.
     """
 
     def __call__(self, src):

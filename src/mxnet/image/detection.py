@@ -44,7 +44,7 @@ class DetAugmenter(Described):
     Parameters
     ----------
     **kwargs
-        What `dumps` shows.
+        The parameters for `dumps`.
     """
 
     def __call__(self, src, label):

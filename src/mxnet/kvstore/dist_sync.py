@@ -100,7 +100,7 @@ class DistSyncKVStore(group.Member, KVStore):
         self._take(self._checked(key, value, "value"), {})
 
     def pushpull(self, key, value, out=None, priority=0):
-        """`push`, then `pull` into `out`, or over the values themselves; for many keys, communication and updates overlap.
+        """Call `push`, then `pull` into `out`, or over the values themselves; for many keys, communication and updates overlap.
 
         Parameters
         ----------

@@ -139,7 +139,7 @@ class KVStore(KVStoreBase):
         self.pull(key, out, priority)
 
     def pushpull(self, key, value, out=None, priority=0):
-        """`push`, then `pull` into `out`, or over the values themselves.
+        """Call `push`, then `pull` into `out`, or over the values themselves.
 
         Parameters
         ----------

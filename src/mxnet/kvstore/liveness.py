@@ -81,7 +81,7 @@ class Monitor:
                 else:
                     self._listen()
                 self._reached = time.monotonic()
-            except Exception:  # noqa: BLE001  (whatever is wrong with the store: `trouble` says that it can't be reached)
+            except Exception:  # noqa: BLE001  (any error of the store: `trouble` reports that it can't be reached)
                 if not stopping:
                     self._stop.wait(self.interval)
             if stopping:

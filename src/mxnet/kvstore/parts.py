@@ -16,7 +16,7 @@ class Part(NamedTuple):
 
 
 def divide(key, shape, servers, sparse=False):
-    """The `Part`s of a value, in order.
+    """Return the `Part`s of a value, in order.
 
     Values of ``MXNET_KVSTORE_BIGARRAY_BOUND`` elements and more are divided among all servers: by rows, or by elements if there are fewer rows than
     servers.

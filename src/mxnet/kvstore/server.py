@@ -67,7 +67,7 @@ class Server:
                 continue
             try:
                 answer.put(self._handle(head, tensors))
-            except Exception as error:  # noqa: BLE001  (the worker is told; others are served on)
+            except Exception as error:  # noqa: BLE001  (it is sent to the worker; the server continues)
                 answer.put(({"error": str(error) if isinstance(error, MXNetError) else repr(error)}, ()))
         self._monitor.stop()
 
@@ -83,7 +83,7 @@ class Server:
         while True:
             try:
                 connection = self._listener.accept()
-            except Exception:  # noqa: BLE001, S112  (somebody without the key, or who hung up)
+            except Exception:  # noqa: BLE001, S112  (a client without the key, or a closed connection)
                 continue
             threading.Thread(target=self._converse, args=(connection,), daemon=True).start()
 

@@ -99,8 +99,8 @@ def _exchange(kvstore: KVStoreBase, name: str, gradients: Sequence[NDArray], arr
 def renumber_states(updater: Updater, names: Sequence[str], num_device: int, by_name: bool) -> None:
     """Rename the keys of loaded states to those of the updater.
 
-    A store updates parameters by their names, a module those on each of its devices by ``position * num_device + device``: a file may come from
-    another number of devices.
+    A store's keys are names of parameters; a module's keys are ``position * num_device + device``, for each device. A file may be from another number
+    of devices.
     """
     updater._states_matched = True
     states = updater.states

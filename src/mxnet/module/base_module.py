@@ -91,8 +91,8 @@ def _as_metric(wanted):
 class BaseModule:
     """The interface of all modules: a network with parameters, for binding to shapes, training, scoring and prediction.
 
-    A module goes through these states: made, bound (`bind`), with parameters (`init_params`), with an optimizer (`init_optimizer`).
-    `fit` goes through all of them.
+    The states of a module are: created, bound (`bind`), with parameters (`init_params`), with an optimizer (`init_optimizer`).
+    `fit` brings it to the last one.
 
     Parameters
     ----------

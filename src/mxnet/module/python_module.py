@@ -54,10 +54,10 @@ class PythonModule(BaseModule):
 
     def init_optimizer(self, kvstore: Any = "local", optimizer: Any = "sgd", optimizer_params: Any = (("learning_rate", 0.01),),
                        force_init: bool = False) -> None:
-        """Nothing: there are no parameters to update."""
+        """Do nothing: there are no parameters to update."""
 
     def update(self) -> None:
-        """Nothing: there are no parameters to update."""
+        """Do nothing: there are no parameters to update."""
 
     def update_metric(self, eval_metric: Any, labels: Any, pre_sliced: bool = False) -> None:
         """Update a metric with labels and the last outputs; do nothing if the module has no labels."""

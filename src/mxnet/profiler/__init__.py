@@ -64,8 +64,8 @@ def set_config(**kwargs: Any) -> None:
     aggregate_stats : bool
         Keep the sums that `dumps` shows.
     continuous_dump : bool
-        Write the trace every `dump_period` seconds while profiling runs, not only at `dump`. It is complete after each, also if the process is
-        killed, and what was written takes no more memory.
+        Write the trace every `dump_period` seconds while profiling runs, not only at `dump`. The file is complete after each write, also if the
+        process is killed, and written events are removed from memory.
     gpu_memory_profile_filename_prefix : str
         The prefix of the path of the GPU memory snapshot. `dump` writes one if ``profile_memory`` is on and a GPU is in use.
     profile_process : {'worker', 'server'}
@@ -129,14 +129,14 @@ def serve(body: str, rank: int = 0) -> None:
 
 
 def profiler_set_config(mode: str = "symbolic", filename: str = "profile.json") -> None:
-    """The old form of `set_config`: `mode` is ``'symbolic'``, ``'imperative'``, ``'api'``, ``'memory'`` or ``'all'``."""
+    """Configure the profiler by MXNet's old interface: `mode` is ``'symbolic'``, ``'imperative'``, ``'api'``, ``'memory'`` or ``'all'``."""
     warnings.warn("profiler_set_config() is the old form; call profiler.set_config()", DeprecationWarning, stacklevel=2)
     # Only sums are new since then; the table costs little and a program of that time expects no setting for it.
     set_config(**{f"profile_{mode}": True, "filename": filename, "aggregate_stats": True})
 
 
 def set_state(state: str = "stop", profile_process: str = "worker") -> None:
-    """``'run'`` starts profiling, ``'stop'`` ends it.
+    """Start profiling with ``'run'``, stop it with ``'stop'``.
 
     `dump` writes the recorded events, or the exit of the program does.
     """
@@ -177,7 +177,7 @@ def _dump_periodically(stop: threading.Event) -> None:
 
 
 def profiler_set_state(state: str = "stop") -> None:
-    """The old name of `set_state`, which writes the trace when it stops, as programs of that time expect."""
+    """Start or stop profiling by MXNet's old interface, which also writes the trace when profiling stops."""
     warnings.warn("profiler_set_state() is the old name; call profiler.set_state()", DeprecationWarning, stacklevel=2)
     set_state(state)
     if state == "stop" and recorder.unwritten:
@@ -206,7 +206,7 @@ def dump(finished: bool = True, profile_process: str = "worker") -> None:
 
 
 def dump_profile() -> None:
-    """The old name of `dump`."""
+    """Call `dump`, its new name."""
     warnings.warn("dump_profile() is the old name; call profiler.dump()", DeprecationWarning, stacklevel=2)
     dump(True)
 
@@ -264,8 +264,8 @@ def scope(name: str) -> Iterator[Event]:
 def autostart() -> None:
     """Start profiling the whole program into ``profile.json``; ``MXNET_PROFILER_AUTOSTART=1`` calls this at import.
 
-    ``MXNET_PROFILER_MODE`` may name what is recorded besides graphs, as MXNet does it: the sum of 2 (operators called one by one), 4 (calls of the
-    API) and 8 (memory); unset, it is everything.
+    ``MXNET_PROFILER_MODE`` selects the events besides graphs, as in MXNet: the sum of 2 (operators called one by one), 4 (calls of the API) and 8
+    (memory); all if it is unset.
     """
     mode = environment.get_int("MXNET_PROFILER_MODE")
     chosen = {f"profile_{name}": not bit or bool(mode >> bit & 1) for bit, name in enumerate(_MODES)} if mode is not None else {}

@@ -19,7 +19,7 @@ from ..suggestions import MissingAttributeError
 from .table import BRINGS, COMMON, CUSTOM_OPERATORS, NAMES, OFTEN_READ, SUGGESTING
 
 _MISSING = object()
-_PATIENCE = 5.0  # seconds; an import may wait for another thread that wants to import, too
+_PATIENCE = 5.0  # seconds; an import may wait for another thread's import
 _one_at_a_time, _after_fork = threading.RLock(), threading.RLock()
 if hasattr(os, "register_at_fork"):  # in the child the lock's owner does not exist
     os.register_at_fork(after_in_child=functools.partial(operator.setitem, globals(), "_one_at_a_time", _after_fork))

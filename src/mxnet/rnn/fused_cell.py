@@ -84,7 +84,7 @@ class FusedRNNCell(BaseRNNCell):
         return args
 
     def pack_weights(self, args):
-        """The reverse of `unpack_weights`."""
+        """Return a copy of a parameter dict with the packed array again; the inverse of `unpack_weights`."""
         args = dict(args)
         first = args[f"{self._prefix}l0_i2h{self._gate_names[0]}_weight"]
         layout = layout_of(self._mode, first.shape[1], *self._layers)

@@ -43,7 +43,7 @@ class _Container(BaseRNNCell):
         return args
 
     def pack_weights(self, args):
-        """The reverse of `unpack_weights`."""
+        """Invert `unpack_weights`."""
         for cell in self._cells:
             args = cell.pack_weights(args)
         return args
@@ -113,7 +113,7 @@ class BidirectionalCell(_Container):
     l_cell, r_cell : BaseRNNCell
     params : RNNParams, optional
     output_prefix : str
-        How the names of the outputs begin.
+        The prefix of the names of the outputs.
     """
 
     _not_stepped = "a BidirectionalCell can't; wrap the two cells in it"
@@ -215,7 +215,7 @@ class ModifierCell(BaseRNNCell):
         return self.base_cell.unpack_weights(args)
 
     def pack_weights(self, args):
-        """The reverse of `unpack_weights`."""
+        """Invert `unpack_weights`."""
         return self.base_cell.pack_weights(args)
 
 
@@ -239,7 +239,7 @@ class ZoneoutCell(ModifierCell):
         self.prev_output = None
 
     def reset(self):
-        """Start counting steps anew, before another network is made with the cell."""
+        """Reset the count of steps, before another network is made with the cell."""
         super().reset()
         self.prev_output = None
 

@@ -175,7 +175,7 @@ class BaseRNNCell:
         return args
 
     def pack_weights(self, args):
-        """The reverse of `unpack_weights`."""
+        """Return a copy of a parameter dict with the packed arrays again; the inverse of `unpack_weights`."""
         args = dict(args)
         for group in ("i2h", "h2h") if self._gate_names else ():
             for kind in ("weight", "bias"):
