@@ -295,7 +295,7 @@ def _without(module, name):
     """No kernel is there."""
     before = getattr(module, name)
     setattr(module, name, lambda *_: None)
-    kept = [(each, dict(each._verdicts)) for each in contract._gates]
+    kept = [(each, dict(each._checked)) for each in contract._contracts]
     for each, _ in kept:
         each.forget()
     try:
@@ -303,8 +303,8 @@ def _without(module, name):
     finally:
         setattr(module, name, before)
         for each, verdicts in kept:
-            each._verdicts.clear()
-            each._verdicts.update(verdicts)
+            each._checked.clear()
+            each._checked.update(verdicts)
 
 
 def _describe_suppress(rng):

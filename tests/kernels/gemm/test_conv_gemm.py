@@ -57,7 +57,7 @@ def test_a_weight_that_stays_is_packed_once(sizes, monkeypatch):
     monkeypatch.setattr(contract.Plan, "__call__", lambda plan, *a: calls.append(plan._kernel.name) or run(plan, *a))
     count, width, units = sizes
     rows, weight, bias = numbers(count, width), numbers(units, width, seed=1), numbers(units, seed=2)
-    multiply, expected = conv_gemm.kept(weight), (rows.double() @ weight.double().t() + bias).float()
+    multiply, expected = conv_gemm.prepacked(weight), (rows.double() @ weight.double().t() + bias).float()
     weight.zero_()
     for given in (rows, rows.t().contiguous().t()):
         torch.testing.assert_close(multiply(given, bias), expected, rtol=1e-5, atol=1e-4)
@@ -72,7 +72,7 @@ def test_weights_that_no_kernel_packs_stay_as_they_are(units, leaves, dtype, mon
     monkeypatch.setattr(conv_gemm.matmul, "keeps", lambda dtype: False)
     monkeypatch.setattr(conv_gemm, "_leaves", lambda: leaves)
     rows, weight, bias = torch.ones(3, 400, dtype=dtype), torch.ones(units, 400, dtype=dtype), torch.full((units,), 2, dtype=dtype)
-    multiply = conv_gemm.kept(weight)
+    multiply = conv_gemm.prepacked(weight)
     assert multiply(rows, bias).eq(402).all()
     weight.zero_()
     assert multiply(rows, bias).eq(2).all()

@@ -26,7 +26,7 @@ from .inference_states import Frozen, run
 
 NATIVE = "native"
 _NOBODY = ""  # is kept where the winner that came with the package has failed
-kept = tuning.Winners("graphs", "conv/convolution", "gemm/prepacked_skinny", "conv/prepacked_conv", "conv/winograd")
+kept = tuning.TuningCache("graphs", "conv/convolution", "gemm/prepacked_skinny", "conv/prepacked_conv", "conv/winograd")
 
 
 class Record:

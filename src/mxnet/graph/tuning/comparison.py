@@ -17,7 +17,7 @@ import torch
 from torch import fx
 
 from ... import memory, processor
-from ...kernels.conv.prepacked_conv import Kept
+from ...kernels.conv.prepacked_conv import PrepackedConv
 from ...kernels.gemm.prepacked_skinny import Dense
 from ...kernels.runtime.tuning import quiet
 from ...ndarray import dispatch
@@ -167,7 +167,7 @@ class Rivalry:
         _log.info("graph: %s: %s", self.name, why)
         if self._rival is not None and self._rival is not winner:
             for target in targets(self._rival.program.graph):
-                if isinstance(target, (Kept, Dense)):
+                if isinstance(target, (PrepackedConv, Dense)):
                     target.release()  # graphs are cycles, which go when the collector comes
         self._rival, self._pieces, self._expected, self.winner = None, None, [], winner
 

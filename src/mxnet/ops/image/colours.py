@@ -52,7 +52,7 @@ def _hue(image, turn):
     """Rotate the hue of an RGB image by `turn` of a full circle, by way of hue, lightness and saturation."""
     if image.shape[-1] == 1:
         return image.clone()
-    found = kernels.turn(image, turn)
+    found = kernels.rotate_hue(image, turn)
     if found is not None:
         return found
     r, g, b = image.permute(2, 0, 1).float().contiguous().div_(255).unbind()

@@ -56,8 +56,8 @@ def _mask(shape, dtype, device, p, inclusive):
         return torch.empty(shape, dtype=dtype, device=device).bernoulli_(chance, generator=random_state.generator(device)).mul_(scale)
     wide = dtype in (torch.float16, torch.float64)  # MXNet draws doubles for both
     if dtype in (torch.float32, torch.float64):
-        return bank.kept(product(shape), dtype, chance, scale, wide, inclusive).view(shape)
-    return bank.kept(product(shape), torch.uint8, chance, wide=wide, inclusive=inclusive).to(dtype).mul_(scale).view(shape)
+        return bank.bernoulli(product(shape), dtype, chance, scale, wide, inclusive).view(shape)
+    return bank.bernoulli(product(shape), torch.uint8, chance, wide=wide, inclusive=inclusive).to(dtype).mul_(scale).view(shape)
 
 
 @functools.cache

@@ -56,7 +56,7 @@ def _unpack(parameters, mode, input_size, state_size, num_layers, directions, pr
     return [[views[i] for i in cell] for cell in layout.cells]
 
 
-def _kept(out, p):
+def _dropout_factor(out, p):
     """What dropout multiplies the result of a layer by."""
     bank = None if out.device.type == "meta" else random_state.source(out.device)
     if bank is None:
@@ -266,7 +266,7 @@ def rnn(data, parameters, state, state_cell=None, sequence_length=None, *, state
         for layer in range(num_layers):
             part = slice(layer * directions, (layer + 1) * directions)
             if layer:
-                out = out * _kept(out.detach(), p)
+                out = out * _dropout_factor(out.detach(), p)
             out, last = run(out, tuple(s[part] for s in states), cells[part], 1)
             lasts.append(last)
         last = tuple(torch.cat(parts) for parts in zip(*lasts))
