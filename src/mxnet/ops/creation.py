@@ -1,4 +1,4 @@
-"""Operators that make arrays out of nothing but attributes: constants, the identity matrix, ranges."""
+"""Operators without inputs, which create arrays from attributes alone: constants, the identity matrix, ranges."""
 import math
 
 import torch
@@ -15,9 +15,9 @@ _EXACT = 1 << 24  # up to which single precision holds all whole numbers
 
 
 def stated_shape(shape):
-    """The shape an operator without inputs states, as a partial one: a size of 0 is unknown unless shapes are NumPy's.
+    """Return the shape in an operator's attributes as a partial shape: a size of 0 is unknown unless shapes are NumPy's.
 
-    ``mx.rnn`` cells begin with ``zeros(shape=(0, 200))`` and leave the batch size to whatever consumes the state.
+    ``mx.rnn`` cells begin with ``zeros(shape=(0, 200))``; the consumers of the state determine the batch size.
     """
     if util.is_np_shape():
         return shape
@@ -25,7 +25,7 @@ def stated_shape(shape):
 
 
 def stated_shape_rule(in_shapes, out_shapes, *, shape, **_):
-    """The shape rule of operators that state the shape of their outputs."""
+    """Infer the shapes of operators whose attributes contain the outputs' shape."""
     stated = stated_shape(shape)
     return in_shapes, [unify(out, stated) for out in out_shapes]
 
@@ -71,7 +71,7 @@ full.dtype_rule(_stated_dtype_rule)
 
 @op("_zeros_without_dtype")
 def zeros_without_dtype(*, shape: Shape = (), dtype: int = -1, device: Device = None):
-    """Zeros of a type that type inference finds: `dtype` is -1, or the number of a type. float32 if nothing tells."""
+    """Return zeros of the type that type inference finds: `dtype` is -1, or the number of a type. float32 if nothing determines it."""
     return torch.zeros(shape, dtype=_flagged(dtype) or torch.float32, device=device)
 
 
@@ -111,7 +111,7 @@ eye.dtype_rule(_stated_dtype_rule)
 
 
 def _range_length(start, stop, step, repeat):
-    """How many elements `_arange` has.
+    """Return the number of elements of `_arange`.
 
     Raises
     ------
@@ -129,7 +129,7 @@ def _range_length(start, stop, step, repeat):
 
 
 def _ramp(start, step, repeat, length, dtype, device):
-    """``start, start + step, ...``, each `repeat` times, as one vector of `length`.
+    """Return the vector ``start, start + step, ...``, each element `repeat` times, of `length` elements in all.
 
     Integers are counted in integer steps: MXNet converts `start` and `step` to the type first (range_fwd in init_op.h).
     """

@@ -1,4 +1,4 @@
-"""Docstrings of operators that are registered by the dozen: a description, and an example out of one line of a table."""
+"""Docstrings of operators that are registered from a table: a description, and an example from one line of text."""
 
 
 def with_example(doc, example):
@@ -24,6 +24,6 @@ def with_sample(doc, function, sample):
     space = function[:5]
     arguments = [f"{space}.array({a})" for a in arrays.split(" and ")] + ([attributes] if attributes else [])
     call = f"{function}({', '.join(arguments)})"
-    if space == "mx.np":  # its arrays print themselves without a type that goes without saying
+    if space == "mx.np":  # the repr of its arrays omits the default type
         return with_example(doc, f"{call} -> array({result})")
     return with_example(doc, f"{call}.asnumpy() -> array({result}, dtype=float32)")

@@ -1,4 +1,4 @@
-"""NumPy arrays as tensors: the one place that reads what programs pass in, whatever its layout, byte order or type."""
+"""Conversion of host data (NumPy arrays, numbers, sequences) of any layout, byte order or type to tensors."""
 from __future__ import annotations
 
 from typing import Any
@@ -70,7 +70,7 @@ def constant(values: Any, dtype: torch.dtype, device: torch.device | None) -> to
 
 
 def sent(tensor: torch.Tensor, device: torch.device) -> torch.Tensor:
-    """Return a copy of a tensor of the host on a device, without a wait for what a GPU does."""
+    """Return a copy of a host tensor on a device, without waiting for the GPU's pending work."""
     if device.type != "cuda":
         return tensor.to(device)
     # A CUDA graph would keep the address and read it again in each run: there the copy fails, and so does the capture.
@@ -89,7 +89,7 @@ def staged(tensor: torch.Tensor, device: torch.device) -> torch.Tensor:
 
 
 def _pinned(tensor: torch.Tensor) -> torch.Tensor:
-    """Return a copy in pinned memory, which torch keeps for the next one once a GPU has read it."""
+    """Return a copy in pinned memory, which torch reuses after a GPU has read it."""
     return torch.empty_like(tensor, pin_memory=True, memory_format=torch.contiguous_format).copy_(tensor)
 
 

@@ -7,7 +7,7 @@ The function takes and returns torch tensors. Its positional parameters are the 
     def clip(data, *, a_min: float, a_max: float):
         return torch.clamp(data, a_min, a_max)
 
-What only some operators need is registered below the function: ``@clip.gradient``, ``@clip.shape_rule``, ...
+Further properties of an operator are registered below the function: ``@clip.gradient``, ``@clip.shape_rule``, ...
 """
 import functools
 import importlib
@@ -28,7 +28,7 @@ from .traits import Attributes, Traits, reaches_generator
 
 OPERATORS: dict[str, "Operator"] = {}  # every name and alias -> Operator
 
-# Families that are imported when one of their names is asked for, by how these begin: not every program needs them.
+# Families that are imported on demand, by the prefix of their names: not every program needs them.
 ON_DEMAND = {"_np": "mxnet.ops.numpy", "_contrib_onnx": "mxnet.contrib.onnx.onnx2mx.running"}
 
 
@@ -62,8 +62,8 @@ class Operator(Traits):
 
     quantized: "Operator | None" = None  # the operator on quantized arrays that stands for this one, see `quantization.form`
     quantization: "Callable | None" = None  # the plan for a use of it in a network that is quantized, see `quantization.plan`
-    computes_quantized = False  # whether it is such an operator
-    calibrates: "tuple[Literal['input', 'output'], int] | None" = None  # of which input or output it takes the range, where that was calibrated
+    computes_quantized = False  # True for such an operator
+    calibrates: "tuple[Literal['input', 'output'], int] | None" = None  # the input or output whose calibrated range it takes
     raw: Callable
     fn: Callable
     view: Callable | None = None  # the function whose result shares the memory of the first input, where there is one
@@ -71,9 +71,9 @@ class Operator(Traits):
     optional_inputs: frozenset[str]
     attributes: dict[str, Attribute]
     mutates: tuple[str, ...]
-    renamed: dict[str, str] = {}  # what old files call attributes
+    renamed: dict[str, str] = {}  # attribute names in old files
     graph_argument: str | None = None  # the argument that is the graph of a use, as JSON
-    may_hold_graph = False  # whether its nodes in files hold a graph, which says no more than their attributes
+    may_hold_graph = False  # True if its nodes in files may hold a graph, which adds nothing to their attributes
     names_inputs = False  # True where the inputs of a variadic operator have names of their own (`Custom`)
     partial_shapes = True  # False if the shape rule is a program's own, which may index the shape of every input (`Custom`)
 
@@ -164,7 +164,7 @@ class Operator(Traits):
                         warnings.warn(f"{self.name}: no effect of {name}={value!r}{did_you_mean(name, attributes)}", stacklevel=4)
                     continue
                 if not attributes and not self.variadic:
-                    # MXNet never looks at what an operator without attributes is given: programs rely on it (its own CosineEmbeddingLoss).
+                    # MXNet ignores attributes passed to an operator that has none, and programs rely on it (its own CosineEmbeddingLoss).
                     warnings.warn(f"{self.name} has no attributes: `{name}` is ignored", stacklevel=4)
                     continue
                 raise MXNetError(self._unknown_argument(name))
@@ -196,7 +196,7 @@ class Operator(Traits):
             pass
         parsed = self.parse(given)
         try:
-            # A program that draws a new value each call must not grow the table without end.
+            # A program with a new value in each call must not grow the table without limit.
             if len(self._parsed) > 1024:
                 self._parsed.clear()
             # 1, 1.0 and True are one key; a value whose type matters must be told apart by the operator, not here. What an array holds may change.
@@ -223,7 +223,7 @@ class Operator(Traits):
         return tuple(n for n in self.inputs if n not in self.optional_inputs)
 
     def count(self, value: Any) -> int:
-        """How many inputs the attribute that counts them asks for.
+        """Return the number of inputs from the value of the attribute that counts them.
 
         Raises
         ------
@@ -252,7 +252,7 @@ class Operator(Traits):
         return self.loss
 
     def outputs(self, parsed: Attributes) -> int:
-        """How many outputs a use with these attributes has.
+        """Return the number of outputs of a use with these attributes.
 
         Raises
         ------
@@ -320,13 +320,13 @@ class Operator(Traits):
 
 
 _COUNT = Attribute("any", "num_args", AtLeast0, None, True)
-# What MXNet 1.x accepts on any operator of the kinds that once took it, and nothing here acts on.
-_OF_CUDNN, _NO_WISH = ("cudnn_algo_", "cudnn_tensor_core"), ("-1", "0", "None", "False")  # which algorithm NVIDIA's own builds are to take
+# Attributes that MXNet 1.x accepts on operators of these kinds, and that have no effect here.
+_OF_CUDNN, _NO_WISH = ("cudnn_algo_", "cudnn_tensor_core"), ("-1", "0", "None", "False")  # the algorithm in NVIDIA's own builds
 _IGNORED = frozenset({"cudnn_tune", "cudnn_off", "workspace", "__profiler_scope__"})
 
 
 class _Parameter(NamedTuple):
-    """What `inspect.Parameter` tells of a parameter, in a tenth of the time: hundreds of signatures are read at import."""
+    """A parameter of a signature, made in a tenth of the time of `inspect.Parameter`: hundreds of signatures are read at import."""
 
     name: str
     kind: Any
@@ -377,7 +377,7 @@ def _with_gradient(operator: Operator, backward: Callable) -> Callable:
     raw = operator.raw
     mutated = {operator.inputs.index(m) for m in operator.mutates}
 
-    class Gradient(torch.autograd.Function):  # a call of it costs as much as a small operator: nothing is gone through that need not be
+    class Gradient(torch.autograd.Function):  # its call costs as much as a small operator, so it loops over as little as possible
         @staticmethod
         def forward(ctx, attributes, *tensors):
             outputs = raw(*tensors, **attributes)
@@ -443,7 +443,7 @@ def op(name: str, **options: Any) -> Callable[[Callable], Operator]:
     ``loss``
         True for an output layer: its gradient ignores the incoming one.
     ``initial``
-        How variables made for missing inputs start: input -> [initializer, its arguments].
+        Initializers of variables made for missing inputs: input -> [initializer, its arguments].
     ``shares_memory``
         True if the function may return a view of its first input. Graphs call it as it is (`Operator.in_graph`); all others get a copy, as in MXNet.
     ``no_gradient``

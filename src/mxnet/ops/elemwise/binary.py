@@ -23,7 +23,7 @@ def elementwise_pair(function, doc, elementwise, broadcast, broadcast_sample, sa
     """
     name, broadcast_name = elementwise[0], broadcast[0]
 
-    # Both look at the types first: torch would convert to a common one, MXNet refuses.
+    # Both check the types first: torch would convert to a common type, MXNet raises an error.
     def same_shape(lhs, rhs):
         if lhs.dtype is not rhs.dtype:
             refuse_types(name, lhs, rhs)
@@ -113,7 +113,7 @@ _minimum = elementwise_pair(torch.minimum, "The smaller of two values. The gradi
 
 
 def _selection_gradient(kernel, first, second):
-    """The gradient of a choice between two numbers: `first` and `second` say for which of them it is; `kernel` knows both."""
+    """Return the gradient of a selection between two inputs: `first` and `second` compute their masks; `kernel` computes both gradients."""
     def gradient(out_grads, inputs, outputs):
         found = kernel(*inputs, out_grads[0])
         if found is None:
@@ -221,7 +221,7 @@ def where(condition, x, y):
 @where.shape_rule
 def _(in_shapes, out_shapes):
     condition = in_shapes[0]
-    if not known(condition):  # until then it may turn out to choose rows; MXNet's test_infer_shape.py wants nothing inferred
+    if not known(condition):  # a vector would select rows; MXNet's test_infer_shape.py expects no inference before the shape is known
         return in_shapes, out_shapes
     shape = unify(unify(in_shapes[1], in_shapes[2]), out_shapes[0])
     if shape is not None and len(shape) == len(condition):

@@ -1,4 +1,4 @@
-"""What operators on images share: checks of shapes, random numbers."""
+"""Shape checks and random numbers shared by the operators on images."""
 import numpy as np
 import torch
 

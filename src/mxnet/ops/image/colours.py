@@ -190,7 +190,7 @@ def random_color_jitter(data, *, brightness: float, contrast: float, saturation:
 def _(in_shapes, out_shapes, **_):
     data = unify(in_shapes[0], out_shapes[0])
     if data is not None and (len(data) != 3 or data[2] not in (-1, 1, 3)):
-        return in_shapes, out_shapes  # the call says what is wrong
+        return in_shapes, out_shapes  # the operator's call raises the error
     return [data], [data]
 
 

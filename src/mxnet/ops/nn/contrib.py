@@ -199,13 +199,13 @@ def hawkes_log_likelihood(lda, alpha, beta, state, lags, marks, valid_length, ma
     lda : (N, K)
         The background's rate.
     alpha, beta : (K,)
-        How much each point excites, and how fast that decays.
+        The excitation by each point, and the rate of its decay.
     state : (N, K)
         The memory of earlier points, 0 at the start.
     lags, marks : (N, T)
         The times between points, and their marks from 0 to K - 1.
     valid_length, max_time : (N,)
-        How many of the T points count, and where the observation ends.
+        The number of valid points out of T, and the end of the observation.
 
     Example
     -------

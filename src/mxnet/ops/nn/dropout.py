@@ -41,7 +41,7 @@ def dropout(data, *, p: Fraction = 0.5, mode: Literal["always", "training"] = "t
     if p == 0 or not (training or mode == "always"):
         return data.clone()
     if p == 1:
-        return data * torch.nan  # nothing is left that could be scaled up; MXNet's test_dropout asks for NaN
+        return data * torch.nan  # all elements are dropped; MXNet's test_dropout expects NaN
     shape = list(data.shape)
     for axis in axes:
         shape[axis] = 1

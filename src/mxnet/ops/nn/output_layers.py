@@ -1,4 +1,4 @@
-"""Output layers: what they return is a prediction, what they send back is the gradient of a loss."""
+"""Output layers: the forward pass returns a prediction, the backward pass the gradient of a loss."""
 import functools
 from typing import Literal
 

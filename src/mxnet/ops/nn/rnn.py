@@ -19,7 +19,7 @@ _FUSED: dict[str, Any] = {"rnn_relu": torch._VF.rnn_relu, "rnn_tanh": torch._VF.
 
 
 class Parts(tuple):
-    """For `rnn`, in place of its vector: the arrays that this would be put together from, and what was made of them if they stay, or None."""
+    """An argument of `rnn` in place of the parameter vector: the separate arrays, and the cache of packed weights for constant ones, or None."""
 
     ordered: Optional[recurrent.Ordered]
 
@@ -57,7 +57,7 @@ def _unpack(parameters, mode, input_size, state_size, num_layers, directions, pr
 
 
 def _dropout_factor(out, p):
-    """What dropout multiplies the result of a layer by."""
+    """Return a random factor for each element of a layer's result: 0, or ``1 / (1 - p)``."""
     bank = None if out.device.type == "meta" else random_state.source(out.device)
     if bank is None:
         return torch.empty_like(out).bernoulli_(1 - p, generator=random_state.generator(out.device)).mul_(1 / (1 - p))
@@ -70,9 +70,9 @@ def _run_fused(mode, data, states, cells, num_layers, directions, batch_sizes=No
         return recurrent.run(mode, data, states, cells, num_layers, directions, batch_sizes, ordered)
     flat = [t for cell in cells for t in cell]
     hidden = states if mode == "lstm" else states[0]
-    train = torch.is_grad_enabled() and not data.is_cpu  # cuDNN has a gradient only of what it was told to keep
+    train = torch.is_grad_enabled() and not data.is_cpu  # cuDNN computes gradients only for calls in training mode
     if len(cells[0]) > 4:
-        with warnings.catch_warnings():  # torch says that it leaves oneDNN for a projection
+        with warnings.catch_warnings():  # torch warns that oneDNN has no projections
             warnings.simplefilter("ignore")
             found = torch._VF.lstm(data, hidden, flat, True, num_layers, 0.0, train, directions == 2, False) if batch_sizes is None else \
                 torch._VF.lstm(data, batch_sizes, hidden, flat, True, num_layers, 0.0, train, directions == 2)
@@ -199,7 +199,7 @@ def rnn(data, parameters, state, state_cell=None, sequence_length=None, *, state
         the projection's), then for each the two biases. The gates come in the order input, forget, candidate, output (``lstm``) or reset,
         update, candidate (``gru``, which resets after the product with the state).
     state, state_cell : (num_layers * directions, N, size)
-        What the layers start from; ``state_cell`` for ``lstm`` only. The size is `state_size`, and for a `state` with a projection that one's.
+        The initial states; ``state_cell`` for ``lstm`` only. The size is `state_size`, and for a `state` with a projection that one's.
     sequence_length : (N,)
         With `use_sequence_length` each sequence ends after that many steps, where the backward direction starts and behind which the output
         is zero.

@@ -21,7 +21,7 @@ def _places(length, dilation, offset):
 
 
 def _shifted(data, dilation, offset):
-    """What stands at a place of the windows, (B, L, H, D): zeros outside of the sequence."""
+    """Return the elements at one place of all windows, (B, L, H, D), with zeros outside of the sequence."""
     where, inside = _places(data.shape[1], dilation, offset)
     return data.gather(1, where[None, :, :, None].expand_as(data)) * inside[None, :, :, None]
 

@@ -78,7 +78,7 @@ for _operator in (index_add, index_update):
     _operator.shape_rule(shape_of_inputs(_written))
 
 
-# -- quantized arrays, which move like others, with their range ----------------------------------------------------------------
+# -- quantized arrays, reshaped like others; the range stays ------------------------------------------------------------------
 
 @op("_npx_quantized_reshape", num_outputs=3, output_names=("output", "min_output", "max_output"), no_gradient=True)
 def quantized_reshape(data, min_data, max_data, *, newshape: Shape, reverse: bool = False, order: str = "C"):

@@ -77,7 +77,7 @@ def _(in_types, out_types, **_):
 @op("_npi_bincount", no_gradient=True, sized_by_values=True,
     inputs_rule=lambda attributes: ("data", "weights") if attributes["has_weights"] else ("data",))
 def bincount(data, weights=None, *, minlength: int = 0, has_weights: bool = False):
-    """How often each of 0, 1, 2, ... occurs, or the sums of the weights there, in the type of the weights; without weights in that of `data`.
+    """Count each of 0, 1, 2, ... in `data`, in its type; with `weights`, sum the weights at each of them, in their type.
 
     Raises
     ------
@@ -276,7 +276,7 @@ def delete(arr, obj=None, *, start: Optional[int] = None, stop: Optional[int] = 
 @delete.shape_rule
 @shape_of_inputs
 def _(shape, obj=None, *, start, stop, step, int_ind, axis):
-    if obj is not None or step == 0:  # how many go depends on the values of `obj`
+    if obj is not None or step == 0:  # the number of deleted entries depends on the values of `obj`
         return None
     if axis is None:
         shape, axis = (product(shape),), 0
@@ -410,12 +410,12 @@ diag_indices_from.dtype_rule(result_is(torch.int64))
 
 @op("_npi_share_memory", no_gradient=True)
 def share_memory(a, b):
-    """Whether two arrays lie in overlapping memory, as a boolean scalar."""
+    """Return a boolean scalar, True if the memory ranges of two arrays overlap."""
     return torch.full((), overlaps(a, b), dtype=torch.bool, device=a.device)
 
 
 def overlaps(a, b):
-    """Whether two tensors lie in overlapping memory."""
+    """Return True if the memory ranges of two tensors overlap."""
     if a.device != b.device or not a.numel() or not b.numel():
         return False
 

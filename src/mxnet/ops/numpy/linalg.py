@@ -306,7 +306,7 @@ def _pinv_shape(shape, rcond=(), /, **_):
     if len(shape) < 2 or rcond and 0 in shape:
         return None
     batch = broadcast(shape[:-2], rcond)
-    if -1 in shape and batch != shape[:-2]:  # torch does not look at `rcond` where there is no element
+    if -1 in shape and batch != shape[:-2]:  # torch does not check `rcond` for empty arrays
         return None
     return (*batch, shape[-1], shape[-2])
 

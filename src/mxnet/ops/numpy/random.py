@@ -406,7 +406,7 @@ multinomial.dtype_rule(result_is(torch.int64))
 
 @op("_npx__random_multinomial", no_gradient=True, draws=True)
 def multinomial_of_each(n, p, *, shape: Shape = (), dtype: Optional[Literal["uint8", "int32", "float16", "float32", "float64"]] = None):
-    """How often each of k outcomes occurs in experiments: `n` (...) has their numbers, `p` (..., k) the probabilities.
+    """Draw the counts of k outcomes: `n` (...) has the numbers of experiments, `p` (..., k) the probabilities.
 
     The result has the shape ``(..., *shape, k)``, and the type of `n` unless `dtype` names another.
 
@@ -548,6 +548,6 @@ def multivariate_normal(mean, cov, *, size: Optional[Shape] = None):
     noise = torch.empty((*(size or ()), *batch, mean.shape[-1]), dtype=mean.dtype, device=mean.device)
     if noise.device.type == "meta":
         return noise
-    noise.normal_(generator=generator(mean.device))  # MXNet asks NumPy's own generator
+    noise.normal_(generator=generator(mean.device))  # MXNet uses NumPy's generator
     root = torch.linalg.cholesky(cov.float() if cov.dtype is torch.float16 else cov).to(mean.dtype)
     return mean + (root @ noise.unsqueeze(-1)).squeeze(-1)

@@ -34,7 +34,7 @@ def _all_axes(data, axes):
 
 
 def _work_type(a, target):
-    """What to add or multiply in: the result's type, but fractions are truncated at the end only."""
+    """Return the type of the accumulation: the result's, except that fractions are truncated at the end only."""
     if a.is_floating_point() and (target in _HALVES or not target.is_floating_point):
         return a.dtype
     return torch.float64 if target is torch.bool else target

@@ -442,7 +442,7 @@ def pad(data, *, pad_width: str, mode: _PAD_MODES = "constant", constant_value: 
     Parameters
     ----------
     pad_width : tuple of (int, int)
-        How many before and after, for each axis. For vectors also two pairs, whose first numbers count: ``((before,), (after,))``.
+        The numbers of elements before and after, for each axis. For vectors also two pairs, whose first numbers count: ``((before,), (after,))``.
     mode : str
         A constant, the nearest element, the array mirrored with (``symmetric``) or without its border, or the extremes of the axis.
 

@@ -22,7 +22,7 @@ def percentile(a, q=None, *, axis: Axes = None, interpolation: Literal["linear",
     q, q_scalar : array or float
         From 0 to 100; the axes of an array stand before those of the result.
     interpolation : str
-        What to take between two elements.
+        The value to take between two elements.
 
     Example
     -------

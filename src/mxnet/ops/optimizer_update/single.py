@@ -47,7 +47,7 @@ def _mixed(name, *states, **options):
 
 
 def store(weight, weight32, new):
-    """Keep the new float32 weight; what the half-precision one becomes."""
+    """Store the new float32 weight; return its half-precision copy."""
     weight32.copy_(new)
     return new.to(weight.dtype)
 
@@ -296,7 +296,7 @@ def _norms_rule(in_shapes, out_shapes, **_):
     shape = out_shapes[0]
     for s in (*in_shapes[:2], *in_shapes[4:]):
         shape = unify(shape, s)
-    several = any(known(s) and (product(s) != 1 or len(s) > len(shape or ())) for s in in_shapes[2:4])  # the call says whether they fit
+    several = any(known(s) and (product(s) != 1 or len(s) > len(shape or ())) for s in in_shapes[2:4])  # the operator's call checks the rest
     return [shape, shape, *in_shapes[2:4], *[shape] * (len(in_shapes) - 4)], out_shapes if several else [shape]
 
 
@@ -501,5 +501,5 @@ def group_adagrad_update(weight, grad, history, *, lr: float, rescale_grad: floa
 def _(in_shapes, out_shapes, **_):
     shape, history = unify(unify(in_shapes[0], in_shapes[1]), out_shapes[0]), in_shapes[2]
     if shape is not None and (shape[:1] in ((), (0,)) or known(history) and product(history) != shape[0] >= 0):
-        return [shape, shape, history], out_shapes  # the call says what is wrong
+        return [shape, shape, history], out_shapes  # the operator's call raises the error
     return [shape, shape, history], [shape]

@@ -30,7 +30,7 @@ def _range(data: torch.Tensor, low: Optional[float], high: Optional[float]) -> t
 
 
 def _scale(count: float, limit: torch.Tensor) -> torch.Tensor:
-    """How many levels a real number has. Where there are zeros alone, which have no range, they are 0; of tiny numbers not infinitely many."""
+    """Return the number of levels in a real unit: 0 for a range of zeros alone, and finite for the smallest ranges."""
     return torch.where(limit == 0, torch.zeros_like(limit), count / limit).clamp_(max=torch.finfo(limit.dtype).max)
 
 
@@ -125,7 +125,7 @@ def quantize_asym(data: torch.Tensor, *, min_calib_range: Optional[Finite] = Non
     one = low == high
     low, high = torch.where(one, low.clamp(max=0), low), torch.where(one, high.clamp(min=0), high)
     scale = _scale(255, high - low)
-    scale = torch.where(scale == 0, torch.ones_like(scale), scale)  # zeros alone
+    scale = torch.where(scale == 0, torch.ones_like(scale), scale)  # only zeros
     shift = 255 - high * scale
     return (data * scale + shift + 0.5).floor_().clamp_(0, 255).to(torch.uint8), scale, shift
 

@@ -1,4 +1,4 @@
-"""Operators that draw out of what there is: classes by their chances, different classes, and all entries in another order."""
+"""Operators that choose from given elements: classes by probability, distinct classes, and shuffling."""
 import functools
 import math
 import warnings

@@ -209,7 +209,7 @@ def random_poisson(*, lam: float = 1.0, shape: Optional[Shape] = None, dtype: Re
 
 @_random("negative_binomial")
 def random_negative_binomial(*, k: int = 1, p: float = 1.0, shape: Optional[Shape] = None, dtype: RealType = None, device: Device = None):
-    """How often a trial of success probability `p` fails before it succeeded `k` times, as floating-point numbers.
+    """Draw counts of failures before the `k`-th success of trials with success probability `p`, as floating-point numbers.
 
     Raises
     ------

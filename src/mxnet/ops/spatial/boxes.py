@@ -301,7 +301,7 @@ def box_encode(samples, matches, anchors, refs, means, stds):
     anchors, refs : (B, N, 4), (B, M, 4)
         Corners.
     means, stds : (4,)
-        What normalizes the targets.
+        The means and deviations that normalize the targets.
 
     Raises
     ------
@@ -380,7 +380,7 @@ def box_decode(data, anchors, *, std0: float = 1.0, std1: float = 1.0, std2: flo
 def _(in_shapes, out_shapes, **_):
     data, anchors = unify(in_shapes[0], out_shapes[0]), in_shapes[1]
     if any(s is not None and (len(s) != 3 or s[2] not in (4, -1)) for s in (data, anchors)):
-        return [data, anchors], out_shapes  # the call says what is wrong
+        return [data, anchors], out_shapes  # the operator's call raises the error
     if data is None or anchors is None:
         return [data, anchors], [data]
     anchors = unify(anchors, (1, *data[1:2], 4))

@@ -139,11 +139,11 @@ def multibox_target(anchor, label, cls_pred, *, overlap_threshold: float = 0.5, 
     overlap_threshold : float
         Anchors that overlap a box more than this are positive.
     negative_mining_ratio, negative_mining_thresh : float
-        How many negatives there are for each positive, and the overlap with their box that they stay below.
+        The number of negatives for each positive, and the upper bound of their overlap with their box.
     minimum_negative_samples
         Kept for compatibility; MXNet does not use it either.
     variances : tuple of 4 floats
-        What the targets are divided by.
+        The divisors of the targets.
 
     Returns
     -------
@@ -232,7 +232,7 @@ def multibox_detection(cls_prob, loc_pred, anchor, *, clip: bool = True, thresho
     cls_prob : (N, classes + 1, A)
         Probabilities; class 0 is the background, whatever `background_id` says (as in MXNet).
     loc_pred : (N, A * 4)
-        What `MultiBoxTarget` makes targets for, with the same `variances`.
+        Predictions of the targets of `MultiBoxTarget`, with the same `variances`.
     anchor : (1, A, 4)
     clip : bool
         Clip what lies outside the image.

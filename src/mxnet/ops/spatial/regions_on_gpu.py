@@ -253,7 +253,7 @@ def _rotated_samples(rois, images, pooled_size, spatial_scale, ratio, window, da
     x, y, across, down, angle = (v.reshape(-1, 1, 1) for v in rois[:, 1:].unbind(1))
     x, y, angle = x * spatial_scale, y * spatial_scale, angle * (math.pi / 180)
     cosine, sine = angle.cos(), angle.sin()
-    # The map's corners in the region's coordinates say which samples may lie on it.
+    # The map's corners in the region's coordinates bound the samples that may lie on it.
     corners = [(u - x, v - y) for u in (-1, width) for v in (-1, height)]
     ends = (torch.stack([sine * u + cosine * v for u, v in corners]), torch.stack([cosine * u - sine * v for u, v in corners]))
     points, numbers, counts = [], [], []

@@ -176,9 +176,9 @@ def up_sampling(*data, scale: AtLeast1, num_filter: int = 0, sample_type: Litera
         joined along the channels or summed. With ``'bilinear'`` the map and the weight (C, 1, k, k) of the deconvolution, where
         k is ``2 * scale - scale % 2``; it has C groups.
     multi_input_mode : {'concat', 'sum'}
-        What becomes of several maps.
+        The treatment of several maps.
     num_args : int
-        How many inputs there are, 2 for ``'bilinear'``.
+        The number of inputs, 2 for ``'bilinear'``.
     num_filter, workspace
         Change nothing: the weight's shape says the former, and the latter is a hint that nothing needs here.
 
@@ -375,7 +375,7 @@ def _areas(output_size):
 def _(in_shapes, out_shapes, *, output_size):
     data, areas = in_shapes[0], _areas(output_size)
     if data is None or len(data) != 4 or 0 in data[1:] or min(areas) < 0:
-        return in_shapes, out_shapes  # if it is wrong the call says why
+        return in_shapes, out_shapes  # the operator's call raises the error
     return in_shapes, [unify(out_shapes[0], (*data[:2], *areas))]
 
 
@@ -508,7 +508,7 @@ def _(in_shapes, out_shapes, *, output_size, kernel, **attributes):
         return in_shapes, out_shapes
     _check_columns(data, output_size, kernel, **attributes)
     if not data[2] or min(output_size) < 0:
-        return in_shapes, out_shapes  # an image without windows: the call knows
+        return in_shapes, out_shapes  # an image without windows: left to the operator's call
     return in_shapes, [unify(out_shapes[0], (data[0], data[1] // math.prod(kernel) if data[1] >= 0 else -1, *output_size))]
 
 
@@ -526,7 +526,7 @@ def bilinear_gather(flat, base, y, x, height, width, outside):
     base : int64 tensor
         Where the image of each point begins; broadcasts with `y` and `x`.
     outside : {'zero', 'edge'}
-        What lies beyond the border: zeros, or the border's own values.
+        The values beyond the border: zeros, or the border's own values.
     """
     if outside == "edge":
         y, x = y.clamp(0, height - 1), x.clamp(0, width - 1)
