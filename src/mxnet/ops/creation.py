@@ -152,13 +152,13 @@ def arange(*, start: float, stop: Optional[float] = None, step: float = 1.0, rep
            dtype: DType = torch.float32, device: Device = None):
     """Evenly spaced values from `start` up to, not including, `stop`, each repeated.
 
-    Without `stop` the values run from 0 up to `start`. With `infer_range` and no `stop` the consumer's shape says how many there are,
-    which only a Symbol can know.
+    Without `stop` the values run from 0 up to `start`. With `infer_range` and no `stop` the consumer's shape determines their number,
+    which only a Symbol has.
 
     Raises
     ------
     MXNetError
-        If the range is empty, or its end is to be inferred where nothing tells.
+        If the range is empty, or its end is to be inferred without a consumer.
 
     Example
     -------
@@ -227,7 +227,7 @@ linspace.dtype_rule(_stated_dtype_rule)
 def arange_like(data, *, start: float = 0.0, step: float = 1.0, repeat: int = 1, axis: Optional[int] = None):
     """Evenly spaced values, as many as `data` has elements and in its shape, or with `axis` a vector as long as that axis.
 
-    Each value stands `repeat` times; what does not fit is left out.
+    Each value is repeated `repeat` times; surplus values are left out.
 
     Raises
     ------

@@ -38,7 +38,7 @@ def reason(op: Any, error: Exception, shapes: Sequence[Partial], types: Sequence
     Parameters
     ----------
     op : Operator
-        Or what stands for one in texts.
+        Or the name to use in messages.
     error : Exception
         The error that the call raised.
     shapes, types : list
@@ -80,7 +80,7 @@ def _missing_inputs(op: Any, shapes: Sequence[Partial], attributes: Mapping[str,
 
 
 def _broken_rule(op: Any, shapes: Sequence[Partial], attributes: Mapping[str, Any]) -> str:
-    """Return what the operator's shape rule says against these shapes, or nothing."""
+    """Return the error of the operator's shape rule for these shapes, or an empty string."""
     rule = getattr(op, "shape_inference", None)
     if rule is None or not all(map(known, shapes)):
         return ""

@@ -351,7 +351,7 @@ def one_hot(indices, *, depth: int, on_value: float = 1.0, off_value: float = 0.
         return out
     index = indices.detach().long().unsqueeze(-1)
     inside = index.clamp(0, depth - 1)
-    # An index out of range writes what is there already.
+    # An index out of range rewrites the existing value.
     return out.scatter_(-1, inside, torch.full_like(index, off_value, dtype=dtype).masked_fill_(index == inside, on_value))
 
 

@@ -44,7 +44,7 @@ class UnknownOperatorError(MXNetError):
 
 
 class Operator(Traits):
-    """An operator: the function, what its signature says, and its `Traits`.
+    """An operator: the function, the information from its signature, and its `Traits`.
 
     Attributes
     ----------
@@ -199,7 +199,7 @@ class Operator(Traits):
             # A program with a new value in each call must not grow the table without limit.
             if len(self._parsed) > 1024:
                 self._parsed.clear()
-            # 1, 1.0 and True are one key; a value whose type matters must be told apart by the operator, not here. What an array holds may change.
+            # 1, 1.0 and True are one key; the operator must distinguish values whose type matters. The contents of an array may change.
             if not any(type(v) is float or hasattr(v, "asnumpy") for v in given.values()):
                 self._parsed[key] = parsed
         except TypeError:
@@ -213,7 +213,7 @@ class Operator(Traits):
     def input_names(self, parsed: Attributes, count: Optional[int] = None) -> tuple[str, ...]:
         """The names of the inputs that this use of the operator has.
 
-        `count` says how many inputs were given where the operator takes any number.
+        `count` is the number of given inputs of a variadic operator.
         """
         if self.inputs_rule is not None:
             return tuple(self.inputs_rule(self.with_defaults(parsed)))
@@ -240,7 +240,7 @@ class Operator(Traits):
         return self.mutates if self.mutates_rule is None else tuple(self.mutates_rule(self.with_defaults(parsed)))
 
     def writes(self, training: bool) -> bool:
-        """True if a call writes to its inputs. What has states as well, but computes on integers, only reads them."""
+        """True if a call writes to its inputs. Quantized operators only read their states."""
         return bool(self.mutates) and not self.computes_quantized and (training or not self.wants_training)
 
     def is_quantized(self, parsed: Attributes) -> bool:
@@ -267,14 +267,14 @@ class Operator(Traits):
         return count
 
     def list_output_names(self, parsed: Attributes) -> tuple[str, ...]:
-        """The suffixes of the outputs' names: ``output``, or ``output0``, ``output1``, ..., or what the operator calls them."""
+        """The suffixes of the outputs' names: ``output``, or ``output0``, ``output1``, ..., or the operator's own names."""
         n = self.outputs(parsed)
         if self.output_names is not None:
             names = self.output_names(self.with_defaults(parsed)) if callable(self.output_names) else self.output_names
             return tuple(names)[:n]
         return ("output",) if n == 1 else tuple(f"output{i}" for i in range(n))
 
-    # -- registrations that stand below the function ---------------------------------------------------------------
+    # -- registrations below the function --------------------------------------------------------------------------
 
     def gradient(self, backward: Callable) -> Callable:
         """Give the operator MXNet's own gradient instead of the derivative of its function.
@@ -305,12 +305,12 @@ class Operator(Traits):
         return rule
 
     def sizing(self, rule: Callable) -> Callable:
-        """Say which attributes give a source that leaves its size open the shape that its users need: ``rule(shape, attributes)``."""
+        """Register a rule that sizes an operator without inputs: ``rule(shape, attributes)`` returns attributes for the shape that its users need."""
         self.sized = rule
         return rule
 
     def gradient_storage_rule(self, rule: Callable) -> Callable:
-        """Say how the gradients of inputs are stored: ``rule(position, in_stypes, attributes)``.
+        """Register the storage types of the inputs' gradients: ``rule(position, in_stypes, attributes)``.
 
         It returns ``'row_sparse'`` where only some rows of the input are needed, ``'default'`` where the gradient is dense whatever the input
         is, and None where it is stored as its input. Without a rule it is always so.

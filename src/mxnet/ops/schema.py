@@ -152,7 +152,7 @@ _PARSERS = {int: (_to_int, "an integer"), float: (_to_float, "a number"), bool: 
             Axes: (_to_axes, "an integer, a tuple of integers or None"), DType: (_to_dtype, "the name of a data type")}
 
 
-# Attributes that say how many inputs, outputs or layers there are. Lists of that length are made of them, so that a file's must have an end: one
+# Attributes with a number of inputs, outputs or layers. Lists of that length are made of them, so a file's number needs a limit: one
 # input takes over 10 bytes of a file, and MXNet's own programs stay below a thousand.
 COUNTS = frozenset({"num_args", "num_arrays", "num_layers", "num_out_data", "num_outputs", "num_tensors", "num_weights", "sections"})
 MAX_COUNT = 1 << 14

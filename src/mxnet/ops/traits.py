@@ -14,8 +14,8 @@ Attributes = dict[str, Any]
 ByUse = Union[bool, Callable[[Attributes], bool]]
 Precision = Literal["low", "float32", "widest", "inputs", "cast", None]
 
-# Which list of bfloat16's an operator is in where only float16's is said: MXNet has fewer operators for bfloat16, which has 8 significant
-# bits to float16's 11, so that most of what float16 runs as it comes runs in float32.
+# The bfloat16 list of an operator that declares float16's only: MXNet has fewer operators for bfloat16, which has 8 significant
+# bits to float16's 11, so that most operators that float16 runs unconverted run in float32.
 _BFLOAT16: dict[Precision, Precision] = {"low": "float32", "inputs": "float32"}
 
 
@@ -32,7 +32,7 @@ class Traits:
     sized_by_values : bool
         The shapes of its results depend on values of its inputs.
     meets : bool or function of the attributes
-        In training a device's call waits for those of other devices (`meetings`).
+        In training a device's call synchronizes with those of other devices (`meetings`).
     keeps_layout : bool or function of the attributes
         Its result lies in memory as its (first) input does, with channels first or last, and has the same values either way.
     result_type : 'data', 'inputs' or None
@@ -40,11 +40,11 @@ class Traits:
     overwritable : bool or function of the attributes
         Its result is a new array that its own gradient does not read: what follows may compute in the same memory.
     heavy : bool
-        It computes enough to be worth the way into another runtime and back.
+        It computes enough to outweigh the call of another runtime.
     complete_rule : bool
-        For floating inputs of one type its shape rule says all about its results, which have the type of the data; it need not be run to find
-        out. `complete_rule` may also be ``'mixed'``: the types of the other inputs don't matter, and it speaks of one result; or ``'shape'``: it
-        says all about the shapes of its results, whatever their types.
+        For floating inputs of one type its shape rule determines its results completely, which have the type of the data; no run is needed.
+        `complete_rule` may also be ``'mixed'``: the same for one result, whatever the types of the other inputs; or ``'shape'``: it determines
+        the shapes of its results for any types.
     method : bool or str
         It is a method of arrays and Symbols, under its own or that name.
     arithmetic : str or None
@@ -58,7 +58,7 @@ class Traits:
     changes_storage : bool
         It only changes how values are stored, which tensors don't show.
     names_input : bool
-        MXNet tells monitors the name of its one input; that of others of one input `data` it calls ``input0``.
+        MXNet passes monitors the name of its one input; that of others of one input `data` it calls ``input0``.
     names_output : bool
         MXNet has a name for its outputs; amp's casts behind others are named after the output's number.
     leaves_size_open : bool or function of the attributes

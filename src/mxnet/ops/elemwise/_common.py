@@ -18,7 +18,7 @@ def refuse_shapes(operator, lhs, rhs):
 
 
 def broadcast_rule(in_shapes, out_shapes, **_):
-    """Shape inference of broadcasting operators; as in MXNet it only goes forwards."""
+    """Infer shapes of broadcasting operators, in the forward direction only, as in MXNet."""
     lhs, rhs = in_shapes
     if lhs is None or rhs is None:
         return in_shapes, out_shapes
@@ -36,7 +36,7 @@ def truth(function, data, other):
     """Return the comparison ``function(data, other)`` as 0 and 1 in the type of `data`."""
     if torch.compiler.is_compiling():
         return function(data, other).to(data.dtype)
-    # Written in the wanted type at once: converting booleans takes several times as long as comparing.
+    # Written in the result's type directly: converting booleans takes several times as long as comparing.
     return function(data.detach(), other.detach() if isinstance(other, torch.Tensor) else other, out=data.new_empty(0))
 
 

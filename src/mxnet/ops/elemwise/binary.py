@@ -40,7 +40,7 @@ def elementwise_pair(function, doc, elementwise, broadcast, broadcast_sample, sa
     same_shape.__doc__ = f"{doc} Both arrays have one shape and type; `{broadcast_name}` takes other shapes, too."
     if sample is not None:
         same_shape.__doc__ = with_sample(same_shape.__doc__, f"mx.nd.{name}", sample)
-    broadcasting.__doc__ = with_sample(f"{doc} The arrays have one type and broadcast: a size of 1 stands for any other.",
+    broadcasting.__doc__ = with_sample(f"{doc} The arrays have one type and broadcast: a size of 1 is extended to any other.",
                                        f"mx.nd.{broadcast_name}", broadcast_sample)
     traits = {"keeps_layout": True, "result_type": "inputs", "complete_rule": True, **traits}
     operators = (op(name, aliases=elementwise[1:], same_shape=True, **{**traits, **(same_shape_only or {})})(same_shape),
@@ -309,7 +309,7 @@ def _product_type(types, attributes):
                 real=lambda attributes: attributes["enable_float_output"], amp=None)
 def quantized_elemwise_mul(lhs: Int8, rhs: Int8, *, min_calib_range: Optional[Finite] = None, max_calib_range: Optional[Finite] = None,
                            enable_float_output: bool = False) -> Union[torch.Tensor, Quantized]:
-    """The product of two int8 arrays: float32 if asked for, else int32, or int8 for a calibrated range, with its range.
+    """The product of two int8 arrays: float32 on request, else int32, or int8 for a calibrated range, with its range.
 
     Example
     -------

@@ -190,7 +190,7 @@ def identity(data):
     complete_rule="shape",
     stops_gradient=True)
 def block_grad(data):
-    """A copy that no gradient flows through: what it was computed from is constant to everything behind it.
+    """A copy without a gradient: its inputs are constant for all operators behind it.
 
     Example
     -------
@@ -208,7 +208,7 @@ def block_grad(data):
 @op("make_loss", complete_rule="shape", aliases=("_sparse_make_loss",), same_shape=True, loss=True, output_names=("loss",), names_output=True,
     amp="float32")
 def make_loss(data):
-    """Declare `data` a loss: its gradient is 1 whatever gradient comes in.
+    """Declare `data` a loss: its gradient is 1, and the incoming gradient is ignored.
 
     `MakeLoss` can scale this gradient, too.
 
@@ -232,7 +232,7 @@ def _(out_grads, inputs, outputs):
 
 @op("_identity_with_attr_like_rhs", complete_rule="shape", same_shape=True)
 def identity_with_attr_like_rhs(lhs, rhs):
-    """A copy of `lhs`, which `rhs` only tells its shape and type."""
+    """A copy of `lhs`; `rhs` determines its shape and type only."""
     if lhs.shape != rhs.shape:
         refuse_shapes("_identity_with_attr_like_rhs", lhs, rhs)
     return lhs.clone()

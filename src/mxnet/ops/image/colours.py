@@ -125,7 +125,7 @@ def random_contrast(data, *, min_factor: float, max_factor: float):
 def random_saturation(data, *, min_factor: float, max_factor: float):
     """Strengthen the colours of an image (H, W, C) by a random factor in [`min_factor`, `max_factor`]; bytes stay between 0 and 255.
 
-    As in MXNet the gray that a factor below 1 leads to comes from the blue channel alone.
+    As in MXNet the gray for factors below 1 is computed from the blue channel alone.
 
     Raises
     ------

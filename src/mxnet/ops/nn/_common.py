@@ -5,17 +5,17 @@ from ...base import MXNetError
 from ..shapes import unify
 
 HALF = (torch.float16, torch.bfloat16)
-_FEW = 1 << 13  # elements below which a call of torch costs more than what it computes
+_FEW = 1 << 13  # elements below which the overhead of a torch call exceeds its computation
 LAYOUTS = {1: "NCW", 2: "NCHW", 3: "NCDHW"}
 
 
 def assign(shapes, index, shape, what):
-    """Put what is now known about one input or output into the list.
+    """Unify the list's entry for one input or output with new knowledge.
 
     Raises
     ------
     MXNetError
-        If it contradicts what was given.
+        If it contradicts the entry.
     """
     if index >= len(shapes):
         return

@@ -75,7 +75,7 @@ sign_ste.gradient(_pass_gradient)
 def gradient_multiplier(data, *, scalar: float = 1.0, is_int: bool = True):
     """Pass `data` on; multiply its gradient by `scalar`. A negative one reverses it, as for domain adaptation (Ganin, Lempitsky 2015).
 
-    `is_int` says whether the scalar was written as an integer; the data's type decides here, so it changes nothing.
+    `is_int` marks a scalar written as an integer; it has no effect, as the data's type decides.
 
     Example
     -------

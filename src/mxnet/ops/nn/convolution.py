@@ -159,7 +159,7 @@ convolution.dtype_rule(same_type)
 
 @quantized_form(convolution, "_contrib_quantized_conv", result=torch.int32, must=True)
 def quantized_conv(data: EightBits, weight: Int8, bias: Int8 = None, **attributes) -> Quantized:
-    """A convolution of uint8 or int8 `data` with int8 `weight`; the ranges follow. Returns int32, and the range it stands for.
+    """A convolution of uint8 or int8 `data` with int8 `weight`; the ranges follow. Returns int32, and the range that it represents.
 
     The range is that of the products, and `bias` (int8) is turned into their units first, as MXNet does on GPUs. On CPUs it adds the
     integers as they are, and says of uint8 `data` that they stand for twice what they do.

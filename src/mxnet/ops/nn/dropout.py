@@ -49,7 +49,7 @@ def dropout(data, *, p: Fraction = 0.5, mode: Literal["always", "training"] = "t
 
 
 def _mask(shape, dtype, device, p, inclusive):
-    """0 for what is dropped, else the scale."""
+    """Return the dropout mask: 0 for dropped elements, else the scale."""
     chance, scale = chance_and_scale(p)
     bank = None if device.type == "meta" else random_state.source(device)
     if bank is None:
@@ -62,6 +62,6 @@ def _mask(shape, dtype, device, p, inclusive):
 
 @functools.cache
 def chance_and_scale(p):
-    """The chance to be kept and what then is multiplied by, rounded as MXNet does."""
+    """Return the probability of keeping an element and the scale of the kept ones, with MXNet's rounding."""
     chance = np.float32(1) - np.float32(p)
     return float(chance), float(np.float32(1) / chance)

@@ -157,13 +157,13 @@ def sync_batch_norm(data, gamma, beta, moving_mean, moving_var, *, eps: float = 
     """`BatchNorm` with the statistics of `ndev` devices, whose calls share a `key`. They count alike, however many rows each has.
 
     A call waits for those of the other devices, forward and backward, so each device needs a thread of its own, as `mx.mod.Module` gives it. In
-    the main thread, and on GPUs, a device's own statistics are used, and a warning says so. `output_mean_var` returns the plain
+    the main thread, and on GPUs, a device's own statistics are used, with a warning. `output_mean_var` returns the plain
     variance. Other attributes and the inputs are those of `BatchNorm`, on axis 1.
 
     Raises
     ------
     MXNetError
-        If the other devices' calls do not come.
+        If the other devices' calls do not arrive.
 
     Example
     -------
@@ -232,7 +232,7 @@ def quantized_batch_norm(data: EightBits, gamma: torch.Tensor, beta: torch.Tenso
                          axis, min_calib_range, max_calib_range, **attributes) -> Quantized:
     """Batch normalization of int8 or uint8 `data` by the moving statistics (float32). Returns int8, and the calibrated range, which is required.
 
-    `gamma` is always used, whatever `fix_gamma` says, as in MXNet.
+    `gamma` is always used, and `fix_gamma` is ignored, as in MXNet.
 
     Example
     -------
@@ -256,7 +256,7 @@ def quantized_batch_norm(data: EightBits, gamma: torch.Tensor, beta: torch.Tenso
 
 
 def _moments(data, axes, eps):
-    """Mean and standard deviation as the layers return them: as in MXNet no gradient comes back from these."""
+    """Return the mean and standard deviation outputs of the layers, without a gradient, as in MXNet."""
     data = data.detach()
     var, mean = torch.var_mean(data.float() if data.dtype == torch.float16 else data, axes, correction=0, keepdim=True)
     if _examines(data) and not var.isfinite().all():

@@ -120,10 +120,10 @@ def pooling(data, *, kernel: Shape = (), pool_type: Literal["avg", "lp", "max", 
             p_value: Optional[int] = None, count_include_pad: Optional[bool] = None, layout: _Layout = None):
     """Pool over windows of the spatial axes of `data` (N, C, spatial...), or over all of them with `global_pool`.
 
-    Along an axis there are ``(size + 2 * pad - kernel) / stride + 1`` windows, rounded down or up as `pooling_convention` says (``valid``,
+    Along an axis there are ``(size + 2 * pad - kernel) / stride + 1`` windows, rounded down or up depending on `pooling_convention` (``valid``,
     ``full``), or ``size / stride`` rounded up (``same``). `pool_type` is what becomes of a window's values: their largest one, their
     average, their sum, or (``lp``) the `p_value`-th root of the sum of their `p_value`-th powers. An average counts the padding unless
-    `count_include_pad` is False. With a layout that ends in C the channels come last. `cudnn_off` is a hint that nothing needs here.
+    `count_include_pad` is False. With a layout that ends in C the channels come last. `cudnn_off` has no effect.
 
     Raises
     ------

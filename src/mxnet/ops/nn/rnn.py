@@ -196,7 +196,7 @@ def rnn(data, parameters, state, state_cell=None, sequence_length=None, *, state
     data : (T, N, C)
     parameters : (total,)
         All weights and biases in one vector, see `rnn_layout`: for each layer and direction the weights from the input and from the state (and
-        the projection's), then for each the two biases. The gates come in the order input, forget, candidate, output (``lstm``) or reset,
+        the projection's), then for each the two biases. The gates are ordered input, forget, candidate, output (``lstm``) or reset,
         update, candidate (``gru``, which resets after the product with the state).
     state, state_cell : (num_layers * directions, N, size)
         The initial states; ``state_cell`` for ``lstm`` only. The size is `state_size`, and for a `state` with a projection that one's.
@@ -219,7 +219,7 @@ def rnn(data, parameters, state, state_cell=None, sequence_length=None, *, state
     Raises
     ------
     MXNetError
-        If the parameters do not have the size that the attributes ask for, or the attributes contradict each other.
+        If the parameters' size does not match the attributes, or the attributes contradict each other.
 
     Example
     -------
@@ -261,7 +261,7 @@ def rnn(data, parameters, state, state_cell=None, sequence_length=None, *, state
         return _run_fused(mode, data, states, cells, num_layers, directions, None, ordered)
 
     if p > 0 and training and num_layers > 1:
-        # Layer by layer, so that what is dropped comes from MXNet's generator.
+        # Layer by layer, so that MXNet's generator draws the dropout masks.
         out, lasts, ordered = data, [], None
         for layer in range(num_layers):
             part = slice(layer * directions, (layer + 1) * directions)
@@ -314,7 +314,7 @@ def quantized_rnn(data: Uint8, parameters: torch.Tensor, state: torch.Tensor, st
                   quantized: bool = True, training: Training = False, **attributes):
     """An LSTM over uint8 `data` (T, N, C), which `quantize_asym` made with `data_scale` and `data_shift`; all else is float32, see ``RNN``.
 
-    Other modes, and sequences of their own lengths, are not supported. `quantized` stands in files and says what the operator's name does.
+    Other modes, and sequences of their own lengths, are not supported. `quantized` occurs in files and is redundant with the operator's name.
 
     Example
     -------

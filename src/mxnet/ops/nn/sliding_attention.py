@@ -15,7 +15,7 @@ def _offsets(w, symmetric):
 
 
 def _places(length, dilation, offset):
-    """The positions (L, H) that a place in the windows stands for, and where these are inside of the sequence."""
+    """Return the positions (L, H) of one place of all windows, and a mask of those inside of the sequence."""
     where = torch.arange(length, device=dilation.device)[:, None] + offset * dilation.long()[None]
     return where.clamp(0, max(length - 1, 0)), (where >= 0) & (where < length)
 

@@ -147,7 +147,7 @@ def _hidden(name, data, mask):
 def masked_softmax(data, mask, *, axis: int = -1, temperature: Optional[float] = 1.0, normalize: Optional[bool] = True):
     """`softmax` of the entries whose `mask` is true; the others become 0. `mask` broadcasts to the shape of `data`.
 
-    `normalize` says whether the largest entry is subtracted first, so that nothing overflows; the result is the same.
+    With `normalize` the largest entry is subtracted first, which avoids overflow; the result is the same.
 
     Raises
     ------

@@ -21,7 +21,7 @@ for _name, _of in _NAMES.items():
 # -- writing to a copy -----------------------------------------------------------------------------------------------------
 
 def _places(operator, a, ind):
-    """The rows of indices, one for each of the first axes; a vector of indices goes along the first axis."""
+    """Return the rows of indices, one for each of the leading axes; a vector of indices applies to the first axis."""
     if ind.is_floating_point() and not ind.is_meta:
         raise MXNetError(f"{operator}: `ind` must hold integers; convert with astype('int64')")
     rows = ind.reshape(1, -1) if ind.dim() < 2 else ind

@@ -39,7 +39,7 @@ nonzero.dtype_rule(result_is(torch.int64))
 def unique(data, *, return_index: bool = False, return_inverse: bool = False, return_counts: bool = False, axis: Optional[int] = None):
     """The unique elements in ascending order, or the unique slices along `axis`.
 
-    Further results, where asked for: the index of the first of each, the number among the different ones of each element, and how often
+    Optional further results: the index of the first of each, the number among the different ones of each element, and how often
     each occurs.
 
     Example
@@ -326,7 +326,7 @@ def _inserted(operator, arr, values, val, axis, find, moves):
 
 
 def _inserted_shape(operator, moves):
-    """The shape rule of `_inserted` where attributes say the places."""
+    """The shape rule of `_inserted` for positions in attributes."""
     def shape_of(shape, values=(), *, start, stop, step, int_ind, axis, **_):
         if axis is None:
             shape, axis = (product(shape),), 0

@@ -104,7 +104,7 @@ prod.shape_rule(reduced_shape("_np_prod"))
 
 @op("_npi_mean", complete_rule="shape")
 def mean(a, *, axis: Axes = None, dtype: Optional[DType] = None, keepdims: bool = False, initial: Optional[float] = None):
-    """The mean over axes, of integers in float32; asked for as integers, they are added as such and the result is truncated.
+    """The mean over axes, for integers in float32; with an integer `dtype` they are added as integers and the result is truncated.
 
     Example
     -------

@@ -12,7 +12,7 @@ from . import rules
 
 
 def require_one_shape(name, weight, others):
-    """Refuse a gradient or a state of another shape than the weight's, which torch would broadcast."""
+    """Raise an error for a gradient or a state of another shape than the weight's, which torch would broadcast."""
     for t in others:
         if t.shape != weight.shape:
             raise MXNetError(f"{name}: the gradient and the states must have the shape of the weight, {tuple(weight.shape)}; "
@@ -96,7 +96,7 @@ def sgd_mom_update(weight, grad, mom, *, lr: float, momentum: float = 0.0, wd: f
 @_mixed("mp_sgd_update", "weight32")
 def mp_sgd_update(weight, grad, weight32, *, lr: float, wd: float = 0.0, rescale_grad: float = 1.0, clip_gradient: float = -1.0,
                   lazy_update: bool = True):
-    """`sgd_update` of a half-precision weight with a float32 copy, `weight32`, which is what the steps add up in.
+    """`sgd_update` of a half-precision weight with a float32 copy, `weight32`, which accumulates the steps.
 
     The gradient has the weight's type; attributes are those of `sgd_update`.
 
@@ -178,7 +178,7 @@ def adam_update(weight, grad, mean, var, *, lr: float, beta1: float = 0.9, beta2
 
 
 def require_one_number(shape):
-    """Refuse a scale of this partial shape unless it may hold a single number."""
+    """Raise an error unless a scale of this partial shape may hold a single number."""
     if shape is not None and product(shape) not in (1, -1):
         raise MXNetError(f"`rescale_grad` must hold one number, received shape {shape}")
 

@@ -29,7 +29,7 @@ class Quantized(NamedTuple):
 
     @property
     def unit(self) -> torch.Tensor:
-        """The real number that the integer 1 stands for, one element."""
+        """The real number that the integer 1 represents, one element."""
         return self.limit / levels(self.values.dtype)
 
     @property
@@ -101,13 +101,13 @@ def in_units_of_product(bias: Quantized, data: Quantized, weight: Quantized) -> 
 
 
 def product_range(a: Quantized, b: Quantized) -> tuple[torch.Tensor, torch.Tensor]:
-    """The range that an int32 sum of products stands for: that of 2**31 units. `b` is int8."""
+    """Return the range that an int32 sum of products represents: that of 2**31 units. `b` is int8."""
     limit = a.limit / (255 if a.values.dtype == torch.uint8 else 127) * (b.limit / 127) * INT32
     return -limit, limit
 
 
 def check_types(operator: str, allowed: tuple[torch.dtype, ...], **inputs: torch.Tensor) -> None:
-    """Refuse inputs of other types; shapes are inferred without types.
+    """Raise an error for inputs of other types; shapes are inferred without types.
 
     Raises
     ------

@@ -52,7 +52,7 @@ def _rules(operator: Operator, known: Optional[torch.dtype], result: Callable[[d
 
 @op("_contrib_quantize", num_outputs=3, no_gradient=True)
 def quantize(data: torch.Tensor, min_range: torch.Tensor, max_range: torch.Tensor, *, out_type: Literal["int8", "uint8"] = "uint8") -> Three:
-    """Quantize float32 `data` for a given range. Returns the integers, and the range they stand for: two arrays of one element.
+    """Quantize float32 `data` for a given range. Returns the integers, and the range that they represent: two arrays of one element.
 
     Here the larger magnitude of the range becomes 127 (int8) or 255 (uint8).
 
@@ -135,7 +135,7 @@ _rules(quantize_asym, None, lambda attributes: torch.uint8)
 
 @op("_contrib_dequantize", no_gradient=True)
 def dequantize(data: torch.Tensor, min_range: torch.Tensor, max_range: torch.Tensor, *, out_type: Literal["float32"] = "float32") -> torch.Tensor:
-    """The real numbers (float32) that int8 or uint8 `data` of the given range stands for.
+    """The real numbers (float32) that int8 or uint8 `data` of the given range represents.
 
     Example
     -------

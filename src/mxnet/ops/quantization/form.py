@@ -1,4 +1,4 @@
-"""An operator on quantized arrays, derived from the operator on real numbers that it stands for."""
+"""An operator on quantized arrays, derived from the corresponding operator on real numbers."""
 import functools
 import inspect
 from collections.abc import Callable
@@ -48,7 +48,7 @@ def quantized_form(of: Operator, name: str, *, ends: tuple[str, str] = ("min_{}"
     real : callable, optional
         ``real(attributes)`` is true where the outputs are real numbers, and as many as those of `of`. Never so by default.
     when : callable, optional
-        ``when(attributes)`` is true for the uses of `of` that this form stands for when a network is quantized. By default all.
+        ``when(attributes)`` is true for the uses of `of` that this form replaces when a network is quantized. By default all.
     must : bool
         See `Plan.must`.
     calibrated : bool
@@ -143,7 +143,7 @@ class _Form:
         def form(*given, **attributes):
             attributes = {**defaults, **attributes}
             arrays = self.arrays(attributes).items() if fixed is None else fixed
-            tensors = [t for t in given if t is not None]  # what is not in use may hold its place
+            tensors = [t for t in given if t is not None]  # unused inputs may be None
             inputs, count, at = [], len(tensors), len(arrays)
             for (name, types), tensor in zip(arrays, tensors):
                 if types is not None:

@@ -108,7 +108,7 @@ def _(in_shapes, out_shapes, *, dim):
 
 @op("stack", complete_rule="shape", aliases=("_npi_stack",), key_var_num_args="num_args", amp="widest")
 def stack(*data, axis: int = 0):
-    """Join arrays of one shape along a new axis, which stands at position `axis` of the result.
+    """Join arrays of one shape along a new axis, at position `axis` of the result.
 
     Raises
     ------

@@ -24,7 +24,7 @@ def infer_reshape(target, source, reverse=False):
     Raises
     ------
     MXNetError
-        If a code asks for an axis that `source` lacks, two sizes are to be inferred, or the sizes do not multiply up.
+        If a code needs an axis that `source` lacks, two sizes are to be inferred, or the sizes do not multiply up.
     """
     codes, sizes = (target[::-1], source[::-1]) if reverse else (target, source)
     out, position, inferred, i = [], 0, None, 0
@@ -282,7 +282,7 @@ def _(in_shapes, out_shapes, *, axes):
 
 @op("expand_dims", complete_rule="shape", aliases=("_npi_expand_dims",), shares_memory=True, result_type="data", method=True)
 def expand_dims(data, *, axis: int):
-    """Insert an axis of size 1, which stands at position `axis` of the result; a negative one counts from its end.
+    """Insert an axis of size 1 at position `axis` of the result; a negative one counts from its end.
 
     Example
     -------

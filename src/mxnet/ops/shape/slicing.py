@@ -82,7 +82,7 @@ def _view(operator, data, begin, end, step):
 
 @op("slice", complete_rule="shape", aliases=("crop", "_sparse_slice", "_npi_slice", "_npx_slice"), result_type="data", method=True)
 def slice_(data, *, begin: Ends, end: Ends, step: Optional[Ends] = ()):
-    """The block ``begin[i]:end[i]:step[i]`` of each leading axis; None stands for the default of Python's slices.
+    """The block ``begin[i]:end[i]:step[i]`` of each leading axis; None means the default of Python's slices.
 
     Example
     -------

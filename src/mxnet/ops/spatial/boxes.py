@@ -118,7 +118,7 @@ def box_nms(data, *, overlap_thresh: float = 0.5, valid_thresh: float = 0.0, top
     Parameters
     ----------
     data : (..., n, width)
-        A score, 4 coordinates and perhaps an id for each box, at the places that the `*_index` and `coord_start` tell.
+        A score, 4 coordinates and perhaps an id for each box, at the positions `*_index` and `coord_start`.
     overlap_thresh, valid_thresh : float
         The overlap above which the lower score goes; the score from which a box counts at all.
     topk : int
@@ -130,7 +130,7 @@ def box_nms(data, *, overlap_thresh: float = 0.5, valid_thresh: float = 0.0, top
     force_suppress : bool
         Let boxes of different ids suppress each other.
     in_format, out_format : {'corner', 'center'}
-        The format of the boxes that come, and of those that are returned.
+        The formats of the input boxes and of the returned ones.
 
     Returns
     -------
@@ -139,7 +139,7 @@ def box_nms(data, *, overlap_thresh: float = 0.5, valid_thresh: float = 0.0, top
     Raises
     ------
     MXNetError
-        If a row has no room for what the attributes say is in it.
+        If a row is too short for the attributes' positions.
 
     Example
     -------
@@ -190,7 +190,7 @@ def _surviving_boxes(batches, corners, overlap_thresh, valid_thresh, topk, score
 def box_iou(lhs, rhs, *, format: _Format = "corner"):
     """Intersection over union of each box of `lhs` (..., 4) with each of `rhs` (..., 4). No gradient flows.
 
-    The result has the shapes of both, without the last axes, behind each other. `format` says what the four numbers are: two corners
+    The result has the shapes of both, without the last axes, behind each other. `format` defines the four numbers: two corners
     (``corner``), or the centre and the size (``center``).
 
     Raises

@@ -10,7 +10,7 @@ _COPIES = 6  # of the samples of all taps, while they are computed
 def convolve(data, offset, mask, weight, num_group, num_deformable_group, kernel, stride, dilate, pad, outside):
     """Return the convolution without its bias. Axes and attributes are those of `deformable.deformable_convolution`.
 
-    Where what the taps read does not fit into one chunk, images and then rows of the result are computed one part after another, and
+    Where the samples of the taps do not fit into one chunk, images and then rows of the result are computed one part after another, and
     backward computes each part's reads again, as MXNet does.
     """
     n, _, rows, columns = offset.shape

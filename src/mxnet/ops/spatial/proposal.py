@@ -129,7 +129,7 @@ def proposal(cls_prob, bbox_pred, im_info, *, rpn_pre_nms_top_n: int = 6000, rpn
     ------
     MXNetError
         If there is more than one image, or the shapes do not fit each other or the anchors. An image larger than the feature map is an error on
-        a CPU only: a GPU would make the host wait for its size.
+        a CPU only: with a GPU the host would wait for its size.
 
     Example
     -------

@@ -30,7 +30,7 @@ def _round(values):
 
 
 def _check(operator, data, rois, *columns):
-    """Refuse partial shapes that maps and regions do not have."""
+    """Raise an error for partial shapes of no maps and regions."""
     if len(data) != 4:
         raise MXNetError(f"{operator}: `data` must be 4-D, received shape {tuple(data)}")
     if len(rois) != 2 or rois[1] not in (-1, *columns):
@@ -44,7 +44,7 @@ def _check_size(operator, pooled_size):
 
 
 def _check_images(operator, images, count):
-    """Refuse regions of images that there are not; their numbers come as integers.
+    """Raise an error for regions of missing images; the image numbers are integers.
 
     Raises
     ------
@@ -60,7 +60,7 @@ def _check_images(operator, images, count):
 def _pooled_rule(check, channels=None):
     """Return a shape rule: (R, channels of the data, or what `channels` makes of them, pooled height, pooled width).
 
-    ``check(data, rois, trans, **attributes)`` refuses what the call does, too.
+    ``check(data, rois, trans, **attributes)`` raises the same errors as the call.
     """
     def rule(in_shapes, out_shapes, **attributes):
         data, rois, trans = (*in_shapes, None)[:3]
@@ -116,7 +116,7 @@ def roi_pooling(data, rois, *, pooled_size: Shape, spatial_scale: Fraction):
 
 
 def _pool_largest(data, images, rows, columns):
-    """ROIPooling of bins that begin and end where `rows` and `columns`, each a pair of (R, bins), say."""
+    """Compute ROIPooling of bins whose begins and ends are in `rows` and `columns`, each a pair of (R, bins)."""
     lowest = torch.finfo(data.dtype).min
     shape = data.shape[1], rows[0].shape[1], columns[0].shape[1]
     out = []

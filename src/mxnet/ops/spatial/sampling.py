@@ -58,7 +58,7 @@ def _affine_grid(matrix, target_shape):
 
 
 def _check_affine(operator, matrix, target_shape, name):
-    """Refuse a partial shape that no affine matrices (N, 6) have, and sizes of no grid."""
+    """Raise an error for a partial shape of no affine matrices (N, 6), and for sizes of no grid."""
     if len(matrix) != 2 or matrix[1] not in (6, -1):
         raise MXNetError(f"{operator}: `{name}` must have shape (N, 6) for affine transforms, received {tuple(matrix)}")
     if len(target_shape) != 2 or min(target_shape) <= 0:
@@ -180,7 +180,7 @@ def up_sampling(*data, scale: AtLeast1, num_filter: int = 0, sample_type: Litera
     num_args : int
         The number of inputs, 2 for ``'bilinear'``.
     num_filter, workspace
-        Change nothing: the weight's shape says the former, and the latter is a hint that nothing needs here.
+        No effect: the weight's shape determines the former, and the latter is a hint for MXNet.
 
     Raises
     ------
@@ -254,7 +254,7 @@ def _up_sampling_shape_rule(in_shapes, out_shapes, *, scale, sample_type, multi_
 
 
 def _check_enlarged(i, shape, first, spatial, multi_input_mode):
-    """Refuse an input that does not become maps of the size `spatial` when it is enlarged by one factor."""
+    """Raise an error for an input that no single factor enlarges to maps of the size `spatial`."""
     height, width = spatial
     if not min(shape[2:]) or height % shape[2] or width % shape[3]:
         raise MXNetError(f"UpSampling: input {i} of shape {shape} does not divide the output of {height} x {width}")
@@ -437,7 +437,7 @@ def _margins(pad):
 def im2col(data, *, kernel: Shape, stride: Shape = (), dilate: Shape = (), pad: Shape = ()):
     """The windows that a convolution sees, as columns: (N, C, *spatial) to (N, C * prod(kernel), number of windows).
 
-    `kernel`, `stride`, `dilate` and `pad` mean what they do to `Convolution`.
+    `kernel`, `stride`, `dilate` and `pad` are those of `Convolution`.
 
     Raises
     ------
