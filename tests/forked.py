@@ -1,9 +1,9 @@
 """Python programs in processes of their own that have torch already: forks of one that has imported it and has done nothing else.
 
 Most of what a new process needs for ``import mxnet`` goes into ``import torch``. `python` gives the words to write for ``sys.executable``:
-``subprocess.run([*python(), "-c", program])``, ``-m MODULE`` and ``FILE`` with arguments are run as always. What these words start is a small
-process that hands folder, variables, streams and arguments to the one with torch, passes signals on, and ends as the program ends; SIGKILL ends
-both, and SIGTSTP, where no other process could catch SIGSTOP, stops the program. The program imports mxnet by itself, so that what depends on
+``subprocess.run([*python(), "-c", program])``; ``-m MODULE`` and ``FILE`` with arguments, and ``-W ACTION`` before them, are run as always.
+What these words start is a small process that hands folder, variables, streams and arguments to the one with torch, passes signals on, and ends
+as the program ends; SIGKILL ends both, and SIGTSTP, where no other process could catch SIGSTOP, stops the program. The program imports mxnet by itself, so that what depends on
 variables then is found as always. Not so: what torch and OpenMP read when they are loaded (there is one thread), and the seed of hashes, which
 all programs share. Tests of those, and of what is imported, start ``sys.executable``.
 """
@@ -17,6 +17,7 @@ import select
 import signal
 import socket
 import sys
+import warnings
 
 _FORWARDED = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT, signal.SIGTSTP)
 _LONGEST = 1 << 20  # bytes of a request
@@ -127,6 +128,9 @@ def become(request, own):
     import runpy
     import types
     kind, *rest = request["words"]
+    if kind == "-W":
+        warnings.simplefilter(rest[0])
+        kind, *rest = rest[1:]
     os.chdir(request["folder"])
     os.environ.clear()
     os.environ.update(request["variables"])
