@@ -3,9 +3,9 @@
 Most of what a new process needs for ``import mxnet`` goes into ``import torch``. `python` gives the words to write for ``sys.executable``:
 ``subprocess.run([*python(), "-c", program])``; ``-m MODULE`` and ``FILE`` with arguments, and ``-W ACTION`` before them, are run as always.
 What these words start is a small process that hands folder, variables, streams and arguments to the one with torch, passes signals on, and ends
-as the program ends; SIGKILL ends both, and SIGTSTP, where no other process could catch SIGSTOP, stops the program. The program imports mxnet by itself, so that what depends on
-variables then is found as always. Not so: what torch and OpenMP read when they are loaded (there is one thread), and the seed of hashes, which
-all programs share. Tests of those, and of what is imported, start ``sys.executable``.
+as the program ends; SIGKILL ends both, and SIGTSTP stops the program (nobody can pass SIGSTOP on). The program imports mxnet by itself, so that
+what depends on variables then is found as always. Not so: what torch and OpenMP read when they are loaded (there is one thread), and the seed of
+hashes, which all programs share. Tests of those, and of what ``import torch`` brings along, start ``sys.executable``.
 """
 import atexit
 import contextlib

@@ -61,14 +61,16 @@ def test_a_worker_that_fails_ends_the_others_and_the_job_starts_again(tmp_path):
 
 @pytest.mark.parametrize("launcher, script", [
     # ssh -o OPTION HOST WORDS: the remote shell runs the words
-    ("ssh", 'echo "$3" >> hosts.log\nexec sh -c "$4"'),
-    # mpirun -n COUNT --map-by node --hostfile FILE [-x NAME ...] COMMAND
-    ("mpi", 'count=$2; shift 6; while [ "$1" = -x ]; do shift 2; done\n'
-            'for i in $(seq 0 $((count - 1))); do OMPI_COMM_WORLD_RANK=$i "$@" & pids="$pids $!"; done; for p in $pids; do wait $p || exit $?; done'),
-])
+    ("ssh", 'echo "$3" >> hosts.log\nexec sh -c "$(echo "$4" | sed "s|{python} -m|{forked} -m|")"'),
+    # mpirun -n COUNT --map-by node --hostfile FILE [-x NAME ...] PYTHON ...
+    ("mpi", 'count=$2; shift 6; while [ "$1" = -x ]; do shift 2; done; shift\n'
+            'for i in $(seq 0 $((count - 1))); do OMPI_COMM_WORLD_RANK=$i {forked} "$@" & pids="$pids $!"; done\n'
+            'for p in $pids; do wait $p || exit $?; done'),
+], ids=["ssh", "mpi"])
 def test_other_machines(tmp_path, launcher, script):
     """With programs that do on this machine what the real ones do on others."""
     program = tmp_path / {"ssh": "ssh", "mpi": "mpirun"}[launcher]
+    script = script.replace("{python}", sys.executable).replace("{forked}", shlex.join(python()))
     program.write_text(f"#!/bin/sh\n{script}\n")
     program.chmod(program.stat().st_mode | stat.S_IXUSR)
     (tmp_path / "hosts").write_text("# ours\nlocalhost slots=4\n\n127.0.0.1\n")
