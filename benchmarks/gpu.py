@@ -1,18 +1,18 @@
-"""Speed on one GPU: Remex as programs use it, and PyTorch, in turns in one process; images (sequences, steps, calls) a second.
+"""Speed on one GPU: Remex as programs use it, and PyTorch, in turns; images (sequences, steps, calls) a second.
 
-    python benchmarks/gpu.py                                          # writes benchmarks/results/gpu/CARD.md and .json
-    python benchmarks/gpu.py --parts training --compile --networks resnet50
+    python benchmarks/gpu.py                                                       # writes benchmarks/results/gpu/CARD.md and .json
+    python benchmarks/gpu.py --parts training --compile default,reduce-overhead --networks resnet50
+    python benchmarks/gpu.py --parts first                                         # first calls of new processes
 
-Rows are measured in windows that take turns, after each engine has warmed up, and show medians. PyTorch computes with channels last and TF32, and
-cuDNN chooses its algorithms, as with Remex; with `--compile` torch.compile is a peer, too, with and without CUDA graphs. It takes a minute for
-a row: `--ahead` lets processes compile all rows beside one another before the first is measured. A small step has another peer, the whole of it
-captured by hand as one CUDA graph.
+A process of its own prepares each row, so many `--together`: engines warm up and torch.compile compiles, which takes up to a minute. Then rows are
+measured one after another, with nothing beside them, in windows in which engines take turns; shown are medians. PyTorch computes with channels last
+and TF32; with `--search` cuDNN tries algorithms for it. A small step has another peer, the whole of it captured by hand as one CUDA graph.
 """
 import argparse
-import functools
-import gc
+import contextlib
 import json
 import os
+import select
 import statistics
 import subprocess
 import sys
@@ -20,246 +20,48 @@ import tempfile
 import time
 import traceback
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from typing import Any
 from xml.etree import ElementTree
 
-import inputs
-import learners
-import lessons
-import networks
-import numpy as np
+import gpu_rows
 import peers
 import torch
-import torchnet
-from torch.nn import functional
+from gpu_rows import BY_HAND, COMPILED, EAGER, REMEX, Place, Row
 
 import mxnet as mx
-from mxnet import autograd, gluon
 
-PARTS = ("calls", "steps", "recurrent", "scoring", "training")
-DEFAULT = {"training": ("resnet50", "mobilenet", "transformer"), "scoring": ("resnet50", "alexnet", "inception-v3", "mobilenet", "transformer"),
-           "recurrent": ("lstm4x1024", "gru4x512"), "calls": ("add", "dot", "sum"), "steps": ("mlp2x128", "lenet", "lm2x64", "deepar2x40")}
-BATCHES = {"training": (64,), "scoring": (1, 32), "recurrent": (1, 32), "calls": (1,), "steps": (32,)}
-STATIC = {"static_alloc": True, "static_shape": True}
-LOW = {"training": (None, "bfloat16"), "scoring": (None, "float16"), "recurrent": (None,), "calls": (None,), "steps": (None,)}
-EAGER, COMPILED, REPLAYED, BY_HAND = "PyTorch eager", "PyTorch compile", "PyTorch compile, CUDA graphs", "PyTorch, one CUDA graph"
-
-
-class Row(NamedTuple):
-    part: str
-    case: str
-    batch: int
-    low: str | None
-
-    def __str__(self) -> str:
-        return f"{self.part}: {self.case}, batch {self.batch}, {self.low or 'float32 (TF32)'}"
-
-
-class Place(NamedTuple):
-    """Where is measured: MXNet's context and torch's device."""
-
-    ctx: Any
-    device: torch.device
-
-    def wait(self) -> None:
-        if self.device.type == "cuda":
-            torch.cuda.synchronize()
-
-    def peak(self) -> float:
-        """GiB that were in use at most since the last call."""
-        if self.device.type != "cuda":
-            return 0.0
-        most = torch.cuda.max_memory_allocated() / 2 ** 30
-        torch.cuda.reset_peak_memory_stats()
-        return most
+FIRST = """
+import sys, time
+start = time.perf_counter()
+import mxnet as mx
+ready = time.perf_counter()
+net = mx.gluon.model_zoo.vision.resnet50_v1()
+net.initialize(mx.init.Xavier(), ctx=mx.gpu(0))
+net.hybridize(static_alloc=True, static_shape=True)
+x = mx.nd.ones((32, 3, 224, 224), ctx=mx.gpu(0))
+mx.nd.waitall()
+begin = time.perf_counter()
+net(x).asnumpy()
+first = time.perf_counter() - begin
+rates = []
+while time.perf_counter() - begin < float(sys.argv[1]):
+    since = time.perf_counter()
+    for _ in range(10):
+        out = net(x)
+    out.asnumpy()
+    rates.append((time.perf_counter() - begin, 320 / (time.perf_counter() - since)))
+best = max(rate for _, rate in rates)
+print(first, next(at for at, rate in rates if rate > 0.95 * best), best)
+"""
 
 
-def steps_of(row: Row, place: Place, folder: str, compile: bool) -> Iterator[tuple[str, Callable[[], Callable]]]:
-    """Engines by name, each as a function that prepares it and returns a step."""
-    make = {"training": _training, "scoring": _scoring, "recurrent": _scoring, "calls": _calls, "steps": _learning}[row.part]
-    yield from make(row, place, folder)
-    if compile and row.part != "calls":
-        for name, options in ((COMPILED, {}), (REPLAYED, {"mode": "reduce-overhead"})):
-            yield from ((name, prepare) for found, prepare in make(row, place, folder, functools.partial(torch.compile, **options)) if found == EAGER)
-
-
-def _write_values(row: Row, folder: str) -> None:
-    """Write what all engines read, unless it is there."""
-    if row.part != "calls" and not os.path.exists(os.path.join(folder, row.case + ".npz")):
-        (learners if row.part == "steps" else networks).write(row.case, folder)
-
-
-def _network(row: Row, place: Place, folder: str) -> Any:
-    path = os.path.join(folder, row.case)
-    _write_values(row, folder)
-    net = networks.build(row.case)
-    net.load_parameters(path + ".params", ctx=place.ctx)
-    return net
-
-
-def _torch_network(row: Row, place: Place, folder: str) -> Any:
-    _network(row, place, folder)  # writes the files
-    net = torchnet.load(row.case, folder).to(place.device)
-    return net.to(memory_format=torch.channels_last) if len(inputs.shape(row.case, row.batch)) == 4 else net
-
-
-def _training(row: Row, place: Place, folder: str, wrap: Callable = lambda f: f) -> Iterator[tuple[str, Callable[[], Callable]]]:
-    data = inputs.example(row.case, row.batch)
-    classifies = data.ndim == 4
-    labels = np.arange(row.batch) % 10 if classifies else np.zeros_like(data)
-
-    def remex() -> Callable:
-        net = _network(row, place, folder)
-        loss = gluon.loss.SoftmaxCrossEntropyLoss() if classifies else gluon.loss.L2Loss()
-        x, y = mx.nd.array(data, ctx=place.ctx), mx.nd.array(labels, ctx=place.ctx)
-        if row.low:
-            net.cast(row.low)
-            x, y = x.astype(row.low), y if classifies else y.astype(row.low)
-        for block in (net, loss):
-            block.hybridize(**STATIC)
-        trainer = gluon.Trainer(net.collect_params(), "sgd", {"learning_rate": 1e-3, "momentum": 0.9, "wd": 1e-4, "multi_precision": bool(row.low)})
-
-        def step() -> None:
-            with autograd.record():
-                losses = loss(net(x), y)
-            losses.backward()
-            trainer.step(row.batch)
-        return step
-
-    def eager() -> Callable:
-        net = _torch_network(row, place, folder).train()
-        optimizer = torch.optim.SGD(net.parameters(), 1e-3, momentum=0.9, weight_decay=1e-4, fused=True)
-        x, y = torch.from_numpy(data).to(place.device), torch.from_numpy(labels).to(place.device)
-        x = x.to(memory_format=torch.channels_last) if x.dim() == 4 else x
-        forward = wrap(net)
-
-        def step() -> None:
-            optimizer.zero_grad(set_to_none=True)
-            with torch.autocast(place.device.type, getattr(torch, row.low or "float16"), enabled=row.low is not None):
-                loss = functional.cross_entropy(forward(x), y) if classifies else functional.mse_loss(forward(x), y) / 2
-            loss.backward()
-            optimizer.step()
-        return step
-
-    yield "Remex", remex
-    yield EAGER, eager
-
-
-def _scoring(row: Row, place: Place, folder: str, wrap: Callable = lambda f: f) -> Iterator[tuple[str, Callable[[], Callable]]]:
-    data = inputs.example(row.case, row.batch)
-
-    def remex() -> Callable:
-        net = _network(row, place, folder)
-        x = mx.nd.array(data, ctx=place.ctx)
-        if row.low:
-            net.cast(row.low)
-            x = x.astype(row.low)
-        net.hybridize(**STATIC)
-        return lambda: net(x)
-
-    def eager() -> Callable:
-        dtype = torch.float16 if row.low else torch.float32
-        net = _torch_network(row, place, folder).eval().to(dtype)
-        x = torch.from_numpy(data).to(place.device, dtype)
-        x = x.to(memory_format=torch.channels_last) if x.dim() == 4 else x
-        forward = wrap(net)
-
-        def step() -> None:
-            with torch.inference_mode():
-                forward(x)
-        return step
-
-    yield "Remex", remex
-    yield EAGER, eager
-
-
-def _learning(row: Row, place: Place, folder: str, wrap: Callable = lambda f: f) -> Iterator[tuple[str, Callable[[], Callable]]]:
-    """Small steps, whose kernels take less time than asking for them."""
-    data, labels = lessons.batch(row.case, row.batch)
-    options = lessons.settings(row.case, "sgd")
-
-    def remex() -> Callable:
-        with place.ctx:
-            net, loss = learners.prepared(row.case, row.batch)
-            for block in (net, loss):
-                block.hybridize(**STATIC)
-        trainer = gluon.Trainer(net.collect_params(), "sgd", options)
-        x, y = mx.nd.array(data, ctx=place.ctx), mx.nd.array(labels, ctx=place.ctx)
-
-        def step() -> None:
-            with autograd.record():
-                losses = loss(net(x), y)
-            losses.backward()
-            trainer.step(losses.size)
-        return step
-
-    def parts() -> tuple[Any, Callable[[Any], torch.Tensor]]:
-        _write_values(row, folder)
-        net = torchnet.load(row.case, folder).to(place.device).train()
-        x, y = torch.from_numpy(data).to(place.device), torch.from_numpy(labels).to(place.device)
-
-        def loss(forward: Callable) -> torch.Tensor:
-            out = forward(x)
-            if row.case.startswith("deepar"):
-                mean, spread = out[..., 0], functional.softplus(out[..., 1]) + 0.01
-                return (spread.log() + 0.5 * ((y - mean) / spread).square()).mean()
-            return functional.cross_entropy(out.flatten(0, -2), y.flatten().long())
-        return net, loss
-
-    def optimizer_of(net: Any) -> torch.optim.Optimizer:
-        return torch.optim.SGD([p for p in net.parameters() if p.requires_grad], options["learning_rate"], options["momentum"], fused=True)
-
-    def eager() -> Callable:
-        net, loss = parts()
-        optimizer, forward = optimizer_of(net), wrap(net)
-
-        def step() -> None:
-            optimizer.zero_grad(set_to_none=True)
-            loss(forward).backward()
-            optimizer.step()
-        return step
-
-    def by_hand() -> Callable:
-        net, loss = parts()
-        optimizer = optimizer_of(net)
-
-        def step() -> None:
-            loss(net).backward()
-            optimizer.step()
-            optimizer.zero_grad(set_to_none=True)
-        stream = torch.cuda.Stream()
-        stream.wait_stream(torch.cuda.current_stream())
-        with torch.cuda.stream(stream):
-            for _ in range(3):
-                step()
-        torch.cuda.current_stream().wait_stream(stream)
-        graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(graph):
-            step()
-        return graph.replay
-
-    yield "Remex", remex
-    yield EAGER, eager
-    if place.device.type == "cuda":
-        yield BY_HAND, by_hand
-
-
-def _calls(row: Row, place: Place, folder: str, wrap: Callable = lambda f: f) -> Iterator[tuple[str, Callable[[], Callable]]]:
-    a, b = torch.ones(4, 4, device=place.device), torch.ones(4, 4, device=place.device)
-    x, y = mx.nd.ones((4, 4), ctx=place.ctx), mx.nd.ones((4, 4), ctx=place.ctx)
-    ours, theirs = {"add": (lambda: x + y, lambda: a + b), "dot": (lambda: mx.nd.dot(x, y), lambda: a @ b),
-                    "sum": (lambda: mx.nd.sum(x, axis=1), lambda: a.sum(1))}[row.case]
-    yield "Remex", lambda: ours
-    yield EAGER, lambda: theirs
-
-
-def measured(row: Row, place: Place, folder: str, options: Any) -> dict[str, Any]:
-    """Rates and memory of each engine; where one fails, what it said."""
+def prepared(row: Row, place: Place, folder: str, options: Any) -> tuple[dict[str, Callable], dict[str, Any]]:
+    """The steps of all engines, warm; and what their first steps took, at most had in memory, or said when they failed."""
     steps: dict[str, Callable] = {}
     found: dict[str, Any] = {**row._asdict(), "rate": {}, "first_s": {}, "peak_gib": {}, "error": {}}
-    for name, prepare in steps_of(row, place, folder, options.compile):
-        place.peak()
-        start = time.perf_counter()
+    for name, prepare in gpu_rows.steps_of(row, place, folder, options.compile):
+        torch.backends.cudnn.benchmark = options.search and name != REMEX
+        peak = place.memory()
         try:
             step = prepare()
             place.wait()
@@ -267,33 +69,40 @@ def measured(row: Row, place: Place, folder: str, options: Any) -> dict[str, Any
             step()
             place.wait()
             found["first_s"][name] = round(time.perf_counter() - ready, 3)
-            until = time.perf_counter() + options.seconds
+            until = time.perf_counter() + options.warm
             for i in range(10_000):
                 step()
                 if i >= 8 and time.perf_counter() > until:
                     break
             place.wait()
             steps[name] = step
-            found["peak_gib"][name] = round(place.peak(), 3)
+            found["peak_gib"][name] = round(peak(), 3)
         except Exception as error:  # a row of the table, not the end of it
             last = traceback.extract_tb(error.__traceback__)[-1]
             found["error"][name] = f"{type(error).__name__}: {str(error)[:300]} ({os.path.basename(last.filename)}:{last.lineno})"
-        found.setdefault("prepared_s", {})[name] = round(time.perf_counter() - start, 1)
+        if place.device.type == "cuda":
+            torch.cuda.empty_cache()
+    return steps, found
+
+
+def work(row: Row, place: Place, folder: str, options: Any) -> None:
+    """Prepare a row, say so, wait for a line, measure, print what was found."""
+    steps, found = prepared(row, place, folder, options)
+    print("ready", flush=True)
+    sys.stdin.readline()
     rates: dict[str, list[float]] = {name: [] for name in steps}
     for _ in range(options.rounds):
         for name, step in steps.items():
+            torch.backends.cudnn.benchmark = options.search and name != REMEX
             rates[name].append(_rate(step, place, options.seconds) * row.batch)
     found["rate"] = {name: statistics.median(values) for name, values in rates.items()}
-    steps.clear()
-    gc.collect()
-    if place.device.type == "cuda":
-        torch.cuda.empty_cache()
-    torch._dynamo.reset()
-    return found
+    print(json.dumps(found), flush=True)
 
 
 def _rate(step: Callable, place: Place, seconds: float) -> float:
     """Steps a second in a window of about so many seconds."""
+    step()
+    place.wait()
     start = time.perf_counter()
     step()
     place.wait()
@@ -305,59 +114,101 @@ def _rate(step: Callable, place: Place, seconds: float) -> float:
     return count / (time.perf_counter() - start)
 
 
-def compiled_ahead(rows: list[Row], options: Any, folder: str) -> None:
-    """Let processes, so many at once, run a step of each row by torch.compile, whose results torch keeps on disk."""
-    waiting, running = list(rows), []
-    until = time.perf_counter() + options.ahead_limit
-    while (waiting or running) and time.perf_counter() < until:
-        running = [process for process in running if process.poll() is None]
-        if waiting and len(running) < options.ahead:
-            row = json.dumps(waiting.pop(0))
-            running.append(subprocess.Popen([sys.executable, __file__, "--only-compile", row, "--folder", folder, "--device", options.device],
-                                            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL))
-        time.sleep(0.1)
-    for process in running:
-        process.kill()
-    print(f"compiled ahead: {len(rows) - len(waiting) - len(running)} of {len(rows)} rows", flush=True)
+class Worker:
+    """The process of one row."""
+
+    def __init__(self, row: Row, folder: str, options: Any) -> None:
+        self.row, self.log = row, tempfile.TemporaryFile("w+")
+        threads = max(1, (os.cpu_count() or 1) // options.together)
+        command = [sys.executable, __file__, *sys.argv[1:], "--row", json.dumps(row), "--folder", folder]
+        env = {**os.environ, "TORCHINDUCTOR_COMPILE_THREADS": str(threads), "OMP_NUM_THREADS": str(threads)}
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.log, text=True, env=env)
+
+    def line(self, patience: float) -> str:
+        """The next line that it prints, or none where it has ended, or is silent for so many seconds."""
+        out: Any = self.process.stdout
+        return out.readline() if select.select([out], [], [], max(patience, 0))[0] else ""
+
+    def measured(self) -> dict[str, Any]:
+        with contextlib.suppress(BrokenPipeError):
+            print("go", file=self.process.stdin, flush=True)
+        with contextlib.suppress(ValueError):  # it has ended without a result
+            return json.loads(self.line(120))
+        self.log.seek(0)
+        last = (self.log.read().strip().splitlines() or ["no word"])[-1]
+        return {**self.row._asdict(), "rate": {}, "first_s": {}, "peak_gib": {}, "error": {REMEX: f"status {self.process.poll()}: {last[:300]}"}}
+
+    def close(self) -> None:
+        self.process.kill()
+        self.process.wait()
+        self.log.close()
 
 
-def compile_one(row: Row, place: Place, folder: str) -> None:
-    """Two steps of a row on each engine that compiles."""
-    for name, prepare in steps_of(row, place, folder, True):
-        if name in (COMPILED, REPLAYED):
-            step = prepare()
-            step()
-            step()
-            torch._dynamo.reset()
+def measured(rows: list[Row], folder: str, options: Any) -> Iterator[dict[str, Any]]:
+    """What each row gave; groups of rows are prepared beside one another, and measured one by one."""
+    for start in range(0, len(rows), options.together):
+        with contextlib.ExitStack() as running:
+            workers = [Worker(row, folder, options) for row in rows[start:start + options.together]]
+            for worker in workers:
+                running.callback(worker.close)
+            until = time.monotonic() + options.patience
+            ready = [worker.line(until - time.monotonic()) for worker in workers]
+            for worker, line in zip(workers, ready):
+                if not line:  # it would compute beside the others
+                    worker.process.kill()
+            for worker in workers:
+                yield worker.measured()
+                worker.close()
 
 
-def report(found: list[dict[str, Any]], head: str, command: str) -> str:
-    """The table, as Markdown."""
+def first_calls(seconds: float) -> Iterator[str]:
+    """Lines about the first calls of ResNet-50 in new processes: with caches that are empty, and with what the first one left."""
+    with tempfile.TemporaryDirectory() as caches:
+        env = {**os.environ, "PYTHONPATH": os.path.join(peers.ROOT, "src") + os.pathsep + os.environ.get("PYTHONPATH", ""),
+               **{name: os.path.join(caches, name) for name in ("MXNET_HOME", "TRITON_CACHE_DIR", "TORCHINDUCTOR_CACHE_DIR", "XDG_CACHE_HOME")}}
+        for kept in ("nothing kept", "what the first process kept"):
+            done = subprocess.run([sys.executable, "-c", FIRST, str(seconds)], capture_output=True, text=True, env=env)
+            if done.returncode:
+                yield f"{kept}: {done.stderr.strip().splitlines()[-1][:200]}"
+                continue
+            first, settled, best = map(float, done.stdout.split())
+            yield f"{kept}: the first result after {first:.2f} s, the best speed ({best:.0f} images/s) after {settled:.1f} s"
+
+
+def report(found: list[dict[str, Any]], first: list[str], head: str, command: str) -> str:
+    """The tables, as Markdown."""
+    seen = {name for entry in found for name in (*entry["rate"], *entry["error"])}
+    engines = [name for name in (REMEX, EAGER, *COMPILED.values(), BY_HAND) if name in seen]
+    kinds = " / ".join(name.removeprefix("PyTorch ") for name in engines if name != BY_HAND)
     lines = ["# One GPU: Remex and PyTorch", "", f"`{command}`", "", head, "",
-             "Images (sequences, calls) a second; the ratios are Remex's rate over that of the best other engine, and over that of "
-             "a step captured by hand as one CUDA graph. Memory: the most in use, GiB.", "",
-             f"| row | Remex | {EAGER} | {COMPILED} | {REPLAYED} | {BY_HAND} | ratio | by hand | first call, s (Remex / eager / compile) | "
-             "memory (Remex / eager / compile) |", "|---|---|---|---|---|---|---|---|---|---|"]
+             "Images (sequences, steps × batch, calls) a second; the ratios are Remex's rate over that of the best other engine, and over that of a "
+             "step captured by hand as one CUDA graph. Memory: the most that an engine took for itself, GiB. First calls ran beside one another.",
+             "", f"| row | {' | '.join(engines)} | ratio | by hand | first call, s ({kinds}) | memory ({kinds}) |", "|---" * (len(engines) + 5) + "|"]
+    ratios: dict[str, list[float]] = {}
     for entry in found:
-        rates, first, peak = entry["rate"], entry["first_s"], entry["peak_gib"]
-        others = [rate for name, rate in rates.items() if name not in ("Remex", BY_HAND)]
-        ratio = f"{rates['Remex'] / max(others):.2f}" if "Remex" in rates and others else ""
-        by_hand = f"{rates['Remex'] / rates[BY_HAND]:.2f}" if "Remex" in rates and BY_HAND in rates else ""
+        rates = entry["rate"]
+        others = [rate for name, rate in rates.items() if name not in (REMEX, BY_HAND)]
+        ratio = rates[REMEX] / max(others) if REMEX in rates and others else None
+        if ratio:
+            ratios.setdefault(entry["part"], []).append(ratio)
+        by_hand = f"{rates[REMEX] / rates[BY_HAND]:.2f}" if REMEX in rates and BY_HAND in rates else ""
+        cells = [f"{rates[name]:.4g}" if name in rates else entry["error"].get(name, "").replace("|", "/")[:120] for name in engines]
+        pairs = [" / ".join(str(entry[table].get(name, "")) for name in engines if name != BY_HAND) for table in ("first_s", "peak_gib")]
         row = Row(entry["part"], entry["case"], entry["batch"], entry["low"])
-        cells = [f"{rates[name]:.4g}" if name in rates else entry["error"].get(name, "").replace("|", "/")[:120]
-                 for name in ("Remex", EAGER, COMPILED, REPLAYED, BY_HAND)]
-        pairs = [" / ".join(str(table.get(name, "")) for name in ("Remex", EAGER, COMPILED)) for table in (first, peak)]
-        lines.append(f"| {row} | {' | '.join(cells)} | {ratio} | {by_hand} | {' | '.join(pairs)} |")
-    return "\n".join(lines) + "\n"
+        lines.append(f"| {row} | {' | '.join(cells)} | {f'{ratio:.2f}' if ratio else ''} | {by_hand} | {' | '.join(pairs)} |")
+    if ratios:
+        means = (f"{part} {statistics.geometric_mean(values):.2f}" for part, values in ratios.items())
+        lines += ["", "Geometric means of the ratios: " + "; ".join(means)]
+    return "\n".join(lines + [""] * bool(first) + [f"- ResNet-50, scoring batches of 32, {line}" for line in first]) + "\n"
 
 
-def write(path: str, found: list[dict[str, Any]], head: str, tests: str) -> None:
+def write(path: str, found: list[dict[str, Any]], first: list[str], head: str, tests: str) -> None:
     """Put the rows that there are into ``path.json`` and ``path.md``."""
     with open(path + ".json", "w") as file:
-        json.dump({"head": head, "tests": tests, "rows": found}, file, indent=1)
+        json.dump({"head": head, "tests": tests, "rows": found, "first": first}, file, indent=1)
     head += f"\n\nTests of `tests/gpu`: {tests}" if tests else ""
     with open(path + ".md", "w") as file:
-        file.write(report(found, head, "python benchmarks/gpu.py " + " ".join(sys.argv[1:])))
+        file.write(report(found, first, head, "python benchmarks/gpu.py " + " ".join(sys.argv[1:])))
 
 
 def tested(path: str) -> tuple[str, bool]:
@@ -368,60 +219,60 @@ def tested(path: str) -> tuple[str, bool]:
     return f"{ran - failed} of {ran} passed, {suite['skipped']} skipped, {float(suite['time']):.0f} s", not failed
 
 
-def main() -> None:
+def chosen_options() -> Any:
+    def listed(kind: Callable = str) -> Callable:
+        return lambda text: [kind(word) for word in text.split(",") if word]
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--parts", default=",".join(PARTS), help=f"of {', '.join(PARTS)}")
-    parser.add_argument("--networks", help="instead of each part's own, by comma")
-    parser.add_argument("--batches", help="instead of each part's own, by comma")
-    parser.add_argument("--compile", action="store_true", help="compare with torch.compile as well")
+    parser.add_argument("--parts", type=listed(), default=gpu_rows.PARTS, help=f"of {', '.join(gpu_rows.PARTS)}, first")
+    parser.add_argument("--networks", type=listed(), help="instead of each part's own, by comma")
+    parser.add_argument("--batches", type=listed(int), help="instead of each part's own, by comma")
+    parser.add_argument("--types", type=listed(lambda word: None if word == "float32" else word), help="float32, float16, bfloat16; by comma")
+    parser.add_argument("--compile", type=listed(), default=[], help=f"compare with torch.compile as well, in these modes: {', '.join(COMPILED)}")
+    parser.add_argument("--together", type=int, default=6, help="how many rows are prepared beside one another")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=0.4, help="length of a window")
-    parser.add_argument("--limit", type=float, default=240, help="seconds after which no further row begins")
+    parser.add_argument("--warm", type=float, default=2, help="seconds for which an engine warms up")
+    parser.add_argument("--limit", type=float, default=420, help="seconds after which no further row is measured")
+    parser.add_argument("--patience", type=float, default=300, help="seconds after which rows that are not ready are given up")
     parser.add_argument("--device", default="cuda:0", help="cpu only shows that this program works")
     parser.add_argument("--tests", help="the report of pytest's (--junitxml) that the table begins with; where a test failed the exit status is 1")
     parser.add_argument("--results", default=os.path.join(peers.ROOT, "benchmarks", "results", "gpu"))
-    parser.add_argument("--only-ahead", action="store_true", help="compile rows ahead, and measure none")
-    parser.add_argument("--search", action="store_true", help="let cuDNN try which algorithms are fastest, for 10 s a network")
-    parser.add_argument("--ahead", type=int, default=0, help="how many processes compile rows before the first is measured")
-    parser.add_argument("--ahead-limit", type=float, default=150, help="for how many seconds at most")
-    parser.add_argument("--only-compile", help=argparse.SUPPRESS)
+    parser.add_argument("--search", action="store_true", help="let cuDNN try for PyTorch which algorithms are fastest, for 10 s a network")
+    parser.add_argument("--row", type=lambda text: Row(*json.loads(text)), help=argparse.SUPPRESS)
     parser.add_argument("--folder", help="where the networks' values lie, or will")
-    options = parser.parse_args()
+    return parser.parse_args()
+
+
+def main() -> None:
+    options = chosen_options()
     device = torch.device(options.device)
     place = Place(mx.gpu(device.index or 0) if device.type == "cuda" else mx.cpu(), device)
     torch.backends.cudnn.allow_tf32 = torch.backends.cuda.matmul.allow_tf32 = True
-    torch.backends.cudnn.benchmark = options.search
-    if options.only_compile:
-        compile_one(Row(*json.loads(options.only_compile)), place, options.folder)
+    if options.row:
+        work(options.row, place, options.folder, options)
         return
     card = torch.cuda.get_device_name(device) if device.type == "cuda" else peers.processor()
     commit = subprocess.run(["git", "-C", peers.ROOT, "rev-parse", "--short", "HEAD"], capture_output=True, text=True).stdout.strip() or "unknown"
     tests, passed = tested(options.tests) if options.tests else ("", True)
     head = f"{card}; Python {sys.version.split()[0]}, torch {torch.__version__}; commit {commit}; {time.strftime('%Y-%m-%d')}"
-    begin, found = time.perf_counter(), []
     os.makedirs(options.results, exist_ok=True)
     path = os.path.join(options.results, "-".join(card.lower().split()[:4]).replace("(", "").replace(")", ""))
+    begin, found = time.perf_counter(), []
+    first = list(first_calls(20)) if "first" in options.parts else []
+    rows = [row for part in options.parts if part != "first" for row in gpu_rows.rows_of(part, options.networks, options.batches, options.types)]
     with tempfile.TemporaryDirectory() as made:
         folder = options.folder or made
-        rows = []
-        for part in options.parts.split(","):
-            cases = options.networks.split(",") if options.networks else DEFAULT[part]
-            batches = [int(b) for b in options.batches.split(",")] if options.batches else BATCHES[part]
-            rows += [Row(part, case, batch, low) for case in cases for low in LOW[part] for batch in batches]
-        if options.compile and options.ahead:
-            for row in rows:
-                _write_values(row, folder)
-            compiled_ahead([row for row in rows if row.part != "calls"], options, folder)
-        if options.only_ahead:
-            return
-        for row in rows:
+        gpu_rows.write_values(rows, folder)
+        write(path, found, first, head, tests)
+        for entry in measured(rows, folder, options):
+            found.append(entry)
+            row = Row(entry["part"], entry["case"], entry["batch"], entry["low"])
+            print(row, entry["rate"], entry["first_s"], entry["error"] or "", f"{time.perf_counter() - begin:.0f} s", flush=True)
+            write(path, found, first, head, tests)  # a machine on loan may be gone before the last row
             if time.perf_counter() - begin > options.limit:
-                print(f"{row}: left out, {options.limit:g} s are over", flush=True)
-                continue
-            found.append(measured(row, place, folder, options))
-            print(row, found[-1]["rate"], found[-1]["first_s"], found[-1]["error"] or "", flush=True)
-            write(path, found, head, tests)  # a machine on loan may be gone before the last row
-    print(tests)
+                print(f"{len(rows) - len(found)} rows left out, {options.limit:g} s are over", flush=True)
+                break
+    print(tests, *first, sep="\n")
     sys.exit(not passed)
 
 

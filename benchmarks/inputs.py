@@ -15,7 +15,8 @@ def shape(name, batch):
         return (50, batch, int(name.split("x")[1]))
     if name in ("mlp", "transformer"):
         return (batch, 784) if name == "mlp" else (batch, 128, 768)
-    return (batch, 3, 299, 299) if name == "inception-v3" else (batch, 3, 224, 224)
+    size = {"inception-v3": 299, "iresnet100": 112}.get(name, 224)
+    return (batch, 3, size, size)
 
 
 def example(name, batch):

@@ -15,6 +15,7 @@ from mxnet.gluon import nn
 ZOO = {"alexnet": "alexnet", "vgg16": "vgg16", "inception-v3": "inceptionv3", "resnet18": "resnet18_v1", "resnet50": "resnet50_v1",
        "resnet101": "resnet101_v1", "resnet152": "resnet152_v1", "resnet152v2": "resnet152_v2",
        "mobilenet": "mobilenet1.0", "mobilenetv2": "mobilenetv2_1.0", "squeezenet": "squeezenet1.0"}
+LAYERED = ("inception-bn", "iresnet100")
 
 
 def build(name):
@@ -25,7 +26,7 @@ def build(name):
         kind = name.rstrip("0123456789x")
         layers, channels = map(int, name[len(kind):].split("x"))
         return getattr(gluon.rnn, kind.upper())(channels, layers, input_size=channels)
-    return {"inception-bn": inception_bn, "mlp": mlp, "transformer": transformer}[name]()
+    return {"inception-bn": inception_bn, "iresnet100": iresnet100, "mlp": mlp, "transformer": transformer}[name]()
 
 
 def mlp():
@@ -69,6 +70,35 @@ def inception_bn():
                    (352, 192, 320, 160, 224, "avg", 128), (352, 192, 320, 192, 224, "max", 128)]:
         net.add(_inception(*widths))
     net.add(nn.GlobalAvgPool2D(), nn.Flatten(), nn.Dense(1000))
+    return net
+
+
+class FaceUnit(gluon.HybridBlock):
+    """A residual unit that normalizes first (Deng et al., 2019)."""
+
+    def __init__(self, inputs, channels, stride):
+        super().__init__()
+        norm = {"epsilon": 2e-5, "momentum": 0.9}
+        with self.name_scope():
+            self.body = _chain(nn.BatchNorm(**norm), nn.Conv2D(channels, 3, 1, 1, use_bias=False, in_channels=inputs), nn.BatchNorm(**norm),
+                               nn.PReLU(in_channels=channels), nn.Conv2D(channels, 3, stride, 1, use_bias=False, in_channels=channels),
+                               nn.BatchNorm(**norm))
+            self.short = _chain(nn.Conv2D(channels, 1, stride, use_bias=False, in_channels=inputs), nn.BatchNorm(**norm)) if stride > 1 else None
+
+    def hybrid_forward(self, F, x):
+        return self.body(x) + (self.short(x) if self.short else x)
+
+
+def iresnet100():
+    """The network of ArcFace's authors for faces of 112 x 112 pixels."""
+    net = nn.HybridSequential()
+    net.add(nn.Conv2D(64, 3, 1, 1, use_bias=False), nn.BatchNorm(epsilon=2e-5), nn.PReLU(in_channels=64))
+    inputs = 64
+    for units, channels in ((3, 64), (13, 128), (30, 256), (3, 512)):
+        for i in range(units):
+            net.add(FaceUnit(inputs, channels, 1 if i else 2))
+            inputs = channels
+    net.add(nn.BatchNorm(epsilon=2e-5), nn.Flatten(), nn.Dense(512), nn.BatchNorm(epsilon=2e-5, scale=False))
     return net
 
 
@@ -116,12 +146,12 @@ def write(name, folder):
     """Write a network's values and symbol for the peers."""
     mx.random.seed(0)
     net = build(name)
-    net.initialize(mx.init.Xavier(magnitude=2 if name in ZOO or name == "inception-bn" else 3))
+    net.initialize(mx.init.Xavier(magnitude=2 if name in ZOO or name in LAYERED else 3))
     _settle(net, mx.nd.array(example(name, 4)))
     net(mx.nd.array(example(name, 1)))  # infers what shapes are open
     path = os.path.join(folder, name)
     net.save_parameters(path + ".params")
-    if name in ZOO or name in ("inception-bn", "mlp"):
+    if name in ZOO or name in (*LAYERED, "mlp"):
         net(mx.sym.var("data")).save(path + "-symbol.json")
     np.savez(path + ".new.npz", **{key: value.data().asnumpy() for key, value in net.collect_params().items()})
     os.replace(path + ".new.npz", path + ".npz")  # complete: the driver looks for this one

@@ -78,8 +78,15 @@ def _dense(attrs, weight, bias=None):
     return nn.Sequential(nn.Flatten(), layer) if attrs.get("flatten", True) else layer
 
 
+class _BatchNorm(nn.BatchNorm2d):
+    """Batch normalization of pictures or vectors, as MXNet's operator: a symbol does not say which."""
+
+    def _check_input_dim(self, input):
+        pass
+
+
 def _batch_norm(attrs, gamma, beta, mean, variance):
-    layer = _fill(nn.BatchNorm2d(len(gamma), attrs["eps"], 1 - attrs.get("momentum", 0.9)), gamma, beta)
+    layer = _fill(_BatchNorm(len(gamma), attrs["eps"], 1 - attrs.get("momentum", 0.9)), gamma, beta)
     if attrs.get("fix_gamma", True):
         layer.weight = nn.Parameter(torch.ones_like(gamma), requires_grad=False)
     layer.running_mean, layer.running_var = mean, variance
@@ -97,7 +104,7 @@ def _pooling(attrs):
 _LAYERS = {"Convolution": _convolution, "FullyConnected": _dense, "BatchNorm": _batch_norm, "Pooling": _pooling,
            "Activation": lambda attrs: {"relu": nn.ReLU, "tanh": nn.Tanh}[attrs["act_type"]](),
            "Flatten": lambda attrs: nn.Flatten(), "Dropout": lambda attrs: nn.Dropout(attrs["p"]),
-           "clip": lambda attrs: nn.ReLU6()}
+           "LeakyReLU": lambda attrs, gamma: _fill(nn.PReLU(len(gamma), device="meta"), gamma), "clip": lambda attrs: nn.ReLU6()}
 
 
 def fold_batch_norm(module):

@@ -59,12 +59,12 @@ def cases_of(operator):
                 yield f"sample {number}; {label}", case
 
 
-def gradients(operator, sample, inputs):
-    """Which inputs get a gradient: those of floating point that the operator doesn't write to."""
+def gradients(operator, sample, inputs, kinds="f"):
+    """Which inputs get a gradient: those of these kinds of types, floating point as a rule, that the operator doesn't write to."""
     op = registry.get(operator)
     if op.no_gradient:
         return []
-    return [i for i, a in enumerate(inputs) if a.dtype.kind == "f" and i not in op.mutated_indices
+    return [i for i, a in enumerate(inputs) if a.dtype.kind in kinds and i not in op.mutated_indices
             and (sample.gradient is None or i in sample.gradient)]
 
 
@@ -90,6 +90,9 @@ def variations(operator, sample, base, number):
     for dtype in DTYPES:
         if any(a.dtype.kind == "f" for a in inputs):
             yield f"dtype={dtype}", changed([convert(a, dtype) if a.dtype == inputs[0].dtype else a for a in inputs])
+    if any(a.dtype.kind == "f" for a in inputs):
+        whole = [convert(a, "int32") if a.dtype == inputs[0].dtype else a for a in inputs]
+        yield "dtype=int32, with gradients", changed(whole, gradient=gradients(operator, sample, whole, "fi"))
     if len(inputs) > 1:
         yield "last input float64", changed([*inputs[:-1], convert(inputs[-1], "float64")])
         yield "no last input", changed(inputs[:-1])
@@ -233,7 +236,8 @@ class Comparison:
     memory that starts with other content, which shows results that MXNet never set.
     """
 
-    def __init__(self, python):
+    def __init__(self, python, cases):
+        self.cases = cases
         self.mxnet = Oracle(python, MALLOC_PERTURB_="85")
         self.without_onednn = Oracle(python, MALLOC_PERTURB_="85", MXNET_MKLDNN_ENABLED="0")
         self.other_memory = Oracle(python, MALLOC_PERTURB_="170")
@@ -242,6 +246,8 @@ class Comparison:
         """The outcome of all cases of an operator."""
         outcome = Outcome()
         for label, case in cases_of(operator):
+            if not fnmatch.fnmatch(label, self.cases):
+                continue
             outcome.cases += 1
             tolerance = RECORDS[operator][int(label.split(";")[0].split()[1])].tolerance
             self._compare(operator, label, case, tolerance, outcome)
@@ -267,12 +273,12 @@ class Comparison:
         outcome.differences.append(difference)
 
 
-def start_worker(python, schema):
+def start_worker(python, schema, cases):
     """Prepare a process that compares operators."""
     global comparison
     torch.set_num_threads(1)
     read_schema(schema)
-    comparison = Comparison(python)
+    comparison = Comparison(python, cases)
 
 
 def run_operator(name):
@@ -386,6 +392,7 @@ def main():
     parser.add_argument("--mxnet-python", default=os.environ.get("MXNET_PYTHON"), help="the Python of an environment with MXNet 1.9.1")
     parser.add_argument("--schema", default=str(ROOT.parent / "shared" / "reference" / "operators-1.9.1.json"))
     parser.add_argument("--operators", help="only these, separated by commas; patterns are allowed")
+    parser.add_argument("--cases", default="*", help="only those with such a name, as the report shows them; a pattern")
     parser.add_argument("--report", default=str(ROOT / "build" / "differential"), help="where the .md and .json go")
     parser.add_argument("--jobs", type=int, default=2, help="how many operators are compared at the same time")
     parser.add_argument("--show", action="store_true", help="print each difference that no row accepts")
@@ -395,7 +402,7 @@ def main():
     rows, names = accepted_rows(), [n for n in RECORDS if n not in EXEMPT and (not args.operators or matches(n, args.operators))]
     total, open_ones, accepted = Outcome(), [], {}
     counts = {}
-    with concurrent.futures.ProcessPoolExecutor(args.jobs, initializer=start_worker, initargs=(args.mxnet_python, args.schema)) as pool:
+    with concurrent.futures.ProcessPoolExecutor(args.jobs, initializer=start_worker, initargs=(args.mxnet_python, args.schema, args.cases)) as pool:
         for name, outcome in zip(names, pool.map(run_operator, names)):
             counts[name] = outcome.cases
             for kind in ("reference", "undefined", "lost"):

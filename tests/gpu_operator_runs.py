@@ -56,13 +56,13 @@ def runs(operator):
     return [(f"{operator}-{i}", sample) for i, sample in enumerate(RECORDS[operator])]
 
 
-def call(operator, sample, ctx, watch):
-    """The results, gradients and changed inputs of an operator on a device."""
+def call(operator, sample, ctx, watch, kinds="f"):
+    """The results, gradients and changed inputs of an operator on a device; inputs of these kinds of NumPy's types get a gradient."""
     with mx.util.np_shape(True), mx.Context(ctx):
         arrays = [None if a is None else mx.nd.array(a, dtype=np.asarray(a).dtype) for a in sample.inputs]
         mx.random.seed(1)
         marked = [] if operator.no_gradient else [
-            a for i, a in enumerate(arrays) if a is not None and np.dtype(a.dtype).kind == "f" and i not in operator.mutated_indices
+            a for i, a in enumerate(arrays) if a is not None and np.dtype(a.dtype).kind in kinds and i not in operator.mutated_indices
             and (sample.gradient is None or i in sample.gradient)]
         for a in marked:
             a.attach_grad()

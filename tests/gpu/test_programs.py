@@ -251,6 +251,21 @@ def test_too_large_a_step_leaves_training_usable():
     assert weight.grad.asnumpy().tolist() == [[2.0] * 4] * 4
 
 
+def test_arrays_of_the_host_may_be_written_to_right_after_their_copy():
+    """The GPU still multiplies when it is asked for the copies."""
+    busy, host = nd.ones((4096, 4096), ctx=GPU), nd.zeros((1000, 1000))
+    there, found = nd.zeros((1000, 1000), ctx=GPU), []
+    for i in range(10):
+        for _ in range(3):
+            nd.dot(busy, busy)
+        host[:] = i
+        found.append(host.as_in_context(GPU))
+        there[:] = host
+        found.append(there.copy())
+        host[:] = -1
+    assert [(a.min().asscalar(), a.max().asscalar()) for a in found] == [(i, i) for i in range(10) for _ in range(2)]
+
+
 def test_memory_goes_back():
     nd.waitall()
     before = torch.cuda.memory_allocated()

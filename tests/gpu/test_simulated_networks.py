@@ -5,7 +5,7 @@ import pytest
 import mxnet as mx
 from gpu_operator_runs import check_same
 from mxnet import _deferred_compute
-from simulated_gpus import Watch, gpus
+from simulated_gpus import Watch, gpus, lies_on
 
 IMAGE = (np.sin(np.arange(20 * 24 * 3)).reshape(20, 24, 3) * 100 + 120).astype("uint8")
 
@@ -242,6 +242,19 @@ def test_arrays(gpu):
         a[0] = 5
         mx.nd.waitall()
     assert (watch.waits, watch.copies, a.asnumpy().tolist()) == ([], [], [[5, 5], [7, 9]])
+
+
+def test_batches_go_to_the_gpu_without_a_wait(gpu):
+    """Arrays of the host that are copied, assigned, split or loaded, and NumPy's."""
+    host, values = mx.nd.ones((130, 128)), np.ones((130, 128), "float32")
+    there = mx.nd.zeros((130, 128), ctx=gpu)
+    with Watch() as watch:
+        made = [host.as_in_context(gpu), host.copyto(there), mx.nd.array(values, ctx=gpu), mx.np.array(values, ctx=gpu),
+                *mx.gluon.utils.split_and_load(values, [gpu])]
+        there[:] = host
+        there[2:4] = host[:2]
+    assert not watch.copies and not watch.waits
+    assert all(a.ctx == gpu and lies_on(a._data, gpu.torch_device) and a.asnumpy().sum() == 130 * 128 for a in [*made, there])
 
 
 def test_files(gpu, tmp_path):

@@ -11,7 +11,8 @@ from batch_norm_checks import TOLERANCES, faults, layer
 from gpu_checks import GPU, close, needs_gpu
 from mxnet import autograd, gluon, nd
 from mxnet.contrib import amp
-from mxnet.kernels.nn import batch_norm_on_gpu
+from mxnet.kernels.nn import batch_norm_on_gpu, sgd_on_gpu
+from mxnet.ndarray import memory_format
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[2] / "benchmarks"))
 import learners  # noqa: E402
@@ -282,3 +283,26 @@ def test_memory_is_back_where_it_was_after_a_thousand_steps():
 
     before = steps(10)
     assert steps(1000) <= before
+
+
+@pytest.mark.parametrize("dtype, tolerance", [("float32", 1e-6), ("bfloat16", 8e-3)])
+def test_sgd_moves_many_weights_by_one_kernel(dtype, tolerance):
+    """Weights of all sizes, one with its channels last, after three steps; as on a processor."""
+    if not sgd_on_gpu.available(torch.device("cuda:0")):
+        pytest.skip("no triton here, or the GPU is too old for it")
+    sgd_on_gpu._tables.clear()
+    found = []
+    for ctx in (mx.cpu(), GPU):
+        random = np.random.RandomState(0)
+        optimizer = mx.optimizer.SGD(learning_rate=0.1, momentum=0.9, wd=0.01, rescale_grad=0.5, clip_gradient=0.4, multi_precision=True)
+        shapes = [(1,), (3, 5), (70000,), (8, 4, 3, 3), (257, 129)]
+        weights = [mx.nd.array(random.randn(*shape), ctx=ctx, dtype=dtype) for shape in shapes]
+        memory_format.channels_last(weights[3])
+        states = [optimizer.create_state_multi_precision(i, w) for i, w in enumerate(weights)]
+        for _ in range(3):
+            grads = [mx.nd.array(random.randn(*shape), ctx=ctx, dtype=dtype) for shape in shapes]
+            optimizer.update_multi_precision(list(range(5)), weights, grads, states)
+        found.append(weights)
+    assert sgd_on_gpu._tables and not sgd_on_gpu._failed
+    for on_gpu, expected in zip(found[1], found[0]):
+        close(on_gpu, expected, tolerance)

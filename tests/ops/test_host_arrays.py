@@ -100,3 +100,21 @@ def test_complex_numbers_are_real_where_numpy_converts_them():
         assert host_arrays.as_tensor(np.array([1 + 2j]), torch.float32).tolist() == [1]
     with pytest.raises(TypeError, match="real numbers expected, received 3j"):
         host_arrays.as_tensor(3j, torch.float32)
+
+
+@pytest.mark.parametrize("tensor, device, staged", [
+    (torch.zeros(1 << 14), "cuda:0", True), (torch.zeros(1 << 14), "cpu", False), (torch.zeros((1 << 14) - 1), "cuda:0", False),
+    (torch.zeros(1, device="meta").expand(1 << 14), "cuda:0", False), (torch.zeros(1).expand((1 << 26) + 1), "cuda:0", False),
+    (torch.zeros(1 << 14, requires_grad=True), "cuda:0", False)])
+def test_copies_to_a_gpu_go_through_pinned_memory(monkeypatch, tensor, device, staged):
+    """Of 64 KiB to 256 MiB, from the host; recorded ones not."""
+    monkeypatch.setattr(torch.cuda, "is_initialized", lambda: True)
+    monkeypatch.setattr(torch.cuda, "is_current_stream_capturing", lambda: False)
+    monkeypatch.setattr(host_arrays, "_pinned", lambda tensor: "pinned")
+    found = host_arrays.staged(tensor, torch.device(device))
+    assert found == "pinned" if staged else found is tensor
+
+
+def test_without_a_gpu_nothing_is_staged():
+    tensor = torch.zeros(1 << 14)
+    assert host_arrays.staged(tensor, torch.device("cuda:0")) is tensor

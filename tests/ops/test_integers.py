@@ -56,6 +56,19 @@ def test_gradients_pass_where_fractions_are_truncated():
     assert gradient(lambda x: x.astype("bool"), [1.5, 0.0]) == ([True, False], [1.0, 1.0])
 
 
+def test_powers():
+    x, y = (mx.nd.array(values, dtype="int32") for values in ([3, 2, 5], [1, 3, 2]))
+    for function in (mx.nd.broadcast_power, lambda x, y: x ** y):
+        for array in (x, y):
+            array.attach_grad()
+        with mx.autograd.record():
+            z = function(x, y)
+        z.backward()
+        assert (z.asnumpy().tolist(), x.grad.asnumpy().tolist(), y.grad.asnumpy().tolist()) == ([3, 8, 25], [1, 12, 10], [3, 5, 40])
+    assert gradient(lambda x: x ** 2, [3, 2, 5], "int32") == ([9, 4, 25], [6, 4, 10])
+    assert gradient(lambda x: 2 ** x, [3, 2, 5], "int32") == ([8, 4, 32], [5, 2, 22])
+
+
 def test_what_was_truncated_stays_so():
     assert gradient(lambda x: x.astype("int32").astype("float32") * 2, [1.5, 2.75]) == ([2.0, 4.0], [2.0, 2.0])
 

@@ -8,12 +8,13 @@ from .symbol_block import SymbolBlock
 from .parameter import Constant, DeferredInitializationError, Parameter, tensor_types
 from .parameter_dict import ParameterDict
 from .progress import Progress
+from .torch_import import from_torch
 from .trainer import Trainer
 from . import loss, nn, rnn, utils
 from ..suggestions import MissingAttributeError as _MissingAttributeError
 
 __all__ = ["Block", "Constant", "DeferredInitializationError", "HybridBlock", "Parameter", "ParameterDict", "Progress", "SymbolBlock", "Trainer",
-           "loss", "nn", "rnn", "tensor_types", "utils"]
+           "from_torch", "loss", "nn", "rnn", "tensor_types", "utils"]
 
 
 if TYPE_CHECKING:

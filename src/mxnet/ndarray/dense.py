@@ -63,7 +63,7 @@ def dense_array(source_array: Any, ctx: Context | None = None, dtype: DType | No
     except (TypeError, ValueError, OverflowError) as error:
         kind = ValueError if from_numpy and isinstance(error, ValueError) else TypeError
         raise kind(f"array: numbers, and a type that arrays hold, expected: {error}") from None
-    return NDArray._new(t.to(device), context)
+    return NDArray._new(host_arrays.sent(t, device), context)
 
 
 def _plain_sequence(source: Any) -> Any:

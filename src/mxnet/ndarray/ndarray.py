@@ -270,7 +270,10 @@ class NDArray(_Methods):
                 return invoke(get_operator("_copy"), (self,), {}, cls=type(self))
 
             def copy(t: torch.Tensor) -> torch.Tensor:
-                return t.to(ctx.torch_device, copy=True, memory_format=torch.contiguous_format)
+                place = ctx.torch_device
+                if place.type == "cuda" and t.is_cpu and not t.requires_grad:
+                    return host_arrays.sent(t.contiguous(), place)
+                return t.to(place, copy=True, memory_format=torch.contiguous_format)
 
             return self._recorded_call(copy, "_copyto", ctx)
         raise TypeError(f"copyto does not support type {type(other)}")
@@ -332,7 +335,11 @@ class NDArray(_Methods):
     def _set_values(self, tensor: torch.Tensor) -> None:
         """Overwrite the values, whatever has recorded them: a later backward sees the new ones, as in MXNet."""
         target = self._writable()
-        target.copy_(writes.apart(tensor, target))
+        source = writes.apart(tensor, target)
+        if target.is_cuda:
+            target.copy_(host_arrays.staged(source, target.device), non_blocking=True)
+        else:
+            target.copy_(source)
 
     def _record_copy(self, source: NDArray) -> None:
         """Overwrite all values with those of an array that takes part in the recorded computation, in which this one then takes part."""
@@ -384,7 +391,11 @@ class NDArray(_Methods):
             return None
         values = self._as_values(value)
         try:
-            target.copy_(writes.apart(_drop_leading(values, target.dim()), target))
+            source = writes.apart(_drop_leading(values, target.dim()), target)
+            if target.is_cuda:
+                target.copy_(host_arrays.staged(source, target.device), non_blocking=True)
+            else:
+                target.copy_(source)
         except RuntimeError:
             raise ValueError(f"cannot assign values of shape {tuple(values.shape)} to a selection of shape {tuple(target.shape)}") from None
 

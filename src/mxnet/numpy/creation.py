@@ -71,7 +71,7 @@ def array(object: Any, dtype: Any = None, ctx: Context | None = None, *, device:
 
 def of_official(values: onp.ndarray[Any, Any], ctx: Context) -> ndarray:
     """A new array on a device with the values and the type of a NumPy array."""
-    return ndarray._new(host_arrays.as_tensor(values, copy=True).to(ctx.torch_device), ctx)
+    return ndarray._new(host_arrays.sent(host_arrays.as_tensor(values, copy=True), ctx.torch_device), ctx)
 
 
 def asarray(obj: Any, dtype: Any = None, device: Context | None = None, copy: bool | None = None) -> ndarray:

@@ -11,6 +11,7 @@ from . import dtypes
 
 # Native NumPy types that torch reads in place.
 _READABLE = {np.dtype(name): tensor for name, tensor in dtypes.NAME_TO_TORCH.items() if name != "bfloat16"}
+_STAGED = 1 << 16, 1 << 28  # bytes of a copy that goes through pinned memory, of which torch keeps what it once took
 _FILLED = 8  # numbers that are written on the GPU, one kernel each
 
 
@@ -73,7 +74,23 @@ def sent(tensor: torch.Tensor, device: torch.device) -> torch.Tensor:
     if device.type != "cuda":
         return tensor.to(device)
     # A CUDA graph would keep the address and read it again in each run: there the copy fails, and so does the capture.
-    return tensor.to(device, non_blocking=not torch.cuda.is_current_stream_capturing())
+    return staged(tensor, device).to(device, non_blocking=not torch.cuda.is_current_stream_capturing())
+
+
+def staged(tensor: torch.Tensor, device: torch.device) -> torch.Tensor:
+    """Return a tensor from which a GPU may copy later, while the host goes on: large ones of the host are copied to pinned memory.
+
+    From other memory CUDA copies when the GPU has done what it was asked for before, and the host waits. Pinned memory of the caller's is copied,
+    too, since he may write to it before the GPU has read it.
+    """
+    if device.type != "cuda" or not tensor.is_cpu or not _STAGED[0] <= tensor.nbytes <= _STAGED[1] or tensor.requires_grad:
+        return tensor
+    return _pinned(tensor) if torch.cuda.is_initialized() and not torch.cuda.is_current_stream_capturing() else tensor
+
+
+def _pinned(tensor: torch.Tensor) -> torch.Tensor:
+    """Return a copy in pinned memory, which torch keeps for the next one once a GPU has read it."""
+    return torch.empty_like(tensor, pin_memory=True, memory_format=torch.contiguous_format).copy_(tensor)
 
 
 def _nearest(dtype: np.dtype[Any], wanted: torch.dtype | None) -> torch.dtype:

@@ -68,9 +68,7 @@ def descend(weights, grads, states, lrs, wds, momentum, rescale, clip, multi_pre
         for entries, entry in zip(group, (target, g, None if mom is None else mom._writable(), w)):
             entries.append(entry)
     for (lr, wd, plain), (targets, gs, moms, ws) in groups.items():
-        steps.sgd(targets, gs, None if plain else moms, lr, wd, momentum, rescale, clip)
-        if multi_precision:
-            torch._foreach_copy_(ws, targets)
+        steps.sgd(targets, gs, None if plain else moms, lr, wd, momentum, rescale, clip, ws if multi_precision else None)
 
 
 def _descend_sparse(weight, grad, mom, master, lr, wd, momentum, rescale, clip, lazy):

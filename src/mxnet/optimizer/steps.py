@@ -7,6 +7,7 @@ import math
 import torch
 
 from ..kernels.nn import optimizer_update as kernels
+from ..kernels.nn import sgd_on_gpu
 from ..ndarray import memory_format
 from ..ndarray.sparse import RowSparseNDArray
 
@@ -87,7 +88,7 @@ def _together(weights, grads, moms):
     return (weights, grads, moms) if plain else [[memory_format.in_order(t) for t in tensors] for tensors in (weights, grads, moms)]
 
 
-def sgd(weights, grads, moms, lr, wd, momentum, rescale, clip):
+def sgd(weights, grads, moms, lr, wd, momentum, rescale, clip, copies=None):
     """Move several weights: ``mom = momentum * mom - lr * (clip(rescale * grad) + wd * weight)``, ``weight += mom``.
 
     Parameters
@@ -97,8 +98,18 @@ def sgd(weights, grads, moms, lr, wd, momentum, rescale, clip):
         None for no momentum.
     lr, wd, momentum, rescale : float
     clip : float or None
+    copies : list of torch.Tensor, optional
+        They get the new weights in their own type.
     """
-    grads = cast_together(grads, weights)
+    if weights[0].is_cuda and all(map(memory_format.same, weights, grads, moms or grads, copies or grads)) \
+            and sgd_on_gpu.move(weights, grads, moms, copies, lr, wd, momentum, rescale, clip):
+        return
+    _sgd_of_torch(weights, cast_together(grads, weights), moms, lr, wd, momentum, rescale, clip)
+    if copies is not None:
+        torch._foreach_copy_(copies, weights)
+
+
+def _sgd_of_torch(weights, grads, moms, lr, wd, momentum, rescale, clip):
     if clip:
         grads = torch._foreach_mul(grads, rescale)
         torch._foreach_clamp_max_(grads, clip)

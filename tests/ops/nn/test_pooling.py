@@ -1,4 +1,5 @@
 """Pooling: rounding, borders, errors. More values: `test_against_oracle`."""
+import numpy as np
 import pytest
 import torch
 
@@ -49,6 +50,21 @@ def test_half_precision():
     for pool_type, expected in (("max", [5, 7, 13, 15]), ("avg", [2.5, 4.5, 10.5, 12.5]), ("sum", [10, 18, 42, 50])):
         out = POOLING(data, kernel=(2, 2), stride=(2, 2), pool_type=pool_type)
         assert out.dtype == torch.float16 and out.flatten().tolist() == expected
+
+
+@pytest.mark.parametrize("attributes, outs, gradients", [
+    ({"kernel": (1, 2)}, [57.38, 44.97, 30.02], [0.76, 1.277, 1.443, 0.009995]),
+    ({"global_pool": True}, [60.0], [0.695, 0.4443, 0.25, 0.002499])])
+def test_powers_beyond_half_precision(attributes, outs, gradients):
+    """50 to the power of 3 is more than float16 holds; the roots are MXNet's on a CPU."""
+    data = mx.nd.array([[[[50.0, 40.0, 30.0, 3.0]]]], dtype="float16")
+    data.attach_grad()
+    with mx.autograd.record():
+        out = mx.nd.Pooling(data, pool_type="lp", p_value=3, **attributes)
+    out.backward()
+    assert out.dtype == data.grad.dtype == np.float16
+    np.testing.assert_allclose(out.asnumpy().ravel(), outs, rtol=1e-3)
+    np.testing.assert_allclose(data.grad.asnumpy().ravel(), gradients, rtol=2e-3)
 
 
 def test_partial_shapes():

@@ -73,7 +73,7 @@ def _batchify(data: Any, recurse: Any, allocate: Any, ctx: Any) -> Any:
     tensor = host_arrays.as_tensor(values)
     out = allocate(tuple(tensor.shape), tensor.dtype)
     place = ctx or context.current_context()
-    return _array_class()._new((tensor if out is None else out.copy_(tensor)).to(place.torch_device), place)
+    return _array_class()._new(host_arrays.sent(tensor if out is None else out.copy_(tensor), place.torch_device), place)
 
 
 def default_batchify_fn(data: list[Any]) -> Any:

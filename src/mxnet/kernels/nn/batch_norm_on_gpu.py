@@ -3,7 +3,6 @@
 The kernels are in Triton (`batch_norm_triton`), which torch brings where it is made for CUDA. Each array is read as few times as the mathematics
 allows: that is what such a layer costs.
 """
-import contextlib
 import functools
 import logging
 import threading
@@ -11,11 +10,14 @@ from typing import Any
 
 import torch
 
+from ..runtime.triton_kernels import OLDEST, module
+from ..runtime.triton_kernels import interpreted as _interpreted
+from ..runtime.triton_kernels import on as _on
+
 _log = logging.getLogger(__name__)
 # Smaller arrays are done before three kernels would have been started (and need nothing compiled).
 _WORTHWHILE = 1 << 14
 _TYPES = torch.float16, torch.bfloat16, torch.float32
-_OLDEST = 8, 0  # the compute capability from which on the compiler knows all these types
 _TILE = 4096  # numbers that a program has at hand
 _MOST_CHANNELS = 64  # of them: a row of float16 fills a line of the caches
 _PARTS = 1024  # of the rows, at most, in sums; joined by programs with _TILE // _PARTS channels
@@ -25,24 +27,7 @@ _WARPS = 8
 _ALIGNED = 16  # bytes of an address, and channels, that Triton makes use of
 
 
-@functools.cache
-def _kernels():
-    """The module of the kernels, or None without triton."""
-    try:
-        from . import batch_norm_triton
-    except ImportError:
-        return None
-    return batch_norm_triton
-
-
-@functools.cache
-def _interpreted() -> bool:
-    """Return whether Triton runs on the processor, in NumPy, as TRITON_INTERPRET=1 asks."""
-    from triton import knobs
-
-    return bool(knobs.runtime.interpret)
-
-
+_kernels = functools.partial(module, "nn.batch_norm_triton")
 _usable: dict[tuple, bool] = {}
 _compiling: dict[tuple, threading.Thread] = {}
 _VARIANTS = (True, False, True), (True, True, False), (False, False, True)  # with a ReLU, an addition, a bias
@@ -56,7 +41,7 @@ def available(device: torch.device, dtype: torch.dtype = torch.float32) -> bool:
         return device.type == "cpu"
     found = _usable.get((device, dtype))
     if found is None and device.type == "cuda" and (device, dtype) not in _compiling and not torch.cuda.is_current_stream_capturing():
-        if torch.cuda.get_device_capability(device) < _OLDEST:
+        if torch.cuda.get_device_capability(device) < OLDEST:
             _usable[device, dtype] = False
         else:
             _compiling[device, dtype] = thread = threading.Thread(target=_try, args=(device, dtype), name="Triton compiles batch norms")
@@ -168,13 +153,6 @@ def _recorded_gradients(ctx, dout, data, gamma, beta, out, bias):
     if ctx.needs_input_grad[4]:
         found[4] = torch.zeros_like(bias)
     return tuple(found)
-
-
-def _on(device: torch.device):
-    """Triton starts kernels on the current device."""
-    if device.type != "cuda" or device.index in (None, torch.cuda.current_device()):
-        return contextlib.nullcontext()
-    return torch.cuda.device(device)
 
 
 def _blocks(channels: int) -> tuple[int, int]:

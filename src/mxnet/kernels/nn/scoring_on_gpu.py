@@ -3,17 +3,16 @@ convolution that cuDNN computes alone, maximum pooling.
 
 The kernels are in Triton (`scoring_triton`), which torch brings where it is made for CUDA.
 """
-import contextlib
 import functools
 import math
-from types import ModuleType
 from typing import Any, Optional
 
 import torch
 
 from ..runtime.strided_output import ANY
+from ..runtime.triton_kernels import OLDEST, module, on
+from ..runtime.triton_kernels import interpreted as _interpreted
 
-_OLDEST = 8, 0  # the compute capability from which on the compiler knows all types
 _TYPES = (torch.float16, torch.bfloat16, torch.float32)
 _BLOCK = 1024  # results of a program
 _WARPS = 4
@@ -21,22 +20,7 @@ _MOST = 1 << 30  # elements: places, and those behind the last, are 32 bits wide
 _MOST_OF_WINDOW = 49  # elements: loops over windows are unrolled
 
 
-@functools.cache
-def _kernels() -> Optional[ModuleType]:
-    """The module of the kernels, or None without triton."""
-    try:
-        from . import scoring_triton
-    except ImportError:
-        return None
-    return scoring_triton
-
-
-@functools.cache
-def _interpreted() -> bool:
-    """Return whether Triton runs on the processor, in NumPy, as TRITON_INTERPRET=1 asks."""
-    from triton import knobs
-
-    return bool(knobs.runtime.interpret)
+_kernels = functools.partial(module, "nn.scoring_triton")
 
 
 def available(device: torch.device) -> bool:
@@ -45,7 +29,7 @@ def available(device: torch.device) -> bool:
         return False
     if _interpreted():
         return device.type == "cpu"
-    return device.type == "cuda" and torch.cuda.get_device_capability(device) >= _OLDEST
+    return device.type == "cuda" and torch.cuda.get_device_capability(device) >= OLDEST
 
 
 def fits(data: torch.Tensor) -> bool:
@@ -104,7 +88,5 @@ def max_pool(data: torch.Tensor, size: tuple[int, int], kernel: tuple[int, int],
 def _start(name: str, result: torch.Tensor, arguments: tuple, **constants: Any) -> None:
     """Start a program for each block of results."""
     kernel = getattr(_kernels(), name)
-    # Triton starts kernels on the current device.
-    place = torch.cuda.device(result.device) if result.is_cuda else contextlib.nullcontext()
-    with place:
+    with on(result.device):
         kernel[(-(-result.numel() // _BLOCK),)](*arguments, **constants, BLOCK=_BLOCK, num_warps=_WARPS)

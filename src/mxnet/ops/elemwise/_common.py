@@ -3,6 +3,7 @@ import torch
 
 from ...base import MXNetError
 from ..dtypes import name_of
+from ..integers import convert
 from ..shapes import unify
 
 
@@ -51,6 +52,16 @@ def half_in_single(function):
 def way_from_double(dtype):
     """The type through which float64 becomes the integers `dtype` as in MXNet: what int32 or int64 cannot hold is their smallest number."""
     return dtype if dtype is torch.int32 else torch.int64
+
+
+def whole_power(base, exponent, dtype):
+    """A float64 `base` to the power of `exponent`, as the integers `dtype`; either may be a number."""
+    power = torch.pow(base, exponent)
+    if power.is_cuda and not any(isinstance(x, float) and x % 1 for x in (base, exponent)):
+        # CUDA misses whole numbers by the last bit, and 3 to the power of 1 would become 2.
+        power = power + torch.where(power.isfinite(), power.round() - power, 0).detach()
+    whole = convert(power, way_from_double(dtype))
+    return whole if whole.dtype is dtype else convert(whole, dtype)
 
 
 def divide_integers(lhs, rhs):

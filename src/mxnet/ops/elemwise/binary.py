@@ -11,7 +11,7 @@ from ..quantization.form import EightBits, Int8, quantized_form
 from ..registry import get, op
 from ..schema import Finite
 from ..shapes import known, unify
-from ._common import broadcast_rule, divide_integers, half_in_single, refuse_shapes, refuse_types, way_from_double
+from ._common import broadcast_rule, divide_integers, half_in_single, refuse_shapes, refuse_types, whole_power
 
 
 def elementwise_pair(function, doc, elementwise, broadcast, broadcast_sample, sample=None, same_shape_only=None, **traits):
@@ -75,7 +75,7 @@ _pow, _distance = half_in_single(torch.pow), half_in_single(torch.hypot)
 def _power(lhs, rhs):
     if lhs.is_floating_point():
         return _pow(lhs, rhs)
-    return torch.pow(lhs.double(), rhs).to(way_from_double(lhs.dtype)).to(lhs.dtype)
+    return whole_power(lhs.double(), rhs, lhs.dtype)
 
 
 def _hypot(lhs, rhs):

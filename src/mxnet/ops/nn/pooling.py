@@ -143,11 +143,15 @@ def pooling(data, *, kernel: Shape = (), pool_type: Literal["avg", "lp", "max", 
     if (ndim not in _MAX or not global_pool and not len(kernel) == ndim == len(stride or kernel) == len(pad or kernel)
             or pool_type == "lp" and p_value not in (1, 2, 3) or layout is not None and len(layout) != ndim + 2):
         stride, pad = _check("Pooling", data.shape, kernel, stride, pad, pool_type, p_value, global_pool, layout)
+    dtype = data.dtype
+    if pool_type == "lp" and p_value != 1 and dtype.itemsize < 4:
+        data = data.float()  # float16 holds no power of more than 255
     if global_pool:
         out = _global_pool(data, pool_type, p_value)
     else:
         out = _window_pool(data, kernel, stride or (1,) * ndim, pad or (0,) * ndim, pooling_convention, pool_type, p_value,
                            count_include_pad is not False)
+    out = out if out.dtype is dtype else out.to(dtype)
     return to_channels_last(out) if last else out
 
 

@@ -4,6 +4,7 @@ import torch
 from ...base import MXNetError
 from ...kernels.gemm import matmul as kernels
 from ..axes import normalize_axis
+from ..integers import convert
 from ..registry import op
 from ..schema import Shape
 from ..shapes import unify
@@ -193,7 +194,7 @@ def einsum(*data, subscripts: str = "", optimize: int = 0):
     if data[0].dtype is torch.bool:  # torch multiplies no booleans
         return torch.einsum(subscripts, *(t.float() for t in data)).contiguous() != 0
     if not data[0].is_floating_point() and data[0].device.type != "cpu":  # CUDA multiplies matrices of floating-point numbers only
-        return torch.einsum(subscripts, *(t.double() for t in data)).to(data[0].dtype)
+        return convert(torch.einsum(subscripts, *(t.double() for t in data)), data[0].dtype)
     out = torch.einsum(subscripts, *data).to(data[0].dtype)
     shared = any(out.data_ptr() == t.data_ptr() for t in data)
     return out.clone(memory_format=torch.contiguous_format) if shared else out.contiguous()
