@@ -3,14 +3,13 @@ cuDNN does not fuse, and maximum pooling.
 
 The kernels are in Triton (`scoring_triton`), on which CUDA builds of torch depend.
 """
-import functools
 import math
 from typing import Any, Optional
 
 import torch
 
 from ..runtime.strided_output import ANY
-from ..runtime.triton_kernels import OLDEST, module, on
+from ..runtime.triton_kernels import OLDEST, installed, on
 from ..runtime.triton_kernels import interpreted as _interpreted
 
 _TYPES = (torch.float16, torch.bfloat16, torch.float32)
@@ -20,7 +19,13 @@ _MOST = 1 << 30  # elements: offsets, also those of masked lanes behind the end,
 _MOST_OF_WINDOW = 49  # elements: loops over windows are unrolled
 
 
-_kernels = functools.partial(module, "nn.scoring_triton")
+def _kernels() -> Any:
+    """Return the module of the kernels, or None without triton."""
+    if not installed():
+        return None
+    from . import scoring_triton
+
+    return scoring_triton
 
 
 def available(device: torch.device) -> bool:
