@@ -128,7 +128,7 @@ def two_convolutions(monkeypatch, **flags):
     """Training steps of a network with a convolution that may take fewer multiplications, and one that may not; what explains it."""
     if kernels.load("conv/winograd") is None or kernels.load("conv/convolution") is None:
         pytest.skip("no C++ compiler")
-    for name, value in (("_WORTHWHILE", 0), ("_RACED", 0), ("_found", {})):
+    for name, value in (("_WORTHWHILE", 0), ("_TUNED", 0), ("_found", {})):
         monkeypatch.setattr(convolution, name, value)
     monkeypatch.setattr(convolution.autotuner, "fastest", lambda key, runs: "Winograd F(4x4)" if "Winograd F(4x4)" in runs else "direct")
     net = mx.gluon.nn.HybridSequential()

@@ -99,7 +99,7 @@ def test_half_precision_is_rounded_once(shape, threads, single, monkeypatch):
 @pytest.mark.parametrize("biased", [False, True])
 @pytest.mark.parametrize("shape", SHAPES)
 def test_onednn_computes_in_single_precision_where_it_wins_but_for_dilations(shape, biased, monkeypatch):
-    for name, value in (("_WORTHWHILE", 0), ("_RACED", 0), ("_found", {})):
+    for name, value in (("_WORTHWHILE", 0), ("_TUNED", 0), ("_found", {})):
         monkeypatch.setattr(kernel, name, value)
     monkeypatch.setattr(kernel.autotuner, "fastest",
                         lambda key, runs: [run() for run in runs.values()] and ("oneDNN" if "oneDNN" in runs else "direct"))
@@ -125,7 +125,7 @@ bfloat16 = pytest.mark.skipif(kernels.load("conv/convolution") is not None and n
 @pytest.mark.parametrize("shape", SHAPES)
 def test_whoever_wins_the_race_for_half_precision_rounds_once(shape, name, threads, monkeypatch):
     monkeypatch.setattr(kernel, "_WORTHWHILE", 0)
-    monkeypatch.setattr(kernel, "_RACED", 0)
+    monkeypatch.setattr(kernel, "_TUNED", 0)
     monkeypatch.setattr(kernel, "_found", {})
     monkeypatch.setattr(kernel.autotuner, "fastest", lambda key, runs: [run() for run in runs.values()] and (name if name in runs else "direct"))
     monkeypatch.setattr(torch, "get_num_threads", lambda: threads)

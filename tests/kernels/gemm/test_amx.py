@@ -123,7 +123,7 @@ def trained_by(monkeypatch):
     """Lets one win every race of convolutions in training in which it takes part, with so many threads."""
     def choose(name, threads):
         monkeypatch.setattr(torch, "get_num_threads", lambda: threads)
-        for setting, value in (("_WORTHWHILE", 0), ("_RACED", 0), ("_found", {})):
+        for setting, value in (("_WORTHWHILE", 0), ("_TUNED", 0), ("_found", {})):
             monkeypatch.setattr(convolution, setting, value)
         monkeypatch.setattr(convolution.autotuner, "fastest", lambda key, runs: name if name in runs else "direct")
     return choose

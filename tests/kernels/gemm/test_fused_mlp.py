@@ -165,9 +165,9 @@ def test_what_does_not_fit_is_refused(data, said):
     ([9, 40, 0, 0, 0, 0, 0, 0, 0], 416, 64, "`panels` must be float32 (cells) for "),
     ([9, 6, 0, 0, 0, 0, 0, 0, 0], 416, 32, "`bias` must be float32 (columns) for "),
     ([9, 6, 0, 0, 0, 0, 0, 0], 416, 64, "it takes 3 arrays and 9 integers, received 3 and 8")])
-def test_the_gate_lets_no_wrong_sizes_through(integers, cells, columns, said):
+def test_the_contract_rejects_wrong_sizes(integers, cells, columns, said):
     with pytest.raises(MXNetError, match=re.escape(f"kernel gemm/prepacked_skinny.chain_float32: {said}")):
-        fused_mlp._chain((torch.ones(3, 4), torch.ones(cells), torch.ones(columns)), integers)
+        fused_mlp._fused_mlp((torch.ones(3, 4), torch.ones(cells), torch.ones(columns)), integers)
 
 
 @needs_compiler

@@ -150,7 +150,7 @@ def test_a_gradient_of_a_gradient_of_projected_rows_that_end_early(reverse, thre
 @pytest.mark.parametrize("dtype", [torch.float32, pytest.param(torch.bfloat16, marks=BRIEF), pytest.param("wide", marks=BRIEF)], ids=str)
 def test_weights_in_order_give_the_same_numbers(case, mode, dtype, threads, monkeypatch):
     *sizes, layers, directions, projection, counts = MORE[case] if case in MORE else (*SHAPES[case], None, None)
-    monkeypatch.setattr(matmul, "keeps", lambda dtype: True)
+    monkeypatch.setattr(matmul, "prefers_onednn_layout", lambda dtype: True)
     if dtype == "wide":
         monkeypatch.setattr(recurrent, "_in_float32", lambda dtype: True)
         monkeypatch.setattr(recurrent, "_MANY", 8)
