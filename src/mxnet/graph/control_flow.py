@@ -9,7 +9,7 @@ from ..base import MXNetError
 from ..ndarray import dispatch
 from ..symbol import control_flow, inference
 from ..symbol.node import Entry, Node, topological
-from .instrumentation import observed
+from .instrumentation import instrumented
 from .ownership import distinct
 
 
@@ -28,13 +28,13 @@ class Subgraph:
         module = self.modules.get(key)
         if module is None:
             module = self.modules[key] = self._lower(tensors)
-        return (module if dispatch.graph_observer is None else observed(module))(*tensors)
+        return (module if dispatch.graph_observer is None else instrumented(module))(*tensors)
 
     def _lower(self, tensors: Sequence[torch.Tensor]) -> Callable:
         shapes = None
         if self.open:
-            found, _ = inference.infer_shapes(self.outputs, {n: tuple(t.shape) for n, t in zip(self.names, tensors)})
-            shapes = {id(n): found[id(n), 0] for n in self.open}
+            inferred, _ = inference.infer_shapes(self.outputs, {n: tuple(t.shape) for n, t in zip(self.names, tensors)})
+            shapes = {id(n): inferred[id(n), 0] for n in self.open}
         return self.lower(self.outputs, self.is_train, self.device, source_shapes=shapes).forward
 
     def empty(self, tensors: Sequence[torch.Tensor], count: int) -> list[torch.Tensor]:

@@ -56,9 +56,9 @@ def lower(outputs: Sequence[Entry], is_train: bool, device: torch.device, node_d
                 value = graph.call_method("to", (value, place))
             arguments.append(value)
         if isinstance(node.op, (Fused, CachedGraph)):
-            whole = stands_for(node) if inlines else None
-            if whole is not None:
-                values.update({(id(node), i): found for i, found in enumerate(_inlined(graph, whole, arguments, is_train, place))})
+            subgraph = stands_for(node) if inlines else None
+            if subgraph is not None:
+                values.update({(id(node), i): output for i, output in enumerate(_inlined(graph, subgraph, arguments, is_train, place))})
                 continue
             value = graph.call_function(fused_nodes.function(node, lower, is_train, place), tuple(arguments))
         elif node.subgraphs and not node.op.may_hold_graph:
@@ -95,8 +95,8 @@ def _inlined(graph: fx.Graph, outputs: Sequence[Entry], arguments: Sequence[fx.N
         if node.op is None:
             values[id(node), 0] = next(given)
         else:
-            found = graph.call_function(node.op.in_graph, tuple(values[id(n), i] for n, i in node.inputs), call_attributes(node, is_train, device))
-            _keep(graph, values, node, found)
+            value = graph.call_function(node.op.in_graph, tuple(values[id(n), i] for n, i in node.inputs), call_attributes(node, is_train, device))
+            _keep(graph, values, node, value)
     return [values[id(n), i] for n, i in outputs]
 
 

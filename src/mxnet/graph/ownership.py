@@ -12,12 +12,12 @@ def owned(data: torch.Tensor) -> torch.Tensor:
 def distinct(results: Iterable[torch.Tensor], inputs: Sequence[torch.Tensor]) -> tuple[torch.Tensor, ...]:
     """Return the results, copied where they share memory with an input or with a result before them: for functions that lowering cannot look into."""
     taken = {t.untyped_storage().data_ptr() for t in inputs}
-    found = []
+    separate = []
     for result in results:
         storage = result.untyped_storage().data_ptr()
         if storage in taken:
             result = owned(result)
             storage = result.untyped_storage().data_ptr()
         taken.add(storage)
-        found.append(result)
-    return tuple(found)
+        separate.append(result)
+    return tuple(separate)

@@ -125,8 +125,8 @@ class Program:
     @property
     def outputs(self) -> tuple[FxNode, ...]:
         """The nodes whose results are returned."""
-        found = next(n for n in reversed(self.graph.nodes) if n.op == "output").args[0]
-        return (found,) if isinstance(found, fx.Node) else tuple(found)
+        results = next(n for n in reversed(self.graph.nodes) if n.op == "output").args[0]
+        return (results,) if isinstance(results, fx.Node) else tuple(results)
 
     def infer(self) -> None:
         """Find shapes and types by running the graph on meta tensors, and what depends on weights alone by running it."""
@@ -139,15 +139,15 @@ class Program:
 
     def _infer_node(self, node: FxNode) -> None:
         arguments = [n for n in node.all_input_nodes]
-        if any(n not in self.values for n in arguments) or changes(node):
+        if any(n not in self.values for n in arguments) or mutates_inputs(node):
             return
-        if all(n in self.constants for n in arguments) and not draws(node):
+        if all(n in self.constants for n in arguments) and not is_stochastic(node):
             try:
-                found = self._call(node, self.constants)
+                value = self._call(node, self.constants)
             except (RuntimeError, MXNetError, ValueError, TypeError, IndexError):
                 return  # the run itself will raise it, where the user can see the inputs
-            self.constants[node] = found
-            self.values[node] = _meta(found)
+            self.constants[node] = value
+            self.values[node] = _meta(value)
             return
         try:
             self.values[node] = self._by_rules(node) if self._has_rules(node) else self._call(node, self.values)
@@ -172,13 +172,13 @@ class Program:
         count = op.outputs(dict(node.kwargs))
         attributes.pop(op.wants_training, None)
         _, shapes = op.shape_inference([tuple(t.shape) for t in inputs], [None] * count, **attributes)
-        found = tuple(inputs[0].new_empty(shape) for shape in shapes)
-        return found if count > 1 else found[0]
+        results = tuple(inputs[0].new_empty(shape) for shape in shapes)
+        return results if count > 1 else results[0]
 
     @staticmethod
     def _call(node: FxNode, env: Mapping[FxNode, Any]) -> Any:
         args, kwargs = fx.node.map_arg((node.args, node.kwargs), lambda n: env[n])
-        if not node.all_input_nodes and draws(node):  # what is drawn to know its shape would be missing in the run
+        if not node.all_input_nodes and is_stochastic(node):  # what is drawn to know its shape would be missing in the run
             kwargs = {name: torch.device("meta") if isinstance(value, torch.device) else value for name, value in kwargs.items()}
         if node.op == "call_method":
             return getattr(args[0], node.target)(*args[1:], **kwargs)
@@ -192,7 +192,7 @@ class Program:
     def finish(self) -> None:
         """Drop what nothing uses, and make the module runnable again."""
         for node in reversed(self.graph.nodes):
-            if node.op not in ("placeholder", "output") and not node.users and not changes(node):
+            if node.op not in ("placeholder", "output") and not node.users and not mutates_inputs(node):
                 self.graph.erase_node(node)
         self.graph.lint()
         self.module.recompile()
@@ -240,21 +240,21 @@ def holds(node: object, trait: str) -> bool:
     return op is not None and op.holds(trait, attributes_of(node))
 
 
-def draws(node: FxNode) -> bool:
+def is_stochastic(node: FxNode) -> bool:
     """True if the node draws random numbers."""
-    return holds(node, "draws") or by_values(node)
+    return holds(node, "draws") or is_data_dependent(node)
 
 
-def by_values(node: FxNode) -> bool:
+def is_data_dependent(node: FxNode) -> bool:
     """True if what the node computes may depend on more than shapes: a loop, a branch, an operator of the user's."""
     return holds(node, "by_values")
 
 
-def changes(node: FxNode) -> bool:
+def mutates_inputs(node: FxNode) -> bool:
     """True if running the node changes its inputs."""
     op = operator_of(node)
     return op is not None and op.writes(bool(node.kwargs.get(op.wants_training)))
 
 
-def _meta(found: Any) -> Any:
-    return found.to("meta") if isinstance(found, torch.Tensor) else tuple(t.to("meta") for t in found)
+def _meta(value: Any) -> Any:
+    return value.to("meta") if isinstance(value, torch.Tensor) else tuple(t.to("meta") for t in value)

@@ -14,7 +14,7 @@ from ...kernels.gemm.tensor_cores import suits, switched
 from ...ndarray import dispatch
 from ...ndarray.dispatch import Call
 from ...suggestions import shortened
-from ..program import Program, draws
+from ..program import Program, is_stochastic
 from .registry import Unavailable, prepare
 
 
@@ -59,7 +59,7 @@ class Inductor:
             if node.op == "call_function":
                 # An operator is one call for torch.compile's front end; what is inside is traced with its gradient. What
                 # depends on values (loops, operators of the user's) or draws random numbers cuts the graph.
-                node.target = torch.compiler.disable(node.target) if draws(node) else torch.compiler.allow_in_graph(node.target)
+                node.target = torch.compiler.disable(node.target) if is_stochastic(node) else torch.compiler.allow_in_graph(node.target)
         program.module.recompile()
         from torch._inductor import list_mode_options  # a second
         options = {**list_mode_options(mode), _TELLS: sys.platform == "linux"}
@@ -87,7 +87,7 @@ class Compiled:
             self._told = True
             return self._function(*tensors)
 
-    def observed(self, *tensors: torch.Tensor) -> Sequence[torch.Tensor]:
+    def instrumented(self, *tensors: torch.Tensor) -> Sequence[torch.Tensor]:
         """A call that tells the observer of graphs of the whole and of its kernels. On a GPU the profiler learns of these from torch's."""
         compiles, self._ran = not self._ran, True
         listens = not compiles and not any(t.is_cuda for t in tensors) and _listen()
@@ -123,7 +123,7 @@ def _listen() -> bool:
 
 def kernels(recorded: Sequence[Sequence[Any]]) -> list[tuple[Call, int]]:
     """The kernels among what torch has recorded, by thread: inductor's own, and operators of torch that it calls, in order, with their ns."""
-    found = []
+    calls = []
     for events in recorded:
         stack: list[tuple[Any, bool]] = []  # what has begun, and whether it, or what it lies in, is a kernel
         for event in events:
@@ -133,6 +133,6 @@ def kernels(recorded: Sequence[Sequence[Any]]) -> list[tuple[Call, int]]:
             elif event.kind() == "pop" and stack:
                 begun, is_kernel = stack.pop()
                 if is_kernel and not (stack and stack[-1][1]):
-                    found.append((Call(begun.name(), note="by inductor"), int(begun.cpu_elapsed_us(event) * 1000)))
-    return found
+                    calls.append((Call(begun.name(), note="by inductor"), int(begun.cpu_elapsed_us(event) * 1000)))
+    return calls
 

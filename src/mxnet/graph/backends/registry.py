@@ -18,7 +18,7 @@ A backend is an object with
 ``available()`` (optional)
     Whether it can work on this machine.
 
-`passes.partitioning.divide` splits a program where a backend knows only some of its operators.
+`passes.partitioning.partition` splits a program where a backend knows only some of its operators.
 """
 import copy
 import json

@@ -14,7 +14,7 @@ from ...base import MXNetError
 from ...suggestions import shortened
 from ...symbol import Symbol
 from ..passes import partitioning
-from ..program import Program, changes
+from ..program import Program, mutates_inputs
 from .cuda.graph_capture import random_in_inference
 from .registry import Unavailable, mark, tf32_allowed
 
@@ -66,7 +66,7 @@ class TensorRT:
             program.note(f"native: {node.name}")
         if not refused:
             return _compiled(package, program, device, settings, program)
-        for name, piece in partitioning.divide(program, lambda node: node not in refused, partitioning.worthwhile).items():
+        for name, piece in partitioning.partition(program, lambda node: node not in refused, partitioning.worthwhile).items():
             partitioning.replace(program, name, piece, _compiled(package, piece, device, settings, program))
         program.module.recompile()
         return program.module.forward
@@ -125,16 +125,16 @@ def _settings(precision: object = "float32", **options: typing.Any) -> dict[str,
 
 def _exportable(program: Program, node: fx.Node) -> bool:
     """Whether the node computes the same whenever it is run on the same values, with shapes that are known."""
-    return node in program.values and not random_in_inference(node) and not changes(node)
+    return node in program.values and not random_in_inference(node) and not mutates_inputs(node)
 
 
-def _compiled(package: typing.Any, program: Program, device: torch.device, settings: Mapping[str, typing.Any], whole: Program) -> Callable:
+def _compiled(package: typing.Any, program: Program, device: torch.device, settings: Mapping[str, typing.Any], root: Program) -> Callable:
     """A function from the inputs of a program, or of a piece of the program `whole`, to the tuple of its outputs."""
     places = [i for i, n in enumerate(program.placeholders) if n not in program.constants]
     values = [program.values[program.placeholders[i]] for i in places]
     types = [program.values[n].dtype for n in program.outputs]
     if not places:
-        whole.note("native: what depends on weights alone")
+        root.note("native: what depends on weights alone")
         return program.module.forward
     examples = tuple(torch.zeros(v.shape, dtype=v.dtype, device=device) for v in values)
     _build_in(program)
@@ -146,7 +146,7 @@ def _compiled(package: typing.Any, program: Program, device: torch.device, setti
         text = (str(error).splitlines() or [""])[0]
         raise MXNetError(f"backend 'tensorrt' cannot compile the graph: {type(error).__name__}: {text}") from error
     count = sum("_run_on_acc" in name for name, _ in engine.named_children())
-    whole.note(f"tensorrt: {count} engines for {sum(n.op == 'call_function' for n in program.graph.nodes)} operators" if count else
+    root.note(f"tensorrt: {count} engines for {sum(n.op == 'call_function' for n in program.graph.nodes)} operators" if count else
                "native: torch_tensorrt made no engine of it; its log says why, and min_block_size may be too large")
 
     lock = threading.Lock()
@@ -154,8 +154,8 @@ def _compiled(package: typing.Any, program: Program, device: torch.device, setti
     def run(*inputs: torch.Tensor) -> tuple[torch.Tensor, ...]:
         data = [inputs[i].contiguous() for i in places]
         with lock, torch.cuda.device_of(data[0]):  # an engine runs on the current device, and one run after another
-            found = engine(*data)
-        return tuple(t.to(dtype) for t, dtype in zip((found,) if isinstance(found, torch.Tensor) else found, types))
+            results = engine(*data)
+        return tuple(t.to(dtype) for t, dtype in zip((results,) if isinstance(results, torch.Tensor) else results, types))
 
     return run
 

@@ -29,7 +29,7 @@ def function(node: Node, lower: Callable, is_train: bool, device: torch.device) 
     return fused
 
 
-class Weights(NamedTuple):
+class IntegerWeights(NamedTuple):
     """The weights of a product as integers.
 
     Attributes
@@ -139,12 +139,12 @@ class Integers:
     def _product(self, data: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
         return self.recipe.product.raw(data, weight, **{**self.recipe.attributes, "no_bias": True})
 
-    def weights(self, given: Mapping[str, torch.Tensor], data_unit: torch.Tensor) -> Weights:
+    def weights(self, given: Mapping[str, torch.Tensor], data_unit: torch.Tensor) -> IntegerWeights:
         """The weights, with the batch norm folded into them, as integers for data of this unit."""
         weight, bias = given["weight"], given.get("bias")
         if "weight" in self.ranges:
             quantized = self.quantized(given, "weight")
-            return Weights(weight, quantized.unit, None if bias is None else self.quantized(given, "bias").real(), quantized.limit)
+            return IntegerWeights(weight, quantized.unit, None if bias is None else self.quantized(given, "bias").real(), quantized.limit)
         check_types(self.name, (torch.float32,), **{n: given[n] for n in self._constant})
         rows = weight.flatten(1)
         if self.recipe.norm is not None:
@@ -162,4 +162,4 @@ class Integers:
             # Biases have the unit of the sums, in int32: a channel of tiny weights must not make that so small that its bias overflows.
             unit = torch.maximum(unit, bias.abs() / (data_unit * float(1 << 30))) if self.by_channel else unit
         unit = torch.where(unit > 0, unit, torch.ones_like(unit))
-        return Weights(store(rows / unit.unsqueeze(-1), torch.int8).view(weight.shape), unit, bias, largest)
+        return IntegerWeights(store(rows / unit.unsqueeze(-1), torch.int8).view(weight.shape), unit, bias, largest)

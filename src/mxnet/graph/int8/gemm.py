@@ -8,7 +8,7 @@ import torch
 from ... import processor
 from ...ndarray import writes
 from ...ops.quantization.arithmetic import Quantized
-from ..weights import Weights
+from ..weight_guard import WeightGuard
 
 
 @functools.cache
@@ -59,7 +59,7 @@ class Packed:
 
     def __init__(self, made_of: Sequence[torch.Tensor], attributes: Mapping[str, Any], data: Quantized, values: torch.Tensor, unit: torch.Tensor,
                  bias: torch.Tensor | None):
-        self._made_of = Weights(made_of) if all(map(writes.may_watch, made_of)) else None
+        self._made_of = WeightGuard(made_of) if all(map(writes.may_watch, made_of)) else None
         self._data_unit = data.number
         self._unit = unit.detach().float().contiguous()
         self._bias = None if bias is None else bias.detach().float().contiguous()

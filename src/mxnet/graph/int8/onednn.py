@@ -73,14 +73,14 @@ class _Graph:
 
     def redirect(self, moved: Mapping[tuple[int, int], Entry]) -> None:
         """Let users of some entries take others."""
-        def found(entry: Entry) -> Entry:
+        def resolved(entry: Entry) -> Entry:
             while (id(entry[0]), entry[1]) in moved:
                 entry = moved[id(entry[0]), entry[1]]
             return entry
 
         for node in self.nodes:
-            node.inputs = [found(e) for e in node.inputs]
-        self.outputs = [found(e) for e in self.outputs]
+            node.inputs = [resolved(e) for e in node.inputs]
+        self.outputs = [resolved(e) for e in self.outputs]
         self.refresh()
 
     def drop_identities(self) -> None:

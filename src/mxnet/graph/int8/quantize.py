@@ -37,7 +37,7 @@ def plans(nodes: Sequence[Node], excluded: Collection[str] = (), excluded_operat
     channel_wise : bool
         Weights get a range for each output channel, where the operator can do with that.
     """
-    found: dict[int, Plan] = {}
+    chosen: dict[int, Plan] = {}
     for node in nodes:
         if node.op is None or node.name in excluded or node.op.name in excluded_operators or any(
                 inner.name in excluded or inner.op.name in excluded_operators and _multiplies(inner)
@@ -45,8 +45,8 @@ def plans(nodes: Sequence[Node], excluded: Collection[str] = (), excluded_operat
             continue
         plan = plan_of(node.op, node.op.with_defaults(node.parsed()) | ({"subgraphs": node.subgraphs} if node.subgraphs else {}), channel_wise)
         if plan is not None:
-            found[id(node)] = plan
-    return _between(nodes, found) if smart else found
+            chosen[id(node)] = plan
+    return _between(nodes, chosen) if smart else chosen
 
 
 def _multiplies(node: Node) -> bool:
@@ -54,24 +54,24 @@ def _multiplies(node: Node) -> bool:
     return plan is not None and plan.must
 
 
-def _between(nodes: Sequence[Node], found: dict[int, Plan]) -> dict[int, Plan]:
+def _between(nodes: Sequence[Node], planned: dict[int, Plan]) -> dict[int, Plan]:
     """The plans that must be, and those for nodes from and to which paths of planned nodes lead to such."""
     users: dict[int, list[Node]] = {}
     for node in nodes:
         for child, _ in node.inputs:
             users.setdefault(id(child), []).append(node)
-    start = [n for n in nodes if id(n) in found and found[id(n)].must]
-    before = _reached(start, found, lambda n: (child for child, _ in n.inputs))
-    after = _reached(start, found, lambda n: users.get(id(n), ()))
-    return {key: plan for key, plan in found.items() if plan.must or key in before and key in after}
+    start = [n for n in nodes if id(n) in planned and planned[id(n)].must]
+    before = _reached(start, planned, lambda n: (child for child, _ in n.inputs))
+    after = _reached(start, planned, lambda n: users.get(id(n), ()))
+    return {key: plan for key, plan in planned.items() if plan.must or key in before and key in after}
 
 
-def _reached(start: Iterable[Node], found: Mapping[int, Plan], neighbours) -> set[int]:
+def _reached(start: Iterable[Node], planned: Mapping[int, Plan], neighbours) -> set[int]:
     seen: set[int] = set()
     queue = deque(start)
     while queue:
         for node in neighbours(queue.popleft()):
-            if id(node) in found and not found[id(node)].must and id(node) not in seen:
+            if id(node) in planned and not planned[id(node)].must and id(node) not in seen:
                 seen.add(id(node))
                 queue.append(node)
     return seen
@@ -119,14 +119,14 @@ class _Pass:
 
     def _to_integers(self, entry: Entry, shifted: bool) -> Node:
         child, index = entry
-        found = self.quantized.get((id(child), index))
-        if found is None:
+        quantized = self.quantized.get((id(child), index))
+        if quantized is None:
             suffix = "" if child.op is None else f"_{child.op.list_output_names(child.parsed())[index]}" if child.op.names_output else f"_{index}"
             name = f"{child.name}{suffix}_quantize"
-            found = Node(quantize_asym, name, {}) if shifted else Node(quantize_v2, name, {"out_type": self.out_type})
-            found.inputs = [self.real(entry)]
-            self.quantized[id(child), index] = found
-        return found
+            quantized = Node(quantize_asym, name, {}) if shifted else Node(quantize_v2, name, {"out_type": self.out_type})
+            quantized.inputs = [self.real(entry)]
+            self.quantized[id(child), index] = quantized
+        return quantized
 
     def real(self, entry: Entry) -> Entry:
         """Where the real numbers of an entry of the old graph are found."""
@@ -134,13 +134,13 @@ class _Pass:
         new = self.new[id(child)]
         if not self.returns_integers(child):
             return new, index
-        found = self.dequantized.get((id(child), index))
-        if found is None:
+        dequantized = self.dequantized.get((id(child), index))
+        if dequantized is None:
             arrays = new.num_outputs() - 2
             ends = [(new, arrays + 2 * index), (new, arrays + 2 * index + 1)]
-            found = Node(dequantize, f"{child.name}_dequantize", {}, [(new, index), *ends])
-            self.dequantized[id(child), index] = found
-        return found, 0
+            dequantized = Node(dequantize, f"{child.name}_dequantize", {}, [(new, index), *ends])
+            self.dequantized[id(child), index] = dequantized
+        return dequantized, 0
 
 
 def quantize(outputs: Sequence[Entry], offline: Collection[str] = (), out_type: str = "int8", excluded: Collection[str] = (),
@@ -165,7 +165,7 @@ def quantize(outputs: Sequence[Entry], offline: Collection[str] = (), out_type: 
     already = next((n for n in nodes if is_quantized(n)), None)
     if already is not None:
         raise MXNetError(f"the graph is quantized already: node '{already.name}' is {already.op.name}; quantize the graph on real numbers that it "
-                         "was made from")
+                         "was results from")
     work = _Pass(plans(nodes, excluded, excluded_operators, smart, channel_wise), out_type)
     for node in nodes:
         if id(node) in work.planned:
@@ -173,8 +173,8 @@ def quantize(outputs: Sequence[Entry], offline: Collection[str] = (), out_type: 
         else:
             new = Node(node.op, node.name, dict(node.attrs), [work.real(e) for e in node.inputs], node.subgraphs)
         work.new[id(node)], work.old[id(new)] = new, node
-    made = _offline([work.real(e) for e in outputs], offline)
-    return made, list(_observed(made, work.old))
+    results = _offline([work.real(e) for e in outputs], offline)
+    return results, list(_observed(results, work.old))
 
 
 def _offline(outputs: list[Entry], offline: Collection[str]) -> list[Entry]:
@@ -184,8 +184,8 @@ def _offline(outputs: list[Entry], offline: Collection[str]) -> list[Entry]:
         node, index = entry
         if node.op is not quantize_v2 or node.inputs[0][0].op is not None or node.inputs[0][0].name not in offline:
             return entry
-        found = variables.setdefault((id(node), index), Node(None, node.name + ("", "_min", "_max")[index], {}))
-        return found, 0
+        variable = variables.setdefault((id(node), index), Node(None, node.name + ("", "_min", "_max")[index], {}))
+        return variable, 0
 
     for node in topological(outputs):
         node.inputs = [replaced(e) for e in node.inputs]
@@ -234,9 +234,9 @@ def calibrate(outputs: Sequence[Entry], table: Mapping[str, tuple[float, float]]
         if source is not node and source.op is requantize:
             source, i = source.inputs[0]
         name = source.output_names()[i]
-        found = ranges.get(name.removeprefix(PREFIX) if source.name.startswith(PREFIX) else name)
-        if found is not None:
-            new.attrs["min_calib_range"], new.attrs["max_calib_range"] = found
+        ends = ranges.get(name.removeprefix(PREFIX) if source.name.startswith(PREFIX) else name)
+        if ends is not None:
+            new.attrs["min_calib_range"], new.attrs["max_calib_range"] = ends
     return [(copies[id(n)], i) for n, i in outputs]
 
 

@@ -40,8 +40,8 @@ def apply(module: fx.GraphModule) -> list[str]:
 
 def _one(types: dict, nodes: Iterable) -> torch.dtype | None:
     """The type that is known to be that of all nodes."""
-    found = {types.get(n) for n in nodes}
-    return found.pop() if len(found) == 1 else None
+    known = {types.get(n) for n in nodes}
+    return known.pop() if len(known) == 1 else None
 
 
 def _without_multicast(graph: fx.Graph, node: FxNode, types: dict) -> int:
@@ -65,7 +65,7 @@ def together(module: fx.GraphModule) -> list[str]:
     for node in graph.nodes:
         if node.op == "call_function" and operator_of(node) is amp_cast and node.args[0].op == "placeholder":
             groups.setdefault(node.kwargs["dtype"], []).append(node)
-    found = []
+    report = []
     for dtype, nodes in groups.items():
         if len(nodes) < 2:
             continue
@@ -75,14 +75,14 @@ def together(module: fx.GraphModule) -> list[str]:
         for node, part in zip(nodes, parts):
             node.replace_all_uses_with(part)
             graph.erase_node(node)
-        found.append(f"mixed precision: {len(nodes)} inputs cast to {str(dtype).removeprefix('torch.')} at once")
-    return found
+        report.append(f"mixed precision: {len(nodes)} inputs cast to {str(dtype).removeprefix('torch.')} at once")
+    return report
 
 
 def cast_together(dtype: torch.dtype, *tensors: torch.Tensor) -> tuple[torch.Tensor, ...]:
     """Return the results of `amp_cast` for all tensors, in as few kernels as they fit into; their gradients are cast back in as few."""
-    found: tuple[torch.Tensor, ...] = _Together.apply(dtype, *tensors)
-    return found
+    results: tuple[torch.Tensor, ...] = _Together.apply(dtype, *tensors)
+    return results
 
 
 class _Together(torch.autograd.Function):
@@ -95,12 +95,12 @@ class _Together(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *gradients: torch.Tensor | None) -> tuple[torch.Tensor | None, ...]:
         present = [i for i, gradient in enumerate(gradients) if gradient is not None]
-        found = dict(zip(present, _copies([gradients[i] for i in present], [ctx.types[i] for i in present])))
-        return None, *(found.get(i) for i in range(len(gradients)))
+        cast = dict(zip(present, _copies([gradients[i] for i in present], [ctx.types[i] for i in present])))
+        return None, *(cast.get(i) for i in range(len(gradients)))
 
 
 def _copies(tensors: Sequence[Any], types: Sequence[torch.dtype]) -> list[torch.Tensor]:
-    made = [torch.empty_like(t, dtype=dtype) for t, dtype in zip(tensors, types)]
-    if made:
-        torch._foreach_copy_(made, list(tensors))
-    return made
+    copies = [torch.empty_like(t, dtype=dtype) for t, dtype in zip(tensors, types)]
+    if copies:
+        torch._foreach_copy_(copies, list(tensors))
+    return copies

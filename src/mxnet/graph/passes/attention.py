@@ -1,7 +1,7 @@
 """The attention pass for torch: the product of queries and keys, the softmax over it, dropout and the product with the values become one
 operator, which goes through the scores block by block and keeps none of them for its gradient.
 
-One layer's attention, forward and backward, on one core of an AMD EPYC (12 heads of size 64; milliseconds, MiB kept for the gradient):
+One layer's attention, forward and backward, on one core of an AMD EPYC (12 heads of size 64; milliseconds, MiB keep_mask for the gradient):
 
 ============  =======  =============  ============  =========================
 batch x T     dropout  one by one     here          torch's fused attention
@@ -12,7 +12,7 @@ batch x T     dropout  one by one     here          torch's fused attention
 8 x 128       0        23.0, 15       23.3, 0       21.8, 3
 ============  =======  =============  ============  =========================
 
-With dropout a byte for each score is kept, since MXNet draws for all of them before the product (these times are from before that).
+With dropout a byte for each score is keep_mask, since MXNet draws for all of them before the product (these times are from before that).
 
 So torch's `scaled_dot_product_attention` is not called on a CPU: with dropout it keeps all scores. Nor does it take lengths, and its gradient
 cannot be differentiated. On a GPU, where its kernels keep the scores on the chip, it is called for attention without dropout and lengths.
@@ -40,8 +40,8 @@ from ...ops.nn.attention import (
 from ...ops.nn.dropout import chance_and_scale, dropout
 from ...ops.nn.softmax import softmax
 from ...ops.registry import Operator
-from ..instrumentation import joined
-from ..program import FxNode, GraphModule, attributes_of, calls, draws, operator_of
+from ..instrumentation import record_origins
+from ..program import FxNode, GraphModule, attributes_of, calls, is_stochastic, operator_of
 
 _BLOCK = 1 << 18  # so many scores at a time stay in a core's cache
 _WORTHWHILE = 1 << 16  # fewer scores are done before the blocks are cut
@@ -108,14 +108,14 @@ def apply(module: fx.GraphModule) -> list[str]:
     """Rewrite the graph; returns what was done, as lines of a report."""
     graph, count = module.graph, 0
     for node in list(graph.nodes):
-        found = _match(node) if calls(node, *_MIXES) else None
-        if found is None:
+        match = _match(node) if calls(node, *_MIXES) else None
+        if match is None:
             continue
-        plan, inside = found
+        plan, inside = match
         outside = list(dict.fromkeys(a for n in inside for a in n.all_input_nodes if a not in inside))
         with graph.inserting_before(node):
             fused = graph.call_function(_function(plan, _unfused(inside, outside), outside), tuple(outside))
-        joined(fused, *inside)
+        record_origins(fused, *inside)
         node.replace_all_uses_with(fused)
         for gone in inside[::-1]:
             if not gone.users:
@@ -189,7 +189,7 @@ def _match(mix: FxNode) -> tuple[_Attention, list[FxNode]] | None:
     if dropped:
         # Numbers are drawn where the fused node stands, and must not come behind those of another.
         first = min(order[n] for n in inside if calls(n, dropout))
-        if any(first < order[n] < order[mix] and n not in inside and draws(n) for n in mix.graph.nodes):
+        if any(first < order[n] < order[mix] and n not in inside and is_stochastic(n) for n in mix.graph.nodes):
             return None
     plan = _Attention(sources, heads, bool(scoring.get("transpose_b")), scale, cast, value_cast, mask, length, dropped)
     return plan, sorted(inside, key=order.__getitem__)
@@ -246,7 +246,7 @@ def _function(plan: _Attention, unfused: Callable, outside: Sequence[FxNode]) ->
             return _by_torch(plan, mask, sources)
         if not _suits(plan, sources, mask, length):
             return unfused(*inputs)
-        return _Blocks.apply(plan, mask, length, _kept(plan, sources) if plan.p else None, *sources)
+        return _Blocks.apply(plan, mask, length, _keep_mask(plan, sources) if plan.p else None, *sources)
 
     return attention
 
@@ -327,8 +327,8 @@ class _OfTorch(torch.autograd.Function):
         if torch.is_grad_enabled():
             leaves, out = ctx.saved_tensors, ctx.unfused()
         needed = [t for t, wanted in zip(leaves, ctx.needs_input_grad[3:]) if wanted]
-        found = iter(differentiation.gradients([out], needed, [dout], retain_graph=True, create_graph=torch.is_grad_enabled()))
-        return None, None, None, *(next(found) if wanted else None for wanted in ctx.needs_input_grad[3:])
+        gradients = iter(differentiation.gradients([out], needed, [dout], retain_graph=True, create_graph=torch.is_grad_enabled()))
+        return None, None, None, *(next(gradients) if wanted else None for wanted in ctx.needs_input_grad[3:])
 
 
 def _cast(dtype: torch.dtype, target: torch.dtype | None) -> torch.dtype:
@@ -339,11 +339,11 @@ class _Blocks(torch.autograd.Function):
     """Attention block by block. `kept` says which weights dropout keeps, one byte for each."""
 
     @staticmethod
-    def forward(ctx: typing.Any, plan: _Attention, mask: torch.Tensor | None, length: torch.Tensor | None, kept: torch.Tensor | None,
+    def forward(ctx: typing.Any, plan: _Attention, mask: torch.Tensor | None, length: torch.Tensor | None, keep_mask: torch.Tensor | None,
                 *sources: torch.Tensor) -> torch.Tensor:
         ctx.save_for_backward(mask, length, *sources)
-        ctx.plan, ctx.kept = plan, kept
-        return _forward(plan, mask, length, kept, sources)
+        ctx.plan, ctx.keep_mask = plan, keep_mask
+        return _forward(plan, mask, length, keep_mask, sources)
 
     @staticmethod
     def backward(ctx: typing.Any, dout: torch.Tensor) -> tuple:
@@ -351,47 +351,47 @@ class _Blocks(torch.autograd.Function):
         if torch.is_grad_enabled():  # a gradient that is to be differentiated itself: torch records it
             views = [s.view_as(s) for s in sources]  # one array may be several of the sources
             needed = [v for v in views if v.requires_grad]
-            found = iter(torch.autograd.grad(_forward(ctx.plan, mask, length, ctx.kept, views), needed, dout, create_graph=True))
-            return None, None, None, None, *(next(found) if v.requires_grad else None for v in views)
-        return None, None, None, None, *_backward(ctx.plan, mask, length, ctx.kept, sources, dout)
+            gradients = iter(torch.autograd.grad(_forward(ctx.plan, mask, length, ctx.keep_mask, views), needed, dout, create_graph=True))
+            return None, None, None, None, *(next(gradients) if v.requires_grad else None for v in views)
+        return None, None, None, None, *_backward(ctx.plan, mask, length, ctx.keep_mask, sources, dout)
 
 
-def _forward(plan: _Attention, mask: torch.Tensor | None, length: torch.Tensor | None, kept: torch.Tensor | None,
+def _forward(plan: _Attention, mask: torch.Tensor | None, length: torch.Tensor | None, keep_mask: torch.Tensor | None,
              sources: Sequence[torch.Tensor]) -> torch.Tensor:
     queries, keys, values = plan.split(*sources)
-    keep = _keeping(plan.p, kept)
-    found: dict[int, list[torch.Tensor]] = {}
+    keep = _dropout_scaling(plan.p, keep_mask)
+    blocks: dict[int, list[torch.Tensor]] = {}
     for heads, rows, block in _blocks(plan, queries, keys, values, mask, length):
         scales = keep(heads, rows, block.weights)
         weights = block.weights if scales is None else block.weights * scales
-        found.setdefault(heads.start, []).append(batched(weights, block.values))
-    return plan.join(torch.cat([torch.cat(parts, 1) if len(parts) > 1 else parts[0] for parts in found.values()]), sources)
+        blocks.setdefault(heads.start, []).append(batched(weights, block.values))
+    return plan.join(torch.cat([torch.cat(parts, 1) if len(parts) > 1 else parts[0] for parts in blocks.values()]), sources)
 
 
-def _backward(plan: _Attention, mask: torch.Tensor | None, length: torch.Tensor | None, kept: torch.Tensor | None, sources: Sequence[torch.Tensor],
+def _backward(plan: _Attention, mask: torch.Tensor | None, length: torch.Tensor | None, keep_mask: torch.Tensor | None, sources: Sequence[torch.Tensor],
               dout: torch.Tensor) -> list[torch.Tensor]:
     """The gradients of the sources, from weights that are computed anew."""
     grads = [torch.empty(s.shape, dtype=s.dtype) for s in sources]
     queries, keys, values = plan.split(*sources)
     dqueries, dkeys, dvalues = plan.split(*grads)
     dout = dout.flatten(0, -3) if plan.heads is None else dout.reshape(queries.shape[1], queries.shape[0], -1).transpose(0, 1)
-    keep, factor = _keeping(plan.p, kept), plan.factor(queries.shape[2])
+    keep, factor = _dropout_scaling(plan.p, keep_mask), plan.factor(queries.shape[2])
     for heads, rows, block in _blocks(plan, queries, keys, values, mask, length):
         above, weights = dout[heads, rows].contiguous(), block.weights
         dweights, scales = batched(above, block.values.mT), keep(heads, rows, weights)
         dscores = torch._softmax_backward_data(dweights if scales is None else dweights.mul_(scales), weights, -1, weights.dtype).to(queries.dtype)
         dqueries[heads, rows] = batched(dscores, block.keys).mul_(factor)
-        _put(dkeys[heads], rows, batched(dscores.mT, block.queries))
-        _put(dvalues[heads], rows, batched((weights if scales is None else scales.mul_(weights)).mT, above))
+        _accumulate(dkeys[heads], rows, batched(dscores.mT, block.queries))
+        _accumulate(dvalues[heads], rows, batched((weights if scales is None else scales.mul_(weights)).mT, above))
     return grads
 
 
-def _put(whole: torch.Tensor, rows: slice, part: torch.Tensor) -> None:
+def _accumulate(total: torch.Tensor, rows: slice, part: torch.Tensor) -> None:
     """Write what the first rows give, and add what others do."""
     if rows.start:
-        whole += part
+        total += part
     else:
-        whole.copy_(part)
+        total.copy_(part)
 
 
 class _Block(typing.NamedTuple):
@@ -436,7 +436,7 @@ def _softmax(scores: torch.Tensor, length: torch.Tensor | None) -> torch.Tensor:
     return torch.softmax(torch.add(scores, reached - 1, alpha=torch.finfo(scores.dtype).max / 2), -1) * reached
 
 
-def _kept(plan: _Attention, sources: Sequence[torch.Tensor]) -> torch.Tensor:
+def _keep_mask(plan: _Attention, sources: Sequence[torch.Tensor]) -> torch.Tensor:
     """Which weights dropout keeps, drawn as the operator draws them."""
     queries, keys, _ = plan.split(*(s.detach() for s in sources))
     wide = _cast(queries.dtype, plan.cast) in (torch.float16, torch.float64)
@@ -444,9 +444,9 @@ def _kept(plan: _Attention, sources: Sequence[torch.Tensor]) -> torch.Tensor:
     return random_state.bank().kept(math.prod(shape), torch.uint8, chance_and_scale(plan.p)[0], wide=wide).view(shape)
 
 
-def _keeping(p: float, kept: torch.Tensor | None) -> Callable[[slice, slice, torch.Tensor], torch.Tensor | None]:
+def _dropout_scaling(p: float, keep_mask: torch.Tensor | None) -> Callable[[slice, slice, torch.Tensor], torch.Tensor | None]:
     """A function from a block of weights to what dropout multiplies them by; to None where nothing is dropped."""
-    if kept is None:
+    if keep_mask is None:
         return lambda heads, rows, weights: None
     scale = chance_and_scale(p)[1]
-    return lambda heads, rows, weights: kept[heads, rows].to(weights.dtype).mul_(scale)
+    return lambda heads, rows, weights: keep_mask[heads, rows].to(weights.dtype).mul_(scale)

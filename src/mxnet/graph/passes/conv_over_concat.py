@@ -16,7 +16,7 @@ from ..program import FxNode, Program, attributes_of, calls, holds
 from .layout import convolves
 
 
-def distribute(program: Program) -> None:
+def split_convolutions(program: Program) -> None:
     """Rewrite the program: convolutions of concatenations, also behind a pooling, that are cheaper in parts."""
     count = 0
     for node in list(program.graph.nodes):
@@ -45,8 +45,8 @@ def _parts(program: Program, node: FxNode) -> tuple | None:
     return (source.args, pooling) if 2 * (len(source.args) - 1) * filters <= channels else None
 
 
-def _replace(program: Program, node: FxNode, found: tuple) -> None:
-    parts, pooling = found
+def _replace(program: Program, node: FxNode, source: tuple) -> None:
+    parts, pooling = source
     graph, data, start, total = program.graph, node.args[1], 0, None
     with graph.inserting_before(node):
         for i, part in enumerate(parts):

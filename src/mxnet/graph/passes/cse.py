@@ -16,28 +16,28 @@ def eliminate_common_expressions(outputs: list[Entry]) -> list[Entry]:
     if os.environ.get("MXNET_ELIMINATE_COMMON_EXPR", "1") == "0":
         return outputs
     nodes = topological(outputs)
-    kept: dict[int, Node] = {}
+    replacements: dict[int, Node] = {}
     by_content: dict[Any, Node] = {}
     replaced = False
     for node in nodes:
-        inputs = [(kept[id(n)], i) for n, i in node.inputs]
-        if node.op is None or node.subgraphs or _has_an_identity(node.op):
-            kept[id(node)] = node if [id(n) for n, _ in inputs] == [id(n) for n, _ in node.inputs] else _with_inputs(node, inputs)
+        inputs = [(replacements[id(n)], i) for n, i in node.inputs]
+        if node.op is None or node.subgraphs or _is_not_shareable(node.op):
+            replacements[id(node)] = node if [id(n) for n, _ in inputs] == [id(n) for n, _ in node.inputs] else _with_inputs(node, inputs)
             continue
         # Annotations count as well: nodes of two ctx_groups are two nodes.
         content = (node.op.name, tuple(sorted(node.attrs.items())), tuple((id(n), i) for n, i in inputs))
-        found = by_content.get(content)
-        if found is None:
-            found = by_content[content] = node if [id(n) for n, _ in inputs] == [id(n) for n, _ in node.inputs] else _with_inputs(node, inputs)
+        same = by_content.get(content)
+        if same is None:
+            same = by_content[content] = node if [id(n) for n, _ in inputs] == [id(n) for n, _ in node.inputs] else _with_inputs(node, inputs)
         else:
             replaced = True
-        kept[id(node)] = found
+        replacements[id(node)] = same
     if not replaced:
         return outputs
     result, seen = [], set()
     for node, index in outputs:
-        entry = (kept[id(node)], index)
-        if (id(entry[0]), index) in seen and kept[id(node)] is not node:
+        entry = (replacements[id(node)], index)
+        if (id(entry[0]), index) in seen and replacements[id(node)] is not node:
             entry = (Node(identity, node.name, {}, [entry]), 0)
         seen.add((id(entry[0]), entry[1]))
         result.append(entry)
@@ -48,6 +48,6 @@ def _with_inputs(node: Node, inputs: list[Entry]) -> Node:
     return Node(node.op, node.name, dict(node.attrs), inputs, node.subgraphs)
 
 
-def _has_an_identity(op: Operator) -> bool:
+def _is_not_shareable(op: Operator) -> bool:
     """True if two equal uses of the operator are two all the same."""
     return bool(op.draws or op.by_values or op.mutates or op.wants_training or op.wants_device)

@@ -12,7 +12,7 @@ from ...kernels.runtime.strided_output import ANY
 from ...ops.elemwise.unary import clip
 from ...ops.nn import normalization
 from ...ops.nn.dropout import dropout
-from ..program import FxNode, Program, attributes_of, calls, draws, holds
+from ..program import FxNode, Program, attributes_of, calls, holds, is_stochastic
 from . import fusion
 
 
@@ -119,7 +119,7 @@ def ceiling(node: FxNode) -> float:
 def drop_idle(program: Program) -> None:
     """Take out dropout where nothing is dropped, which would copy its data."""
     for node in list(program.graph.nodes):
-        if calls(node, dropout) and not draws(node) and node.args[0].op != "placeholder":
+        if calls(node, dropout) and not is_stochastic(node) and node.args[0].op != "placeholder":
             node.replace_all_uses_with(node.args[0])
             program.graph.erase_node(node)
 

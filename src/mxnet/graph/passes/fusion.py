@@ -8,7 +8,7 @@ from ...ops.elemwise.unary import amp_cast
 from ...ops.nn import normalization
 from ...ops.nn.convolution import convolution
 from ...ops.nn.training_layers import ConvolutionLayer, batch_norm
-from ..instrumentation import joined
+from ..instrumentation import record_origins
 from ..program import FxNode, attributes_of, calls, holds, operator_of
 from .layout import convolves
 
@@ -105,10 +105,10 @@ def fuse_batch_norms(module: fx.GraphModule, on_gpu: bool = False) -> list[str]:
             if bias is not None:
                 attributes["bias"] = bias
             fused = graph.call_function(batch_norm, args, {**attributes, "relu": relu})
-            joined(fused, node, *([user] if residual is not None else []), *([last] if last is not node else []))
+            record_origins(fused, node, *([user] if residual is not None else []), *([last] if last is not node else []))
         last.replace_all_uses_with(fused)
         for gone in dict.fromkeys((last, user if residual is not None else last, node)):
             if not gone.users:
                 graph.erase_node(gone)
-    found = [f"fusion: {count} x batch norm{kind}" for kind, count in counts.items() if count]
-    return found + [f"fusion: {biases} x bias of a convolution left to the batch norm behind it"] * bool(biases)
+    report = [f"fusion: {count} x batch norm{kind}" for kind, count in counts.items() if count]
+    return report + [f"fusion: {biases} x bias of a convolution left to the batch norm behind it"] * bool(biases)

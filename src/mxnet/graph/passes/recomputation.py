@@ -15,8 +15,8 @@ from torch.utils import checkpoint
 from ...ndarray import dispatch
 from ...ops.nn.training_layers import batch_norm
 from ...ops.registry import get as operators_get
-from ..instrumentation import observed
-from ..program import FxNode, draws, item, operator_of
+from ..instrumentation import instrumented
+from ..program import FxNode, is_stochastic, item, operator_of
 from .fusion import rectify
 
 
@@ -35,7 +35,7 @@ class Part(torch.nn.Module):
         self.module, self.written = module, tuple(written)
 
     def _run(self, *inputs: torch.Tensor) -> Any:
-        return (self.module.forward if dispatch.graph_observer is None else observed(self.module.forward))(*inputs)
+        return (self.module.forward if dispatch.graph_observer is None else instrumented(self.module.forward))(*inputs)
 
     def forward(self, *inputs: torch.Tensor) -> Any:
         """What the nodes compute."""
@@ -91,7 +91,7 @@ def _runs(nodes: Sequence[FxNode], everywhere: bool) -> list[list[FxNode]]:
     """The nodes that may be computed twice, where they follow one another."""
     runs: list[list[FxNode]] = [[]]
     for node in nodes:
-        if node.op != "call_function" or draws(node):
+        if node.op != "call_function" or is_stochastic(node):
             runs.append([])
         elif everywhere or _is_marked(node) or _takes_part(node) and runs[-1] and node.args[0] is runs[-1][-1]:
             runs[-1].append(node)

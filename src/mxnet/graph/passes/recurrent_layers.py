@@ -10,13 +10,13 @@ from ...ops.nn.rnn import Parts, rnn
 from ...ops.shape.joining import rnn_param_concat
 from ...ops.shape.reshaping import reshape
 from ..program import Function, FxNode, calls
-from ..weights import Weights
+from ..weight_guard import WeightGuard
 
 
-class _Seen(NamedTuple):
+class _CachedWeights(NamedTuple):
     """The weights of the call before, and what is made of them if they come again."""
 
-    weights: Weights
+    weights: WeightGuard
     ordered: Ordered
 
 
@@ -29,7 +29,7 @@ class RecurrentLayers:
     __name__ = "RNN"  # what generated code and profiles call it
 
     def __init__(self) -> None:
-        self._seen: Optional[_Seen] = None
+        self._cached: Optional[_CachedWeights] = None
 
     def __call__(self, data: torch.Tensor, parameters: Any, *states: torch.Tensor, **attributes: Any) -> Any:
         parts = tuple(parameters) if isinstance(parameters, (tuple, list)) else (parameters,)
@@ -38,15 +38,15 @@ class RecurrentLayers:
     def _ordered(self, parts: tuple[torch.Tensor, ...]) -> Optional[Ordered]:
         if torch.is_grad_enabled() or not all(isinstance(part, torch.Tensor) and part.is_cpu for part in parts):
             return None
-        seen = self._seen
-        if seen is not None and seen.weights.holds(parts):
-            return seen.ordered
-        self._seen = _Seen(Weights(parts), Ordered()) if all(map(writes.may_watch, parts)) else None
+        cached = self._cached
+        if cached is not None and cached.weights.holds(parts):
+            return cached.ordered
+        self._cached = _CachedWeights(WeightGuard(parts), Ordered()) if all(map(writes.may_watch, parts)) else None
         return None
 
     def release(self) -> None:
         """Give up what was made of the weights: others run the graph."""
-        self._seen = None
+        self._cached = None
 
 
 def apply(module: fx.GraphModule) -> list[str]:
@@ -73,7 +73,7 @@ def _source(part: FxNode) -> FxNode:
     return part.args[0] if calls(part, reshape) else part
 
 
-def keeps(function: Function) -> bool:
+def caches_weights(function: Function) -> bool:
     """Whether what runs a graph has layers that will be faster when their weights come again."""
     return bool(_layers(function))
 

@@ -21,8 +21,8 @@ _layers = (normalization.batch_norm, normalization.batch_norm_with_relu, normali
 
 def batch_norms(nodes: Sequence[Node]) -> set[int]:
     """The ids of the nodes that normalize by the statistics of their batch while training, with those in graphs that stand as one node."""
-    found = {id(node) for node in nodes if node.op in _layers and not node.op.with_defaults(node.parsed())["use_global_stats"]}
-    return found.union(*(batch_norms(topological(graph)) for node in nodes if (graph := _inside(node)) is not None))
+    ids = {id(node) for node in nodes if node.op in _layers and not node.op.with_defaults(node.parsed())["use_global_stats"]}
+    return ids.union(*(batch_norms(topological(graph)) for node in nodes if (graph := _inside(node)) is not None))
 
 
 def _inside(node: Node) -> Sequence[Entry] | None:

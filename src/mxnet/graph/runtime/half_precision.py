@@ -11,7 +11,7 @@ from ...ops.grad_mode import enable_grad
 _log = logging.getLogger(__name__)
 _TYPES = {torch.float16: "float16", torch.bfloat16: "bfloat16"}
 _LIMIT = 1.5  # times as long as float32
-_told: set[torch.dtype] = set()
+_warned: set[torch.dtype] = set()
 
 
 @functools.cache
@@ -40,8 +40,8 @@ def _seconds(dtype: torch.dtype) -> float:
 
 def warn_if_slow(dtypes: Iterable[torch.dtype]) -> None:
     """Log, once for each type of 16 bits that is among these, that float32 is faster on this processor, if it is by half or more."""
-    for dtype in _TYPES.keys() & set(dtypes) - _told:
-        _told.add(dtype)
+    for dtype in _TYPES.keys() & set(dtypes) - _warned:
+        _warned.add(dtype)
         times = slowness(dtype)
         if times > _LIMIT:
             instead = ""

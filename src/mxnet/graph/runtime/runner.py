@@ -25,15 +25,15 @@ from ...symbol.node import Node, auxiliary
 from ..backends import registry
 from ..backends.cpu.algorithms import algorithms
 from ..backends.cuda import graph_capture, training_capture
-from ..instrumentation import call_of, observed
+from ..instrumentation import call_of, instrumented
 from ..lower import lower
 from ..passes import layout, output_ownership, recomputation, recurrent_layers, rnn_fusion
 from ..passes.cse import eliminate_common_expressions
 from ..program import Function, Program, copied, holds
 from ..tuning import policy
-from ..tuning.cache import NATIVE, Known, Record
-from ..tuning.comparison import Rivalry
-from ..tuning.inference_states import Candidate, Frozen, State, Stays, Trial
+from ..tuning.cache import NATIVE, CachedChoice, CacheEntry
+from ..tuning.comparison import Comparing
+from ..tuning.inference_states import Compiled, Native, State, Validating, Warmup
 from . import batch_norm_conditioning, threading_policy
 from .half_precision import warn_if_slow
 from .monitoring import MOMENTS, Watcher, hides_outputs
@@ -101,7 +101,7 @@ class GraphRunner:
         held = set(self.weights)
         self._data = [i for i in range(len(self.input_names)) if i not in held]
         # The positions whose shapes tell one state from another: where sizes are left open, native's graph depends on all of them.
-        self._telling = list(range(len(self.input_names))) if self._open else self._data
+        self._key_positions = list(range(len(self.input_names))) if self._open else self._data
         self._freezes = self.backend is None or getattr(self.backend, "freezes", False)  # whether inference goes by states
         self._compares = (backend or os.environ.get("MXNET_SUBGRAPH_BACKEND")) == registry.AUTO
         self._patient = not fixed_shape and not self._compares
@@ -120,7 +120,7 @@ class GraphRunner:
         self._fit: set[tuple] = set()  # shapes of data for which the operators' rules hold, with weights of the shapes of these
         self._fit_shapes: list[torch.Size] = []
         self._fit_weights: list[weakref.ref] = []  # weak: whoever holds a tensor keeps its memory from being put into another order
-        self._light: dict[tuple, bool] = {}  # by shapes of data
+        self._single_threaded: dict[tuple, bool] = {}  # by shapes of data
         self._norms = batch_norm_conditioning.batch_norms(nodes)
         self._ill_conditioned: dict[tuple, bool] = {}  # by shapes of data
         self._lock = threading.RLock()
@@ -144,10 +144,10 @@ class GraphRunner:
             if observe is None:
                 function = self._function(inputs, is_train, device)  # which may run the graph, to find the fastest
                 if dispatch.graph_observer is not None:
-                    function = observed(function, "" if self.backend is None else self.backend.name)
+                    function = instrumented(function, "" if self.backend is None else self.backend.name)
             else:
                 self._check(inputs)
-                function = _Observed(self.lowered(is_train, device, inputs, inlines=False), observe).run
+                function = _MonitoredRun(self.lowered(is_train, device, inputs, inlines=False), observe).run
             return list(function(*inputs))
         except _Misfit as misfit:
             raise misfit.error from misfit.error.__cause__
@@ -179,18 +179,18 @@ class GraphRunner:
         self._fit_weights, self._fit_shapes = list(map(weakref.ref, weights)), shapes
         self._fit = {*(self._fit if alike and len(self._fit) < _MOST_SHAPES else ()), data}
 
-    def is_light(self, inputs: Sequence[torch.Tensor]) -> bool:
+    def runs_single_threaded(self, inputs: Sequence[torch.Tensor]) -> bool:
         """Whether the graph, on inputs of these shapes, holds nothing that is worth sharing among threads."""
         key = tuple([inputs[i].shape for i in self._data])
-        found = self._light.get(key)
-        if found is None:
+        cached = self._single_threaded.get(key)
+        if cached is None:
             try:
-                found = threading_policy.is_light(self._nodes, {n: tuple(t.shape) for n, t in zip(self.input_names, inputs)})
+                cached = threading_policy.runs_single_threaded(self._nodes, {n: tuple(t.shape) for n, t in zip(self.input_names, inputs)})
             except MXNetError:
                 return False  # running it will say what is wrong
-            if len(self._light) < _MOST_SHAPES:
-                self._light[key] = found
-        return found
+            if len(self._single_threaded) < _MOST_SHAPES:
+                self._single_threaded[key] = cached
+        return cached
 
     def _is_ill_conditioned(self, inputs: Sequence[torch.Tensor]) -> bool:
         """Return whether training on inputs of these shapes has to round as eager execution does; see `batch_norm_conditioning`."""
@@ -206,19 +206,19 @@ class GraphRunner:
     def lowered(self, is_train: bool, device: torch.device, inputs: Sequence[torch.Tensor], inlines: bool = True) -> fx.GraphModule:
         """The graph as a `torch.fx.GraphModule`; with `inlines`, as for `lower`, the nodes need not be the Symbol's."""
         key = is_train, device, inlines, self._open_key(inputs)
-        found = self._lowered.get(key)
-        if found is None:
+        module = self._lowered.get(key)
+        if module is None:
             with self._lock:
-                found = self._lowered.get(key)
-                if found is None:
-                    found = lower(self.outputs, is_train, device, self.node_devices, self._source_shapes(inputs), inlines or not self._fused)
+                module = self._lowered.get(key)
+                if module is None:
+                    module = lower(self.outputs, is_train, device, self.node_devices, self._source_shapes(inputs), inlines or not self._fused)
                     if inlines and not self.node_devices:
-                        self._recurrences = rnn_fusion.apply(found, is_train, device)
-                    output_ownership.apply(found)
-                    self._lowered[key] = found
-                    if device.type == "cpu" and any(holds(n, "heavy") for n in found.graph.nodes):
+                        self._recurrences = rnn_fusion.apply(module, is_train, device)
+                    output_ownership.apply(module)
+                    self._lowered[key] = module
+                    if device.type == "cpu" and any(holds(n, "heavy") for n in module.graph.nodes):
                         warn_if_slow(t.dtype for t in inputs)
-        return found
+        return module
 
     def _function(self, inputs: Sequence[torch.Tensor], is_train: bool, device: torch.device) -> Function:
         """Who runs the graph now."""
@@ -227,7 +227,7 @@ class GraphRunner:
         if self._freezes and not is_train and not recorded and not self.node_devices and not policy.forked():
             key = self._state_key(inputs, device)
             state = self._states.get(key)
-            if type(state) is not Frozen and (state is None or not self._same_weights(inputs)):
+            if type(state) is not Compiled and (state is None or not self._same_weights(inputs)):
                 self._check(inputs)
             return state.function if state is not None and state.holds(inputs) else self._next(key, inputs, device).function
         if tuple([inputs[i].shape for i in self._data]) not in self._fit or not self._same_weights(inputs):
@@ -241,27 +241,27 @@ class GraphRunner:
         key = (is_train, device, self._open_key(inputs))
         if backend.specializes:
             key += tuple((t.shape, t.dtype) for t in inputs)
-        found = self._compiled.get(key)
-        if found is None:
+        function = self._compiled.get(key)
+        if function is None:
             module = self.lowered(is_train, device, inputs)
             with self._lock:
-                found = self._compiled.get(key)
-                if found is None:
+                function = self._compiled.get(key)
+                if function is None:
                     registry.check_device(backend, device)
-                    found = self._compiled[key] = backend.compile(Program(module, inputs, exact=self._exact), **self.options)
-        return found
+                    function = self._compiled[key] = backend.compile(Program(module, inputs, exact=self._exact), **self.options)
+        return function
 
     def _state_key(self, inputs: Sequence[torch.Tensor], device: torch.device) -> tuple:
-        return (device, *[(inputs[i].shape, inputs[i].dtype) for i in self._telling])
+        return (device, *[(inputs[i].shape, inputs[i].dtype) for i in self._key_positions])
 
     def decided(self, inputs: Sequence[torch.Tensor], device: torch.device) -> State | None:
         """The state of inference on inputs like these, which run well, where nothing but a changed weight leads on from it."""
         state = self._states.get(self._state_key(inputs, device)) if self._freezes and not self.node_devices else None
-        return state if type(state) is Frozen or type(state) in (Stays, graph_capture.Captured) and not self._open else None
+        return state if type(state) is Compiled or type(state) in (Native, graph_capture.Captured) and not self._open else None
 
     def run_decided(self, state: State, inputs: Sequence[torch.Tensor]) -> Sequence[torch.Tensor] | None:
         """The outputs by a state that was `decided` on for inputs like these; None if it does not hold any more."""
-        if policy.forked() or not state.holds(inputs) or type(state) is not Frozen and not self._same_weights(inputs):
+        if policy.forked() or not state.holds(inputs) or type(state) is not Compiled and not self._same_weights(inputs):
             return None
         return state.function(*inputs)
 
@@ -269,42 +269,42 @@ class GraphRunner:
         """The state of inference that follows where there was none, or where one does not hold any more. All transitions are here.
 
         ============================  ==========================================================================================
-        nothing, or a changed weight  `Frozen` by the backend that was named. With none named, on a CPU: `Candidate`, or at once
-                                      `Frozen` or `Stays`, after a contest, where shapes are promised to stay or all backends are
-                                      compared. On a GPU: `Candidate`, or at once what follows, where shapes are promised to stay.
-        a `Candidate` took its time   `Trial` of what a backend compiled; `Stays` if none could, or what is drawn at random must not be drawn twice.
-                                      On a GPU: `Captured`; `Stays` after some sets of shapes, or where neither folding nor capturing is allowed.
-        a `Trial` is over             `Frozen` if it won; else `Stays`.
-        a `Rivalry` is decided        `Frozen` by who won.
-        a `Known` was compared        `Frozen`; else as if nothing had been known.
+        nothing, or a changed weight  `Compiled` by the backend that was named. With none named, on a CPU: `Warmup`, or at once
+                                      `Compiled` or `Native`, after a contest, where shapes are promised to stay or all backends are
+                                      compared. On a GPU: `Warmup`, or at once what follows, where shapes are promised to stay.
+        a `Warmup` took its time   `Validating` of what a backend compiled; `Native` if none could, or what is drawn at random must not be drawn twice.
+                                      On a GPU: `Captured`; `Native` after some sets of shapes, or where neither folding nor capturing is allowed.
+        a `Validating` is over             `Compiled` if it won; else `Native`.
+        a `Comparing` is decided        `Compiled` by who won.
+        a `CachedChoice` was compared        `Compiled`; else as if nothing had been known.
         ============================  ==========================================================================================
 
-        What OpenVINO has compiled becomes a `Rivalry` instead of `Frozen` where `kernels` may be faster. Where it is kept who won before, `Known`
-        of the winner (or `Stays`) takes the place of `Trial` and `Rivalry`.
+        What OpenVINO has compiled becomes a `Comparing` instead of `Compiled` where `kernels` may be faster. Where it is kept who won before, `CachedChoice`
+        of the winner (or `Native`) takes the place of `Validating` and `Comparing`.
         """
         named, compilable = self.backend is not None, policy.may_compile(device)
         patient, before = not named and compilable and self._patient, self._states.get(key)
         follows: State
-        if isinstance(before, (Rivalry, Known)) and before.winner is not None and before.winner.holds(inputs):
-            follows = self._states[key] = before.winner
+        if isinstance(before, (Comparing, CachedChoice)) and before.choice is not None and before.choice.holds(inputs):
+            follows = self._states[key] = before.choice
             before.release()
             return follows
-        if patient and type(before) is not Candidate:
+        if patient and type(before) is not Warmup:
             # Outside of the lock: nothing is compiled here, so nobody waits for a thread that compiles for other shapes.
             native = self._native(inputs, False, device)
-            follows = Candidate(native, policy.budget(sum(n.op is not None for n in self.symbol._nodes())))
-            if type(before) is Trial and before.over:
+            follows = Warmup(native, policy.budget(sum(n.op is not None for n in self.symbol._nodes())))
+            if type(before) is Validating and before.is_decided:
                 module = self.lowered(False, device, inputs)
-                record = Record(module, inputs, self.weights, self._exact)
-                if not before.wins:
-                    follows = Stays(native, before.lost)
+                record = CacheEntry(module, inputs, self.weights, self._exact)
+                if not before.is_faster:
+                    follows = Native(native, before.native_reason)
                 elif before.frozen.holds(inputs):
                     recurrent_layers.release(native)
-                    follows = policy.challenged(before.frozen, module, inputs, device, self._exact, record)
-                if before.agrees and type(follows) in (Stays, Frozen):
-                    said = record.keep(before.frozen.name if before.wins else NATIVE, before.seconds, before.waited)
-                    if before.wins:
-                        before.frozen.program.note(f"{before.frozen.name}: {said}")
+                    follows = policy.with_comparison(before.frozen, module, inputs, device, self._exact, record)
+                if before.agrees and type(follows) in (Native, Compiled):
+                    message = record.store(before.frozen.name if before.is_faster else NATIVE, before.seconds, before.waited)
+                    if before.is_faster:
+                        before.frozen.program.note(f"{before.frozen.name}: {message}")
             self._states[key] = follows
             return follows
         with self._lock:
@@ -315,11 +315,11 @@ class GraphRunner:
                 registry.check_device(self.backend, device)
                 state = policy.freeze(self.backend, self.lowered(False, device, inputs), inputs, self.weights, self.options, self._exact)
             elif compilable:
-                state = self._compiled_by_the_best(inputs, device, before)
+                state = self._compile_best(inputs, device, before)
             elif device.type == "cuda" and environment.get_bool("MXNET_EXEC_BULK_EXEC_INFERENCE"):
                 state = self._on_gpu(inputs, device, before)
             else:
-                state = Stays(self._native(inputs, False, device))
+                state = Native(self._native(inputs, False, device))
             self._states[key] = state
             return state
 
@@ -327,41 +327,41 @@ class GraphRunner:
         """The state that follows on a GPU when no backend was named."""
         native = self._native(inputs, False, device)
         if not self._captures_at_once:
-            if type(before) is not Candidate:
-                return Candidate(native, policy.budget(sum(n.op is not None for n in self.symbol._nodes())))
+            if type(before) is not Warmup:
+                return Warmup(native, policy.budget(sum(n.op is not None for n in self.symbol._nodes())))
             if sum(type(state) is graph_capture.Captured for state in self._states.values()) >= _MOST_CAPTURES:
-                return Stays(native, f"after CUDA graphs for {_MOST_CAPTURES} sets of shapes")
+                return Native(native, f"after CUDA graphs for {_MOST_CAPTURES} sets of shapes")
         module = self.lowered(False, device, inputs)
         state = graph_capture.Captured(native, module, inputs, self.weights, device, self._exact, self._captures)
-        return state if self._captures or state.prepared is not None else Stays(native)
+        return state if self._captures or state.prepared is not None else Native(native)
 
-    def _compiled_by_the_best(self, inputs: Sequence[torch.Tensor], device: torch.device, before: State | None) -> State:
+    def _compile_best(self, inputs: Sequence[torch.Tensor], device: torch.device, before: State | None) -> State:
         """The state that follows on a CPU when it is time to compile, and no backend was named."""
         module = self.lowered(False, device, inputs)
         # Asked to compare all, nobody is asked who won before.
-        record = None if self._compares else Record(module, inputs, self.weights, self._exact)
+        record = None if self._compares else CacheEntry(module, inputs, self.weights, self._exact)
         if record is not None:
             make_native = functools.partial(self._native, inputs, False, device)
-            state = policy.remembered(record, module, make_native, inputs, self.weights, device, self._exact, not self._patient)
+            state = policy.from_cache(record, module, make_native, inputs, self.weights, device, self._exact, not self._patient)
             if state is not None:
                 return state
         if self._patient:
-            fastest = before.fastest if type(before) is Candidate else math.inf
+            fastest = before.fastest if type(before) is Warmup else math.inf
             native = self._native(inputs, False, device)
-            return policy.trial(module, native, fastest, inputs, self.weights, device) or Stays(native)
-        trusted = None if record is None else policy.trusted(module, inputs, self.weights, device)
-        if trusted is not None:
-            return policy.challenged(trusted, module, inputs, device, self._exact, record)
+            return policy.start_validation(module, native, fastest, inputs, self.weights, device) or Native(native)
+        compiled = None if record is None else policy.compile_without_validation(module, inputs, self.weights, device)
+        if compiled is not None:
+            return policy.with_comparison(compiled, module, inputs, device, self._exact, record)
         native = self._native(inputs, False, device)
-        best, lost = policy.contest(module, native, inputs, self.weights, device, self._compares, self._exact, record)
-        return best or Stays(native, lost)
+        best, lost = policy.compare_backends(module, native, inputs, self.weights, device, self._compares, self._exact, record)
+        return best or Native(native, lost)
 
     def _native(self, inputs: Sequence[torch.Tensor], is_train: bool, device: torch.device) -> Function:
         """The graph on torch, after the passes that help there."""
         as_eager = is_train and bool(self._norms) and self._is_ill_conditioned(inputs)
         key = (is_train, device, self._open_key(inputs), as_eager)
-        found = self._on_native.get(key)
-        if found is None:
+        function = self._on_native.get(key)
+        if function is None:
             module = copied(self.lowered(is_train, device, inputs))
             bulk = environment.get_bool("MXNET_EXEC_BULK_EXEC_TRAIN" if is_train else "MXNET_EXEC_BULK_EXEC_INFERENCE") and not as_eager
             self.reports[is_train, device] = registry.prepare(module, device, exact=self._exact) if bulk else []
@@ -372,36 +372,36 @@ class GraphRunner:
             mirrored = environment.get_bool("MXNET_BACKWARD_DO_MIRROR")
             if is_train and not self.node_devices and (mirrored or recomputation.marked(module)):
                 self.reports[is_train, device] += recomputation.apply(module, mirrored)
-            found = self._on_native[key] = module.forward
-        return found
+            function = self._on_native[key] = module.forward
+        return function
 
     def _captured_training(self, inputs: Sequence[torch.Tensor], is_train: bool, device: torch.device) -> Function:
         """The graph for gradients on a GPU, captured for the first sets of shapes that come."""
         key = (is_train, device, tuple([t.requires_grad for t in inputs]), *[(inputs[i].shape, inputs[i].dtype) for i in self._data])
-        found = self._trained.get(key)
-        if found is None:
+        captured = self._trained.get(key)
+        if captured is None:
             native = self._native(inputs, is_train, device)
             if len(self._trained) >= _MOST_CAPTURED or any(t.requires_grad and not t.dtype.is_floating_point for t in inputs):
                 return native
             with self._lock:
                 module = self.lowered(is_train, device, inputs)
-                found = self._trained[key] = training_capture.Captured(native, module, inputs, self.weights, device, self._steps_before_capture or 0)
-        return found.function
+                captured = self._trained[key] = training_capture.Captured(native, module, inputs, self.weights, device, self._steps_before_capture or 0)
+        return captured.function
 
     def _fastest_training(self, inputs: Sequence[torch.Tensor], is_train: bool, device: torch.device) -> Function:
         """The graph on whoever trains it fastest, found out at the first call with these shapes."""
         key = ("fastest", is_train, device, *[(t.shape, t.dtype) for t in inputs])
-        found = self._compiled.get(key)
-        if found is None:
+        function = self._compiled.get(key)
+        if function is None:
             native = self._native(inputs, is_train, device)
             with self._lock:
-                found = self._compiled[key] = policy.training_contest(self.lowered(is_train, device, inputs), native, inputs, device)
-        return found
+                function = self._compiled[key] = policy.compare_training(self.lowered(is_train, device, inputs), native, inputs, device)
+        return function
 
     @property
     def settled(self) -> bool:
         """Whether it is decided who runs the graph, for each set of shapes that came so far: what follows takes as long as it will take."""
-        return not any(isinstance(state, (Candidate, Trial, Rivalry, Known)) for state in self._states.values())
+        return not any(isinstance(state, (Warmup, Validating, Comparing, CachedChoice)) for state in self._states.values())
 
     def explain(self) -> str:
         """What was done to the graph so far and who runs it, for each mode and set of shapes, as text."""
@@ -413,7 +413,7 @@ class GraphRunner:
             lines.append(f"gradients on {device} for {', '.join(str(tuple(shape)) for shape, _ in shapes)}:")
             lines += [f"  {line}" for line in captured.explain()]
         for (device, *shapes), state in self._states.items():
-            data = dict(zip(self._telling, shapes))
+            data = dict(zip(self._key_positions, shapes))
             inputs = ", ".join(f"{self.input_names[i]} {TORCH_TO_NAME.get(data[i][1])}{tuple(data[i][0])}" for i in self._data)
             lines.append(f"inference on {device} for {inputs}:")
             lines += [f"  {line}" for line in state.explain()]
@@ -431,22 +431,22 @@ class GraphRunner:
         """The shapes of sources that the shapes of the inputs decide, such as the ``zeros((0, 10))`` an RNN begins with."""
         if not self._open:
             return None
-        found, _ = inference.infer_shapes(self.outputs, {n: tuple(t.shape) for n, t in zip(self.input_names, inputs)})
-        return {id(n): found[id(n), 0] for n in self._open}
+        inferred, _ = inference.infer_shapes(self.outputs, {n: tuple(t.shape) for n, t in zip(self.input_names, inputs)})
+        return {id(n): inferred[id(n), 0] for n in self._open}
 
     def _located(self, inputs: Sequence[torch.Tensor], is_train: bool, device: torch.device, error: Exception) -> MXNetError:
         """The error that says which node failed: the graph is run again, node by node, on copies."""
         probe = None
         try:
-            probe = _Observed(self.lowered(is_train, device, inputs), None)
+            probe = _MonitoredRun(self.lowered(is_train, device, inputs), None)
             with no_grad():
                 probe.run(*[t.detach().clone() for t in inputs])
-        except Exception as found:
+        except Exception as failure:
             node = probe.current if probe is not None else None
             if probe is not None and node is not None:
                 seen = ", ".join(f"{TORCH_TO_NAME.get(t.dtype)}{tuple(t.shape)}" for t in probe.arguments)
-                kind = DelayedError if isinstance(found, DelayedError) else MXNetError
-                reason = failures.reason(node.op, found, [tuple(t.shape) for t in probe.arguments], [t.dtype for t in probe.arguments],
+                kind = DelayedError if isinstance(failure, DelayedError) else MXNetError
+                reason = failures.reason(node.op, failure, [tuple(t.shape) for t in probe.arguments], [t.dtype for t in probe.arguments],
                                          node.parsed())
                 return kind(f"Error in operator {node.name} ({node.op.name}): {reason} [inputs: {seen}]")
         return error if isinstance(error, MXNetError) else MXNetError(failures.in_words(error))
@@ -463,7 +463,7 @@ def _weights(nodes: Iterable[Node], names: Sequence[str]) -> list[int]:
     return [i for i, name in enumerate(names) if name in used and all(used[name])]
 
 
-class _Observed(fx.Interpreter):
+class _MonitoredRun(fx.Interpreter):
     """Runs a lowered graph node by node, telling an observer and the profiler what happens."""
 
     def __init__(self, module: fx.GraphModule, observe: Watcher | None):

@@ -52,12 +52,12 @@ class Session:
             for i in self.written:
                 tensors[i] = arrays[i]._writable()
 
-    def is_light(self, tensors: Sequence[torch.Tensor], ctx: Context) -> bool:
+    def runs_single_threaded(self, tensors: Sequence[torch.Tensor], ctx: Context) -> bool:
         """Return whether training on tensors of these shapes is not worth sharing among threads; see `threading_policy`."""
-        return ctx.device_type == "cpu" and self.runner.is_light(tensors)
+        return ctx.device_type == "cpu" and self.runner.runs_single_threaded(tensors)
 
     def run(self, tensors: Sequence[torch.Tensor], ctx: Context, training: bool, recorded: bool,
-            observe: Watcher | None = None, light: bool = False) -> list[torch.Tensor]:
+            observe: Watcher | None = None, single_threaded: bool = False) -> list[torch.Tensor]:
         """The outputs on dense tensors, in the order of the runner's inputs; with `light`, by this thread alone.
 
         Torch records by default; here it does if `recorded`, and only then.
@@ -69,7 +69,7 @@ class Session:
                 mode.training = training
             if switched:
                 torch._C._set_grad_enabled(recorded)
-            if light:
+            if single_threaded:
                 return openmp.alone(self.runner, tensors, training, ctx, observe)
             return self.runner(tensors, training, ctx, observe)
         finally:

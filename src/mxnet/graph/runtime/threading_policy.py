@@ -17,7 +17,7 @@ _VARIABLES = 1 << 18  # numbers of all variables
 _products = (fully_connected, dot, batch_dot)
 
 
-def is_light(nodes: Sequence[Node], given: Mapping[str, tuple[int, ...]]) -> bool:
+def runs_single_threaded(nodes: Sequence[Node], given: Mapping[str, tuple[int, ...]]) -> bool:
     """Whether a graph holds nothing that is worth sharing.
 
     Parameters

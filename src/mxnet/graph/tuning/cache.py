@@ -21,15 +21,15 @@ from ...ndarray import writes
 from ...ops import registry
 from ..backends.registry import asks_for_exact
 from ..passes import recurrent_layers
-from ..program import Function, FxNode, changes, draws, operator_of
-from .inference_states import Frozen, run
+from ..program import Function, FxNode, is_stochastic, mutates_inputs, operator_of
+from .inference_states import Compiled, run
 
 NATIVE = "native"
 _NOBODY = ""  # is kept where the winner that came with the package has failed
-kept = tuning.Winners("graphs", "conv/convolution", "gemm/prepacked_skinny", "conv/prepacked_conv", "conv/winograd")
+tuning_cache = tuning.Winners("graphs", "conv/convolution", "gemm/prepacked_skinny", "conv/prepacked_conv", "conv/winograd")
 
 
-class Record:
+class CacheEntry:
     """What is kept of a graph with inputs of certain shapes.
 
     Parameters
@@ -52,19 +52,19 @@ class Record:
         self._key = None if text is None else f"{self._graph}, remex {remex_version}, OpenVINO {_openvino()}"
 
     @property
-    def winner(self) -> str | None:
+    def choice(self) -> str | None:
         """The name of the backend that won, as a file says that anybody could have written; None where that is not known."""
         if self._key is None:
             return None
-        found = kept.get(self._key)
-        return kept.shipped(self._graph) if found is None else found or None
+        name = tuning_cache.get(self._key)
+        return tuning_cache.shipped(self._graph) if name is None else name or None
 
     @property
-    def place(self) -> str:
+    def origin(self) -> str:
         """Where it is kept, for the user."""
-        return f"kept in {kept.path}" if self._key is not None and kept.get(self._key) else "as the package knows"
+        return f"kept in {tuning_cache.path}" if self._key is not None and tuning_cache.get(self._key) else "as the package knows"
 
-    def keep(self, name: str, seconds: float, waited: float, sure: bool = False) -> str:
+    def store(self, name: str, seconds: float, waited: float, sure: bool = False) -> str:
         """Keep who won, unless other programs had a part in it: a race among them is not to be believed by processes that run without them.
 
         Parameters
@@ -84,49 +84,49 @@ class Record:
             return f"not kept, since other programs ran meanwhile: threads waited {waited * 1e3:.3g} of {seconds * 1e3:.3g} ms for a processor"
         if self._key is None:
             return "not kept, since it is not known whether another graph is the same"
-        kept.keep(self._key, name)
-        return f"kept in {kept.path}"
+        tuning_cache.keep(self._key, name)
+        return f"kept in {tuning_cache.path}"
 
     def forget(self) -> None:
         """Let the next process find out anew, whatever the package knows."""
         if self._key is not None:
-            kept.keep(self._key, None if kept.shipped(self._graph) is None else _NOBODY)
+            tuning_cache.keep(self._key, None if tuning_cache.shipped(self._graph) is None else _NOBODY)
 
 
-class Known:
+class CachedChoice:
     """The state of a graph whose winner was known: its first results are compared with those of `native`, which count. Nothing is timed.
 
     Attributes
     ----------
-    winner : Frozen or None
+    winner : Compiled or None
         Who runs the graph from now on, once it has given the right results.
 
     Parameters
     ----------
-    frozen : Frozen
+    frozen : Compiled
     native : callable
     compare : callable
         ``compare(name, function, inputs, expected)`` tells whether a function gives these results.
-    record : Record
+    record : CacheEntry
         In which the winner is forgotten, if it does not.
     """
 
-    tells = True  # `function` tells the observer itself
+    self_instrumented = True  # `function` reports to the observer itself
 
-    def __init__(self, frozen: Frozen, native: Function, compare: Callable, record: Record):
-        self.winner: Frozen | None = None
+    def __init__(self, frozen: Compiled, native: Function, compare: Callable, record: CacheEntry):
+        self.choice: Compiled | None = None
         self._frozen, self._native, self._compare, self._record, self._failed = frozen, native, compare, record, False
 
     def function(self, *inputs: torch.Tensor) -> Sequence[torch.Tensor]:
-        if self.winner is not None:  # as another thread has found meanwhile
-            return run(self.winner.function, inputs)
-        found = run(self._native, inputs)
-        if self._compare(self._frozen.name, self._frozen.function, inputs, found):
-            self.winner = self._frozen
+        if self.choice is not None:  # as another thread has found meanwhile
+            return run(self.choice.function, inputs)
+        results = run(self._native, inputs)
+        if self._compare(self._frozen.name, self._frozen.function, inputs, results):
+            self.choice = self._frozen
         else:
             self._record.forget()
             self._failed = True
-        return found
+        return results
 
     def release(self) -> None:
         """Let what only the comparison needed go, now that the winner stands in this state's place."""
@@ -134,7 +134,7 @@ class Known:
         memory.trim()
 
     def holds(self, inputs: Sequence[torch.Tensor]) -> bool:
-        return self.winner is None and not self._failed and self._frozen.holds(inputs)
+        return self.choice is None and not self._failed and self._frozen.holds(inputs)
 
     def explain(self) -> list[str]:
         return [f"{self._frozen.name}, whose results are compared with those of native in the first call", *self._frozen.explain()]
@@ -178,7 +178,7 @@ def _called(node: FxNode) -> str:
     if node.op == "output":
         return "output"
     op = operator_of(node)
-    if node.op != "call_function" or draws(node) or changes(node):
+    if node.op != "call_function" or is_stochastic(node) or mutates_inputs(node):
         raise _Unknown
     if op is not None and node.target is op.in_graph:
         name: str = op.name

@@ -1,7 +1,7 @@
 """Who runs a graph for inference on one device, with data of one set of shapes: a class for each state.
 
 `GraphRunner._next` leads from one state to another. `graph_capture.Captured`, the state that only GPUs know, lies beside its mechanism, and
-`comparison.Rivalry` has a file of its own.
+`comparison.Comparing` has a file of its own.
 """
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -12,16 +12,16 @@ import torch
 from ... import processor
 from ...ndarray import dispatch
 from ..backends.cpu.algorithms import algorithms
-from ..instrumentation import observed
+from ..instrumentation import instrumented
 from ..program import Function, Program
-from ..weights import Weights
+from ..weight_guard import WeightGuard
 
 FASTEST = "which proved the fastest"  # said where there was a contest
 
 
 def run(function: Function, inputs: Sequence[torch.Tensor]) -> Sequence[torch.Tensor]:
     """A graph's results, observed if somebody observes."""
-    return (function if dispatch.graph_observer is None else observed(function))(*inputs)
+    return (function if dispatch.graph_observer is None else instrumented(function))(*inputs)
 
 
 class State(Protocol):
@@ -38,7 +38,7 @@ class State(Protocol):
         """Lines of text for the user."""
 
 
-class Stays:
+class Native:
     """`native` runs the graph, for good."""
 
     def __init__(self, native: Function, why: str = ""):
@@ -51,7 +51,7 @@ class Stays:
         return [f"native, {self._why}" if self._why else "native"]
 
 
-class Candidate:
+class Warmup:
     """`native` runs the graph until that has taken as long as compiling would.
 
     Attributes
@@ -61,18 +61,18 @@ class Candidate:
         only makes it wait a little longer.
     """
 
-    tells = True  # `function` tells the observer itself
+    self_instrumented = True  # `function` reports to the observer itself
 
     def __init__(self, native: Function, budget: float):
         self._native, self.budget, self.spent, self.fastest = native, budget, 0.0, float("inf")
 
     def function(self, *inputs: torch.Tensor) -> Sequence[torch.Tensor]:
         start = time.perf_counter()
-        found = run(self._native, inputs)
+        results = run(self._native, inputs)
         seconds = time.perf_counter() - start
         self.spent += seconds
         self.fastest = min(self.fastest, seconds)
-        return found
+        return results
 
     def holds(self, inputs: Sequence[torch.Tensor]) -> bool:
         return self.spent < self.budget
@@ -81,7 +81,7 @@ class Candidate:
         return [f"native, until it has taken {self.budget:.2f} s ({self.spent:.2f} s so far)"]
 
 
-class Trial:
+class Validating:
     """A compiled graph that has to prove itself in the program's own calls: in the first beside `native`, whose results count, in the others alone.
 
     Attributes
@@ -97,7 +97,7 @@ class Trial:
 
     Parameters
     ----------
-    frozen : Frozen
+    frozen : Compiled
     name : str
         The backend's.
     native : callable
@@ -109,9 +109,9 @@ class Trial:
         ``measured(seconds)`` tells whether a list of times is long enough to judge by.
     """
 
-    tells = True  # `function` tells the observer itself
+    self_instrumented = True  # `function` reports to the observer itself
 
-    def __init__(self, frozen: "Frozen", name: str, native: Function, native_seconds: float, compare: Callable, measured: Callable):
+    def __init__(self, frozen: "Compiled", name: str, native: Function, native_seconds: float, compare: Callable, measured: Callable):
         self.frozen, self._name, self._native, self._native_seconds = frozen, name, native, native_seconds
         self._compare, self._measured = compare, measured
         self.agrees: bool | None = None
@@ -121,42 +121,42 @@ class Trial:
     def function(self, *inputs: torch.Tensor) -> Sequence[torch.Tensor]:
         if self.agrees:
             waited, start = processor.waited(), time.perf_counter()
-            found = run(self.frozen.function, inputs)
+            results = run(self.frozen.function, inputs)
             self._seconds.append(time.perf_counter() - start)
             self.waited += max(processor.waited() - waited, 0.0)
-            return found
+            return results
         start = time.perf_counter()
-        found = run(self._native, inputs)
+        results = run(self._native, inputs)
         self._native_seconds = min(self._native_seconds, time.perf_counter() - start)
         if self.agrees is None:
-            self.agrees = self._compare(self._name, self.frozen.function, inputs, found)
-        return found
+            self.agrees = self._compare(self._name, self.frozen.function, inputs, results)
+        return results
 
     @property
     def seconds(self) -> float:
         return sum(self._seconds)
 
     @property
-    def over(self) -> bool:
+    def is_decided(self) -> bool:
         return self.agrees is False or bool(self.agrees) and self._measured(self._seconds)
 
     @property
-    def lost(self) -> str:
+    def native_reason(self) -> str:
         """Why `native` stays, where it does."""
         return FASTEST if self.agrees else f"since {self._name} gives other results"
 
     @property
-    def wins(self) -> bool:
+    def is_faster(self) -> bool:
         return bool(self.agrees) and min(self._seconds) < self._native_seconds
 
     def holds(self, inputs: Sequence[torch.Tensor]) -> bool:
-        return not self.over and self.frozen.holds(inputs)
+        return not self.is_decided and self.frozen.holds(inputs)
 
     def explain(self) -> list[str]:
         return [f"{self._name}, on trial: {len(self._seconds)} calls", *self.frozen.explain()]
 
 
-class Frozen:
+class Compiled:
     """A compiled graph with its weights built in, until one of them changes.
 
     Parameters
@@ -175,7 +175,7 @@ class Frozen:
     def __init__(self, function: Function, inputs: Sequence[torch.Tensor], weights: Iterable[int], program: Program, name: str = ""):
         self.function, self.program, self.name = function, program, name
         self.positions = list(weights)
-        self.weights = Weights([inputs[i] for i in self.positions])
+        self.weights = WeightGuard([inputs[i] for i in self.positions])
 
     def holds(self, inputs: Sequence[torch.Tensor]) -> bool:
         """Whether these inputs hold the weights that it was compiled with, unchanged."""

@@ -27,21 +27,21 @@ from ...ops.grad_mode import no_grad
 from ...ops.nn.convolution import convolution
 from ..backends import registry
 from ..backends.cpu import mlp_fusion
-from ..backends.cpu.backend import Kernels, promises
+from ..backends.cpu.backend import Kernels, is_worth_compiling
 from ..int8.quantize import is_quantized
 from ..passes import recurrent_layers
-from ..program import Function, Program, calls, changes, draws
-from .cache import NATIVE, Known, Record
-from .comparison import LONG, Rivalry
-from .inference_states import FASTEST, Frozen, Stays, Trial
+from ..program import Function, Program, calls, is_stochastic, mutates_inputs
+from .cache import NATIVE, CachedChoice, CacheEntry
+from .comparison import LONG, Comparing
+from .inference_states import FASTEST, Compiled, Native, Validating
 
 _log = logging.getLogger(__name__)
 # What compiling costs, in seconds: in any case, and for each operator. Measured on ResNet-50 and on networks of a few layers.
 _COMPILE, _COMPILE_OPERATOR = 0.1, 0.004
-_RIVAL_OPERATOR = 0.001  # of a rival, whose layers get ready beside later calls
+_CANDIDATE_OPERATOR = 0.001  # of a rival, whose layers get ready beside later calls
 # A comparison times each so often, or on until it took so many seconds (but at most so often): short runs vary more, and long ones hardly.
-_CONTEST, _CONTEST_SECONDS, _CONTEST_MOST = 3, 0.005, 50
-_CONTEST_ENOUGH = 0.3  # seconds of which one measurement tells enough
+_TIMED_RUNS, _TIMED_SECONDS, _MOST_TIMED_RUNS = 3, 0.005, 50
+_ENOUGH_SECONDS = 0.3  # seconds of which one measurement tells enough
 _TURN = 2  # calls of a turn that count
 _COARSE = 0.1  # how far results on integers may be apart, as a part of their size: each layer rounds to a 255th of its range
 _forked = False
@@ -65,23 +65,23 @@ def may_compile(device: torch.device) -> bool:
     return device.type == "cpu" and not _forked and environment.get_bool("MXNET_EXEC_BULK_EXEC_INFERENCE")
 
 
-def challengers(device: torch.device, everyone: bool = False) -> list:
-    """The backends that may take over a graph for inference on this device, the most promising first; with `everyone` slow compilers too."""
-    names = ("openvino", "inductor") if everyone else ("openvino",)
+def candidate_backends(device: torch.device, all_backends: bool = False) -> list:
+    """The backends that may take over a graph for inference on this device, the most promising first; with `all_backends` slow compilers too."""
+    names = ("openvino", "inductor") if all_backends else ("openvino",)
     return [b for b in map(registry._backends.get, names) if b is not None and registry.can_run(b, device)]
 
 
 def freeze(backend: Any, module: fx.GraphModule, inputs: Sequence[torch.Tensor], weights: Iterable[int], options: Mapping,
-           exact: bool = False) -> Frozen:
+           exact: bool = False) -> Compiled:
     """Compile a graph with its weights built in."""
     fixed = [i for i in weights if writes.may_watch(inputs[i])]
     with no_grad():
         program = Program(module, inputs, fixed, exact)
         function = backend.compile(program, **options)
-    return Frozen(function, inputs, fixed, program, backend.name)
+    return Compiled(function, inputs, fixed, program, backend.name)
 
 
-def rivals(module: fx.GraphModule, device: torch.device, exact: bool) -> list:
+def convolution_candidates(module: fx.GraphModule, device: torch.device, exact: bool) -> list:
     """Backends that may be ahead of all others on this graph: our own kernels, where these need fewer multiplications."""
     own = Kernels(demanding=True)
     if exact or not any(calls(n, convolution) for n in module.graph.nodes) or quantized(module) or not registry.can_run(own, device):
@@ -89,7 +89,7 @@ def rivals(module: fx.GraphModule, device: torch.device, exact: bool) -> list:
     return [own]
 
 
-def of_dense_layers(module: fx.GraphModule, inputs: Sequence[torch.Tensor], weights: Iterable[int], device: torch.device) -> list:
+def mlp_candidates(module: fx.GraphModule, inputs: Sequence[torch.Tensor], weights: Iterable[int], device: torch.device) -> list:
     """Our own kernels, where a graph is nothing but small fully connected layers: of 20 microseconds OpenVINO spends 10 on being called."""
     if device.type != "cpu" or not mlp_fusion.may_suit(module) or quantized(module):
         return []
@@ -98,16 +98,16 @@ def of_dense_layers(module: fx.GraphModule, inputs: Sequence[torch.Tensor], weig
     return [Kernels()] if mlp_fusion.suits(program) else []
 
 
-def remembered(record: Record, module: fx.GraphModule, native: Callable[[], Function], inputs: Sequence[torch.Tensor], weights: Iterable[int],
-               device: torch.device, exact: bool, promised: bool) -> Known | Frozen | Stays | None:
+def from_cache(record: CacheEntry, module: fx.GraphModule, native: Callable[[], Function], inputs: Sequence[torch.Tensor], weights: Iterable[int],
+               device: torch.device, exact: bool, promised: bool) -> CachedChoice | Compiled | Native | None:
     """The graph as it is known to run fastest; None where that is not known, or it fails.
 
     `native` makes what compares. With `promised` shapes OpenVINO is `trusted`, as where nothing is known.
     """
-    name = record.winner
+    name = record.choice
     if name == NATIVE:
-        return Stays(native(), f"{FASTEST} before, {record.place}")
-    backend = Kernels() if name == Kernels.name else next((b for b in challengers(device) if b.name == name), None)
+        return Native(native(), f"{FASTEST} before, {record.origin}")
+    backend = Kernels() if name == Kernels.name else next((b for b in candidate_backends(device) if b.name == name), None)
     if backend is None or not registry.can_run(backend, device):
         return None
     try:
@@ -116,42 +116,42 @@ def remembered(record: Record, module: fx.GraphModule, native: Callable[[], Func
         _log.info("graph: %s cannot compile it: %s", name, error)
         record.forget()
         return None
-    frozen.program.note(f"{name} won before: {record.place}")
-    if promised and name != Kernels.name and _trusts(module):
+    frozen.program.note(f"{name} won before: {record.origin}")
+    if promised and name != Kernels.name and _skips_validation(module):
         return frozen
-    return Known(frozen, native(), functools.partial(_gives, quantized(module)), record)
+    return CachedChoice(frozen, native(), functools.partial(_matches, quantized(module)), record)
 
 
-def challenged(frozen: Frozen, module: fx.GraphModule, inputs: Sequence[torch.Tensor], device: torch.device, exact: bool,
-               record: Record | None = None) -> Frozen | Rivalry:
+def with_comparison(frozen: Compiled, module: fx.GraphModule, inputs: Sequence[torch.Tensor], device: torch.device, exact: bool,
+               record: CacheEntry | None = None) -> Compiled | Comparing:
     """A compiled graph, with a rival where there may be a faster one."""
-    if not tuning.allowed() or exact or registry.asks_for_exact() or quantized(module) or any(draws(n) or changes(n) for n in module.graph.nodes):
+    if not tuning.allowed() or exact or registry.asks_for_exact() or quantized(module) or any(is_stochastic(n) or mutates_inputs(n) for n in module.graph.nodes):
         return frozen
     # What was compiled may have been divided: its convolutions are gone from its own program.
     program = Program(module, inputs, frozen.positions) if any(calls(n, convolution) for n in module.graph.nodes) else None
-    if program is None or not promises(program):
+    if program is None or not is_worth_compiling(program):
         return frozen
     positions = frozen.positions  # and not the graph itself, which goes if it loses
 
-    def compile(inputs: Sequence[torch.Tensor]) -> Frozen:
+    def compile(inputs: Sequence[torch.Tensor]) -> Compiled:
         backend = Kernels()
         if not registry.can_run(backend, device):  # asked late: it compiles kernels where none came with the package
             raise registry.Unavailable("there are no kernels for this machine")
         return freeze(backend, module, inputs, positions, {}, exact)
     operators = sum(n.op == "call_function" for n in module.graph.nodes)
-    return Rivalry(frozen, Kernels.name, _COMPILE + _RIVAL_OPERATOR * operators, compile, _agree,
-                   record.keep if record is not None else None)
+    return Comparing(frozen, Kernels.name, _COMPILE + _CANDIDATE_OPERATOR * operators, compile, _agree,
+                   record.store if record is not None else None)
 
 
-def _trusts(module: fx.GraphModule) -> bool:
+def _skips_validation(module: fx.GraphModule) -> bool:
     """Whether OpenVINO is taken at its word: with convolutions it is right, and a comparison takes the memory of a run on torch."""
     return any(calls(n, convolution) for n in module.graph.nodes) or quantized(module)
 
 
-def trusted(module: fx.GraphModule, inputs: Sequence[torch.Tensor], weights: Iterable[int], device: torch.device) -> Frozen | None:
+def compile_without_validation(module: fx.GraphModule, inputs: Sequence[torch.Tensor], weights: Iterable[int], device: torch.device) -> Compiled | None:
     """The graph compiled without a comparison, where torch never wins: OpenVINO with convolutions. None where it isn't so, or if it fails."""
-    backend = next(iter(challengers(device)), None)
-    if backend is None or not _trusts(module):
+    backend = next(iter(candidate_backends(device)), None)
+    if backend is None or not _skips_validation(module):
         return None
     try:
         return freeze(backend, module, inputs, weights, {})
@@ -160,29 +160,29 @@ def trusted(module: fx.GraphModule, inputs: Sequence[torch.Tensor], weights: Ite
         return None
 
 
-def trial(module: fx.GraphModule, native: Function, native_seconds: float, inputs: Sequence[torch.Tensor], weights: Iterable[int],
-          device: torch.device) -> Trial | None:
+def start_validation(module: fx.GraphModule, native: Function, native_seconds: float, inputs: Sequence[torch.Tensor], weights: Iterable[int],
+          device: torch.device) -> Validating | None:
     """The graph compiled by the most promising backend, which the next calls try; None if there is none, it fails, or nothing may run twice.
 
     `native_seconds` is what the fastest call took on `native` so far.
     """
-    if any(draws(n) for n in module.graph.nodes):
+    if any(is_stochastic(n) for n in module.graph.nodes):
         return None
-    for backend in [*of_dense_layers(module, inputs, weights, device), *challengers(device)]:
+    for backend in [*mlp_candidates(module, inputs, weights, device), *candidate_backends(device)]:
         try:
             frozen = freeze(backend, module, inputs, weights, {})
         except Exception as error:  # whatever goes wrong inside a compiler, the graph still runs
             _log.info("graph: %s cannot compile it: %s", backend.name, error)
             continue
-        return Trial(frozen, backend.name, native, native_seconds, functools.partial(_compared, quantized(module)), measured)
+        return Validating(frozen, backend.name, native, native_seconds, functools.partial(_validated, quantized(module)), measured)
     return None
 
 
 def measured(seconds: Sequence[float]) -> bool:
     """Whether these times of a function are enough to judge it by."""
-    if len(seconds) < _CONTEST:
-        return sum(seconds) >= _CONTEST_ENOUGH
-    return sum(seconds) >= _CONTEST_SECONDS or len(seconds) >= _CONTEST_MOST
+    if len(seconds) < _TIMED_RUNS:
+        return sum(seconds) >= _ENOUGH_SECONDS
+    return sum(seconds) >= _TIMED_SECONDS or len(seconds) >= _MOST_TIMED_RUNS
 
 
 def quantized(module: fx.GraphModule) -> bool:
@@ -190,19 +190,19 @@ def quantized(module: fx.GraphModule) -> bool:
     return any("node" in n.meta and is_quantized(n.meta["node"]) for n in module.graph.nodes)
 
 
-def _compared(coarse: bool, name: str, function: Function, inputs: Sequence[torch.Tensor], expected: Sequence[torch.Tensor]) -> bool:
+def _validated(coarse: bool, name: str, function: Function, inputs: Sequence[torch.Tensor], expected: Sequence[torch.Tensor]) -> bool:
     """Whether a compiled function gives the results that `native` gave for these inputs; says so if not."""
-    found = _run(name, function, inputs)
-    if found is not None and not _agree(found, expected, coarse):
-        _disagrees(name)
+    results = _run(name, function, inputs)
+    if results is not None and not _agree(results, expected, coarse):
+        _warn_of_difference(name)
         return False
-    return found is not None
+    return results is not None
 
 
-def _gives(coarse: bool, name: str, function: Function, inputs: Sequence[torch.Tensor], expected: Sequence[torch.Tensor]) -> bool:
+def _matches(coarse: bool, name: str, function: Function, inputs: Sequence[torch.Tensor], expected: Sequence[torch.Tensor]) -> bool:
     """The same, and nothing is said: somebody else will run the graph."""
-    found = _run(name, function, inputs)
-    return found is not None and _agree(found, expected, coarse)
+    results = _run(name, function, inputs)
+    return results is not None and _agree(results, expected, coarse)
 
 
 def _run(name: str, function: Function, inputs: Sequence[torch.Tensor]) -> Sequence[torch.Tensor] | None:
@@ -214,29 +214,29 @@ def _run(name: str, function: Function, inputs: Sequence[torch.Tensor]) -> Seque
         return None
 
 
-def _disagrees(name: str) -> None:
+def _warn_of_difference(name: str) -> None:
     warnings.warn(f"backend {name!r} gives other results than 'native' for this graph; it stays on 'native'", stacklevel=6)
 
 
-def contest(module: fx.GraphModule, native: Function, inputs: Sequence[torch.Tensor], weights: Iterable[int], device: torch.device,
-            everyone: bool = False, exact: bool = False, record: Record | None = None) -> tuple[Frozen | None, str]:
+def compare_backends(module: fx.GraphModule, native: Function, inputs: Sequence[torch.Tensor], weights: Iterable[int], device: torch.device,
+            all_backends: bool = False, exact: bool = False, record: CacheEntry | None = None) -> tuple[Compiled | None, str]:
     """Compile with each backend that could run the graph, and keep the fastest; the record, if there is one, keeps who that was.
 
     Returns
     -------
-    Frozen or None
+    Compiled or None
         None if the function `native` is to stay.
     str
         Why that is; empty where nobody else could run the graph.
     """
-    if any(draws(n) for n in module.graph.nodes):
+    if any(is_stochastic(n) for n in module.graph.nodes):
         return None, "since it draws random numbers, which must not be drawn twice"
-    best: Frozen | None = None
+    best: Compiled | None = None
     lost = ""
     best_time = None
     start, waited = time.perf_counter(), processor.waited()
-    own = [*of_dense_layers(module, inputs, weights, device), *(rivals(module, device, exact) if everyone else ())]
-    for backend in [*challengers(device, everyone), *own]:
+    own = [*mlp_candidates(module, inputs, weights, device), *(convolution_candidates(module, device, exact) if all_backends else ())]
+    for backend in [*candidate_backends(device, all_backends), *own]:
         try:
             frozen = freeze(backend, module, inputs, weights, {}, exact)
         except Exception as error:  # whatever goes wrong inside a compiler, the graph still runs
@@ -244,15 +244,15 @@ def contest(module: fx.GraphModule, native: Function, inputs: Sequence[torch.Ten
             continue
         with no_grad():
             expected = native(*inputs)
-            if recurrent_layers.keeps(native):
+            if recurrent_layers.caches_weights(native):
                 native(*inputs)  # weights that come again are brought into order, which takes longer than the call
             try:
-                on_torch, compiled, found = _race(native, frozen.function, inputs)
+                on_torch, compiled, results = _alternating_times(native, frozen.function, inputs)
             except Exception as error:
                 _log.info("graph: %s cannot run it: %s", backend.name, error)
                 continue
-        if not _agree(found, expected, quantized(module)):
-            _disagrees(backend.name)
+        if not _agree(results, expected, quantized(module)):
+            _warn_of_difference(backend.name)
             lost = lost or f"since {backend.name} gives other results"
             continue
         lost = FASTEST
@@ -260,19 +260,19 @@ def contest(module: fx.GraphModule, native: Function, inputs: Sequence[torch.Ten
         if compiled < (best_time if best_time is not None else on_torch):
             best, best_time = frozen, compiled
     if record is not None and lost == FASTEST:
-        said = record.keep(NATIVE if best is None else best.name, time.perf_counter() - start, max(processor.waited() - waited, 0.0))
+        message = record.store(NATIVE if best is None else best.name, time.perf_counter() - start, max(processor.waited() - waited, 0.0))
         if best is not None:
-            best.program.note(f"{best.name}: {said}")
+            best.program.note(f"{best.name}: {message}")
     return best, lost
 
 
-def training_contest(module: fx.GraphModule, native: Function, inputs: Sequence[torch.Tensor], device: torch.device) -> Function:
+def compare_training(module: fx.GraphModule, native: Function, inputs: Sequence[torch.Tensor], device: torch.device) -> Function:
     """The faster of `native` and the backends that train, in a step forward and backward on copies of the inputs."""
     best, function = None, native
-    for backend in [None, *(b for b in challengers(device, everyone=True) if b.trains)]:
+    for backend in [None, *(b for b in candidate_backends(device, all_backends=True) if b.trains)]:
         try:
             candidate = native if backend is None else backend.compile(Program(module, inputs))
-            seconds = min(_timed(_step(candidate), [t.detach().clone().requires_grad_(t.requires_grad) for t in inputs])[0] for _ in range(_CONTEST))
+            seconds = min(_timed(_step(candidate), [t.detach().clone().requires_grad_(t.requires_grad) for t in inputs])[0] for _ in range(_TIMED_RUNS))
         except Exception as error:  # whatever goes wrong inside a compiler, the graph still runs
             _log.info("graph: %s cannot train it: %s", backend.name if backend else "native", error)
             continue
@@ -289,30 +289,30 @@ def _step(function: Function) -> Callable:
     return run
 
 
-def _race(first: Function, second: Function, inputs: Sequence[torch.Tensor]) -> tuple:
+def _alternating_times(first: Function, second: Function, inputs: Sequence[torch.Tensor]) -> tuple:
     """The shortest times of two functions, the first of which has run before, and the results of the second.
 
     They take turns, in each of which the first call does not count unless it is long: OpenVINO ends torch's threads, and the caches hold the other
     one's weights.
     """
-    found = second(*inputs)
+    results = second(*inputs)
     times: tuple[list[float], list[float]] = [], []
     while not measured(times[0]):
         for seconds, function in zip(times, (first, second)):
             begins = _timed(function, inputs)[0]
             seconds += [begins] if begins > LONG else [_timed(function, inputs)[0] for _ in range(_TURN)]
-    return min(times[0]), min(times[1]), found
+    return min(times[0]), min(times[1]), results
 
 
 def _timed(function: Callable, inputs: Iterable[torch.Tensor]) -> tuple:
     start = time.perf_counter()
-    found = function(*inputs)
-    return time.perf_counter() - start, found
+    results = function(*inputs)
+    return time.perf_counter() - start, results
 
 
-def _agree(found: Iterable[torch.Tensor], expected: Iterable[torch.Tensor], coarse: bool = False) -> bool:
+def _agree(results: Iterable[torch.Tensor], expected: Iterable[torch.Tensor], coarse: bool = False) -> bool:
     """Whether results are the same but for rounding: to 8 bits, after each layer, where they are `coarse`."""
-    for a, b in zip(found, expected):
+    for a, b in zip(results, expected):
         if coarse:
             if not (a.float() - b.float()).norm() <= _COARSE * b.float().norm():
                 return False

@@ -47,7 +47,7 @@ def compiled(net, x):
     net.hybridize(backend="kernels")
     net(x)
     state, = net._cached_op._runner._states.values()
-    assert isinstance(state.function, static_plan.Planned)
+    assert isinstance(state.function, static_plan.StaticPlan)
     return state.function
 
 
@@ -254,7 +254,7 @@ def test_what_has_no_kernels_is_not_planned():
     net.hybridize(backend="kernels")
     net(x)
     state, = net._cached_op._runner._states.values()
-    assert not isinstance(state.function, static_plan.Planned)
+    assert not isinstance(state.function, static_plan.StaticPlan)
 
 
 def test_another_default_type():

@@ -20,13 +20,13 @@ from ....kernels.runtime.strided_output import IntoPart
 from ....ops.nn.dense import fully_connected
 from ....ops.nn.pooling import pooling
 from ....suggestions import shortened
-from ...instrumentation import joined
+from ...instrumentation import record_origins
 from ...passes import amp_casts, attention, folding, fusion, layout, output_ownership, recurrent_layers
 from ...passes.layout import convolves
 from ...program import FxNode, Program, attributes_of, calls, holds
 from ..registry import Unavailable, asks_for_exact
 from . import batch_tiling, concat_in_place, mlp_fusion
-from .static_plan import Planned
+from .static_plan import StaticPlan
 
 _BRIEF = ("bfloat16", "bf16")
 _LARGE = 1 << 28  # multiplications of all convolutions, at least: compiling for a smaller graph takes longer than would be gained
@@ -72,7 +72,7 @@ class Kernels:
         if weights not in ("float32", *_BRIEF):
             raise MXNetError(f"backend 'kernels': `weights` must be 'float32' or 'bfloat16', received {shortened(weights)}")
         exact = exact or program.exact or asks_for_exact()
-        if self._demanding and (exact or not promises(program)):
+        if self._demanding and (exact or not is_worth_compiling(program)):
             raise Unavailable("it would not be ahead of others")
         module = program.module
         program.report += amp_casts.apply(module) + layout.apply(module)
@@ -88,11 +88,11 @@ class Kernels:
         program.report += batch_tiling.apply(program)
         output_ownership.apply(module)  # again: dropout that is taken out was a copy
         program.finish()
-        planned = any(isinstance(target, IntoPart) for target in batch_tiling.targets(program.graph))  # else there is nothing to plan
-        return Planned(program) if planned else module.forward
+        has_plan = any(isinstance(target, IntoPart) for target in batch_tiling.targets(program.graph))  # else there is nothing to plan
+        return StaticPlan(program) if has_plan else module.forward
 
 
-def promises(program: Program) -> bool:
+def is_worth_compiling(program: Program) -> bool:
     """Whether convolutions multiply enough for compiling the graph to be worth it."""
     return sum(work for _, work in _convolutions(program)) >= _LARGE
 
@@ -130,7 +130,7 @@ def _fold(program: Program, exact: bool) -> dict[str, int]:
         data = data.args[0] if planes else data
         with graph.inserting_before(last):
             new = graph.call_function(layer, (data,) if residual is None else (data, residual))
-        joined(new, *chain.parts)
+        record_origins(new, *chain.parts)
         program.values[new] = program.values[last]
         last.replace_all_uses_with(new)
         for part in (*reversed(chain.parts), *([node.args[0]] if planes else [])):
@@ -152,7 +152,7 @@ def _pool(program: Program) -> list[str]:
             if layer is not None:
                 with graph.inserting_before(node):
                     new = graph.call_function(layer, node.args)
-                joined(new, node)
+                record_origins(new, node)
                 last.add(new)
                 program.values[new] = program.values[node]
                 node.replace_all_uses_with(new)
@@ -168,9 +168,9 @@ def _pooling(program: Program, node: FxNode) -> Pooling | None:
         return None
     if program.values[node.args[0]].dtype is not torch.float32:
         return None
-    whole = attributes["global_pool"]
-    kernel = data[2:] if whole else attributes["kernel"]
-    stride, pad = (() if whole else attributes[name] for name in ("stride", "pad"))
+    is_global = attributes["global_pool"]
+    kernel = data[2:] if is_global else attributes["kernel"]
+    stride, pad = (() if is_global else attributes[name] for name in ("stride", "pad"))
     return Pooling(functools.partial(pooling.fn, **node.kwargs), (out[2], out[3]), kernel, stride or (1, 1), pad or (0, 0),
                    attributes["pool_type"] == "avg", attributes["count_include_pad"] is not False)
 
@@ -191,7 +191,7 @@ def _keep_dense(program: Program, brief: bool) -> list[str]:
         last = relu or node
         with graph.inserting_before(last):
             new = graph.call_function(layer, (node.args[0],))
-        joined(new, *([node] if relu is None else [node, relu]))
+        record_origins(new, *([node] if relu is None else [node, relu]))
         program.values[new] = program.values[last]
         last.replace_all_uses_with(new)
         for part in (last, node) if relu is not None else (node,):

@@ -15,10 +15,10 @@ from torch import fx
 from .... import processor
 from ....kernels.conv.prepacked_conv import Kept
 from ....kernels.runtime.strided_output import IntoPart, new_images
-from ...instrumentation import joined
+from ...instrumentation import record_origins
 from ...passes import layout
 from ...program import FxNode, GraphModule, Program, holds
-from .concat_in_place import Room, placed, whole
+from .concat_in_place import ConcatBuffer, complete, copy_into
 
 # So many bytes, read and written by a layer, do not stay in the last cache for the next one.
 _LARGE = min(max(processor.last_cache() // 4, 4 << 20), 24 << 20)
@@ -31,7 +31,7 @@ _PART = min(max(processor.last_cache() // 8, 4 << 20), 16 << 20)
 _HIDING = 32  # multiplications for each byte that layers read and write: where there are more, nobody waits for the memory
 
 
-class ByImages:
+class BatchTiles:
     """Runs a graph on some images at a time.
 
     Parameters
@@ -45,7 +45,7 @@ class ByImages:
     writes : bool
     """
 
-    __name__ = "by_images"  # what generated code and profiles call it
+    __name__ = "batch_tiling"  # what generated code and profiles call it
 
     def __init__(self, module: fx.GraphModule, images: int, shape: tuple[int, ...], writes: bool):
         self.module, self.images, self.shape, self.writes = module, images, shape, writes
@@ -64,7 +64,7 @@ def targets(graph: fx.Graph) -> Iterator[Any]:
     """What the nodes of a graph call, and those of the parts that run on some images at a time."""
     for node in graph.nodes:
         yield node.target
-        if isinstance(node.target, ByImages):
+        if isinstance(node.target, BatchTiles):
             yield from targets(node.target.module.graph)
 
 
@@ -85,10 +85,10 @@ def apply(program: Program) -> list[str]:
     images = max((n for n in range(1, shape[0] + 1) if shape[0] % n == 0 and n * largest <= _PART), default=1)
     if images == shape[0]:
         return []
-    graph, found = program.graph, _part(program, nodes, data, images)
+    graph, tiles = program.graph, _part(program, nodes, data, images)
     with graph.inserting_after(last):
-        new = graph.call_function(found, (data,))
-    joined(new, *nodes)
+        new = graph.call_function(tiles, (data,))
+    record_origins(new, *nodes)
     program.values[new] = program.values[last]
     last.replace_all_uses_with(new)
     for node in reversed(nodes):
@@ -104,7 +104,7 @@ def _beginning(program: Program, data: FxNode) -> list[FxNode]:
         if node.op == "placeholder":
             continue
         inputs = node.all_input_nodes
-        if not (_alone(program, node, data) and all(n is data or n in nodes for n in inputs) and (inputs or isinstance(node.target, Room))):
+        if not (_alone(program, node, data) and all(n is data or n in nodes for n in inputs) and (inputs or isinstance(node.target, ConcatBuffer))):
             break
         nodes[node] = None
     return list(nodes)
@@ -112,7 +112,7 @@ def _beginning(program: Program, data: FxNode) -> list[FxNode]:
 
 def _alone(program: Program, node: FxNode, data: FxNode) -> bool:
     """Whether a node treats each image on its own."""
-    if isinstance(node.target, (IntoPart, Room)) or node.target in (placed, whole):
+    if isinstance(node.target, (IntoPart, ConcatBuffer)) or node.target in (copy_into, complete):
         return True
     value, shape = program.values.get(node), program.shape(data) or ()
     if not isinstance(value, torch.Tensor) or value.dim() != 4 or value.shape[0] != shape[0] or value.dtype is not torch.float32:
@@ -127,7 +127,7 @@ def _bytes(program: Program, node: FxNode) -> int:
 
 def _traffic(program: Program, node: FxNode) -> int:
     """Bytes that a node reads and writes."""
-    return 0 if isinstance(node.target, Room) else _bytes(program, node) + sum(_bytes(program, n) for n in node.all_input_nodes)
+    return 0 if isinstance(node.target, ConcatBuffer) else _bytes(program, node) + sum(_bytes(program, n) for n in node.all_input_nodes)
 
 
 def _work(program: Program, node: FxNode) -> int:
@@ -153,13 +153,13 @@ def _cut(program: Program, nodes: list[FxNode], data: FxNode, batch: int) -> FxN
     if not large or any(user not in place for user in data.users):
         return None
     behind = [max((place.get(user, len(nodes)) for user in n.users), default=len(nodes)) for n in nodes]  # where each is read last
-    cuts = [i for i, n in enumerate(nodes) if not isinstance(n.target, Room) and all(end <= i for end in behind[:i]) and _bytes(program, n)
+    cuts = [i for i, n in enumerate(nodes) if not isinstance(n.target, ConcatBuffer) and all(end <= i for end in behind[:i]) and _bytes(program, n)
             and not n.kwargs.get("into") and all(place.get(user, i) <= i for user in data.users)]
     cut = next((i for i in cuts if i >= large[-1]), max(cuts, default=-1))
     return nodes[cut] if cut >= large[0] else None
 
 
-def _part(program: Program, nodes: list[FxNode], data: FxNode, images: int) -> ByImages:
+def _part(program: Program, nodes: list[FxNode], data: FxNode, images: int) -> BatchTiles:
     """These nodes as a graph of their own."""
     graph, last = fx.Graph(), nodes[-1]
     env = {data: graph.placeholder("data")}
@@ -167,11 +167,11 @@ def _part(program: Program, nodes: list[FxNode], data: FxNode, images: int) -> B
     to = graph.placeholder("to") if writes else None
     for node in nodes:
         new = env[node] = graph.node_copy(node, lambda n: env[n])
-        if isinstance(node.target, Room):
-            new.target = Room((images, *node.target.shape[1:]))
+        if isinstance(node.target, ConcatBuffer):
+            new.target = ConcatBuffer((images, *node.target.shape[1:]))
         elif isinstance(program.values.get(node), torch.Tensor):
             new.meta["shape"] = (images, *program.values[node].shape[1:])
     if writes:
         env[last].kwargs = {**last.kwargs, "into": to, "first": 0}
     graph.output(env[last])
-    return ByImages(GraphModule(torch.nn.Module(), graph), images, tuple(program.values[last].shape), writes)
+    return BatchTiles(GraphModule(torch.nn.Module(), graph), images, tuple(program.values[last].shape), writes)

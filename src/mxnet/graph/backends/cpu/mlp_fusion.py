@@ -7,7 +7,7 @@ from torch import fx
 
 from ....kernels.gemm.fused_mlp import MOST, Chain, Layer, fits
 from ....ops.nn.dense import fully_connected
-from ...instrumentation import joined
+from ...instrumentation import record_origins
 from ...program import FxNode, Program, attributes_of, calls, holds
 
 _SMALL = 1 << 20  # numbers of a weight that a cache keeps: reading larger ones takes longer than calls do
@@ -72,7 +72,7 @@ def _replace(program: Program, parts: list[FxNode], layers: list[Layer]) -> None
     graph, first, last = program.graph, parts[0], parts[-1]
     with graph.inserting_before(last):
         new = graph.call_function(Chain(layers, attributes_of(first)["flatten"]), (first.args[0],))
-    joined(new, *parts)
+    record_origins(new, *parts)
     program.values[new] = program.values[last]
     last.replace_all_uses_with(new)
     for part in reversed(parts):

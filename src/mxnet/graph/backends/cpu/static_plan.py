@@ -18,11 +18,11 @@ from torch import fx
 from ....kernels.runtime.denormals import HEAVY, zeroed
 from ....kernels.runtime.strided_output import Bindable, Bound
 from ....ops.shape.reshaping import flatten
-from ...instrumentation import observed
+from ...instrumentation import instrumented
 from ...passes import layout
 from ...program import FxNode, Program, calls
-from .batch_tiling import ByImages
-from .concat_in_place import Room, whole
+from .batch_tiling import BatchTiles
+from .concat_in_place import ConcatBuffer, complete
 
 _LAST = torch.channels_last
 _LINE = 64  # bytes: arrays begin with a line of the caches
@@ -100,7 +100,7 @@ class _Other(NamedTuple):
     result: _Array
 
 
-class Planned:
+class StaticPlan:
     """A function that runs a graph, from inputs of one set of shapes to the tuple of its outputs.
 
     Parameters
@@ -120,10 +120,10 @@ class Planned:
         threads = torch.get_num_threads()
         steps = self._steps.get(threads)
         if steps is None:
-            found = self._module.forward(*inputs)
+            outputs = self._module.forward(*inputs)
             self._idle.setdefault(threads, [])  # another thread may have been faster
             self._steps[threads] = _Steps(self._program)
-            return found
+            return outputs
         idle = self._idle[threads]
         try:
             run = idle.pop()
@@ -135,9 +135,9 @@ class Planned:
             idle.append(run)
 
     @property
-    def observed(self) -> Callable:
+    def instrumented(self) -> Callable:
         """The graph layer by layer, each of which is told of."""
-        return observed(self._module.forward)
+        return instrumented(self._module.forward)
 
 
 class _Steps:
@@ -165,14 +165,14 @@ class _Steps:
     def _add(self, node: FxNode, env: dict[FxNode, _Ref], shape: Sequence[int] | None) -> None:
         """Add what a node calls."""
         target = node.target
-        if isinstance(target, Room):
+        if isinstance(target, ConcatBuffer):
             env[node] = _Ref(_Array(target.shape, made=True))
-        elif target is whole:
+        elif target is complete:
             env[node] = env[node.args[0]]
         elif (target is layout.standard or calls(node, flatten)) and (viewed := _viewed(env[node.args[0]], shape)) is not None:
             env[node] = viewed
-        elif isinstance(target, ByImages) and target.writes:
-            env[node] = self._by_images(target, env[node.args[0]])
+        elif isinstance(target, BatchTiles) and target.writes:
+            env[node] = self._add_tiles(target, env[node.args[0]])
         elif not (isinstance(target, Bindable) and self._add_kernel(node, target, env)):
             args, kwargs = fx.node.map_arg((node.args, node.kwargs), functools.partial(self._seen, env))
             function = target if node.op == "call_function" else _method(target)
@@ -181,7 +181,7 @@ class _Steps:
             self.steps.append(_Other(function, args, kwargs, result))
             env[node] = _Ref(result)
 
-    def _by_images(self, target: ByImages, data: _Ref) -> _Ref:
+    def _add_tiles(self, target: BatchTiles, data: _Ref) -> _Ref:
         """Add the calls for one part of the images after the other."""
         out = _Array(target.shape, made=True)
         for start in range(0, target.shape[0], target.images):
@@ -345,15 +345,15 @@ def _method(name: str) -> Callable:
 
 def _moved(pointers: dict[tuple[_Array, int], ctypes.c_void_p], array: _Array) -> Callable:
     """A function that lets pointers to an array lead to its tensor; they may be made later."""
-    found: list[tuple[ctypes.c_void_p, int]] | None = None
+    targets: list[tuple[ctypes.c_void_p, int]] | None = None
 
     def moved(env: dict[_Array, torch.Tensor], tensor: torch.Tensor) -> None:
-        nonlocal found
-        if found is None:
-            found = [(p, offset) for (a, offset), p in pointers.items() if a is array]
+        nonlocal targets
+        if targets is None:
+            targets = [(p, offset) for (a, offset), p in pointers.items() if a is array]
         env[array] = tensor
         begin = tensor.data_ptr()
-        for pointer, offset in found:
+        for pointer, offset in targets:
             pointer.value = begin + offset
     return moved
 

@@ -13,7 +13,7 @@ from ....kernels.nn import scoring_on_gpu
 from ....ops.elemwise.unary import amp_cast
 from ....ops.nn import normalization
 from ....ops.nn.pooling import pooling
-from ...instrumentation import joined
+from ...instrumentation import record_origins
 from ...passes import folding
 from ...passes.layout import convolves
 from ...program import FxNode, Program, attributes_of, calls, holds, item
@@ -53,8 +53,8 @@ def no_bias(weight: torch.Tensor) -> torch.Tensor:
 
 def casts(program: Program, weights: set[FxNode]) -> set[FxNode]:
     """The casts of weights for mixed precision, which are made once; not those that are results."""
-    found = {n for n in program.graph.nodes if calls(n, amp_cast) and n.args[0] in weights}
-    return found - set(program.outputs)
+    nodes = {n for n in program.graph.nodes if calls(n, amp_cast) and n.args[0] in weights}
+    return nodes - set(program.outputs)
 
 
 def apply(program: Program, weights: set[FxNode], device: torch.device) -> tuple[list[str], set[FxNode]]:
@@ -111,9 +111,9 @@ def _replaced(program: Program, node: FxNode, chain: folding.Chain, prepared: se
                         attributes["num_group"], chain.ceiling)
 
     def call(function: Callable, *args: Any, **kwargs: Any) -> FxNode:
-        made = graph.call_function(function, args, kwargs)
-        prepared.add(made)
-        return made
+        created = graph.call_function(function, args, kwargs)
+        prepared.add(created)
+        return created
     with graph.inserting_before(last):
         if chain.norm is not None:
             normalized = attributes_of(chain.norm)
@@ -197,7 +197,7 @@ def _pooling(program: Program, node: FxNode) -> MaxPool | None:
 
 def _take_place(program: Program, new: FxNode, parts: list[FxNode]) -> None:
     """Put a node in the place of those whose results it computes."""
-    joined(new, *parts)
+    record_origins(new, *parts)
     program.values[new] = program.values[parts[-1]]
     parts[-1].replace_all_uses_with(new)
     for part in reversed(parts):

@@ -20,8 +20,8 @@ from torch import fx
 from .... import environment
 from ....ndarray import dispatch
 from ....ops.grad_mode import no_grad
-from ...instrumentation import observed
-from ...program import Function, Program, attributes_of, by_values, changes, operator_of
+from ...instrumentation import instrumented
+from ...program import Function, Program, attributes_of, is_data_dependent, mutates_inputs, operator_of
 from ..registry import wants_channels_last
 from . import prepared_weights
 
@@ -51,7 +51,7 @@ def at_once(fixed_shape: bool) -> bool:
 def random_in_inference(node: fx.Node) -> bool:
     """Return whether a node draws random numbers outside of training, too."""
     op = operator_of(node)
-    return op is not None and (op.holds("draws", {**attributes_of(node), "training": False}) or by_values(node))
+    return op is not None and (op.holds("draws", {**attributes_of(node), "training": False}) or is_data_dependent(node))
 
 
 def operators_of(program: Program, device: torch.device) -> Iterator[tuple[fx.Node, str, str | None]]:
@@ -61,7 +61,7 @@ def operators_of(program: Program, device: torch.device) -> Iterator[tuple[fx.No
         if node.op != "call_function" or op is None:
             continue
         what, reason = f"{node.meta['node'].name} ({op.name})", None
-        if by_values(node):
+        if is_data_dependent(node):
             reason = f"{what} may depend on values"
         elif any(isinstance(value, torch.device) and value != device for value in node.kwargs.values()):
             reason = f"{what} is on another device"
@@ -76,7 +76,7 @@ def obstacle(module: fx.GraphModule, inputs: Sequence[torch.Tensor], device: tor
             return reason
         if random_in_inference(node):
             return f"{what} draws random numbers"
-        if changes(node):
+        if mutates_inputs(node):
             return f"{what} writes to its inputs"
         if node not in program.values:
             return f"the shape of {what} is not known before it runs"
@@ -142,13 +142,13 @@ class _Device:
 
 
 def _shared(device: torch.device) -> _Device:
-    found = _devices.get(device)
-    if found is None:
+    shared = _devices.get(device)
+    if shared is None:
         with _one_at_a_time:
-            found = _devices.get(device)
-            if found is None:
-                found = _devices[device] = _Device(device)
-    return found
+            shared = _devices.get(device)
+            if shared is None:
+                shared = _devices[device] = _Device(device)
+    return shared
 
 
 def stream(device: torch.device) -> Any:
@@ -185,7 +185,7 @@ class Captured:
         Whether it may be captured; else what was rewritten runs without.
     """
 
-    tells = True  # `function` tells the observer itself, of operators that are not captured
+    self_instrumented = True  # `function` reports to the observer itself
 
     def __init__(self, native: Function, module: fx.GraphModule, inputs: Sequence[torch.Tensor], weights: Iterable[int], device: torch.device,
                  exact: bool = False, captures: bool = True):
@@ -206,7 +206,7 @@ class Captured:
     def function(self, *inputs: torch.Tensor) -> Sequence[torch.Tensor]:
         """The outputs, a tuple of tensors."""
         if dispatch.graph_observer is not None:
-            return observed(self._native)(*inputs)
+            return instrumented(self._native)(*inputs)
         if _cuda.is_current_stream_capturing():  # weights that were prepared in there would not be before it runs
             return self._native(*inputs)
         if self.obstacle is None:
@@ -236,11 +236,11 @@ class Captured:
             return True
         unchanged = prepared_weights.Unchanged(weights)  # before they are read, so that no write is missed
         with no_grad():
-            made = prepared.prepare(*inputs)
-            if any(t.shape != m.shape or t.dtype is not m.dtype for t, m in zip(self._prepared, made)):
+            fresh = prepared.prepare(*inputs)
+            if any(t.shape != m.shape or t.dtype is not m.dtype for t, m in zip(self._prepared, fresh)):
                 return False
             _cuda.current_stream(self.device).wait_event(shared.done)
-            for target, source in zip(self._prepared, made):
+            for target, source in zip(self._prepared, fresh):
                 target.copy_(source)
         self._unchanged = unchanged
         return True
@@ -255,9 +255,9 @@ class Captured:
         for i, buffer in zip(self._data, self._buffers):
             buffer.copy_(inputs[i])
         self._graph.replay()
-        found = tuple(t.clone() for t in self._outputs)
+        outputs = tuple(t.clone() for t in self._outputs)
         shared.done.record(stream)
-        return found
+        return outputs
 
     def _capture(self, shared: _Device, inputs: Sequence[torch.Tensor]) -> None:
         if self._graph is not None:
@@ -299,7 +299,7 @@ class Captured:
             self._graph, self._outputs = shared.captured(prepared.run, [*arguments, *self._prepared])
 
     def explain(self) -> list[str]:
-        said, who = ([], "native, ") if self.prepared is None else (self.prepared.explain(), "")
+        lines, prefix = ([], "native, ") if self.prepared is None else (self.prepared.explain(), "")
         if self.obstacle is not None:
-            return [*said, f"{who}not as a CUDA graph: {self.obstacle}"]
-        return [*said, f"{who}captured as a CUDA graph ({self.captures} x)" if self._graph is not None else f"{who}to be captured as a CUDA graph"]
+            return [*lines, f"{prefix}not as a CUDA graph: {self.obstacle}"]
+        return [*lines, f"{prefix}captured as a CUDA graph ({self.captures} x)" if self._graph is not None else f"{prefix}to be captured as a CUDA graph"]

@@ -18,7 +18,7 @@ from .... import environment
 from ....ndarray import writes
 from ....ops.grad_mode import no_grad
 from ...passes import attention, folding, fusion, output_ownership
-from ...program import Function, FxNode, GraphModule, Program, changes
+from ...program import Function, FxNode, GraphModule, Program, mutates_inputs
 from .. import registry
 from . import fused_convolutions
 from .scoring_layers import Layer
@@ -49,14 +49,14 @@ class Unchanged:
         if not self.stale:
             writes.watch(weights, self)
 
-    def holds(self, found: Sequence[torch.Tensor]) -> bool:
+    def holds(self, current: Sequence[torch.Tensor]) -> bool:
         """Return whether these are the same, unchanged."""
         # Networks have hundreds of weights: what is asked of each is asked for all at once.
-        if self.stale or list(map(_address, found)) != self._addresses or any(map(torch.UntypedStorage._expired, self._numbers)):
+        if self.stale or list(map(_address, current)) != self._addresses or any(map(torch.UntypedStorage._expired, self._numbers)):
             return False
-        if self.compares and list(map(_version, found)) != self._versions:
+        if self.compares and list(map(_version, current)) != self._versions:
             return False
-        return all(map(operator.is_, found, [ref() for ref in self._tensors])) or list(map(place, found)) == self._places
+        return all(map(operator.is_, current, [ref() for ref in self._tensors])) or list(map(place, current)) == self._places
 
 
 class Prepared:
@@ -156,7 +156,7 @@ def prepared(module: fx.GraphModule, inputs: Sequence[torch.Tensor], weights: It
 
 def _rewritten(module: fx.GraphModule, inputs: Sequence[torch.Tensor], weights: Iterable[int], device: torch.device) -> Prepared | None:
     program = Program(module, inputs)
-    if any(changes(n) for n in program.graph.nodes):  # a weight might change in the middle of a run
+    if any(mutates_inputs(n) for n in program.graph.nodes):  # a weight might change in the middle of a run
         return None
     registry.arrange(program.module, device)
     program.infer()

@@ -80,14 +80,14 @@ class Layer(abc.ABC):
 def _works(run: Callable[[], torch.Tensor], expected: torch.Tensor) -> bool:
     """Return whether a way to compute a layer works, and gives what was expected."""
     try:
-        found = run()
+        result = run()
     except torch.OutOfMemoryError:
         raise
     except Exception:  # cuDNN has no engine for such shapes, or a compiler fails
         return False
-    if found.shape != expected.shape or found.dtype is not expected.dtype:
+    if result.shape != expected.shape or result.dtype is not expected.dtype:
         return False
-    return not found.numel() or bool((found.float() - expected.float()).abs().max() <= _CLOSE * expected.float().abs().max())
+    return not result.numel() or bool((result.float() - expected.float()).abs().max() <= _CLOSE * expected.float().abs().max())
 
 
 def _milliseconds(function: Callable[[], Any]) -> float:
@@ -136,12 +136,12 @@ class Convolution(Layer):
         if self._steps[3] > 1:  # depthwise convolutions and those of many groups have kernels of their own, which take no ReLU
             return behind
         half = data.dtype is not torch.float32
-        found = [] if self._ceiling < 0 else [FUSED, WIDENED] if half and data.shape[1] < _WIDE else [FUSED]
+        ways = [] if self._ceiling < 0 else [FUSED, WIDENED] if half and data.shape[1] < _WIDE else [FUSED]
         single = weight.shape[2:] == (1, 1) and self._steps[:2] == ((1, 1), (0, 0))
         # Products of float32 matrices may be rounded otherwise than convolutions.
         if residual is None and single and self._ceiling in (ANY, math.inf) and half:
-            found.append(PRODUCT)
-        return found + behind
+            ways.append(PRODUCT)
+        return ways + behind
 
     def run(self, way: str, data: torch.Tensor, weight: Any, bias: Any, residual: Any) -> torch.Tensor:  # type: ignore[override]
         if way == PRODUCT:

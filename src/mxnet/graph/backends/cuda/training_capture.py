@@ -20,8 +20,8 @@ from ....kernels.nn import batch_norm_on_gpu
 from ....ndarray import dispatch, memory_format
 from ....ops import differentiation, random_state
 from ....ops.grad_mode import enable_grad, no_grad
-from ...instrumentation import observed
-from ...program import Function, Program, attributes_of, changes, operator_of
+from ...instrumentation import instrumented
+from ...program import Function, Program, attributes_of, mutates_inputs, operator_of
 from . import graph_capture
 
 _WARM_UPS = 2  # steps that let cuDNN and cuBLAS choose algorithms and take their memory
@@ -44,7 +44,7 @@ def obstacle(module: fx.GraphModule, inputs: Sequence[torch.Tensor], device: tor
     for node, what, reason in graph_capture.operators_of(program, device):
         if reason is not None:
             return reason
-        if changes(node):
+        if mutates_inputs(node):
             if any(source.op != "placeholder" for source in written(node)):
                 return f"{what} writes to what others compute"
         elif node not in program.values and all(source in program.values for source in node.all_input_nodes):
@@ -55,7 +55,7 @@ def obstacle(module: fx.GraphModule, inputs: Sequence[torch.Tensor], device: tor
 def written(node: fx.Node) -> list[fx.Node]:
     """The nodes whose values a node of a graph changes."""
     op = operator_of(node)
-    if op is None or not changes(node):
+    if op is None or not mutates_inputs(node):
         return []
     names = list(op.inputs)
     return [source for name, source in zip(names, node.args) if name in op.mutates and isinstance(source, fx.Node)]
@@ -120,7 +120,7 @@ class Captured:
         How many calls `native` runs first.
     """
 
-    tells = True  # `function` tells the observer itself, of operators that are not captured
+    self_instrumented = True  # `function` reports to the observer itself
 
     def __init__(self, native: Function, module: fx.GraphModule, inputs: Sequence[torch.Tensor], weights: Sequence[int], device: torch.device,
                  patience: int):
@@ -129,9 +129,9 @@ class Captured:
         placeholders = [n for n in module.graph.nodes if n.op == "placeholder"]
         changed = {source for node in module.graph.nodes for source in written(node)}
         self.written = [i for i, n in enumerate(placeholders) if n in changed]
-        kept = {*weights, *self.written}
-        self.kept = sorted(kept)
-        self.data = [i for i in range(len(inputs)) if i not in kept]
+        in_place = {*weights, *self.written}
+        self.in_place = sorted(in_place)
+        self.data = [i for i in range(len(inputs)) if i not in in_place]
         self.differentiated = [i for i, t in enumerate(inputs) if t.requires_grad]
         self.draws = any(operator_of(n) is not None and operator_of(n).holds("draws", attributes_of(n)) for n in module.graph.nodes
                          if n.op == "call_function")
@@ -140,7 +140,7 @@ class Captured:
     def function(self, *inputs: torch.Tensor) -> Sequence[torch.Tensor]:
         """The outputs, a tuple of tensors."""
         if dispatch.graph_observer is not None:
-            return observed(self._native)(*inputs)
+            return instrumented(self._native)(*inputs)
         if self._patience > 0:
             self._patience -= 1
         elif batch_norm_on_gpu.compiling():
@@ -158,17 +158,17 @@ class Captured:
         number = next((i for i, level in enumerate(levels) if level.free), len(levels))
         if number == _MOST_LEVELS:
             return None
-        found = self._instances.get(number)
-        places = _places(map(inputs.__getitem__, self.kept))
-        if found is not None and found.places == places:
-            return found
+        instance = self._instances.get(number)
+        places = _places(map(inputs.__getitem__, self.in_place))
+        if instance is not None and instance.places == places:
+            return instance
         if self.captures >= _MOST_CAPTURES * (number + 1):
             self.obstacle = f"the weights moved after each of {self.captures} captures"
             return None
         if number == len(levels):
             levels.append(_Level())
         try:  # one that was captured before goes afterwards: capturing waits until nothing runs
-            found = self._instances[number] = _Instance(self, self._native, inputs, places, levels[number])
+            instance = self._instances[number] = _Instance(self, self._native, inputs, places, levels[number])
         except Exception as error:  # whatever an operator does that cannot be captured, the graph still runs
             # Where the capture broke, torch's complaint about ending it hides what went wrong.
             cause = error.__context__ or error
@@ -176,7 +176,7 @@ class Captured:
             self._instances.pop(number, None)
             return None
         self.captures += 1
-        return found
+        return instance
 
     def again(self, run: _Pass, gradients: Sequence[torch.Tensor | None]) -> Sequence[torch.Tensor | None]:
         """The gradients of a pass, themselves recorded. A captured graph has no derivative, so the graph runs once more, from now on each time."""
@@ -256,21 +256,21 @@ class _Instance:
                 # Outside of the memory that captures share, since the program may look at gradients until the next backward pass.
                 places_of_gradients = [torch.empty_like(t) for t in leaves]
                 with cuda.graph(self._backward, stream=stream, pool=pool, capture_error_mode="thread_local"):
-                    found = differentiation.gradients(heads, leaves, self._heads)
-                    if any(g is not None and g.is_sparse for g in found):
+                    gradients = differentiation.gradients(heads, leaves, self._heads)
+                    if any(g is not None and g.is_sparse for g in gradients):
                         raise NotImplementedError("a gradient has only some rows")
-                    torch._foreach_copy_([t for t, g in zip(places_of_gradients, found) if g is not None], [g for g in found if g is not None])
+                    torch._foreach_copy_([t for t, g in zip(places_of_gradients, gradients) if g is not None], [g for g in gradients if g is not None])
             cuda.current_stream().wait_stream(stream)
         level.pool.give(pool, self._forward, self._backward)
         self._outputs = [o.detach() for o in outputs]
-        self._gradients = [t.detach() if g is not None else None for t, g in zip(places_of_gradients, found)]
+        self._gradients = [t.detach() if g is not None else None for t, g in zip(places_of_gradients, gradients)]
         self._lent = memory_format.lend([t for t in self._gradients if t is not None], self)
 
     def run(self, now: _Pass) -> Sequence[torch.Tensor]:
         """The outputs of a replay, recorded."""
         self._level.take(now)
-        found = _Replay.apply(self, now, *[now.inputs[i] for i in now.owner.differentiated])
-        return found if isinstance(found, tuple) else (found,)
+        outputs = _Replay.apply(self, now, *[now.inputs[i] for i in now.owner.differentiated])
+        return outputs if isinstance(outputs, tuple) else (outputs,)
 
     def forward(self, inputs: Sequence[torch.Tensor]) -> tuple[torch.Tensor, ...]:
         with _lock:
@@ -331,8 +331,8 @@ def _backward(heads: Sequence[torch.Tensor], head_gradients: Sequence[torch.Tens
             _add(gradients[head.grad_fn], head.output_nr, gradient)
         for node in order:
             recorded = node.instance.recorded
-            found = node.instance.backward([g for g, r in zip(gradients.pop(node), recorded) if r])
-            for (source, number), gradient in zip(node.next_functions, found):
+            results = node.instance.backward([g for g, r in zip(gradients.pop(node), recorded) if r])
+            for (source, number), gradient in zip(node.next_functions, results):
                 if source is None or gradient is None:
                     continue
                 if type(source) is _NODE:

@@ -20,7 +20,7 @@ from ....ndarray import dispatch
 from ....ndarray.dispatch import Call
 from ....suggestions import shortened
 from ...passes import partitioning
-from ...passes.conv_over_concat import distribute
+from ...passes.conv_over_concat import split_convolutions
 from ...program import Program
 from ..registry import Unavailable
 
@@ -103,14 +103,14 @@ class OpenVINO:
             raise MXNetError(f"backend 'openvino' has no option {sorted(unknown)[0]!r}; it has {', '.join(sorted(_OPTIONS))}")
         config = _config(**options)
         from .model import build
-        distribute(program)
+        split_convolutions(program)
         built, refused = build(program)
         if not refused:
             program.note("openvino: the whole graph")
             return Compiled(built[0], built[1], program, config, "num_threads" not in options)
         for node, reason in refused.items():
             program.note(f"native: {node.name} ({reason})")
-        pieces = partitioning.divide(program, lambda node: node not in refused, partitioning.worthwhile)
+        pieces = partitioning.partition(program, lambda node: node not in refused, partitioning.worthwhile)
         for name, piece in pieces.items():
             built, missed = build(piece)
             if missed:
@@ -218,13 +218,13 @@ class Compiled:
 
     def _handed_on(self, results: Sequence[torch.Tensor], tensors: Sequence[torch.Tensor]) -> Sequence[torch.Tensor]:
         if self.handed_on:
-            found = list(results)
+            outputs = list(results)
             for position, i in self.handed_on:
-                found.insert(position, tensors[i].clone())
-            return found
+                outputs.insert(position, tensors[i].clone())
+            return outputs
         return results
 
-    def observed(self, *tensors: torch.Tensor) -> Sequence[torch.Tensor]:
+    def instrumented(self, *tensors: torch.Tensor) -> Sequence[torch.Tensor]:
         """A call that tells the observer of graphs of the whole and of its layers.
 
         Counters cost a few percent of small layers, and are chosen when a model is compiled: so the first such call compiles it anew, and
@@ -268,10 +268,10 @@ class Counting:
         self._names = names(self.model, compiled.program)
         self._averages = Averages()
 
-    def layers(self, request: "_Request", whole: int) -> list[tuple[Call, int]]:
+    def layers(self, request: "_Request", total: int) -> list[tuple[Call, int]]:
         """What the last run computed, in order, and for how many of its `whole` ns."""
         layers = [layer for layer in request.request.get_profiling_info() if layer.real_time]
-        shares = self._averages.shares([int(layer.real_time.total_seconds() * 1e9) for layer in layers], whole)
+        shares = self._averages.shares([int(layer.real_time.total_seconds() * 1e9) for layer in layers], total)
         return [(self._names.get(layer.node_name) or Call(layer.node_type), share) for layer, share in zip(layers, shares)]
 
 

@@ -155,8 +155,8 @@ def convert_node(program: Program, node: fx.Node, inputs: Sequence[Value]) -> li
     if any(0 in shape for shape in (*call.in_shapes, *call.out_shapes)):
         raise Unsupported(f"{op.name}: an array is empty")
     on_integers = op.name in ON_INTEGERS
-    found = converter(call, *(inputs if on_integers else map(plain, inputs)))
-    outputs = [_output(f) for f in (found if isinstance(found, list) or type(found) is tuple else (found,))]
+    converted = converter(call, *(inputs if on_integers else map(plain, inputs)))
+    outputs = [_output(f) for f in (converted if isinstance(converted, list) or type(converted) is tuple else (converted,))]
     for given, shape, dtype in zip(outputs, call.out_shapes, call.out_types):
         output = getattr(given, "value", given) if on_integers else given
         if output is not given:
@@ -187,5 +187,5 @@ def plain(value: Value) -> Value:
     return value.integers() if hasattr(value, "integers") else value
 
 
-def _output(found: Value) -> Value:
-    return found.output(0) if hasattr(found, "output") else found
+def _output(value: Value) -> Value:
+    return value.output(0) if hasattr(value, "output") else value

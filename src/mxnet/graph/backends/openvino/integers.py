@@ -136,8 +136,8 @@ def weights(values: torch.Tensor, unit: torch.Tensor) -> Value:
 def parameters(call: Call, name: str, values: torch.Tensor, low: torch.Tensor, high: torch.Tensor) -> Ranged:
     """A use's int8 parameters with their range."""
     check_types(call.name, (torch.int8,), **{name: values})
-    found = ranged(call.name, name, values, low, high)
-    return Ranged(values, values.dtype, found.low.item(), found.high.item())
+    array = ranged(call.name, name, values, low, high)
+    return Ranged(values, values.dtype, array.low.item(), array.high.item())
 
 
 def product(call: Call, attributes: Mapping[str, Any], data: Ranged, values: torch.Tensor, unit: torch.Tensor) -> Value:

@@ -14,8 +14,8 @@ def mark(node: FxNode, outputs: Iterable[Any], inputs: Iterable[Any]) -> None:
     owners = nodes_of(node)
     if not owners:
         return
-    for number, made in enumerate(_between(outputs, inputs)):
-        made.set_friendly_name(_SEPARATOR.join(("", owners[0].op.name, owners[0].name, str(number), "")))
+    for number, operation in enumerate(_between(outputs, inputs)):
+        operation.set_friendly_name(_SEPARATOR.join(("", owners[0].op.name, owners[0].name, str(number), "")))
 
 
 def _between(outputs: Iterable[Any], inputs: Iterable[Any]) -> Iterator[Any]:
@@ -24,24 +24,24 @@ def _between(outputs: Iterable[Any], inputs: Iterable[Any]) -> Iterator[Any]:
     stack = [o.get_node() for o in outputs]
     seen = set(stops)
     while stack:
-        found = stack.pop()
-        if found.get_name() in seen or _SEPARATOR in found.get_friendly_name():
+        operation = stack.pop()
+        if operation.get_name() in seen or _SEPARATOR in operation.get_friendly_name():
             continue
-        seen.add(found.get_name())
-        if found.get_type_name() not in ("Constant", "Parameter"):
-            yield found
-        stack += [value.get_node() for value in found.input_values()]
+        seen.add(operation.get_name())
+        if operation.get_type_name() not in ("Constant", "Parameter"):
+            yield operation
+        stack += [value.get_node() for value in operation.input_values()]
 
 
 def names(model: Any, program: Program) -> dict[str, Call]:
     """By name of a layer of a compiled model, what it computes of the program."""
-    kinds, found = {}, {}
+    kinds, owners_of = {}, {}
     for layer in model.get_runtime_model().get_ops():
         information = layer.get_rt_info()
         origins = str(information["originalLayersNames"].astype(str)) if "originalLayersNames" in information else ""
         kinds[layer.get_friendly_name()] = str(information["layerType"].astype(str)) if "layerType" in information else layer.get_type_name()
-        found[layer.get_friendly_name()] = {part.split(_SEPARATOR)[2] for part in origins.split(",") if part.count(_SEPARATOR) == 4}
-    layer_of = {name: layer for layer, names in found.items() for name in names}
+        owners_of[layer.get_friendly_name()] = {part.split(_SEPARATOR)[2] for part in origins.split(",") if part.count(_SEPARATOR) == 4}
+    layer_of = {name: layer for layer, names in owners_of.items() for name in names}
     for node in reversed(program.graph.nodes):
         for owner in nodes_of(node)[:1]:
             # A convolution whose weights took up a factor that followed loses its name: it became part of what reads it.
@@ -49,10 +49,10 @@ def names(model: Any, program: Program) -> dict[str, Call]:
                 layer = next((layer_of[n.name] for user in node.users for n in nodes_of(user)[:1] if n.name in layer_of), None)
                 if layer is not None:
                     layer_of[owner.name] = layer
-                    found[layer].add(owner.name)
+                    owners_of[layer].add(owner.name)
     order = [owner for node in program.graph.nodes for owner in nodes_of(node)[:1]]
     calls = {}
-    for layer, names_of in found.items():
+    for layer, names_of in owners_of.items():
         owners = [n for n in order if n.name in names_of]
         if owners and kinds[layer] != "Reorder":
             calls[layer] = call_of(owners, "", f"by OpenVINO's {kinds[layer]}")
@@ -73,13 +73,13 @@ class Averages:
         # Sums up to the last two runs whose number is a power of two: runs, ns of the whole, ns of each layer.
         self._marks: list[tuple[int, int, Sequence[float]]] = [(0, 0, ()), (0, 0, ())]
 
-    def shares(self, averages: Sequence[int], whole: int) -> list[int]:
+    def shares(self, averages: Sequence[int], total: int) -> list[int]:
         """The ns of each layer in a run that has taken `whole` ns, behind which these are the averages."""
-        self._runs, self._whole = self._runs + 1, self._whole + whole
+        self._runs, self._whole = self._runs + 1, self._whole + total
         sums = [(average + 500) * self._runs for average in averages]  # a part of a microsecond is cut off
         _, before, known = self._marks[0]
         known = known if len(known) == len(sums) else [0] * len(sums)
-        scale = whole / max(self._whole - before, sum(sums) - sum(known), 1)
+        scale = total / max(self._whole - before, sum(sums) - sum(known), 1)
         if self._runs & self._runs - 1 == 0:
             self._marks = [self._marks[1], (self._runs, self._whole, sums)]
         return [max(int((s - k) * scale), 0) for s, k in zip(sums, known)]

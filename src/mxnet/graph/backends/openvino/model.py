@@ -42,10 +42,10 @@ def build(program: Program) -> tuple[Any, dict[torch.fx.Node, str]]:
             if value.dtype not in TYPES:
                 refused[node] = f"its type {value.dtype} is not OpenVINO's"
                 continue
-            found = parameter(node)
-            parameters.append(found.get_node())
+            model_input = parameter(node)
+            parameters.append(model_input.get_node())
             # OpenVINO takes ten times as long to reorder images for their first convolution as our kernel does, which `_Request` calls.
-            converted[node] = [ops.transpose(found, ints((0, 3, 1, 2))).output(0) if images(program, node) else found]
+            converted[node] = [ops.transpose(model_input, ints((0, 3, 1, 2))).output(0) if images(program, node) else model_input]
         elif node in program.constants:
             constant = program.constants[node]
             tensors = (constant,) if isinstance(constant, torch.Tensor) else constant

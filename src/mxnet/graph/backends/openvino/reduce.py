@@ -51,5 +51,5 @@ def arg_extreme(call: Call, data: Value) -> Value:
         data, axis = call.reshape(data, (-1,)), 0
     else:
         axis = call.axis(axis)
-    found = ops.topk(data, constant(1, torch.int64), axis, call.name.removeprefix("arg"), "value", "i64", stable=True).output(1)
-    return call.reshape(call.cast(found, call.out_types[0]), call.out_shape)
+    indices = ops.topk(data, constant(1, torch.int64), axis, call.name.removeprefix("arg"), "value", "i64", stable=True).output(1)
+    return call.reshape(call.cast(indices, call.out_types[0]), call.out_shape)

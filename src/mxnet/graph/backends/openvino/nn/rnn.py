@@ -45,10 +45,10 @@ def rnn(call: Call, data: Value, parameters: Value, state: Value, cell: Value = 
         hiddens.append(call.transpose(out[1], (1, 0, 2)))
         if cell is not None:
             cells.append(call.transpose(out[2], (1, 0, 2)))
-    found = [x]
+    outputs = [x]
     if call.state_outputs:
-        found += [ops.concat(h, 0).output(0) for h in (hiddens, cells) if h]
-    return found
+        outputs += [ops.concat(h, 0).output(0) for h in (hiddens, cells) if h]
+    return outputs
 
 
 @converts("_contrib_quantized_rnn", integers=True)

@@ -42,8 +42,8 @@ def quantize_asym(call: Call, data: Value | Ranged) -> list:
 @converts("_contrib_requantize", integers=True)
 def requantize(call: Call, data: Ranged, *ends: Value) -> list:
     array, = arrays(call, (data,), 1)
-    made = _symmetric(calibrated(call, array.value, call.out_types[0]))
-    return results(made if made.dtype is not torch.uint8 else made._replace(low=0.0, high=max(abs(made.low), abs(made.high))))
+    requantized = _symmetric(calibrated(call, array.value, call.out_types[0]))
+    return results(requantized if requantized.dtype is not torch.uint8 else requantized._replace(low=0.0, high=max(abs(requantized.low), abs(requantized.high))))
 
 
 @converts("_contrib_dequantize", integers=True)

@@ -9,7 +9,7 @@ from ..ndarray import writes
 _version = operator.attrgetter("_version")
 
 
-class Weights:
+class WeightGuard:
     """The tensors that something was made of.
 
     Attributes
@@ -25,13 +25,13 @@ class Weights:
         self.addresses, self.versions = [w.data_ptr() for w in weights], list(map(_version, weights))
         writes.watch(weights, self)
 
-    def holds(self, found: Sequence[torch.Tensor]) -> bool:
+    def holds(self, current: Sequence[torch.Tensor]) -> bool:
         """Whether these are the same, unchanged."""
         if self.stale:
             return False
         # Networks have hundreds of weights, and after a run none of them is in a cache: they are compared without being looked at.
-        if self.compares and list(map(_version, found)) != self.versions:
+        if self.compares and list(map(_version, current)) != self.versions:
             return False
-        return len(found) == len(self.weights) and all(map(operator.is_, found, self.weights)) or all(
+        return len(current) == len(self.weights) and all(map(operator.is_, current, self.weights)) or all(
             t is w or t.data_ptr() == address and t.shape == w.shape and t.stride() == w.stride() and t.dtype is w.dtype
-            for t, w, address in zip(found, self.weights, self.addresses, strict=True))
+            for t, w, address in zip(current, self.weights, self.addresses, strict=True))
