@@ -1,4 +1,4 @@
-"""Watching a graph while it runs: whoever runs it otherwise does, kernel for kernel, and tells ``dispatch.graph_observer`` of each."""
+"""Instrumentation of graphs: every call of a graph is timed and reported to ``dispatch.graph_observer``; the kernels are unchanged."""
 import time
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -13,13 +13,13 @@ ORIGINS = "parts"  # in the meta of an fx node: the Symbol's nodes that it compu
 
 
 def record_origins(node: FxNode, *parts: FxNode) -> None:
-    """Note that an fx node computes what these have computed."""
+    """Record on an fx node the Symbol's nodes that these fx nodes computed."""
     origins = [n for part in parts for n in nodes_of(part)]
     node.meta[ORIGINS] = list(dict.fromkeys(origins))
 
 
 def nodes_of(node: FxNode) -> list[Any]:
-    """The Symbol's nodes that an fx node computes."""
+    """Return the Symbol's nodes that an fx node computes."""
     if ORIGINS in node.meta:
         return node.meta[ORIGINS]
     symbol_node = node.meta.get("node")
@@ -27,7 +27,7 @@ def nodes_of(node: FxNode) -> list[Any]:
 
 
 def call_of(nodes: Iterable[Any], otherwise: str, note: str = "") -> Call:
-    """How a profile names what computes these nodes."""
+    """Return the profile entry of a computation of these nodes; its name is `otherwise` if there are none."""
     nodes = list(nodes)
     if not nodes:
         return Call(otherwise, note=note)
@@ -35,7 +35,7 @@ def call_of(nodes: Iterable[Any], otherwise: str, note: str = "") -> Call:
 
 
 def instrumented(function: Callable, name: str = "") -> Callable:
-    """A function that runs a graph, in a form that tells of what it runs; `name` is the backend's."""
+    """Return a version of a graph's function that reports its calls; `name` is the backend's."""
     own = getattr(function, "instrumented", None)
     if own is not None:
         return own
@@ -48,7 +48,7 @@ def instrumented(function: Callable, name: str = "") -> Callable:
 
 
 def _instrumented_copy(module: fx.GraphModule) -> fx.GraphModule:
-    """The same graph, each call of which is told of."""
+    """Return a copy of the graph that reports each call; it is cached on the module."""
     copy = module.__dict__.get("_instrumented")
     if copy is None:
         copy = copied(module)
@@ -91,7 +91,7 @@ def _reporting(function: Callable, call: Call) -> Callable:
 
 
 def _named(function: Callable, number: int) -> Callable:
-    """Generated code finds functions by their names."""
+    """Return the function under a unique name: generated code refers to functions by name."""
     def run(*args: Any, **kwargs: Any) -> Any:
         return function(*args, **kwargs)
 

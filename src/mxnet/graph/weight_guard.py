@@ -1,4 +1,4 @@
-"""Weights that something was made of, until one of them changes."""
+"""Detection of changes of weights from which something was derived."""
 import operator
 from collections.abc import Sequence
 
@@ -10,14 +10,14 @@ _version = operator.attrgetter("_version")
 
 
 class WeightGuard:
-    """The tensors that something was made of.
+    """A guard of weights from which something was derived: it detects writes and replacements.
 
     Attributes
     ----------
     stale : bool
-        True once one was written to.
+        True once a weight was written to.
     compares : bool
-        Whether torch's version counters have to be looked at: somebody holds one as a torch tensor.
+        If True, torch's version counters are compared: a weight is accessible as a torch tensor.
     """
 
     def __init__(self, weights: Sequence[torch.Tensor]):
@@ -26,10 +26,10 @@ class WeightGuard:
         writes.watch(weights, self)
 
     def holds(self, current: Sequence[torch.Tensor]) -> bool:
-        """Whether these are the same, unchanged."""
+        """Return True if these are the guarded tensors, and none of them has changed."""
         if self.stale:
             return False
-        # Networks have hundreds of weights, and after a run none of them is in a cache: they are compared without being looked at.
+        # Networks have hundreds of weights, none of them in a cache after a run: objects are compared by identity, without access to their fields.
         if self.compares and list(map(_version, current)) != self.versions:
             return False
         return len(current) == len(self.weights) and all(map(operator.is_, current, self.weights)) or all(

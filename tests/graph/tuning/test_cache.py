@@ -551,7 +551,7 @@ def races_with(backend, monkeypatch):
     """Small convolutions have a rival that takes so much of the holder's time, and a race begins at once."""
     def begin(takes):
         monkeypatch.setattr(own, "_LARGE", 1)
-        for cost in ("_COMPILE", "_COMPILE_OPERATOR", "_RIVAL_OPERATOR"):
+        for cost in ("_COMPILE", "_COMPILE_OPERATOR", "_CANDIDATE_OPERATOR"):
             monkeypatch.setattr(policy, cost, 0.0)
         monkeypatch.setattr(comparison.processor, "waited", lambda: 0.0)
         monkeypatch.setattr(comparison, "_SECONDS", 0.0)  # turns as short as they may be

@@ -218,7 +218,7 @@ def test_what_was_compiled_is_tried_in_the_programs_own_calls(challenger, monkey
 
     clock = Clock()
     monkeypatch.setattr(inference_states, "time", clock)
-    monkeypatch.setattr(policy, "_CONTEST_SECONDS", 0)
+    monkeypatch.setattr(policy, "_TIMED_SECONDS", 0)
     net(x)  # compiled, and compared: the graph runs both ways
     trial = state_of(net)
     assert isinstance(trial, inference_states.Validating) and backend.compiled == 1 and trial.explain()[0] == "test_counting, on trial: 0 calls"
@@ -230,7 +230,7 @@ def test_what_was_compiled_is_tried_in_the_programs_own_calls(challenger, monkey
         return function(*inputs)
 
     trial.frozen.function, trial._native_seconds = timed, 1.0
-    monkeypatch.setattr(policy, "_CONTEST_ENOUGH", 10)
+    monkeypatch.setattr(policy, "_ENOUGH_SECONDS", 10)
     for count in (1, 2, 3):
         assert net(x).asnumpy().tolist() == [[3, 3]] and len(runs) == count
     net(x)

@@ -1,7 +1,7 @@
-"""Passes over a Symbol's graph: from real numbers to 8-bit integers, with the nodes and names of MXNet's files.
+"""Quantization passes over a Symbol's graph: from real numbers to 8-bit integers, with the nodes and names of MXNet's files.
 
-`quantize` puts an operator on integers wherever there is one, and between these and the others `quantize_v2` and `dequantize`. What
-such an operator is for a node, its `Plan` says (`ops/quantization/plan.py`). `calibrate` writes the ranges that were observed into the nodes that
+`quantize` replaces each operator that has a quantized version, and puts `quantize_v2` and `dequantize` between these and the others. The
+quantized version of a node is described by its `Plan` (`ops/quantization/plan.py`). `calibrate` writes observed ranges into the nodes that
 need one.
 """
 from collections import deque
@@ -22,20 +22,20 @@ PREFIX = "quantized_"
 
 def plans(nodes: Sequence[Node], excluded: Collection[str] = (), excluded_operators: Collection[str] = (), smart: bool = False,
           channel_wise: bool = False) -> dict[int, Plan]:
-    """What becomes of which nodes, by the node's id.
+    """Return the quantization plans of nodes, by the node's id.
 
-    A fused node stays as it is if the name of a node in it is excluded, or the operator that makes its product.
+    A fused node is left alone if the name of a node in it is excluded, or the operator that computes its product.
 
     Parameters
     ----------
     nodes : list of Node
         In topological order.
     excluded, excluded_operators : collection of str
-        Names of nodes, and of operators, that stay as they are.
+        Names of nodes, and of operators, that are not quantized.
     smart : bool
-        Quantize only what multiplies matrices, and what stands between two such nodes.
+        Quantize only matrix products and convolutions, and the nodes between two of these.
     channel_wise : bool
-        Weights get a range for each output channel, where the operator can do with that.
+        Weights get a range for each output channel, if the operator supports that.
     """
     chosen: dict[int, Plan] = {}
     for node in nodes:
@@ -55,7 +55,7 @@ def _multiplies(node: Node) -> bool:
 
 
 def _between(nodes: Sequence[Node], planned: dict[int, Plan]) -> dict[int, Plan]:
-    """The plans that must be, and those for nodes from and to which paths of planned nodes lead to such."""
+    """Return the required plans, and those of nodes on paths of planned nodes between two required ones."""
     users: dict[int, list[Node]] = {}
     for node in nodes:
         for child, _ in node.inputs:
@@ -78,26 +78,26 @@ def _reached(start: Iterable[Node], planned: Mapping[int, Plan], neighbours) -> 
 
 
 def is_quantized(node: Node) -> bool:
-    """Whether a node makes integers of real numbers, computes with such, or turns them back."""
+    """Return True if a node quantizes, dequantizes or computes with quantized arrays."""
     return node.op is not None and (node.op in _BETWEEN or node.op.is_quantized(node.parsed()))
 
 
 class _Pass:
-    """The new nodes of a graph, as they are made."""
+    """The construction of a quantized graph, node by node."""
 
     def __init__(self, planned: Mapping[int, Plan], out_type: str):
         self.planned, self.out_type = planned, out_type
-        self.new: dict[int, Node] = {}  # by the old node's id: what gives its results
+        self.new: dict[int, Node] = {}  # by the old node's id: the node that computes its results
         self.old: dict[int, Node] = {}  # by the new node's id
-        self.quantized: dict[tuple[int, int], Node] = {}  # by an entry of the old graph: what makes integers of it
-        self.dequantized: dict[tuple[int, int], Node] = {}  # and what makes real numbers of it again
+        self.quantized: dict[tuple[int, int], Node] = {}  # by an entry of the old graph: the node that quantizes it
+        self.dequantized: dict[tuple[int, int], Node] = {}  # and the node that dequantizes it
 
     def returns_integers(self, node: Node) -> bool:
         plan = self.planned.get(id(node))
         return plan is not None and not plan.returns_real
 
     def integers(self, node: Node) -> Node:
-        """Arrays and ranges, with a plan applied."""
+        """Return the quantized node of a planned node: its outputs are arrays and their ranges."""
         plan = self.planned[id(node)]
         new = Node(plan.operator, PREFIX + node.name, {**node.attrs, **plan.attrs}, (), node.subgraphs)
         ranged = []
@@ -105,7 +105,7 @@ class _Pass:
             if i in plan.real:
                 new.inputs.append(self.real((child, index)))
                 continue
-            # A shift and a scale are no range: what is quantized with one is quantized anew.
+            # A shift and a scale are no range: inputs that need these are quantized again.
             direct = self.returns_integers(child) and i not in plan.shifted
             source, first = (self.new[id(child)], index) if direct else (self._to_integers((child, index), i in plan.shifted), 0)
             new.inputs.append((source, first))
@@ -129,7 +129,7 @@ class _Pass:
         return quantized
 
     def real(self, entry: Entry) -> Entry:
-        """Where the real numbers of an entry of the old graph are found."""
+        """Return the new graph's entry with the real numbers of an old entry."""
         child, index = entry
         new = self.new[id(child)]
         if not self.returns_integers(child):
@@ -145,13 +145,13 @@ class _Pass:
 
 def quantize(outputs: Sequence[Entry], offline: Collection[str] = (), out_type: str = "int8", excluded: Collection[str] = (),
              excluded_operators: Collection[str] = (), smart: bool = False, channel_wise: bool = False) -> tuple[list[Entry], list[str]]:
-    """The graph on integers, and the names of the outputs and inputs of the old graph whose ranges it needs.
+    """Return the quantized graph, and the names of the old graph's outputs and inputs whose ranges it needs.
 
     Parameters
     ----------
     outputs : list of (Node, int)
     offline : collection of str
-        Variables whose integers are variables again: ``<name>_quantize``, ``..._min`` and ``..._max``.
+        Variables that are quantized offline: their integers are variables ``<name>_quantize``, ``..._min`` and ``..._max``.
     out_type : {'int8', 'uint8', 'auto'}
     excluded, excluded_operators, smart, channel_wise
         As for `plans`.
@@ -165,7 +165,7 @@ def quantize(outputs: Sequence[Entry], offline: Collection[str] = (), out_type: 
     already = next((n for n in nodes if is_quantized(n)), None)
     if already is not None:
         raise MXNetError(f"the graph is quantized already: node '{already.name}' is {already.op.name}; quantize the graph on real numbers that it "
-                         "was results from")
+                         "was made from")
     work = _Pass(plans(nodes, excluded, excluded_operators, smart, channel_wise), out_type)
     for node in nodes:
         if id(node) in work.planned:
@@ -207,19 +207,19 @@ def _observed(outputs: Sequence[Entry], old: Mapping[int, Node]) -> Iterator[str
 
 
 def _origin(entry: Entry) -> Entry:
-    """What computes the values that a conversion back to real numbers is given."""
+    """Return the entry before a dequantization; other entries unchanged."""
     if entry[0].op is dequantize:
         entry = entry[0].inputs[0]
     return entry
 
 
 def calibrate(outputs: Sequence[Entry], table: Mapping[str, tuple[float, float]]) -> list[Entry]:
-    """A copy of a quantized graph with the ranges of a table, whose keys are names that `quantize` returned.
+    """Return a copy of a quantized graph with the ranges of a table, whose keys are names that `quantize` returned.
 
     Raises
     ------
     MXNetError
-        If a range is not two numbers, infinite or no number; or the graph has nothing to calibrate.
+        If a range is not two finite numbers, or the graph has no node to calibrate.
     """
     if not any(n.op is not None and n.op.calibrates is not None for n in topological(outputs)):
         raise MXNetError("the graph has nothing to calibrate; give the one that quantize_graph returned")
@@ -249,12 +249,12 @@ def _checked(name: str, ends: Any) -> tuple[str, str]:
         raise MXNetError(f"the range of '{name}' is from {low} to {high}: its values overflow or are no numbers for the data it was calibrated with; "
                          "look for it there, or exclude the layer")
     if low == high == 0:
-        # All that was seen are zeros, which any range has: this one also keeps what comes later.
+        # All observed values are zeros, which any range contains: this one also suits later values.
         low, high = -1.0, 1.0
     return text(low), text(high)
 
 
 def text(value: float) -> str:
-    """A number as MXNet's files have it, with six decimals; with nine digits where these would round it by more than a thousandth."""
+    """Return a number in the format of MXNet's files, with six decimals; with nine digits where these would round it by more than a thousandth."""
     short = f"{value:f}"
     return short if abs(float(short) - value) <= 1e-3 * abs(value) else f"{value:.9g}"

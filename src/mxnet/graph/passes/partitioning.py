@@ -10,7 +10,7 @@ from ..program import FxNode, Program, holds
 
 
 def worthwhile(nodes: Iterable[FxNode]) -> bool:
-    """Whether these nodes together are worth a piece of their own."""
+    """Return True if these nodes are worth a partition: one of them is compute-bound."""
     return any(holds(n, "heavy") for n in nodes)
 
 
@@ -24,7 +24,7 @@ class _Support(OperatorSupportBase):
 
 def partition(program: Program, accepts: Callable[[FxNode], bool], worthwhile: Callable[[Iterable[FxNode]], bool] = lambda nodes: True) -> dict[str,
            Program]:
-    """Move the nodes that `accepts` takes into as few submodules as possible.
+    """Move the accepted nodes into as few submodules as possible.
 
     Returns
     -------
@@ -46,7 +46,7 @@ def partition(program: Program, accepts: Callable[[FxNode], bool], worthwhile: C
 
 
 def _example(node: Any, known: dict) -> tuple[Any, bool]:
-    """A tensor that stands for an input of a piece, and whether its value is fixed."""
+    """Return a tensor in place of a partition's input, and True if its value is constant."""
     value, constant = known.get(node.name, (None, None))
     if isinstance(constant, torch.Tensor):
         return constant, True
@@ -54,7 +54,7 @@ def _example(node: Any, known: dict) -> tuple[Any, bool]:
 
 
 def replace(program: Program, name: str, piece: Program, function: Callable) -> None:
-    """Let `function`, which returns a tuple, stand in for the submodule `name`, which is `piece`."""
+    """Replace the submodule `name`, whose program is `piece`, by `function`, which returns a tuple."""
     single = len(piece.outputs) == 1
 
     def run(*inputs: torch.Tensor) -> Any:

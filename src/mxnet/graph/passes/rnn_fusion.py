@@ -1,5 +1,5 @@
-"""The pass that finds LSTM cells which a program has unrolled, step by step: each chain of steps becomes one recurrent layer, as fast as if the
-program had used that."""
+"""The pass that fuses the steps of an unrolled LSTM cell: each chain of steps becomes one recurrent layer, as fast as if the program
+had used that."""
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
@@ -24,7 +24,7 @@ _FEWEST = 2  # steps
 
 
 class _Step(NamedTuple):
-    """One step of an LSTM cell: what it reads, what it gives, and all nodes that do it."""
+    """One step of an LSTM cell: its inputs, its results, and all its nodes."""
 
     data: FxNode
     before: tuple[FxNode, FxNode]
@@ -35,11 +35,11 @@ class _Step(NamedTuple):
 
 
 class _NoMatch(Exception):
-    """A node is not what a step of the cell would have here."""
+    """Raised if a node does not match the pattern of a step."""
 
 
 def apply(module: fx.GraphModule, is_train: bool, device: torch.device) -> list[str]:
-    """Rewrite the graph; returns what was done, as lines of a report."""
+    """Fuse chains of steps; return the lines of a report."""
     if not environment.get_bool("MXNET_USE_FUSION"):
         return []
     report = [f"recurrence: {len(chain)} steps of an LSTM cell run as one layer" for chain in _chains(module.graph)
@@ -50,7 +50,7 @@ def apply(module: fx.GraphModule, is_train: bool, device: torch.device) -> list[
 
 
 def _chains(graph: fx.Graph) -> list[list[_Step]]:
-    """Steps that follow one another with the same weights, the longest rows of them."""
+    """Return the longest chains of consecutive steps with the same weights."""
     steps = {step.hidden: step for step in map(_matched, graph.nodes) if step is not None}
     follows: dict[FxNode, list[_Step]] = {}
     for step in steps.values():
@@ -102,7 +102,7 @@ def _step(hidden: FxNode) -> _Step:
 
 
 def _arithmetic(node: FxNode, kind: str) -> Sequence[FxNode]:
-    """The operands of a sum or a product of two arrays of one shape."""
+    """Return the operands of a sum or a product of two arrays of one shape."""
     op = operator_of(node)
     if op is None or op.arithmetic != kind or not op.same_shape or len(node.args) != 2:
         raise _NoMatch
@@ -122,7 +122,7 @@ def _product(node: FxNode) -> Sequence[FxNode]:
 
 
 class _Layer:
-    """A chain of steps, to be replaced."""
+    """The replacement of a chain of steps by one layer."""
 
     def __init__(self, graph: fx.Graph, chain: Sequence[_Step], is_train: bool, device: torch.device):
         self.graph, self.chain, self._mode = graph, chain, (is_train, device)
@@ -130,7 +130,7 @@ class _Layer:
         self._hidden = [step.hidden for step in chain]
 
     def replaces(self) -> bool:
-        """Put the layer in the place of the chain; False, with nothing done, where something else needs what is between its steps."""
+        """Replace the chain by the layer; return False, without a change, if other nodes read intermediate results."""
         last = self.chain[-1].cell
         if any(user not in self._inside for step in self.chain for n in (step.cell, step.inside[-2]) if n is not last for user in n.users):
             return False
@@ -159,7 +159,7 @@ class _Layer:
             axis = attributes_of(user)["axis"] if calls(user, stack) and list(user.args) == self._hidden else None
             if axis in (0, 1):  # all outputs, one behind the other
                 user.replace_all_uses_with(out if axis == 0 else self._call(swap_axis, [out], dim1=0, dim2=1))
-        # Whoever gets several of these may write to one of them: none shares its memory with another.
+        # The caller may write to one of several outputs, so none shares its memory with another.
         ends = {self.chain[-1].hidden: hidden, self.chain[-1].cell: cell}
         for node, end in ends.items():
             if set(node.users) - self._inside:
@@ -171,7 +171,7 @@ class _Layer:
                 self._replace(self._hidden[i], self.graph.call_function(item, (parts, i)))
 
     def _data(self) -> FxNode:
-        """The input of all steps, (T, N, C)."""
+        """Return the input of all steps, (T, N, C)."""
         given = [step.data for step in self.chain]
         source: FxNode = given[0].args[0] if given[0].target is item else None
         if calls(source, slice_channel) and [(n.target, *n.args) for n in given] == [(item, source, i) for i in range(len(given))]:
@@ -193,7 +193,7 @@ class _Layer:
 
 
 def _ancestors(nodes: Iterable[FxNode]) -> set[FxNode]:
-    """The nodes, and all that they follow from."""
+    """Return the nodes and all their ancestors."""
     ancestors, todo = set(), list(nodes)
     while todo:
         node = todo.pop()

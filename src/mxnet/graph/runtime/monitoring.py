@@ -1,6 +1,6 @@
-"""Monitoring: the values in a graph are reported, forward and backward, under the names that MXNet gives them.
+"""Monitoring: the values in a graph, forward and backward, are reported under MXNet's names.
 
-A graph that is monitored runs node by node. Each use of a value gets a view of its own, so that the gradient of this use is reported before
+A monitored graph runs node by node. Each use of a value is a separate view, so that the gradient of this use is reported before
 it is added to the others, as in MXNet's graph of gradients.
 """
 from __future__ import annotations
@@ -24,17 +24,17 @@ class Watcher:
     Parameters
     ----------
     callback : callable
-        Called as ``tell(name, operator, tensor)``, with the operator's name.
+        Called as ``callback(name, operator, tensor)``, with the operator's name.
     inputs : bool
-        Whether to report the operators' inputs, too.
+        If True, the operators' inputs are reported, too.
     """
 
-    reports_variables = False  # of a variable under its own name, wherever it is read
+    reports_variables = False  # under their own names, at each use
 
     def __init__(self, callback: _Callback, inputs: bool):
         self.callback, self.inputs = callback, inputs
         self._values: dict[tuple[int, int], torch.Tensor] = {}  # by id of the node and number of the output
-        self._uses: dict[tuple[int, int], torch.Tensor] = {}  # by id of the node and number of the input: what it read, where a gradient flows back
+        self._uses: dict[tuple[int, int], torch.Tensor] = {}  # inputs with gradients, by id of the node and number of the input
         self._readers: dict[tuple[int, int], list[tuple[Node, int]]] = {}  # by id of the node and number of the output
         self._inputs: dict[int, list[torch.Tensor]] = {}
         self._variables: list[Node] = []
@@ -42,7 +42,7 @@ class Watcher:
     # -- forward -----------------------------------------------------------------------------------------------------------
 
     def enter(self, node: Node, arguments: Sequence[Any], replaces: bool = True) -> Sequence[Any]:
-        """Take note of what a node is about to read; return what it shall read, if `replaces`: views, for the gradients of this use alone."""
+        """Record the inputs of a node; return its arguments: if `replaces`, separate views for the gradients of this use."""
         if self.inputs:
             for name, (source, _), argument in zip(monitored_inputs(node), node.inputs, arguments):
                 self._report_input(node, name, source, argument)
@@ -57,12 +57,12 @@ class Watcher:
                 self._uses[id(node), k] = argument
                 self._readers.setdefault((id(node.inputs[k][0]), node.inputs[k][1]), []).append((node, k))
             read.append(argument)
-        if self.inputs:  # backward is told what was read, although the node may be about to write to it
+        if self.inputs:  # backward reports the inputs as they were read; arguments that the node writes to are copied
             self._inputs[id(node)] = [a.detach().clone() if k in node.op.mutated_indices else a.detach() for k, a in enumerate(arguments)]
         return read
 
     def __call__(self, node: Node, results: Sequence[torch.Tensor], hidden: Sequence[torch.Tensor] = ()) -> None:
-        """Report the results of a node; `hidden` are those that a Symbol does not list."""
+        """Report the results of a node; `hidden` are results that its Symbol does not list."""
         for i, result in enumerate(results):
             if result.requires_grad and not result.is_leaf:
                 result.retain_grad()
@@ -101,7 +101,7 @@ class Watcher:
                 result.register_hook(begin)
 
     def report_gradients(self, heads: Sequence[Entry] = (), seeds: Sequence[torch.Tensor | None] = ()) -> None:
-        """Report the gradients after a backward pass, in MXNet's order: depth first from the variables, each after what it is made of."""
+        """Report the gradients after a backward pass, in MXNet's order: depth first from the variables, each after the gradients it depends on."""
         seeded = {(id(n), i): (k, s) for k, ((n, i), s) in enumerate(zip(heads, seeds)) if s is not None}
         for kind, item in self._in_order(seeded):
             if kind == "node":
@@ -181,7 +181,7 @@ class Watcher:
             self.callback(self._output_name(f"{node.name}_backward", position, len(outputs), "_backward"), operator, self._gradient(node, k))
 
     def _report_source(self, node: Node, suffix: str, source: str, operator: str) -> None:
-        if source == "?":  # something of MXNet's kernels, which is not here
+        if source == "?":  # exists in MXNet's kernels only
             return
         kind, i = source[0], int(source[1:])
         if kind == "i":
@@ -199,7 +199,7 @@ class Watcher:
 
 
 class ExecutorWatcher(Watcher):
-    """Reports to a monitor of an executor, which gets variables, too, and has other names for gradients."""
+    """A watcher for an executor's monitor, which also reports variables, and names gradients differently."""
 
     reports_variables = True
 
@@ -207,7 +207,7 @@ class ExecutorWatcher(Watcher):
         return f"{name}_output{position if count > 1 else ''}"
 
 
-MOMENTS = {"output_mean_var": True}  # the attribute with which normalizations return what MXNet computes for its monitors in any case
+MOMENTS = {"output_mean_var": True}  # makes normalizations return mean and variance, which MXNet's monitors always report
 
 
 def hides_outputs(node: Node) -> bool:
@@ -216,19 +216,19 @@ def hides_outputs(node: Node) -> bool:
 
 
 def entries(node: Node) -> tuple[list[tuple[str, str]] | None, list[int]]:
-    """Return what MXNet's gradient of a node reads and gives, as `monitored.json` describes it.
+    """Return the inputs and outputs of MXNet's gradient of a node, as described in `monitored.json`.
 
-    A description such as ``"lhs=g0 rhs=i1 i2 -> 0"`` has a word for each array that is read, with the suffix of its name unless that is
-    ``input<i>``; ``i*`` stands for all inputs, ``?`` for what only MXNet has. After the arrow are the inputs that get a gradient, where it is
-    not all. ``"-"`` hands the gradient on. Without a description all gradients of outputs, inputs and outputs are read.
+    A description such as ``"lhs=g0 rhs=i1 i2 -> 0"`` has a word for each array read, with the suffix of its name unless that is
+    ``input<i>``; ``i*`` denotes all inputs, ``?`` an array that exists in MXNet only. Behind the arrow are the inputs that get a gradient, unless
+    all do. ``"-"`` passes the gradient on. Without a description the gradient reads the gradients of outputs, the inputs and the outputs.
 
     Returns
     -------
     list of (str, str), or None
-        Suffix of the name, and ``g0``, ``i0``, ``o0``: gradient of an output, input, output, by number. None where the gradient is handed on
-        as it is.
+        Suffix of the name, and ``g0``, ``i0``, ``o0``: gradient of an output, input, output, by number. None if the gradient is passed on
+        unchanged.
     list of int
-        Numbers of the inputs whose gradients it gives.
+        Numbers of the inputs that get a gradient.
     """
     if not _table:
         text = resources.files(__package__).joinpath("monitored.json").read_text()

@@ -1,10 +1,10 @@
-"""A compiled graph and a candidate that may be faster, in the program's own calls.
+"""Comparison of a compiled graph with a candidate that may be faster, in the program's own calls.
 
-Nobody can tell beforehand whether OpenVINO or the backend `kernels`, which multiplies less, is faster: that depends on layers, batch, processor and
-threads. The one that won first, the incumbent, runs until it has taken as long as compiling the candidate. Then the candidate is compiled, and its layers
-run one after another beside several calls, of which each takes about twice as long: each layer looks for its fastest algorithm then, and weights are
-transformed. If the results agree, both take turns of some calls, the candidate first, which count by their medians. The loser goes, with its copy of the
-weights.
+It is not known beforehand whether OpenVINO or the backend `kernels`, which needs fewer multiplications, is faster: that depends on layers,
+batch, processor and threads. The incumbent, which was compiled first, runs until it has taken as long as compiling the candidate would. Then
+the candidate is compiled, and its layers run one after another beside several calls, each of which takes about twice as long: in this first run
+each layer selects its fastest algorithm, and weights are transformed. If the results agree, both run in alternating turns of some calls, the
+candidate first, and the medians are compared. The slower one is released, with its copy of the weights.
 """
 import logging
 import math
@@ -26,37 +26,37 @@ from ..backends.cpu.batch_tiling import targets
 from .inference_states import Compiled, run
 
 _log = logging.getLogger(__name__)
-_TURN = 4  # calls, at least, of which the first does not count: OpenVINO ends torch's threads, and the caches hold the other one's weights
-_SECONDS, _MOST = 0.1, 50  # of a turn: what other machines of the host do to a call of 4 ms, they do to the next four, too; calls, at most
-LONG, _TURN_OF_LONG = 0.25, 2  # calls of so many seconds vary less, and how they begin does not matter
-_PAIRS = 3  # turns of each, unless one is clearly behind after the first ones
-_FAR, _BEHIND = 0.85, 1.1  # times the incumbent's time: a candidate that takes no more has won before, and one that takes more has lost
-_CLEARLY = 0.96  # of the other's time: who is less ahead where other programs ran may be so by chance
+_TURN = 4  # least calls of a turn; the first is not timed: OpenVINO ends torch's threads, and the caches hold the other backend's weights
+_SECONDS, _MOST = 0.1, 50  # duration of a turn, since disturbances by other machines of the host outlast calls of 4 ms; most calls of a turn
+LONG, _TURN_OF_LONG = 0.25, 2  # calls of so many seconds vary less, and their first one may be timed; calls of such a turn
+_PAIRS = 3  # turns of each backend, unless one is clearly slower after the first ones
+_FAR, _BEHIND = 0.85, 1.1  # times the incumbent's time: a candidate below the first is chosen early, one above the second is rejected early
+_CLEARLY = 0.96  # times the incumbent's time: the limit for a candidate where other programs ran, so that the difference is not chance
 
 
 class Comparing:
-    """The state of a compiled graph whose candidate has not been judged yet.
+    """The state of a compiled graph that is compared with a candidate.
 
     Attributes
     ----------
     choice : Compiled or None
-        Who runs the graph from now on, once that is decided.
+        The compiled graph for all further calls, once the comparison is decided.
 
     Parameters
     ----------
     incumbent : Compiled
     name : str
-        The candidate's.
+        The candidate's name.
     budget : float
-        For how many seconds the incumbent runs before the candidate is compiled.
+        The seconds that the incumbent runs before the candidate is compiled.
     compile : callable
-        ``compile(inputs)`` is the candidate, a `Compiled`.
+        ``compile(inputs)`` returns the candidate, a `Compiled`.
     agree : callable
-        ``agree(found, expected)`` tells whether these are the same results.
+        ``agree(results, expected)`` returns True if these are the same up to rounding.
     store : callable, optional
-        ``store(name, seconds, waited, sure)`` keeps who won for other processes, and says what became of it; see `winners.CacheEntry.store`.
+        ``store(name, seconds, waited, sure)`` caches the choice and returns the outcome as text; see `cache.CacheEntry.store`.
 
-    Several threads may run it: one of them at a time races, the others run the incumbent.
+    Several threads may run it: one at a time does the measurements, the others run the incumbent.
     """
 
     self_instrumented = True  # `function` reports to the observer itself
@@ -67,24 +67,26 @@ class Comparing:
         self._compile, self._agree, self._store = compile, agree, store
         self._candidate: Compiled | None = None
         self._first_run: Iterator | None = None  # the candidate's first run, on copies of the data of one call
-        self._expected: list[torch.Tensor] = []  # what the incumbent made of these
+        self._expected: list[torch.Tensor] = []  # the incumbent's results of that call
         self._turn, self._calls = _TURN, 0  # calls of a turn, and in turns so far
         self._seconds: tuple[list[float], list[float]] = [], []  # of the candidate and the incumbent, in the calls that count
         self._incumbent_best = math.inf  # the incumbent's fastest call before the turns
-        self._waited = 0.0  # of these, threads for a processor
+        self._waited = 0.0  # the part of these seconds that threads waited for a processor
         self._lock = threading.Lock()
 
     def function(self, *inputs: torch.Tensor) -> Sequence[torch.Tensor]:
-        # What is observed takes longer than usual.
+        # Instrumented calls take longer than others, and are not timed.
         if self.choice is not None or dispatch.graph_observer is not None or self._lock.locked():
             return run(self.incumbent.function, inputs)
-        with self._lock:  # a thread that came at the same moment waits here for one call, once
+        with self._lock:  # a thread that arrives at the same moment waits for one call, once
             if self.choice is not None:
                 return self.incumbent.function(*inputs)
-            return self._prepare_candidate(inputs) if self._candidate is None or self._first_run is not None else self._timed_call(inputs, self._candidate)
+            if self._candidate is None or self._first_run is not None:
+                return self._prepare_candidate(inputs)
+            return self._timed_call(inputs, self._candidate)
 
     def _prepare_candidate(self, inputs: Sequence[torch.Tensor]) -> Sequence[torch.Tensor]:
-        """A call of the incumbent, and after it a part of what the candidate needs before it can race."""
+        """Run the incumbent, then compile the candidate or continue its first run."""
         start = time.perf_counter()
         results = self.incumbent.function(*inputs)
         end = time.perf_counter()
@@ -108,7 +110,7 @@ class Comparing:
         return results
 
     def _continue_first_run(self, until: float) -> None:
-        """The next layers of the candidate's first run, until that time."""
+        """Run the next layers of the candidate's first run, until that time; compare its results at the end."""
         for results in self._first_run or ():
             if results is not None:
                 if not self._agree(results, self._expected):
@@ -117,11 +119,11 @@ class Comparing:
                 return
             if time.perf_counter() >= until:
                 return
-        # A Ctrl-C in the call before has ended the run.
+        # The first run was interrupted by a Ctrl-C in the call before: it starts again.
         self._candidate, self._first_run, self._expected = None, None, []
 
     def _timed_call(self, inputs: Sequence[torch.Tensor], candidate: Compiled) -> Sequence[torch.Tensor]:
-        """A call of whoever's turn it is."""
+        """Run and time the backend whose turn it is."""
         turn, number = divmod(self._calls, self._turn)
         self._calls += 1
         seconds = self._seconds[turn % 2]
@@ -142,7 +144,7 @@ class Comparing:
         return results
 
     def _evaluate(self, candidate: Compiled) -> None:
-        """Decide after a turn, if that is possible by now: after the candidate's first one, if that was far ahead of all calls before."""
+        """Decide at the end of a turn, if the measurements suffice: after the candidate's first turn only if it was far ahead of all calls before."""
         candidate_time = statistics.median(self._seconds[0])
         incumbent_time = statistics.median(self._seconds[1]) if self._seconds[1] else self._incumbent_best
         first, pair = self._calls == self._turn, self._calls % (2 * self._turn) == 0
@@ -150,7 +152,7 @@ class Comparing:
         if not (far and (first or pair) or pair and (behind or self._calls >= 2 * self._turn * _PAIRS)):
             return
         measured = sum(map(sum, self._seconds))
-        # Level, the candidate is the better choice: it holds a copy of the weights less, and the next process does not import the incumbent.
+        # At equal speed the candidate is preferred: one copy of the weights less, and the next process need not import the incumbent.
         ahead = candidate_time < (1 if quiet(measured, self._waited) else _CLEARLY) * incumbent_time
         choice = candidate if ahead else self.incumbent
         self._decide(choice, f"{candidate_time * 1e3:.3g} ms a call, {self.incumbent.name} {incumbent_time * 1e3:.3g} "
@@ -168,11 +170,11 @@ class Comparing:
         if self._candidate is not None and self._candidate is not choice:
             for target in targets(self._candidate.program.graph):
                 if isinstance(target, (Kept, Dense)):
-                    target.release()  # graphs are cycles, which go when the collector comes
+                    target.release()  # at once: graphs are reference cycles, which wait for the garbage collector
         self._candidate, self._first_run, self._expected, self.choice = None, None, [], choice
 
     def release(self) -> None:
-        """Let the loser go, now that the choice stands in this state's place: its memory goes back to the system."""
+        """Release the slower graph, after the choice has replaced this state, and return its memory to the system."""
         self.incumbent = self.choice or self.incumbent
         memory.trim()
 
@@ -188,7 +190,7 @@ class Comparing:
 
 
 def _run_stepwise(module: fx.GraphModule, inputs: Sequence[torch.Tensor]) -> Iterator:
-    """Run a graph node by node: None after each, and its results at the end."""
+    """Run a graph node by node: yield None after each node, and the results at the end."""
     run = fx.Interpreter(module)
     run.args_iter = iter(inputs)
     for node in module.graph.nodes:

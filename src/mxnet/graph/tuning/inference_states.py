@@ -1,6 +1,6 @@
-"""Who runs a graph for inference on one device, with data of one set of shapes: a class for each state.
+"""The states of inference on one device with data of one set of shapes: each state has the function that runs the graph.
 
-`GraphRunner._next` leads from one state to another. `graph_capture.Captured`, the state that only GPUs know, lies beside its mechanism, and
+`GraphRunner._next` has all transitions. `graph_capture.Captured`, the state of graphs on GPUs, lies beside its mechanism, and
 `comparison.Comparing` has a file of its own.
 """
 import time
@@ -16,30 +16,30 @@ from ..instrumentation import instrumented
 from ..program import Function, Program
 from ..weight_guard import WeightGuard
 
-FASTEST = "which proved the fastest"  # said where there was a contest
+FASTEST = "which proved the fastest"  # the reason after a comparison
 
 
 def run(function: Function, inputs: Sequence[torch.Tensor]) -> Sequence[torch.Tensor]:
-    """A graph's results, observed if somebody observes."""
+    """Return a graph's results; the calls are reported if an observer is set."""
     return (function if dispatch.graph_observer is None else instrumented(function))(*inputs)
 
 
 class State(Protocol):
-    """What all states have."""
+    """The interface of all states."""
 
     @property
     def function(self) -> Function:
-        """What runs the graph."""
+        """The function that runs the graph."""
 
     def holds(self, inputs: Sequence[torch.Tensor]) -> bool:
-        """Whether `function` may still run the graph on these inputs; if not, another state has to follow."""
+        """Return True if `function` may run the graph on these inputs; if not, another state has to follow."""
 
     def explain(self) -> list[str]:
-        """Lines of text for the user."""
+        """Return a description of the state, as lines of text for the user."""
 
 
 class Native:
-    """`native` runs the graph, for good."""
+    """The final state of graphs that run on `native`."""
 
     def __init__(self, native: Function, why: str = ""):
         self.function, self._why = native, why
@@ -52,13 +52,13 @@ class Native:
 
 
 class Warmup:
-    """`native` runs the graph until that has taken as long as compiling would.
+    """The state in which `native` runs the graph until it has taken as long as compilation would.
 
     Attributes
     ----------
     budget, spent, fastest : float
-        Seconds: until it is compiled, in all calls so far, and in the fastest one. Threads that run the graph at once may lose each other's; that
-        only makes it wait a little longer.
+        Seconds: the limit, the sum of all calls so far, and the fastest call. Concurrent threads may lose each other's updates; that
+        only prolongs the warm-up a little.
     """
 
     self_instrumented = True  # `function` reports to the observer itself
@@ -82,18 +82,18 @@ class Warmup:
 
 
 class Validating:
-    """A compiled graph that has to prove itself in the program's own calls: in the first beside `native`, whose results count, in the others alone.
+    """The state in which a compiled graph is validated: its first call is compared with `native`, whose results are returned; the next are timed.
 
     Attributes
     ----------
-    over : bool
-        Whether it has been judged. If it does not hold although it is not over, a weight has changed.
+    is_decided : bool
+        True once the results are known to differ, or enough calls are timed. If `holds` is False before that, a weight has changed.
     agrees : bool or None
-        Whether it gave the results of `native`, once that is known.
-    wins : bool
-        Whether it gave these results, and was faster.
+        True if the results were those of `native`; None before the first call.
+    is_faster : bool
+        True if the results agree, and the fastest call was faster than that of `native`.
     waited : float
-        For how many of the `seconds` that the calls took which count threads waited for a processor.
+        The part of `seconds`, the time of the timed calls, that threads waited for a processor.
 
     Parameters
     ----------
@@ -102,11 +102,11 @@ class Validating:
         The backend's.
     native : callable
     native_seconds : float
-        What the fastest call took there so far.
+        The time of the fastest call of `native` so far.
     compare : callable
-        ``compare(name, function, inputs, expected)`` tells whether a function gives these results.
+        ``compare(name, function, inputs, expected)`` returns True if the function gives the expected results.
     measured : callable
-        ``measured(seconds)`` tells whether a list of times is long enough to judge by.
+        ``measured(seconds)`` returns True if a list of times is long enough for a decision.
     """
 
     self_instrumented = True  # `function` reports to the observer itself
@@ -142,7 +142,7 @@ class Validating:
 
     @property
     def native_reason(self) -> str:
-        """Why `native` stays, where it does."""
+        """The reason why `native` runs the graph, if it does."""
         return FASTEST if self.agrees else f"since {self._name} gives other results"
 
     @property
@@ -157,17 +157,17 @@ class Validating:
 
 
 class Compiled:
-    """A compiled graph with its weights built in, until one of them changes.
+    """The state of a compiled graph with constant weights; it holds until a weight changes.
 
     Parameters
     ----------
     function : callable
     inputs : list of torch.Tensor
-        Those that it was compiled with.
+        The inputs of the compilation.
     weights : iterable of int
-        The positions of those that are built in.
+        The positions of the inputs that are compiled in.
     program : Program
-        What was compiled.
+        The compiled program.
     name : str
         The backend's.
     """
@@ -178,7 +178,7 @@ class Compiled:
         self.weights = WeightGuard([inputs[i] for i in self.positions])
 
     def holds(self, inputs: Sequence[torch.Tensor]) -> bool:
-        """Whether these inputs hold the weights that it was compiled with, unchanged."""
+        """Return True if these inputs hold the weights of the compilation, unchanged."""
         return self.weights.holds(list(map(inputs.__getitem__, self.positions)))
 
     def explain(self) -> list[str]:

@@ -1,11 +1,11 @@
-"""When a graph is worth compiling, and by whom.
+"""The compile policy: when a graph is compiled, and by which backend.
 
-A graph that nobody names a backend for starts on `native`, which needs no compiling. When it has spent about as much time there as
-compiling would take (so that nobody ever waits more than twice as long as with the better choice), it is compiled. One call then runs it both
-ways, to see whether the results agree; the next ones run what was compiled, and by their times it stays with the faster one. So no call runs
-the graph more than twice. Changed weights start this anew. What draws random numbers, or calls the user's own code, is never run twice.
+A graph without a named backend starts on `native`, which needs no compilation. When it has spent about as much time there as
+compilation would take (so that the total time is at most twice that of the better choice), it is compiled. One call then runs both,
+and the results are compared; the next calls run and time the compiled graph, and the faster one is kept. So no call runs
+the graph more than twice. Changed weights restart this. Graphs with random numbers or user code are never run twice.
 
-Who won is kept on disk (`cache`): where it is known, only the winner is compiled, and compared once.
+The choice is cached on disk (`cache`): with a cached choice only that backend is compiled, and its results are compared once.
 """
 import functools
 import logging
@@ -36,14 +36,14 @@ from .comparison import LONG, Comparing
 from .inference_states import FASTEST, Compiled, Native, Validating
 
 _log = logging.getLogger(__name__)
-# What compiling costs, in seconds: in any case, and for each operator. Measured on ResNet-50 and on networks of a few layers.
+# The cost of compilation in seconds: a constant part, and a part for each operator. Measured on ResNet-50 and on networks of a few layers.
 _COMPILE, _COMPILE_OPERATOR = 0.1, 0.004
-_CANDIDATE_OPERATOR = 0.001  # of a rival, whose layers get ready beside later calls
-# A comparison times each so often, or on until it took so many seconds (but at most so often): short runs vary more, and long ones hardly.
+_CANDIDATE_OPERATOR = 0.001  # of a `Comparing` candidate, whose layers are prepared beside later calls
+# Number of timed runs of each function, or the seconds to reach with more runs, up to a maximum: short runs vary more, and long ones hardly.
 _TIMED_RUNS, _TIMED_SECONDS, _MOST_TIMED_RUNS = 3, 0.005, 50
-_ENOUGH_SECONDS = 0.3  # seconds of which one measurement tells enough
-_TURN = 2  # calls of a turn that count
-_COARSE = 0.1  # how far results on integers may be apart, as a part of their size: each layer rounds to a 255th of its range
+_ENOUGH_SECONDS = 0.3  # a single run of so many seconds suffices
+_TURN = 2  # timed calls of a turn
+_COARSE = 0.1  # largest relative difference of results on integers: each layer rounds to a 255th of its range
 _forked = False
 
 # The threads of a runtime that the parent started do not exist in its child. A hook written in Python could lose a Ctrl-C.
@@ -51,29 +51,32 @@ os.register_at_fork(after_in_child=functools.partial(operator.setitem, globals()
 
 
 def forked() -> bool:
-    """True in a child of the process that imported this."""
+    """Return True in a forked child of the process that imported this module."""
     return _forked
 
 
 def budget(operators: int) -> float:
-    """For how many seconds a graph of so many operators runs on `native` before it is compiled."""
+    """Return the seconds that a graph of so many operators runs on `native` before it is compiled."""
     return _COMPILE + _COMPILE_OPERATOR * operators
 
 
 def may_compile(device: torch.device) -> bool:
-    """Whether there is a backend that could take over inference on this device."""
+    """Return True if inference on this device may be compiled."""
     return device.type == "cpu" and not _forked and environment.get_bool("MXNET_EXEC_BULK_EXEC_INFERENCE")
 
 
 def candidate_backends(device: torch.device, all_backends: bool = False) -> list:
-    """The backends that may take over a graph for inference on this device, the most promising first; with `all_backends` slow compilers too."""
+    """Return the backends that may compile a graph for inference on this device, the most promising first.
+
+    With `all_backends` slow compilers are included.
+    """
     names = ("openvino", "inductor") if all_backends else ("openvino",)
     return [b for b in map(registry._backends.get, names) if b is not None and registry.can_run(b, device)]
 
 
 def freeze(backend: Any, module: fx.GraphModule, inputs: Sequence[torch.Tensor], weights: Iterable[int], options: Mapping,
            exact: bool = False) -> Compiled:
-    """Compile a graph with its weights built in."""
+    """Compile a graph with its weights as constants."""
     fixed = [i for i in weights if writes.may_watch(inputs[i])]
     with no_grad():
         program = Program(module, inputs, fixed, exact)
@@ -82,7 +85,7 @@ def freeze(backend: Any, module: fx.GraphModule, inputs: Sequence[torch.Tensor],
 
 
 def convolution_candidates(module: fx.GraphModule, device: torch.device, exact: bool) -> list:
-    """Backends that may be ahead of all others on this graph: our own kernels, where these need fewer multiplications."""
+    """Return the backend `kernels` for graphs with convolutions that it computes with fewer multiplications; else an empty list."""
     own = Kernels(demanding=True)
     if exact or not any(calls(n, convolution) for n in module.graph.nodes) or quantized(module) or not registry.can_run(own, device):
         return []
@@ -90,7 +93,7 @@ def convolution_candidates(module: fx.GraphModule, device: torch.device, exact: 
 
 
 def mlp_candidates(module: fx.GraphModule, inputs: Sequence[torch.Tensor], weights: Iterable[int], device: torch.device) -> list:
-    """Our own kernels, where a graph is nothing but small fully connected layers: of 20 microseconds OpenVINO spends 10 on being called."""
+    """Return the backend `kernels` for graphs of small fully connected layers only: a call of OpenVINO takes 10 microseconds of their 20."""
     if device.type != "cpu" or not mlp_fusion.may_suit(module) or quantized(module):
         return []
     with no_grad():
@@ -100,9 +103,9 @@ def mlp_candidates(module: fx.GraphModule, inputs: Sequence[torch.Tensor], weigh
 
 def from_cache(record: CacheEntry, module: fx.GraphModule, native: Callable[[], Function], inputs: Sequence[torch.Tensor], weights: Iterable[int],
                device: torch.device, exact: bool, promised: bool) -> CachedChoice | Compiled | Native | None:
-    """The graph as it is known to run fastest; None where that is not known, or it fails.
+    """Return the state of a graph by its cached choice; None if there is none, or it cannot be compiled.
 
-    `native` makes what compares. With `promised` shapes OpenVINO is `trusted`, as where nothing is known.
+    `native` returns the reference function. With `promised` shapes OpenVINO's convolutions are not validated, as without a cached choice.
     """
     name = record.choice
     if name == NATIVE:
@@ -123,15 +126,17 @@ def from_cache(record: CacheEntry, module: fx.GraphModule, native: Callable[[], 
 
 
 def with_comparison(frozen: Compiled, module: fx.GraphModule, inputs: Sequence[torch.Tensor], device: torch.device, exact: bool,
-               record: CacheEntry | None = None) -> Compiled | Comparing:
-    """A compiled graph, with a rival where there may be a faster one."""
-    if not tuning.allowed() or exact or registry.asks_for_exact() or quantized(module) or any(is_stochastic(n) or mutates_inputs(n) for n in module.graph.nodes):
+                    record: CacheEntry | None = None) -> Compiled | Comparing:
+    """Return the state of a compiled graph: a comparison with `kernels` if that may be faster, else the graph itself."""
+    if not tuning.allowed() or exact or registry.asks_for_exact() or quantized(module):
         return frozen
-    # What was compiled may have been divided: its convolutions are gone from its own program.
+    if any(is_stochastic(n) or mutates_inputs(n) for n in module.graph.nodes):
+        return frozen
+    # A partitioned program has lost its convolutions to submodules, so the lowered module is inspected.
     program = Program(module, inputs, frozen.positions) if any(calls(n, convolution) for n in module.graph.nodes) else None
     if program is None or not is_worth_compiling(program):
         return frozen
-    positions = frozen.positions  # and not the graph itself, which goes if it loses
+    positions = frozen.positions  # without a reference to the graph, which is released if it is the slower one
 
     def compile(inputs: Sequence[torch.Tensor]) -> Compiled:
         backend = Kernels()
@@ -144,12 +149,13 @@ def with_comparison(frozen: Compiled, module: fx.GraphModule, inputs: Sequence[t
 
 
 def _skips_validation(module: fx.GraphModule) -> bool:
-    """Whether OpenVINO is taken at its word: with convolutions it is right, and a comparison takes the memory of a run on torch."""
+    """Return True if OpenVINO's results are not validated: its convolutions are right, and validation needs the memory of a run on torch."""
     return any(calls(n, convolution) for n in module.graph.nodes) or quantized(module)
 
 
-def compile_without_validation(module: fx.GraphModule, inputs: Sequence[torch.Tensor], weights: Iterable[int], device: torch.device) -> Compiled | None:
-    """The graph compiled without a comparison, where torch never wins: OpenVINO with convolutions. None where it isn't so, or if it fails."""
+def compile_without_validation(module: fx.GraphModule, inputs: Sequence[torch.Tensor], weights: Iterable[int],
+                               device: torch.device) -> Compiled | None:
+    """Return the graph compiled by OpenVINO without validation, if it has convolutions, where torch is never faster; else, or on failure, None."""
     backend = next(iter(candidate_backends(device)), None)
     if backend is None or not _skips_validation(module):
         return None
@@ -161,10 +167,12 @@ def compile_without_validation(module: fx.GraphModule, inputs: Sequence[torch.Te
 
 
 def start_validation(module: fx.GraphModule, native: Function, native_seconds: float, inputs: Sequence[torch.Tensor], weights: Iterable[int],
-          device: torch.device) -> Validating | None:
-    """The graph compiled by the most promising backend, which the next calls try; None if there is none, it fails, or nothing may run twice.
+                     device: torch.device) -> Validating | None:
+    """Return the validation state of the graph compiled by the most promising backend.
 
-    `native_seconds` is what the fastest call took on `native` so far.
+    None if there is no backend, compilation fails, or the graph draws random numbers and so may not run twice.
+
+    `native_seconds` is the time of the fastest call on `native` so far.
     """
     if any(is_stochastic(n) for n in module.graph.nodes):
         return None
@@ -179,19 +187,19 @@ def start_validation(module: fx.GraphModule, native: Function, native_seconds: f
 
 
 def measured(seconds: Sequence[float]) -> bool:
-    """Whether these times of a function are enough to judge it by."""
+    """Return True if these times of a function suffice for a decision."""
     if len(seconds) < _TIMED_RUNS:
         return sum(seconds) >= _ENOUGH_SECONDS
     return sum(seconds) >= _TIMED_SECONDS or len(seconds) >= _MOST_TIMED_RUNS
 
 
 def quantized(module: fx.GraphModule) -> bool:
-    """Whether a graph computes with 8-bit integers."""
+    """Return True if a graph computes with 8-bit integers."""
     return any("node" in n.meta and is_quantized(n.meta["node"]) for n in module.graph.nodes)
 
 
 def _validated(coarse: bool, name: str, function: Function, inputs: Sequence[torch.Tensor], expected: Sequence[torch.Tensor]) -> bool:
-    """Whether a compiled function gives the results that `native` gave for these inputs; says so if not."""
+    """Return True if a compiled function gives the results of `native` for these inputs; warn if they differ."""
     results = _run(name, function, inputs)
     if results is not None and not _agree(results, expected, coarse):
         _warn_of_difference(name)
@@ -200,7 +208,7 @@ def _validated(coarse: bool, name: str, function: Function, inputs: Sequence[tor
 
 
 def _matches(coarse: bool, name: str, function: Function, inputs: Sequence[torch.Tensor], expected: Sequence[torch.Tensor]) -> bool:
-    """The same, and nothing is said: somebody else will run the graph."""
+    """Return the same as `_validated`, without a warning: another backend will run the graph."""
     results = _run(name, function, inputs)
     return results is not None and _agree(results, expected, coarse)
 
@@ -219,15 +227,15 @@ def _warn_of_difference(name: str) -> None:
 
 
 def compare_backends(module: fx.GraphModule, native: Function, inputs: Sequence[torch.Tensor], weights: Iterable[int], device: torch.device,
-            all_backends: bool = False, exact: bool = False, record: CacheEntry | None = None) -> tuple[Compiled | None, str]:
-    """Compile with each backend that could run the graph, and keep the fastest; the record, if there is one, keeps who that was.
+                     all_backends: bool = False, exact: bool = False, record: CacheEntry | None = None) -> tuple[Compiled | None, str]:
+    """Compile the graph with each suitable backend, and return the fastest; the choice is stored in `record`, if there is one.
 
     Returns
     -------
     Compiled or None
-        None if the function `native` is to stay.
+        None if `native` is the fastest.
     str
-        Why that is; empty where nobody else could run the graph.
+        The reason for `native`; empty if no other backend could run the graph.
     """
     if any(is_stochastic(n) for n in module.graph.nodes):
         return None, "since it draws random numbers, which must not be drawn twice"
@@ -245,7 +253,7 @@ def compare_backends(module: fx.GraphModule, native: Function, inputs: Sequence[
         with no_grad():
             expected = native(*inputs)
             if recurrent_layers.caches_weights(native):
-                native(*inputs)  # weights that come again are brought into order, which takes longer than the call
+                native(*inputs)  # at the second call with the same weights they are reordered, which takes longer than the call
             try:
                 on_torch, compiled, results = _alternating_times(native, frozen.function, inputs)
             except Exception as error:
@@ -267,12 +275,13 @@ def compare_backends(module: fx.GraphModule, native: Function, inputs: Sequence[
 
 
 def compare_training(module: fx.GraphModule, native: Function, inputs: Sequence[torch.Tensor], device: torch.device) -> Function:
-    """The faster of `native` and the backends that train, in a step forward and backward on copies of the inputs."""
+    """Return the fastest of `native` and the backends that train, by a forward and backward step on copies of the inputs."""
     best, function = None, native
     for backend in [None, *(b for b in candidate_backends(device, all_backends=True) if b.trains)]:
         try:
             candidate = native if backend is None else backend.compile(Program(module, inputs))
-            seconds = min(_timed(_step(candidate), [t.detach().clone().requires_grad_(t.requires_grad) for t in inputs])[0] for _ in range(_TIMED_RUNS))
+            seconds = min(_timed(_step(candidate), [t.detach().clone().requires_grad_(t.requires_grad) for t in inputs])[0]
+                          for _ in range(_TIMED_RUNS))
         except Exception as error:  # whatever goes wrong inside a compiler, the graph still runs
             _log.info("graph: %s cannot train it: %s", backend.name if backend else "native", error)
             continue
@@ -290,10 +299,10 @@ def _step(function: Function) -> Callable:
 
 
 def _alternating_times(first: Function, second: Function, inputs: Sequence[torch.Tensor]) -> tuple:
-    """The shortest times of two functions, the first of which has run before, and the results of the second.
+    """Return the shortest times of two functions, the first of which has run before, and the results of the second.
 
-    They take turns, in each of which the first call does not count unless it is long: OpenVINO ends torch's threads, and the caches hold the other
-    one's weights.
+    They run in alternating turns, of which the first call is not counted unless it is long: OpenVINO ends torch's threads, and the caches
+    hold the other function's weights.
     """
     results = second(*inputs)
     times: tuple[list[float], list[float]] = [], []
@@ -311,14 +320,14 @@ def _timed(function: Callable, inputs: Iterable[torch.Tensor]) -> tuple:
 
 
 def _agree(results: Iterable[torch.Tensor], expected: Iterable[torch.Tensor], coarse: bool = False) -> bool:
-    """Whether results are the same but for rounding: to 8 bits, after each layer, where they are `coarse`."""
+    """Return True if results agree up to rounding: to 8 bits, after each layer, if they are `coarse`."""
     for a, b in zip(results, expected):
         if coarse:
             if not (a.float() - b.float()).norm() <= _COARSE * b.float().norm():
                 return False
         elif a.dtype.is_floating_point:
             finite = b.isfinite()
-            if not finite.all():  # what is infinite or no number must be so in both, and tells nothing about the scale
+            if not finite.all():  # infinities and NaN must be at the same places, and are excluded from the scale
                 if not torch.allclose(a[~finite], b[~finite], rtol=0, atol=0, equal_nan=True):
                     return False
                 a, b = a[finite], b[finite]

@@ -1,4 +1,4 @@
-"""Algorithms of a graph's convolutions, as lines of a report."""
+"""The report on the algorithms of a graph's convolutions."""
 from collections import Counter
 
 from torch import fx
@@ -9,7 +9,7 @@ from .batch_tiling import targets
 
 
 def algorithms(module: fx.GraphModule) -> list[str]:
-    """Return the algorithms of a graph's convolutions in its last run, as lines of a report."""
+    """Return the algorithms that a graph's convolutions used in the last run, as lines of a report."""
     layers = [t for t in targets(module.graph) if isinstance(t, (ConvolutionLayer, Kept))]
     lines = []
     for way in dict.fromkeys(way for layer in layers for way in layer.chosen):

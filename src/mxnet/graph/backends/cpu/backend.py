@@ -1,8 +1,8 @@
-"""The `kernels` backend: inference on CPUs by kernels of our own, with the weights built in.
+"""The `kernels` backend: inference on CPUs by our own kernels, with constant weights.
 
-Batch norms become part of the convolutions before them, sums and ReLU of those behind them, and the weights of convolutions with step 1 are
-transformed once for the kernels that multiply less (`kernels.conv.winograd`), where these prove to be faster. Few rows read the weights of fully
-connected layers in order (`kernels.gemm.prepacked_skinny`).
+Batch norms are folded into the convolutions before them, sums and ReLU are computed by these, and weights of convolutions with stride 1 are
+transformed once for Winograd kernels (`kernels.conv.winograd`), where these measure faster. With few rows the weights of fully
+connected layers are prepacked (`kernels.gemm.prepacked_skinny`).
 """
 import functools
 import math
@@ -29,21 +29,21 @@ from . import batch_tiling, concat_in_place, mlp_fusion
 from .static_plan import StaticPlan
 
 _BRIEF = ("bfloat16", "bf16")
-_LARGE = 1 << 28  # multiplications of all convolutions, at least: compiling for a smaller graph takes longer than would be gained
+_LARGE = 1 << 28  # least number of multiplications of all convolutions: compiling a smaller graph takes longer than it saves
 
 
 class Kernels:
-    """Runs a graph for one set of shapes, with the weights built in.
+    """The backend that runs a graph by our own kernels for one set of shapes, with constant weights.
 
-    With `demanding` it refuses graphs in which it could hardly be ahead of others: small ones, and those whose results are to be exact.
+    With `demanding` it rejects graphs for which it is hardly ever the fastest: small ones, and those whose results are to be exact.
 
     Options
     -------
     exact : bool
-        Whether convolutions never run on the kernels that multiply less and round more.
+        If True, convolutions never run on kernels with fewer multiplications and larger rounding errors.
     weights : {'float32', 'bfloat16', 'bf16'}
-        What the weights of fully connected layers are held in. Few images take as long as reading these does, so that bfloat16 halves it; each is
-        rounded to 8 binary digits, by up to 2^-9 of its size. All is computed in float32.
+        The type of the weights of fully connected layers. With few images, reading these takes all the time, so that bfloat16 halves it; each is
+        rounded to 8 binary digits, by up to 2^-9 of its size. Computations are in float32.
     """
 
     name = "kernels"
@@ -56,16 +56,16 @@ class Kernels:
         self._demanding = demanding
 
     def available(self) -> bool:
-        """Whether the kernel of convolutions is there."""
+        """Return True if the kernel of convolutions is available."""
         return direct.forward.available(T="float32")
 
     def compile(self, program: Program, exact: bool = False, weights: str = "float32") -> Callable:
-        """A function from the program's inputs to the tuple of its outputs.
+        """Return a function from the program's inputs to the tuple of its outputs.
 
         Raises
         ------
         MXNetError
-            If an option is not what it has to be.
+            If an option has a wrong type or value.
         """
         if not isinstance(exact, bool):
             raise MXNetError(f"backend 'kernels': `exact` must be True or False, received {shortened(exact)}")
@@ -86,19 +86,19 @@ class Kernels:
         program.report += fusion.fuse_batch_norms(module) + fusion.rectify_in_place(module)
         program.report += recurrent_layers.apply(module) + attention.apply(module)
         program.report += batch_tiling.apply(program)
-        output_ownership.apply(module)  # again: dropout that is taken out was a copy
+        output_ownership.apply(module)  # again: removed dropout was a copy
         program.finish()
         has_plan = any(isinstance(target, IntoPart) for target in batch_tiling.targets(program.graph))  # else there is nothing to plan
         return StaticPlan(program) if has_plan else module.forward
 
 
 def is_worth_compiling(program: Program) -> bool:
-    """Whether convolutions multiply enough for compiling the graph to be worth it."""
+    """Return True if the convolutions have enough multiplications for the graph to be worth compiling."""
     return sum(work for _, work in _convolutions(program)) >= _LARGE
 
 
 def _convolutions(program: Program) -> Iterator[tuple[FxNode, int]]:
-    """The convolutions whose weights are known, and how often each multiplies."""
+    """Yield the convolutions with constant weights, and their numbers of multiplications."""
     for node in program.graph.nodes:
         if convolves(node) and node.args[1] in program.constants and program.shape(node) is not None:
             yield node, math.prod(program.shape(node) or ()) * math.prod(program.constants[node.args[1]].shape[1:])
@@ -109,7 +109,7 @@ def _steps(attributes: dict[str, Any]) -> tuple[int, ...]:
 
 
 def _fold(program: Program, exact: bool) -> dict[str, int]:
-    """Replace convolutions with fixed weights, and what follows them; returns how many of each kind there are."""
+    """Replace convolutions with constant weights and the nodes folded into them; return the number of each kind."""
     counts: dict[str, int] = {}
     graph = program.graph
     taken: set[FxNode] = set()
@@ -141,7 +141,7 @@ def _fold(program: Program, exact: bool) -> dict[str, int]:
 
 
 def _pool(program: Program) -> list[str]:
-    """Replace pooling of images whose channels are last; returns a line of the report."""
+    """Replace the pooling of channels-last images; return the lines of a report."""
     graph, last, count = program.graph, set(), 0
     for node in list(graph.nodes):
         if isinstance(node.target, IntoPart) or node.target is layout.channels_last:
@@ -162,7 +162,7 @@ def _pool(program: Program) -> list[str]:
 
 
 def _pooling(program: Program, node: FxNode) -> Pooling | None:
-    """What pools as the node does, if the kernel knows its kind."""
+    """Return the pooling layer of a node; None if the kernel does not support it."""
     attributes, data, out = attributes_of(node), program.shape(node.args[0]), program.shape(node)
     if data is None or out is None or len(data) != 4 or attributes["pool_type"] not in ("max", "avg"):
         return None
@@ -176,7 +176,7 @@ def _pooling(program: Program, node: FxNode) -> Pooling | None:
 
 
 def _keep_dense(program: Program, brief: bool) -> list[str]:
-    """Replace fully connected layers with fixed weights, and the ReLU behind; returns a line of the report."""
+    """Replace fully connected layers with constant weights, and ReLU behind them; return the lines of a report."""
     graph, count = program.graph, 0
     for node in list(graph.nodes):
         if not calls(node, fully_connected) or any(n not in program.constants for n in node.args[1:]) or not math.prod(program.shape(node) or (0,)):
@@ -201,7 +201,7 @@ def _keep_dense(program: Program, brief: bool) -> list[str]:
 
 
 def _fixed(program: Program, node: FxNode) -> bool:
-    """Whether this is a convolution in single precision, with weights that are known."""
+    """Return True if this is a convolution in single precision with constant weights."""
     if not convolves(node) or any(n not in program.constants for n in node.args[1:]):
         return False
     return program.shape(node) is not None and all(program.values[n].dtype is torch.float32 for n in node.args)

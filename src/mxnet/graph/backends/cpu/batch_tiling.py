@@ -1,8 +1,8 @@
-"""The pass of the `kernels` backend that runs the beginning of a graph a few images at a time.
+"""Batch tiling, a pass of the `kernels` backend: the first layers of a graph run on a few images at a time.
 
-Early layers of a large batch make arrays that no cache holds, so that each layer waits for the memory, to read and to write. Layers treat each
-image on its own: one after another, all these layers of a few images find in the cache what the layer before has made. Later layers, whose arrays
-are small and whose weights are large, take the whole batch.
+Early layers of a large batch compute arrays that exceed the caches, so that each layer waits for the memory, to read and to write. Layers process
+images independently: in a run of all these layers on a few images, each layer finds its input in the cache. Later layers, whose arrays
+are small and whose weights are large, run on the whole batch.
 """
 import itertools
 import math
@@ -20,32 +20,32 @@ from ...passes import layout
 from ...program import FxNode, GraphModule, Program, holds
 from .concat_in_place import ConcatBuffer, complete, copy_into
 
-# So many bytes, read and written by a layer, do not stay in the last cache for the next one.
+# Bytes read and written by a layer that do not stay in the last-level cache for the next one.
 _LARGE = min(max(processor.last_cache() // 4, 4 << 20), 24 << 20)
-# So many bytes of one image are worth a call, four times as many where nothing is multiplied, so that calls are short; and so many for each byte of
-# weights that other images read again.
+# Least bytes of one image for a separate call, four times as many without multiplications, so that calls are short; and the number of bytes
+# for each byte of weights, which every call reads again.
 _EACH, _READ_AGAIN = 768 << 10, 4
-# Bytes of the largest array of a few images: such arrays stay in the last cache, and more images read weights less often. Of 480 MB 16 were faster
-# than 4 by a tenth.
+# Bytes of the largest array of a tile: such arrays stay in the last-level cache, and larger tiles read weights less often. With 480 MB 16 were
+# faster than 4 by a tenth.
 _PART = min(max(processor.last_cache() // 8, 4 << 20), 16 << 20)
-_HIDING = 32  # multiplications for each byte that layers read and write: where there are more, nobody waits for the memory
+_HIDING = 32  # multiplications for each byte read and written: with more the computation hides memory latency
 
 
 class BatchTiles:
-    """Runs a graph on some images at a time.
+    """A layer that runs a subgraph on tiles of a batch.
 
     Parameters
     ----------
     module : torch.fx.GraphModule
-        From images to one array; where it `writes`, it takes the array that it writes its result to, too.
+        From images to one array; if `writes`, it also takes the array for its result.
     images : int
-        At a time; the batch is a multiple of it.
+        The number of images of a tile; the batch is a multiple of it.
     shape : tuple of int
         The result's, (N, C, H, W).
     writes : bool
     """
 
-    __name__ = "batch_tiling"  # what generated code and profiles call it
+    __name__ = "batch_tiling"  # in generated code and profiles
 
     def __init__(self, module: fx.GraphModule, images: int, shape: tuple[int, ...], writes: bool):
         self.module, self.images, self.shape, self.writes = module, images, shape, writes
@@ -61,7 +61,7 @@ class BatchTiles:
 
 
 def targets(graph: fx.Graph) -> Iterator[Any]:
-    """What the nodes of a graph call, and those of the parts that run on some images at a time."""
+    """Yield the targets of a graph's nodes, including those of tiled subgraphs."""
     for node in graph.nodes:
         yield node.target
         if isinstance(node.target, BatchTiles):
@@ -69,7 +69,7 @@ def targets(graph: fx.Graph) -> Iterator[Any]:
 
 
 def apply(program: Program) -> list[str]:
-    """Rewrite the program, if its first layers are large; returns a line of the report."""
+    """Tile the first layers of a program, if they are large; return the lines of a report."""
     data = next((n for n in program.placeholders if n not in program.constants and n.users), None)
     shape = None if data is None else program.shape(data)
     if shape is None or len(shape) != 4 or shape[0] < 2:
@@ -98,7 +98,7 @@ def apply(program: Program) -> list[str]:
 
 
 def _beginning(program: Program, data: FxNode) -> list[FxNode]:
-    """The nodes up to the first that may look at several images."""
+    """Return the nodes before the first one that may combine several images."""
     nodes: dict[FxNode, None] = {}
     for node in program.graph.nodes:
         if node.op == "placeholder":
@@ -111,7 +111,7 @@ def _beginning(program: Program, data: FxNode) -> list[FxNode]:
 
 
 def _alone(program: Program, node: FxNode, data: FxNode) -> bool:
-    """Whether a node treats each image on its own."""
+    """Return True if a node processes each image independently."""
     if isinstance(node.target, (IntoPart, ConcatBuffer)) or node.target in (copy_into, complete):
         return True
     value, shape = program.values.get(node), program.shape(data) or ()
@@ -126,17 +126,17 @@ def _bytes(program: Program, node: FxNode) -> int:
 
 
 def _traffic(program: Program, node: FxNode) -> int:
-    """Bytes that a node reads and writes."""
+    """Return the bytes that a node reads and writes."""
     return 0 if isinstance(node.target, ConcatBuffer) else _bytes(program, node) + sum(_bytes(program, n) for n in node.all_input_nodes)
 
 
 def _work(program: Program, node: FxNode) -> int:
-    """Multiplications of a convolution."""
+    """Return the multiplications of a convolution; 0 for other nodes."""
     return node.target.work(program.shape(node.args[0]) or ()) if isinstance(node.target, Kept) else 0
 
 
 def _large(program: Program, node: FxNode, images: int) -> bool:
-    """Whether a node takes longer for all images at once, where its weights are read for each `images`."""
+    """Return True if a node is slower on the whole batch than on tiles of `images`, for each of which its weights are read again."""
     traffic, work, shape = _traffic(program, node), _work(program, node), program.shape(node)
     if shape is None or traffic < _LARGE or work > _HIDING * traffic:
         return False
@@ -146,7 +146,7 @@ def _large(program: Program, node: FxNode, images: int) -> bool:
 
 
 def _cut(program: Program, nodes: list[FxNode], data: FxNode, batch: int) -> FxNode | None:
-    """The node whose result is all that the rest of the graph reads, behind the last of the large ones if there is one."""
+    """Return the node where the tiled part ends: the rest reads only its result, and it lies behind the last large node, if possible."""
     place = {n: i for i, n in enumerate(nodes)}
     largest = itertools.accumulate((_bytes(program, n) for n in nodes), max)
     large = [i for i, (n, most) in enumerate(zip(nodes, largest)) if _large(program, n, max(_PART * batch // max(most, 1), 1))]
@@ -160,7 +160,7 @@ def _cut(program: Program, nodes: list[FxNode], data: FxNode, batch: int) -> FxN
 
 
 def _part(program: Program, nodes: list[FxNode], data: FxNode, images: int) -> BatchTiles:
-    """These nodes as a graph of their own."""
+    """Return these nodes as a tiled layer."""
     graph, last = fx.Graph(), nodes[-1]
     env = {data: graph.placeholder("data")}
     writes = isinstance(last.target, IntoPart)

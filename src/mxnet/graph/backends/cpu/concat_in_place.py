@@ -1,4 +1,4 @@
-"""The pass of the `kernels` backend that lets convolutions write straight to their part of a concatenation."""
+"""In-place concatenation, a pass of the `kernels` backend: convolutions write to their channels of the concatenated array."""
 import torch
 
 from ....kernels.runtime.strided_output import IntoPart, new_images
@@ -8,7 +8,7 @@ from ...program import FxNode, Program, attributes_of, calls, holds
 
 
 class ConcatBuffer:
-    """Makes the array of a concatenation, which its parts are written to: (N, C, H, W), channels last."""
+    """Allocates the output (N, C, H, W), channels last, of a concatenation, to which the parts are written."""
 
     __name__ = "concat_buffer"
 
@@ -20,18 +20,18 @@ class ConcatBuffer:
 
 
 def copy_into(buffer: torch.Tensor, part: torch.Tensor, first: int) -> torch.Tensor:
-    """A part of a concatenation that nobody has written to its place yet."""
+    """Copy a part into the channels of the buffer from `first` on; return the buffer."""
     buffer[:, first:first + part.shape[1]] = part
     return buffer
 
 
 def complete(buffer: torch.Tensor, *parts: torch.Tensor) -> torch.Tensor:
-    """The concatenation, once its parts are there."""
+    """Return the buffer; the parts are arguments so that they are computed before."""
     return buffer
 
 
 def apply(program: Program) -> list[str]:
-    """Let convolutions that only a concatenation reads write to their part of it; returns a line of the report."""
+    """Let convolutions whose only reader is a concatenation write to its buffer; return the lines of a report."""
     graph, count = program.graph, 0
     place: dict[FxNode, int] = {}
     for node in list(graph.nodes):

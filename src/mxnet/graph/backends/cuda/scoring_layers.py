@@ -1,6 +1,6 @@
-"""Layers of networks that score on GPUs, each of which can be computed in several ways: the first call finds out which is the fastest.
+"""Layers for inference on GPUs with a choice of algorithms: the first call measures which one is the fastest.
 
-A way counts if it works on this machine and gives the results of torch's operators one by one.
+An algorithm is a candidate if it works on this machine and gives the results of torch's operators one by one.
 """
 import abc
 import functools
@@ -14,24 +14,24 @@ from ....kernels.nn import scoring_on_gpu
 from ....kernels.runtime import tuning
 from ....kernels.runtime.strided_output import ANY
 
-_cuda: Any = torch.cuda  # tests put another in its place
+_cuda: Any = torch.cuda  # replaced in tests
 FUSED, WIDENED, PRODUCT = "one call of cuDNN's", "one call of cuDNN's, on more channels", "a product of matrices"
 KERNEL, PARTS = "a kernel in Triton", "torch's operators"
-_WIDE = 8  # channels that tensor cores take at once in half precision
+_WIDE = 8  # channels that tensor cores process at once in half precision
 TYPES = (torch.float16, torch.bfloat16, torch.float32)
-_ROUNDS, _RUNS = 2, 4  # of a race between the ways to compute a layer, and how often each runs in a round
-_AHEAD = 500_000  # cycles (a quarter of a millisecond) that a GPU waits meanwhile, so that it is not the host that is measured
-_CLEARLY = 0.97  # of the time of a more promising way, which takes less memory
-_CLOSE = 0.05  # of the largest number: how far results may be apart, by TF32 and half precision; what is wrong is farther
+_ROUNDS, _RUNS = 2, 4  # measurements of each algorithm, and its runs in one measurement
+_AHEAD = 500_000  # cycles (a quarter of a millisecond) that the GPU waits first, so that launching is not measured
+_CLEARLY = 0.97  # times the time of an earlier algorithm, which takes less memory
+_CLOSE = 0.05  # largest difference relative to the largest element, due to TF32 and half precision; wrong results differ more
 
 
 class Layer(abc.ABC):
-    """A layer of a graph, called with images (N, C, H, W) and whatever else it takes.
+    """A layer of a graph, called with images (N, C, H, W) and further arguments.
 
     Attributes
     ----------
     way : str or None
-        How it is computed; None while that is not known. Only images with their channels last, in a GPU's memory, give a choice.
+        The chosen algorithm; None before the choice. There is a choice only for channels-last images in a GPU's memory.
     """
 
     def __init__(self) -> None:
@@ -39,14 +39,14 @@ class Layer(abc.ABC):
 
     @abc.abstractmethod
     def ways(self, data: torch.Tensor, *others: Any) -> list[str]:
-        """The ways in which data of such a shape may be computed, the most promising first, `PARTS` last."""
+        """Return the algorithms for data of such a shape, the most promising first, `PARTS` last."""
 
     @abc.abstractmethod
     def run(self, way: str, data: torch.Tensor, *others: Any) -> torch.Tensor:
-        """Return the result, computed in one way."""
+        """Return the result, computed by one algorithm."""
 
     def __call__(self, data: torch.Tensor, *others: Any) -> torch.Tensor:
-        """Return the result, in memory of its own. The first call must not be captured."""
+        """Return the result, in newly allocated memory. The first call must not be captured."""
         way = self.way
         if way is not PARTS and not (data.is_cuda and data.dtype in TYPES and data.is_contiguous(memory_format=torch.channels_last)):
             way = PARTS
@@ -55,19 +55,19 @@ class Layer(abc.ABC):
         return self.run(way or PARTS, data, *others)
 
     def _fastest(self, *arguments: Any) -> str:
-        """The fastest of the ways that work here; the first of them where nothing may race."""
+        """Return the fastest algorithm that works here; the first one if timing is not allowed."""
         ways = self.ways(*arguments)
         if len(ways) == 1:
             return ways[0]
-        expected = self.run(PARTS, *arguments)  # lets cuDNN choose its algorithm, too
+        expected = self.run(PARTS, *arguments)  # cuDNN also selects its algorithm here
         runs: dict[str, functools.partial[torch.Tensor]] = {}
         for way in ways:
             run: functools.partial[torch.Tensor] = functools.partial(self.run, way, *arguments)
-            # What follows a convolution costs nothing in cuDNN's call: no kernel has to be compiled for it.
+            # Operators behind a convolution are free in cuDNN's call: no kernel has to be compiled for them.
             if (way != KERNEL or FUSED not in runs) and _works(run, expected):
                 runs[way] = run
         best, *others = runs or [PARTS]
-        if not others or not (tuning.allowed() and torch.backends.cudnn.benchmark):  # races make results differ from run to run
+        if not others or not (tuning.allowed() and torch.backends.cudnn.benchmark):  # a choice by time makes results vary between runs
             return best
         least = math.inf
         for way, run in runs.items():
@@ -78,7 +78,7 @@ class Layer(abc.ABC):
 
 
 def _works(run: Callable[[], torch.Tensor], expected: torch.Tensor) -> bool:
-    """Return whether a way to compute a layer works, and gives what was expected."""
+    """Return True if an algorithm works, and gives the expected result."""
     try:
         result = run()
     except torch.OutOfMemoryError:
@@ -91,7 +91,7 @@ def _works(run: Callable[[], torch.Tensor], expected: torch.Tensor) -> bool:
 
 
 def _milliseconds(function: Callable[[], Any]) -> float:
-    """Return how long a GPU takes for some runs, by its own clock."""
+    """Return a GPU's time for some runs, in milliseconds by its own clock."""
     start, end = _cuda.Event(enable_timing=True), _cuda.Event(enable_timing=True)
     _cuda._sleep(_AHEAD)
     start.record()
@@ -103,12 +103,12 @@ def _milliseconds(function: Callable[[], Any]) -> float:
 
 
 def _rectified(data: torch.Tensor, ceiling: float) -> torch.Tensor:
-    """ReLU in place, up to a ceiling, where there is one."""
+    """Apply ReLU in place, with an upper limit; a negative limit means none of both."""
     return data if ceiling < 0 else torch.relu_(data) if ceiling == math.inf else data.clamp_(0, ceiling)
 
 
 class Convolution(Layer):
-    """A two-dimensional convolution, and what follows it: ``rectified(convolution(data, weight) + bias + residual)``.
+    """A two-dimensional convolution and the operators behind it: ``rectified(convolution(data, weight) + bias + residual)``.
 
     It is called with data, weight (K, C / groups, R, S), bias (K,) or None, and the residual, of the result's shape and type, or None.
 
@@ -117,10 +117,10 @@ class Convolution(Layer):
     stride, padding, dilation : tuple of two int
     groups : int
     ceiling : float
-        Where results are rectified, the largest that they may be; else `strided_output.ANY`.
+        The upper limit of rectified results; `strided_output.ANY` without rectification.
     """
 
-    __name__ = "convolution"  # what generated code and profiles call it
+    __name__ = "convolution"  # in generated code and profiles
 
     def __init__(self, stride: tuple[int, ...], padding: tuple[int, ...], dilation: tuple[int, ...], groups: int, ceiling: float = ANY):
         super().__init__()
@@ -133,12 +133,12 @@ class Convolution(Layer):
         if bias is None:
             return [PARTS]
         behind = [KERNEL, PARTS] if scoring_on_gpu.available(data.device) else [PARTS]
-        if self._steps[3] > 1:  # depthwise convolutions and those of many groups have kernels of their own, which take no ReLU
+        if self._steps[3] > 1:  # depthwise and grouped convolutions have separate kernels, without ReLU
             return behind
         half = data.dtype is not torch.float32
         ways = [] if self._ceiling < 0 else [FUSED, WIDENED] if half and data.shape[1] < _WIDE else [FUSED]
         single = weight.shape[2:] == (1, 1) and self._steps[:2] == ((1, 1), (0, 0))
-        # Products of float32 matrices may be rounded otherwise than convolutions.
+        # Products of float32 matrices may round differently from convolutions.
         if residual is None and single and self._ceiling in (ANY, math.inf) and half:
             ways.append(PRODUCT)
         return ways + behind
@@ -170,17 +170,17 @@ class Convolution(Layer):
 
 
 def _widened(data: torch.Tensor) -> torch.Tensor:
-    """Return images or filters with channels of zeros behind theirs, up to what tensor cores take at once."""
+    """Return images or filters padded with channels of zeros to the number that tensor cores process at once."""
     return torch.constant_pad_nd(data, (0, 0, 0, 0, 0, _WIDE - data.shape[1])).contiguous(memory_format=torch.channels_last)
 
 
 class Normalization(Layer):
-    """A batch norm by known numbers, and the ReLU behind it: ``rectified(data * scale + shift)``. It is called with data, scale and shift (C,).
+    """A batch norm with known parameters, and the ReLU behind it: ``rectified(data * scale + shift)``. It is called with data, scale and shift (C,).
 
     Parameters
     ----------
     ceiling : float
-        As of `Convolution`.
+        As in `Convolution`.
     """
 
     __name__ = "batch_norm"
@@ -205,11 +205,11 @@ class MaxPool(Layer):
     Parameters
     ----------
     operator : callable
-        What computes it on torch.
+        The operator on torch.
     size : tuple of two int
         The result's height and width.
     kernel, stride, pad : tuple of two int
-        No window may lie in the padding alone.
+        No window may lie entirely in the padding.
     """
 
     __name__ = "max_pool"

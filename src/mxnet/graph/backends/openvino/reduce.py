@@ -18,7 +18,7 @@ def _axes(call: Call) -> list[int]:
 
 
 def reduction(function: Callable) -> Converter:
-    """The converter of an operator that is one of OpenVINO's reductions."""
+    """Return the converter of an operator that is one of OpenVINO's reductions."""
     def convert(call: Call, data: Value) -> Value:
         call.floats()
         if call.attributes.get("dtype") is not None or call.attributes.get("initial") is not None:

@@ -8,7 +8,7 @@ from ..conversion import Call, Value, constant, converts, ints
 
 
 def strided(call: Call, data: Value, starts: Sequence[int], stops: Sequence[int], steps: Sequence[int], axes: Iterable[int]) -> Value:
-    """The slice [start, stop) of each of `axes`; all in range and from the front."""
+    """Return the slice [start, stop) along each of `axes`; all in range and from the front."""
     return ops.slice(data, ints(starts), ints(stops), ints(steps), ints(axes)).output(0)
 
 
