@@ -125,7 +125,7 @@ class Executor:
                     raise ValueError(f"Shape not match! Argument {name}, need: {arguments[name].shape}, received: {value.shape}")
                 arguments[name][:] = value
         self._random_state = None
-        if not is_train and self._runner.draws and any(r != "null" for r in self._reqs):
+        if not is_train and self._runner.is_stochastic and any(r != "null" for r in self._reqs):
             # `backward` may run the graph again, and must then draw the same numbers.
             self._random_state = random_state.get_state(self._ctx.torch_device)
         if self._outputs and failed.is_failed(self._outputs[0]):

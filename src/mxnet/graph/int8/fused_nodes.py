@@ -107,10 +107,10 @@ class Integers:
 
     def _on_integers(self, given: Mapping[str, torch.Tensor], data: Quantized) -> Any:
         """Compute the node by integer kernels; results are rounded once, and may differ from `__call__` by one integer."""
-        made_of, attributes, packed = [given[n] for n in self._constant], self.recipe.attributes, self._packed
-        if packed is None or not packed.holds(made_of, data):
+        sources, attributes, packed = [given[n] for n in self._constant], self.recipe.attributes, self._packed
+        if packed is None or not packed.holds(sources, data):
             weights = self.weights(given, data.unit)
-            packed = self._packed = gemm.Packed(made_of, attributes, data, weights.values, weights.unit, weights.bias)
+            packed = self._packed = gemm.Packed(sources, attributes, data, weights.values, weights.unit, weights.bias)
         if self._unit and self._at_once and self.ends:
             adds, rectifies = self._at_once
             added = self.quantized(given, "sum") if adds else None

@@ -47,7 +47,7 @@ class Packed:
 
     Parameters
     ----------
-    made_of : list of torch.Tensor
+    sources : list of torch.Tensor
         The source arrays, which are guarded.
     attributes : dict
         Of ``Convolution`` or ``FullyConnected``.
@@ -57,9 +57,9 @@ class Packed:
         int8 weights, their scale (one number, or one for each output channel), and a bias of real numbers, or None.
     """
 
-    def __init__(self, made_of: Sequence[torch.Tensor], attributes: Mapping[str, Any], data: Quantized, values: torch.Tensor, unit: torch.Tensor,
+    def __init__(self, sources: Sequence[torch.Tensor], attributes: Mapping[str, Any], data: Quantized, values: torch.Tensor, unit: torch.Tensor,
                  bias: torch.Tensor | None):
-        self._made_of = WeightGuard(made_of) if all(map(writes.may_watch, made_of)) else None
+        self._sources = WeightGuard(sources) if all(map(writes.may_watch, sources)) else None
         self._data_unit = data.number
         self._unit = unit.detach().float().contiguous()
         self._bias = None if bias is None else bias.detach().float().contiguous()
@@ -74,9 +74,9 @@ class Packed:
         else:
             self._weight = torch.ops.onednn.qlinear_prepack(values, None)
 
-    def holds(self, made_of: Sequence[torch.Tensor], data: Quantized) -> bool:
+    def holds(self, sources: Sequence[torch.Tensor], data: Quantized) -> bool:
         """Return True if these are the same weights, and the data has the range of the packing."""
-        return self._made_of is not None and self._made_of.holds(made_of) and data.number == self._data_unit
+        return self._sources is not None and self._sources.holds(sources) and data.number == self._data_unit
 
     @staticmethod
     def _zero(values: torch.Tensor) -> int:

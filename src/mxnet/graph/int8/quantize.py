@@ -174,7 +174,7 @@ def quantize(outputs: Sequence[Entry], offline: Collection[str] = (), out_type: 
             new = Node(node.op, node.name, dict(node.attrs), [work.real(e) for e in node.inputs], node.subgraphs)
         work.new[id(node)], work.old[id(new)] = new, node
     results = _offline([work.real(e) for e in outputs], offline)
-    return results, list(_observed(results, work.old))
+    return results, list(_calibration_names(results, work.old))
 
 
 def _offline(outputs: list[Entry], offline: Collection[str]) -> list[Entry]:
@@ -192,7 +192,7 @@ def _offline(outputs: list[Entry], offline: Collection[str]) -> list[Entry]:
     return outputs
 
 
-def _observed(outputs: Sequence[Entry], old: Mapping[int, Node]) -> Iterator[str]:
+def _calibration_names(outputs: Sequence[Entry], old: Mapping[int, Node]) -> Iterator[str]:
     for node in topological(outputs):
         if node.op is None or node.op.calibrates is None:
             continue

@@ -94,7 +94,7 @@ class GraphRunner:
         self.options = options or {}
         if self.options and self.backend is registry.get("native"):
             raise MXNetError(f"backend 'native' takes no options, received {sorted(self.options)}")
-        self.draws = any(n.op is not None and (n.op.wants_training or n.op.draws) for n in nodes)
+        self.is_stochastic = any(n.op is not None and (n.op.wants_training or n.op.draws) for n in nodes)
         self._fused = any(isinstance(n.op, (CachedGraph, Fused)) for n in nodes)
         self._open = [n for n in nodes if inference.open_shape(n)]
         self.weights = tuple(_weights(nodes, self.input_names) if weights is None else weights)
@@ -295,14 +295,14 @@ class GraphRunner:
             follows = Warmup(native, policy.budget(sum(n.op is not None for n in self.symbol._nodes())))
             if type(before) is Validating and before.is_decided:
                 module = self.lowered(False, device, inputs)
-                record = CacheEntry(module, inputs, self.weights, self._exact)
+                entry = CacheEntry(module, inputs, self.weights, self._exact)
                 if not before.is_faster:
                     follows = Native(native, before.native_reason)
                 elif before.frozen.holds(inputs):
                     recurrent_layers.release(native)
-                    follows = policy.with_comparison(before.frozen, module, inputs, device, self._exact, record)
+                    follows = policy.with_comparison(before.frozen, module, inputs, device, self._exact, entry)
                 if before.agrees and type(follows) in (Native, Compiled):
-                    message = record.store(before.frozen.name if before.is_faster else NATIVE, before.seconds, before.waited)
+                    message = entry.store(before.frozen.name if before.is_faster else NATIVE, before.seconds, before.waited)
                     if before.is_faster:
                         before.frozen.program.note(f"{before.frozen.name}: {message}")
             self._states[key] = follows
@@ -339,21 +339,21 @@ class GraphRunner:
         """Return the next state on a CPU when the graph is to be compiled, without a named backend."""
         module = self.lowered(False, device, inputs)
         # A comparison of all backends ignores cached choices.
-        record = None if self._compares else CacheEntry(module, inputs, self.weights, self._exact)
-        if record is not None:
+        entry = None if self._compares else CacheEntry(module, inputs, self.weights, self._exact)
+        if entry is not None:
             make_native = functools.partial(self._native, inputs, False, device)
-            state = policy.from_cache(record, module, make_native, inputs, self.weights, device, self._exact, not self._patient)
+            state = policy.from_cache(entry, module, make_native, inputs, self.weights, device, self._exact, not self._patient)
             if state is not None:
                 return state
         if self._patient:
             fastest = before.fastest if type(before) is Warmup else math.inf
             native = self._native(inputs, False, device)
             return policy.start_validation(module, native, fastest, inputs, self.weights, device) or Native(native)
-        compiled = None if record is None else policy.compile_without_validation(module, inputs, self.weights, device)
+        compiled = None if entry is None else policy.compile_without_validation(module, inputs, self.weights, device)
         if compiled is not None:
-            return policy.with_comparison(compiled, module, inputs, device, self._exact, record)
+            return policy.with_comparison(compiled, module, inputs, device, self._exact, entry)
         native = self._native(inputs, False, device)
-        best, lost = policy.compare_backends(module, native, inputs, self.weights, device, self._compares, self._exact, record)
+        best, lost = policy.compare_backends(module, native, inputs, self.weights, device, self._compares, self._exact, entry)
         return best or Native(native, lost)
 
     def _native(self, inputs: Sequence[torch.Tensor], is_train: bool, device: torch.device) -> Function:

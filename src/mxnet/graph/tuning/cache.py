@@ -107,15 +107,15 @@ class CachedChoice:
     native : callable
     compare : callable
         ``compare(name, function, inputs, expected)`` returns True if the function gives the expected results.
-    record : CacheEntry
+    entry : CacheEntry
         The entry, which is removed if the results are wrong.
     """
 
     self_instrumented = True  # `function` reports to the observer itself
 
-    def __init__(self, frozen: Compiled, native: Function, compare: Callable, record: CacheEntry):
+    def __init__(self, frozen: Compiled, native: Function, compare: Callable, entry: CacheEntry):
         self.choice: Compiled | None = None
-        self._frozen, self._native, self._compare, self._record, self._failed = frozen, native, compare, record, False
+        self._frozen, self._native, self._compare, self._entry, self._failed = frozen, native, compare, entry, False
 
     def function(self, *inputs: torch.Tensor) -> Sequence[torch.Tensor]:
         if self.choice is not None:  # set by another thread meanwhile
@@ -124,7 +124,7 @@ class CachedChoice:
         if self._compare(self._frozen.name, self._frozen.function, inputs, results):
             self.choice = self._frozen
         else:
-            self._record.forget()
+            self._entry.forget()
             self._failed = True
         return results
 

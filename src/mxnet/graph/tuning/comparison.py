@@ -105,7 +105,7 @@ class Comparing:
                     self._candidate = candidate
                 else:
                     self._continue_first_run(2 * end - start)
-        except Exception as error:  # whatever goes wrong with the candidate, the graph still runs
+        except Exception as error:  # the candidate's failure must not prevent the run
             self._reject(error)
         return results
 

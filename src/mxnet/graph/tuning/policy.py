@@ -86,7 +86,7 @@ def freeze(backend: Any, module: fx.GraphModule, inputs: Sequence[torch.Tensor],
 
 def convolution_candidates(module: fx.GraphModule, device: torch.device, exact: bool) -> list:
     """Return the backend `kernels` for graphs with convolutions that it computes with fewer multiplications; else an empty list."""
-    own = Kernels(demanding=True)
+    own = Kernels(only_if_worthwhile=True)
     if exact or not any(calls(n, convolution) for n in module.graph.nodes) or quantized(module) or not registry.can_run(own, device):
         return []
     return [own]
@@ -101,32 +101,32 @@ def mlp_candidates(module: fx.GraphModule, inputs: Sequence[torch.Tensor], weigh
     return [Kernels()] if mlp_fusion.suits(program) else []
 
 
-def from_cache(record: CacheEntry, module: fx.GraphModule, native: Callable[[], Function], inputs: Sequence[torch.Tensor], weights: Iterable[int],
+def from_cache(entry: CacheEntry, module: fx.GraphModule, native: Callable[[], Function], inputs: Sequence[torch.Tensor], weights: Iterable[int],
                device: torch.device, exact: bool, promised: bool) -> CachedChoice | Compiled | Native | None:
     """Return the state of a graph by its cached choice; None if there is none, or it cannot be compiled.
 
     `native` returns the reference function. With `promised` shapes OpenVINO's convolutions are not validated, as without a cached choice.
     """
-    name = record.choice
+    name = entry.choice
     if name == NATIVE:
-        return Native(native(), f"{FASTEST} before, {record.origin}")
+        return Native(native(), f"{FASTEST} before, {entry.origin}")
     backend = Kernels() if name == Kernels.name else next((b for b in candidate_backends(device) if b.name == name), None)
     if backend is None or not registry.can_run(backend, device):
         return None
     try:
         frozen = freeze(backend, module, inputs, weights, {}, exact)
-    except Exception as error:  # whatever goes wrong inside a compiler, the graph still runs
+    except Exception as error:  # a compiler's failure must not prevent the run
         _log.info("graph: %s cannot compile it: %s", name, error)
-        record.forget()
+        entry.forget()
         return None
-    frozen.program.note(f"{name} won before: {record.origin}")
+    frozen.program.note(f"{name} won before: {entry.origin}")
     if promised and name != Kernels.name and _skips_validation(module):
         return frozen
-    return CachedChoice(frozen, native(), functools.partial(_matches, quantized(module)), record)
+    return CachedChoice(frozen, native(), functools.partial(_matches, quantized(module)), entry)
 
 
 def with_comparison(frozen: Compiled, module: fx.GraphModule, inputs: Sequence[torch.Tensor], device: torch.device, exact: bool,
-                    record: CacheEntry | None = None) -> Compiled | Comparing:
+                    entry: CacheEntry | None = None) -> Compiled | Comparing:
     """Return the state of a compiled graph: a comparison with `kernels` if that may be faster, else the graph itself."""
     if not tuning.allowed() or exact or registry.asks_for_exact() or quantized(module):
         return frozen
@@ -140,12 +140,12 @@ def with_comparison(frozen: Compiled, module: fx.GraphModule, inputs: Sequence[t
 
     def compile(inputs: Sequence[torch.Tensor]) -> Compiled:
         backend = Kernels()
-        if not registry.can_run(backend, device):  # asked late: it compiles kernels where none came with the package
+        if not registry.can_run(backend, device):  # checked only here: it may compile kernels
             raise registry.Unavailable("there are no kernels for this machine")
         return freeze(backend, module, inputs, positions, {}, exact)
     operators = sum(n.op == "call_function" for n in module.graph.nodes)
     return Comparing(frozen, Kernels.name, _COMPILE + _CANDIDATE_OPERATOR * operators, compile, _agree,
-                   record.store if record is not None else None)
+                   entry.store if entry is not None else None)
 
 
 def _skips_validation(module: fx.GraphModule) -> bool:
@@ -161,7 +161,7 @@ def compile_without_validation(module: fx.GraphModule, inputs: Sequence[torch.Te
         return None
     try:
         return freeze(backend, module, inputs, weights, {})
-    except Exception as error:  # whatever goes wrong inside a compiler, the graph still runs
+    except Exception as error:  # a compiler's failure must not prevent the run
         _log.info("graph: %s cannot compile it: %s", backend.name, error)
         return None
 
@@ -179,7 +179,7 @@ def start_validation(module: fx.GraphModule, native: Function, native_seconds: f
     for backend in [*mlp_candidates(module, inputs, weights, device), *candidate_backends(device)]:
         try:
             frozen = freeze(backend, module, inputs, weights, {})
-        except Exception as error:  # whatever goes wrong inside a compiler, the graph still runs
+        except Exception as error:  # a compiler's failure must not prevent the run
             _log.info("graph: %s cannot compile it: %s", backend.name, error)
             continue
         return Validating(frozen, backend.name, native, native_seconds, functools.partial(_validated, quantized(module)), measured)
@@ -227,8 +227,8 @@ def _warn_of_difference(name: str) -> None:
 
 
 def compare_backends(module: fx.GraphModule, native: Function, inputs: Sequence[torch.Tensor], weights: Iterable[int], device: torch.device,
-                     all_backends: bool = False, exact: bool = False, record: CacheEntry | None = None) -> tuple[Compiled | None, str]:
-    """Compile the graph with each suitable backend, and return the fastest; the choice is stored in `record`, if there is one.
+                     all_backends: bool = False, exact: bool = False, entry: CacheEntry | None = None) -> tuple[Compiled | None, str]:
+    """Compile the graph with each suitable backend, and return the fastest; the choice is stored in `entry`, if there is one.
 
     Returns
     -------
@@ -247,7 +247,7 @@ def compare_backends(module: fx.GraphModule, native: Function, inputs: Sequence[
     for backend in [*candidate_backends(device, all_backends), *own]:
         try:
             frozen = freeze(backend, module, inputs, weights, {}, exact)
-        except Exception as error:  # whatever goes wrong inside a compiler, the graph still runs
+        except Exception as error:  # a compiler's failure must not prevent the run
             _log.info("graph: %s cannot compile it: %s", backend.name, error)
             continue
         with no_grad():
@@ -267,8 +267,8 @@ def compare_backends(module: fx.GraphModule, native: Function, inputs: Sequence[
         _log.info("graph: native %.3f ms, %s %.3f ms", on_torch * 1e3, backend.name, compiled * 1e3)
         if compiled < (best_time if best_time is not None else on_torch):
             best, best_time = frozen, compiled
-    if record is not None and lost == FASTEST:
-        message = record.store(NATIVE if best is None else best.name, time.perf_counter() - start, max(processor.waited() - waited, 0.0))
+    if entry is not None and lost == FASTEST:
+        message = entry.store(NATIVE if best is None else best.name, time.perf_counter() - start, max(processor.waited() - waited, 0.0))
         if best is not None:
             best.program.note(f"{best.name}: {message}")
     return best, lost
@@ -282,7 +282,7 @@ def compare_training(module: fx.GraphModule, native: Function, inputs: Sequence[
             candidate = native if backend is None else backend.compile(Program(module, inputs))
             seconds = min(_timed(_step(candidate), [t.detach().clone().requires_grad_(t.requires_grad) for t in inputs])[0]
                           for _ in range(_TIMED_RUNS))
-        except Exception as error:  # whatever goes wrong inside a compiler, the graph still runs
+        except Exception as error:  # a compiler's failure must not prevent the run
             _log.info("graph: %s cannot train it: %s", backend.name if backend else "native", error)
             continue
         _log.info("graph: a step on %s takes %.3f ms", backend.name if backend else "native", seconds * 1e3)

@@ -205,7 +205,7 @@ def test_places_are_disjoint_while_they_are_needed():
     for _ in range(50):
         arrays = []
         for first in sorted(rng.randint(0, 30, 40)):
-            array = static_plan._Array((rng.randint(1, 300),), made=True)
+            array = static_plan._Array((rng.randint(1, 300),), by_kernel=True)
             array.first, array.last = first, first + rng.randint(0, 8)
             arrays.append(array)
         over = {}

@@ -35,7 +35,7 @@ _LARGE = 1 << 28  # least number of multiplications of all convolutions: compili
 class Kernels:
     """The backend that runs a graph by our own kernels for one set of shapes, with constant weights.
 
-    With `demanding` it rejects graphs for which it is hardly ever the fastest: small ones, and those whose results are to be exact.
+    With `only_if_worthwhile` it rejects graphs for which it is hardly ever the fastest: small ones, and those whose results are to be exact.
 
     Options
     -------
@@ -52,8 +52,8 @@ class Kernels:
     freezes = True
     devices = ("cpu",)
 
-    def __init__(self, demanding: bool = False):
-        self._demanding = demanding
+    def __init__(self, only_if_worthwhile: bool = False):
+        self._only_if_worthwhile = only_if_worthwhile
 
     def available(self) -> bool:
         """Return True if the kernel of convolutions is available."""
@@ -72,7 +72,7 @@ class Kernels:
         if weights not in ("float32", *_BRIEF):
             raise MXNetError(f"backend 'kernels': `weights` must be 'float32' or 'bfloat16', received {shortened(weights)}")
         exact = exact or program.exact or asks_for_exact()
-        if self._demanding and (exact or not is_worth_compiling(program)):
+        if self._only_if_worthwhile and (exact or not is_worth_compiling(program)):
             raise Unavailable("it would not be ahead of others")
         module = program.module
         program.report += amp_casts.apply(module) + layout.apply(module)

@@ -37,7 +37,7 @@ class _Array:
         None if unknown, or if the type is not float32.
     order : torch.memory_format or None
         The memory format that kernels expect; None before a kernel reads it.
-    made : bool
+    by_kernel : bool
         True if a kernel computes it; else it is an input, or the result of another function.
     visible : bool
         True if other functions than kernels use it, so that it needs a tensor.
@@ -45,10 +45,10 @@ class _Array:
         The first and the last step that use it.
     """
 
-    def __init__(self, shape: Sequence[int] | None, made: bool = False):
+    def __init__(self, shape: Sequence[int] | None, by_kernel: bool = False):
         self.shape = None if shape is None else tuple(shape)
-        self.order = _order(self.shape or ()) if made else None
-        self.made, self.visible, self.first, self.last = made, not made, -1, -1
+        self.order = _order(self.shape or ()) if by_kernel else None
+        self.by_kernel, self.visible, self.first, self.last = by_kernel, not by_kernel, -1, -1
 
     @property
     def bytes(self) -> int:
@@ -166,7 +166,7 @@ class _Steps:
         """Add the steps of a node."""
         target = node.target
         if isinstance(target, ConcatBuffer):
-            env[node] = _Ref(_Array(target.shape, made=True))
+            env[node] = _Ref(_Array(target.shape, by_kernel=True))
         elif target is complete:
             env[node] = env[node.args[0]]
         elif (target is layout.standard or calls(node, flatten)) and (viewed := _viewed(env[node.args[0]], shape)) is not None:
@@ -183,7 +183,7 @@ class _Steps:
 
     def _add_tiles(self, target: BatchTiles, data: _Ref) -> _Ref:
         """Add the steps of a tiled layer, tile by tile."""
-        out = _Array(target.shape, made=True)
+        out = _Array(target.shape, by_kernel=True)
         for start in range(0, target.shape[0], target.images):
             env: dict[FxNode, _Ref] = {}
             places = iter([_Ref(data.array, start, target.images), _Ref(out, start, target.images)])
@@ -208,7 +208,7 @@ class _Steps:
         if any(ref is not None and (ref.shape is None or not (ref.array.order in (None, order) or _single(ref.array.shape)))
                for ref, order in ((data, layer.order), (residual, _LAST))):
             return False
-        out = _Ref(_Array(layer.sizes(data.shape or ()), made=True)) if given is None else env[given]
+        out = _Ref(_Array(layer.sizes(data.shape or ()), by_kernel=True)) if given is None else env[given]
         like_data, like_out = _like(data, layer.order), _like(out)
         like_residual = None if residual is None else _like(residual)
         bound = layer.bound(like_data, like_residual, like_out, node.kwargs.get("first", 0))
@@ -217,7 +217,7 @@ class _Steps:
         refs = {id(like_data): data, id(like_residual): residual, id(like_out): out}
         arrays: list[_Ref | torch.Tensor | None] = [None if a is None else refs.get(id(a), a) for a in bound.arrays]
         for make in bound.plan.makers[layer.makes:]:  # the kernel's workspace
-            arrays.append(None if make is None else _Ref(_Array(make().shape, made=True)))
+            arrays.append(None if make is None else _Ref(_Array(make().shape, by_kernel=True)))
         if layer.makes:
             arrays.insert(len(bound.arrays), out)
         for array in arrays:
@@ -240,14 +240,14 @@ class _Run:
     def __init__(self, steps: _Steps, threads: int):
         self._items: list[list[tuple[Callable, tuple]] | Callable] = []
         self._pointers: dict[tuple[_Array, int], ctypes.c_void_p] = {}
-        self._held = [a for step in steps.steps if isinstance(step, _Call) for a in step.arrays if isinstance(a, torch.Tensor)]
+        self._constants = [a for step in steps.steps if isinstance(step, _Call) for a in step.arrays if isinstance(a, torch.Tensor)]
         self._heavy = any(step.bound.plan.heavy for step in steps.steps if isinstance(step, _Call))
         self._inputs = [(i, array) for i, array in enumerate(steps.inputs) if array.first >= 0]
         self._outputs = steps.outputs
         begun, over = _by_step(steps)
         self._point(steps.inputs)
         for number, step in enumerate(steps.steps):
-            self._make(a for a in begun.get(number, ()) if a.made and a.visible)
+            self._make(a for a in begun.get(number, ()) if a.by_kernel and a.visible)
             if isinstance(step, _Call):
                 pointers = [self._pointer(a) for a in step.arrays]
                 self._calls().append(step.bound.plan.bound(pointers, step.bound.numbers, threads))
@@ -334,7 +334,7 @@ def _single(shape: Sequence[int] | None) -> bool:
 
 def _viewed(ref: _Ref, shape: Sequence[int] | None) -> _Ref | None:
     """Return images of one pixel, computed by a kernel, as an array of that shape with the same elements; None for others."""
-    if shape is None or ref.images is not None or not (ref.array.made and _single(ref.array.shape)):
+    if shape is None or ref.images is not None or not (ref.array.by_kernel and _single(ref.array.shape)):
         return None
     return ref._replace(view=None if tuple(shape) == ref.array.shape else tuple(shape))
 

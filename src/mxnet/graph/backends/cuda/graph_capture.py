@@ -278,7 +278,7 @@ class Captured:
         try:
             if self.prepared is None:
                 self._graph, self._outputs = shared.captured(self._native, arguments)
-        except Exception as error:  # whatever an operator does that cannot be captured, the graph still runs
+        except Exception as error:  # a failed capture must not prevent the run
             # Torch's error at the end of a failed capture hides the original one.
             cause = error.__context__ or error
             self.obstacle = f"capturing failed: {(str(cause).splitlines() or [type(cause).__name__])[0]}"

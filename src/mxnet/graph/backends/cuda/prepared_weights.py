@@ -96,17 +96,17 @@ class Prepared:
                                                         for user in program.placeholders[i].users)]
         self._layers = [n.target for n in program.graph.nodes if isinstance(n.target, Layer)]
         self._lock = threading.Lock()
-        self._made: tuple[Sequence[torch.Tensor], Unchanged] | None = None
+        self._derived: tuple[Sequence[torch.Tensor], Unchanged] | None = None
 
     def function(self, *inputs: torch.Tensor) -> Sequence[torch.Tensor]:
         """Return the outputs, a tuple of tensors; weights are derived again after a change."""
         weights = self.weights(inputs)
         with self._lock:
-            if self._made is None or not self._made[1].holds(weights):
+            if self._derived is None or not self._derived[1].holds(weights):
                 unchanged = Unchanged(weights)  # before they are read, so that no write is missed
                 with no_grad():
-                    self._made = self.prepare(*inputs), unchanged
-            prepared = self._made[0]
+                    self._derived = self.prepare(*inputs), unchanged
+            prepared = self._derived[0]
         return self.run(*inputs, *prepared)
 
     def weights(self, inputs: Sequence[torch.Tensor]) -> list[torch.Tensor]:
@@ -115,8 +115,8 @@ class Prepared:
 
     def explain(self) -> list[str]:
         """Return the report of the rewrites, and the algorithms of the layers."""
-        ways = Counter(layer.way for layer in self._layers if layer.way)
-        return [*self._report, *(f"cuda: {count} x {way}" for way, count in sorted(ways.items()))]
+        algorithms = Counter(layer.algorithm for layer in self._layers if layer.algorithm)
+        return [*self._report, *(f"cuda: {count} x {algorithm}" for algorithm, count in sorted(algorithms.items()))]
 
 
 def place(tensor: torch.Tensor) -> tuple:

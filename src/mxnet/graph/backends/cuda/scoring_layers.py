@@ -30,50 +30,50 @@ class Layer(abc.ABC):
 
     Attributes
     ----------
-    way : str or None
+    algorithm : str or None
         The chosen algorithm; None before the choice. There is a choice only for channels-last images in a GPU's memory.
     """
 
     def __init__(self) -> None:
-        self.way: str | None = None
+        self.algorithm: str | None = None
 
     @abc.abstractmethod
-    def ways(self, data: torch.Tensor, *others: Any) -> list[str]:
+    def algorithms(self, data: torch.Tensor, *others: Any) -> list[str]:
         """Return the algorithms for data of such a shape, the most promising first, `PARTS` last."""
 
     @abc.abstractmethod
-    def run(self, way: str, data: torch.Tensor, *others: Any) -> torch.Tensor:
+    def run(self, algorithm: str, data: torch.Tensor, *others: Any) -> torch.Tensor:
         """Return the result, computed by one algorithm."""
 
     def __call__(self, data: torch.Tensor, *others: Any) -> torch.Tensor:
         """Return the result, in newly allocated memory. The first call must not be captured."""
-        way = self.way
-        if way is not PARTS and not (data.is_cuda and data.dtype in TYPES and data.is_contiguous(memory_format=torch.channels_last)):
-            way = PARTS
-        if way is None and not _cuda.is_current_stream_capturing():
-            way = self.way = self._fastest(data, *others)
-        return self.run(way or PARTS, data, *others)
+        algorithm = self.algorithm
+        if algorithm is not PARTS and not (data.is_cuda and data.dtype in TYPES and data.is_contiguous(memory_format=torch.channels_last)):
+            algorithm = PARTS
+        if algorithm is None and not _cuda.is_current_stream_capturing():
+            algorithm = self.algorithm = self._fastest(data, *others)
+        return self.run(algorithm or PARTS, data, *others)
 
     def _fastest(self, *arguments: Any) -> str:
         """Return the fastest algorithm that works here; the first one if timing is not allowed."""
-        ways = self.ways(*arguments)
-        if len(ways) == 1:
-            return ways[0]
+        algorithms = self.algorithms(*arguments)
+        if len(algorithms) == 1:
+            return algorithms[0]
         expected = self.run(PARTS, *arguments)  # cuDNN also selects its algorithm here
         runs: dict[str, functools.partial[torch.Tensor]] = {}
-        for way in ways:
-            run: functools.partial[torch.Tensor] = functools.partial(self.run, way, *arguments)
+        for algorithm in algorithms:
+            run: functools.partial[torch.Tensor] = functools.partial(self.run, algorithm, *arguments)
             # Operators behind a convolution are free in cuDNN's call: no kernel has to be compiled for them.
-            if (way != KERNEL or FUSED not in runs) and _works(run, expected):
-                runs[way] = run
+            if (algorithm != KERNEL or FUSED not in runs) and _works(run, expected):
+                runs[algorithm] = run
         best, *others = runs or [PARTS]
         if not others or not (tuning.allowed() and torch.backends.cudnn.benchmark):  # a choice by time makes results vary between runs
             return best
         least = math.inf
-        for way, run in runs.items():
+        for algorithm, run in runs.items():
             taken = min(_milliseconds(run) for _ in range(_ROUNDS))
             if taken < least * _CLEARLY:
-                best, least = way, taken
+                best, least = algorithm, taken
         return best
 
 
@@ -129,32 +129,32 @@ class Convolution(Layer):
     def __call__(self, data: torch.Tensor, weight: Any, bias: Any = None, residual: Any = None) -> torch.Tensor:  # type: ignore[override]
         return super().__call__(data, weight, bias, residual)
 
-    def ways(self, data: torch.Tensor, weight: Any, bias: Any, residual: Any) -> list[str]:  # type: ignore[override]
+    def algorithms(self, data: torch.Tensor, weight: Any, bias: Any, residual: Any) -> list[str]:  # type: ignore[override]
         if bias is None:
             return [PARTS]
         behind = [KERNEL, PARTS] if scoring_on_gpu.available(data.device) else [PARTS]
         if self._steps[3] > 1:  # depthwise and grouped convolutions have separate kernels, without ReLU
             return behind
         half = data.dtype is not torch.float32
-        ways = [] if self._ceiling < 0 else [FUSED, WIDENED] if half and data.shape[1] < _WIDE else [FUSED]
+        algorithms = [] if self._ceiling < 0 else [FUSED, WIDENED] if half and data.shape[1] < _WIDE else [FUSED]
         single = weight.shape[2:] == (1, 1) and self._steps[:2] == ((1, 1), (0, 0))
         # Products of float32 matrices may round differently from convolutions.
         if residual is None and single and self._ceiling in (ANY, math.inf) and half:
-            ways.append(PRODUCT)
-        return ways + behind
+            algorithms.append(PRODUCT)
+        return algorithms + behind
 
-    def run(self, way: str, data: torch.Tensor, weight: Any, bias: Any, residual: Any) -> torch.Tensor:  # type: ignore[override]
-        if way == PRODUCT:
+    def run(self, algorithm: str, data: torch.Tensor, weight: Any, bias: Any, residual: Any) -> torch.Tensor:  # type: ignore[override]
+        if algorithm == PRODUCT:
             return self._product(data, weight, bias)
-        if way == KERNEL:
+        if algorithm == KERNEL:
             out = torch.conv2d(data, weight, None, *self._steps)
             if not scoring_on_gpu.fits(out):
                 raise RuntimeError("the channels of the result are not last")
             return scoring_on_gpu.finish(out, bias, None, residual, self._ceiling, in_place=True)
-        if way == PARTS:
+        if algorithm == PARTS:
             out = torch.conv2d(data, weight, bias, *self._steps)
             return _rectified(out if residual is None else out.add_(residual), self._ceiling)
-        if way == WIDENED:
+        if algorithm == WIDENED:
             data, weight = _widened(data), _widened(weight)
         if residual is None:
             out = torch.cudnn_convolution_relu(data, weight, bias, *self._steps)
@@ -189,11 +189,11 @@ class Normalization(Layer):
         super().__init__()
         self._ceiling = ceiling
 
-    def ways(self, data: torch.Tensor, scale: Any, shift: Any) -> list[str]:  # type: ignore[override]
+    def algorithms(self, data: torch.Tensor, scale: Any, shift: Any) -> list[str]:  # type: ignore[override]
         return [KERNEL, PARTS] if scoring_on_gpu.fits(data) else [PARTS]
 
-    def run(self, way: str, data: torch.Tensor, scale: Any, shift: Any) -> torch.Tensor:  # type: ignore[override]
-        if way == KERNEL:
+    def run(self, algorithm: str, data: torch.Tensor, scale: Any, shift: Any) -> torch.Tensor:  # type: ignore[override]
+        if algorithm == KERNEL:
             return scoring_on_gpu.finish(data, shift, scale, None, self._ceiling)
         out = torch.addcmul(shift.view(-1, 1, 1), data, scale.view(-1, 1, 1)).to(data.dtype)
         return _rectified(out, self._ceiling)
@@ -219,8 +219,8 @@ class MaxPool(Layer):
         super().__init__()
         self._operator, self._window = operator, (size, kernel, stride, pad)
 
-    def ways(self, data: torch.Tensor) -> list[str]:  # type: ignore[override]
+    def algorithms(self, data: torch.Tensor) -> list[str]:  # type: ignore[override]
         return [KERNEL, PARTS] if scoring_on_gpu.fits(data) and scoring_on_gpu.fits_window(self._window[1]) else [PARTS]
 
-    def run(self, way: str, data: torch.Tensor) -> torch.Tensor:  # type: ignore[override]
-        return scoring_on_gpu.max_pool(data, *self._window) if way == KERNEL else self._operator(data)
+    def run(self, algorithm: str, data: torch.Tensor) -> torch.Tensor:  # type: ignore[override]
+        return scoring_on_gpu.max_pool(data, *self._window) if algorithm == KERNEL else self._operator(data)

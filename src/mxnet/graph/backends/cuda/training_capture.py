@@ -92,7 +92,7 @@ class _Pass:
 
     def __init__(self, owner: "Captured", inputs: Sequence[torch.Tensor]):
         self.owner, self.inputs = owner, inputs
-        self.random = random_state.get_state(owner.device) if owner.draws else None
+        self.random = random_state.get_state(owner.device) if owner.is_stochastic else None
 
 
 class Captured:
@@ -133,7 +133,7 @@ class Captured:
         self.in_place = sorted(in_place)
         self.data = [i for i in range(len(inputs)) if i not in in_place]
         self.differentiated = [i for i, t in enumerate(inputs) if t.requires_grad]
-        self.draws = any(operator_of(n) is not None and operator_of(n).holds("draws", attributes_of(n)) for n in module.graph.nodes
+        self.is_stochastic = any(operator_of(n) is not None and operator_of(n).holds("draws", attributes_of(n)) for n in module.graph.nodes
                          if n.op == "call_function")
         self._instances: dict[int, _Instance] = {}  # by level
 
@@ -169,7 +169,7 @@ class Captured:
             levels.append(_Level())
         try:  # an earlier capture is released afterwards: capturing waits until nothing runs
             instance = self._instances[number] = _Instance(self, self._native, inputs, places, levels[number])
-        except Exception as error:  # whatever an operator does that cannot be captured, the graph still runs
+        except Exception as error:  # a failed capture must not prevent the run
             # Torch's error at the end of a failed capture hides the original one.
             cause = error.__context__ or error
             self.obstacle = f"capturing failed: {(str(cause).splitlines() or [type(cause).__name__])[0]}"
@@ -178,19 +178,19 @@ class Captured:
         self.captures += 1
         return instance
 
-    def again(self, run: _Pass, gradients: Sequence[torch.Tensor | None]) -> Sequence[torch.Tensor | None]:
+    def recorded_gradients(self, run: _Pass, gradients: Sequence[torch.Tensor | None]) -> Sequence[torch.Tensor | None]:
         """Return the gradients of a pass, recorded for a second derivative. Captured graphs have none, so `native` runs, from now on at each call."""
         self.obstacle = "its gradients are differentiated"
         self._instances.clear()
         before = {i: run.inputs[i].detach().clone() for i in self.written}
-        now = random_state.get_state(self.device) if self.draws else None
-        if self.draws:
+        now = random_state.get_state(self.device) if self.is_stochastic else None
+        if self.is_stochastic:
             random_state.set_state(self.device, run.random)
         try:
             with enable_grad():
                 outputs = self._native(*run.inputs)
         finally:
-            if self.draws:
+            if self.is_stochastic:
                 random_state.set_state(self.device, now)
             for i, value in before.items():
                 run.inputs[i].detach().copy_(value)
@@ -238,7 +238,7 @@ class _Instance:
         self._buffers = [(i, arguments[i]) for i in owner.data]
         for i in owner.differentiated:
             arguments[i] = arguments[i].detach().requires_grad_()
-        generator = random_state.generator(owner.device) if owner.draws else None
+        generator = random_state.generator(owner.device) if owner.is_stochastic else None
         stream, pool = graph_capture.stream(owner.device), level.pool.take()
         with graph_capture._one_at_a_time, cuda.device(owner.device), enable_grad():
             stream.wait_stream(cuda.current_stream())
@@ -309,7 +309,7 @@ class _Replay(torch.autograd.Function):
     def backward(ctx: Any, *gradients: torch.Tensor | None) -> tuple[torch.Tensor | None, ...]:
         wanted = [g for g, recorded in zip(gradients, ctx.instance.recorded) if recorded]
         if torch.is_grad_enabled():
-            return (None, None, *ctx.now.owner.again(ctx.now, wanted))
+            return (None, None, *ctx.now.owner.recorded_gradients(ctx.now, wanted))
         return (None, None, *ctx.instance.backward(wanted))
 
 

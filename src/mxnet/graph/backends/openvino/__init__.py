@@ -178,14 +178,14 @@ class Compiled:
 
     def __init__(self, model: Any, handed_on: Mapping[int, int], program: Program, config: Mapping[str, Any], follows: bool = False):
         inputs = [(i, n) for i, n in enumerate(program.placeholders) if n not in program.constants]
-        self.places = [(k, i, _way(program, n)) for k, (i, n) in enumerate(inputs)]
+        self.places = [(k, i, _input_copy(program, n)) for k, (i, n) in enumerate(inputs)]
         self.handed_on = sorted(handed_on.items())
         outputs = [program.values[n] for k, n in enumerate(program.outputs) if k not in handed_on]
         self.outputs = [(k, tuple(v.shape), v.dtype, v.numel() * v.element_size() <= _SMALL) for k, v in enumerate(outputs)]
         self._source, self._config, self.program = model, config, program
         self._usual = self._current = _Model(self, model, config)
         self._policy = threads.policy
-        self._adapted_to = self._usual.threads if follows and self._usual.threads == self._policy.full else None  # None: it follows nobody
+        self._adapted_to = self._usual.threads if follows and self._usual.threads == self._policy.full else None  # None: the number is fixed
         self._spent = 0.0  # seconds in calls since the last change of `threads.policy`
         self._counting: Any = None  # the same model, compiled with performance counters
         self._lock = threading.Lock()
@@ -279,7 +279,7 @@ def _copy(source: torch.Tensor, buffer: torch.Tensor) -> None:
     buffer.copy_(source)
 
 
-def _way(program: Program, node: fx.Node) -> Callable | None:
+def _input_copy(program: Program, node: fx.Node) -> Callable | None:
     """Return the function that copies an input into the model's buffer; None if OpenVINO reads the input in place."""
     from .model import images
     if images(program, node):
@@ -293,15 +293,15 @@ class _Copies:
 
     def __init__(self, shape: tuple[int, ...], dtype: torch.dtype):
         self._shape, self._dtype = shape, dtype
-        self._made: list[tuple[torch.Tensor, Any]] = []
+        self._spare: list[tuple[torch.Tensor, Any]] = []
         self.source: Any = torch.empty(shape, dtype=dtype).numpy()
 
     def take(self) -> torch.Tensor:
         """Return a new tensor with the current content of `source`."""
-        if not self._made:
+        if not self._spare:
             tensors = [torch.empty(self._shape, dtype=self._dtype) for _ in range(_AT_A_TIME)]
-            self._made = [(t, t.numpy()) for t in tensors]
-        tensor, array = self._made.pop()
+            self._spare = [(t, t.numpy()) for t in tensors]
+        tensor, array = self._spare.pop()
         array[...] = self.source
         return tensor
 
@@ -315,11 +315,11 @@ class _Request:
         self.request: Any = compiled.model.create_infer_request()
         self.copied, self.outputs, self.long = [], [], False
         self.read: dict[int, tuple[int, torch.Tensor | None]] = {}  # by the model's input: the position of the tensor, and the bound tensor
-        for k, i, way in compiled.places:
-            if way is None:
+        for k, i, copy_input in compiled.places:
+            if copy_input is None:
                 self.read[k] = i, None
             else:
-                self.copied.append((i, way, torch.from_numpy(self.request.get_input_tensor(k).data)))
+                self.copied.append((i, copy_input, torch.from_numpy(self.request.get_input_tensor(k).data)))
         for k, shape, dtype, small in compiled.outputs:
             copies = None
             if small:
@@ -329,8 +329,8 @@ class _Request:
 
     def run(self, tensors: Sequence[torch.Tensor]) -> tuple[torch.Tensor, ...]:
         request = self.request
-        for i, way, buffer in self.copied:
-            way(tensors[i], buffer)
+        for i, copy_input, buffer in self.copied:
+            copy_input(tensors[i], buffer)
         for k, (i, bound) in self.read.items():
             t = tensors[i]
             if bound is None or t.data_ptr() != bound.data_ptr() or not t.is_contiguous():  # other memory than in the last run

@@ -69,17 +69,17 @@ class Averages:
     """
 
     def __init__(self) -> None:
-        self._runs, self._whole = 0, 0
+        self._runs, self._total = 0, 0
         # Sums up to the last two runs whose number is a power of two: runs, ns of all layers together, ns of each layer.
         self._marks: list[tuple[int, int, Sequence[float]]] = [(0, 0, ()), (0, 0, ())]
 
     def shares(self, averages: Sequence[int], total: int) -> list[int]:
         """Return the ns of each layer in a run of `total` ns, after which these are the averages."""
-        self._runs, self._whole = self._runs + 1, self._whole + total
+        self._runs, self._total = self._runs + 1, self._total + total
         sums = [(average + 500) * self._runs for average in averages]  # averages are truncated to microseconds
         _, before, known = self._marks[0]
         known = known if len(known) == len(sums) else [0] * len(sums)
-        scale = total / max(self._whole - before, sum(sums) - sum(known), 1)
+        scale = total / max(self._total - before, sum(sums) - sum(known), 1)
         if self._runs & self._runs - 1 == 0:
-            self._marks = [self._marks[1], (self._runs, self._whole, sums)]
+            self._marks = [self._marks[1], (self._runs, self._total, sums)]
         return [max(int((s - k) * scale), 0) for s, k in zip(sums, known)]
