@@ -111,7 +111,7 @@ def test_new_shapes_do_not_wait_for_those_that_are_compiled(monkeypatch):
         compiling.set()
         assert go_on.wait(60)
 
-    monkeypatch.setattr(policy, "trial", trial)
+    monkeypatch.setattr(policy, "start_validation", trial)
     monkeypatch.setattr(policy, "budget", lambda operators: 1e-9)
     runner = GraphRunner(mx.sym.relu(mx.sym.var("x")))
     runner([torch.ones(2)])  # spends the time
