@@ -302,9 +302,9 @@ def _without(module, name):
         yield
     finally:
         setattr(module, name, before)
-        for each, verdicts in kept:
+        for each, results in kept:
             each._checked.clear()
-            each._checked.update(verdicts)
+            each._checked.update(results)
 
 
 def _describe_suppress(rng):

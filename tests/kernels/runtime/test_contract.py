@@ -1,4 +1,4 @@
-"""What a gate lets through, what it refuses and in which words, and that it asks once."""
+"""Contracts: the arguments they accept and reject, the texts of errors, and the cache of results."""
 import pytest
 import torch
 

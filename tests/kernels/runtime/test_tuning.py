@@ -1,4 +1,4 @@
-"""Who is the fastest, and that it is found out once for each machine."""
+"""The autotuner: the choice of the fastest, once for each machine, and the tuning cache."""
 import json
 import threading
 
