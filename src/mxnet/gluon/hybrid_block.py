@@ -1,6 +1,7 @@
 """`HybridBlock`: a block that runs on arrays step by step, or as a graph that was traced once."""
 from __future__ import annotations
 
+import inspect
 import json
 import warnings
 from collections.abc import Callable
@@ -366,7 +367,12 @@ class HybridBlock(SharesWithTorch, Block):
     def _is_plain(self) -> bool:
         """Return whether the class computes in a `forward` of its own, in the style of MXNet 2, instead of in `hybrid_forward`."""
         kind = type(self)
-        return kind.forward is not HybridBlock.forward and kind.hybrid_forward is HybridBlock.hybrid_forward
+        if kind.forward is HybridBlock.forward:
+            return False
+        if kind.hybrid_forward is HybridBlock.hybrid_forward:
+            return True
+        # `use_np` puts scopes around all methods of a class, inherited ones, too.
+        return inspect.unwrap(kind.hybrid_forward) is HybridBlock.hybrid_forward and inspect.unwrap(kind.forward) is not HybridBlock.forward
 
     def _get_graph(self, *args: Any) -> Any:
         """The traced graph: its input variables and its outputs."""
@@ -395,7 +401,7 @@ class HybridBlock(SharesWithTorch, Block):
 
     def _run_plain(self, args: Any) -> Any:
         """`forward` on arrays, after the class's own `infer_shape` where parameters wait for it."""
-        if type(self).infer_shape is not HybridBlock.infer_shape and any(p._deferred_init for p in self.params.values()):
+        if inspect.unwrap(type(self).infer_shape) is not HybridBlock.infer_shape and any(p._deferred_init for p in self.params.values()):
             with _deferred_compute.context(False):
                 self.infer_shape(*args)
                 for parameter in self.params.values():

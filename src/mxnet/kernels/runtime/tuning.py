@@ -1,7 +1,7 @@
 """Autotuning: the choice of the fastest of several algorithms, benchmarked once on each machine and stored on disk.
 
 The tuning cache lies beside the compiled kernels (`libraries.folder`), with a file for each processor and each version of the kernels' sources. The
-package contains choices for well-known networks on common processors (``shipped_tuning/``, made by ``scripts/ship_winners.py``), which count until
+package contains choices for well-known networks on common processors (``shipped_tuning/``, made by ``scripts/ship_tuning.py``), which count until
 this machine has its own.
 """
 import functools
