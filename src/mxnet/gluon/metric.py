@@ -1,4 +1,4 @@
-"""Metrics at the place that they have in MXNet 2: those of `mx.metric`, and what came with it."""
+"""The module of metrics of MXNet 2: those of `mx.metric`, and the ones that MXNet 2 added."""
 from __future__ import annotations
 
 import json
@@ -45,7 +45,7 @@ class _Average(EvalMetric):
 
 
 class BinaryAccuracy(_Average):
-    """The share of right decisions between yes and no.
+    """The share of correct binary decisions.
 
     Parameters
     ----------
@@ -128,7 +128,7 @@ class F1(EvalMetric):
         super().__init__(name, output_names=output_names, label_names=label_names, class_type=class_type, threshold=threshold, average=average)
 
     def _decisions(self, label: torch.Tensor, pred: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """Whether each sample is of each class, and whether it is said to be: (samples, classes)."""
+        """Return the true and the predicted memberships of samples in classes: two boolean tensors (samples, classes)."""
         label = label.long()
         if self.class_type == "binary":
             if label.max() > 1:

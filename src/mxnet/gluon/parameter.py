@@ -36,7 +36,7 @@ STYPES = ("default", "row_sparse", "csr")
 class DeferredInitializationError(MXNetError):
     """A parameter's values were asked for before its shape is known.
 
-    The first batch that passes through the network settles the shapes. To have them at once, say `in_units`, `in_channels`, ...
+    The first batch that passes through the network settles the shapes. To have them at once, pass `in_units`, `in_channels`, ...
     where the layers are made.
     """
 
@@ -45,7 +45,7 @@ _moves = 0
 
 
 def moves() -> int:
-    """How often a parameter, whichever, has got other arrays. As long as that stays, all have those that they had."""
+    """Return the count of replacements of arrays over all parameters. While it is unchanged, every parameter has the same arrays."""
     return _moves
 
 
@@ -72,9 +72,9 @@ class Parameter:
     lr_mult, wd_mult : float
         Factors of the learning rate and the weight decay for this parameter.
     init : str or Initializer, optional
-        How its values start; by default as the block's `initialize` says.
+        The initializer of its values; by default that of the block's `initialize`.
     allow_deferred_init : bool
-        Let `initialize` wait until the shape is known.
+        Defer `initialize` until the shape is known.
     differentiable : bool
         False forces `grad_req` to ``'null'``.
     stype, grad_stype : {'default', 'row_sparse', 'csr'}
@@ -123,14 +123,14 @@ class Parameter:
         _moves += 1
 
     def __repr__(self) -> str:
-        name = "" if version() == "2.0" else f"{self.name} "  # which nobody gives in MXNet 2
+        name = "" if version() == "2.0" else f"{self.name} "  # which is not passed in MXNet 2
         return f"{type(self).__name__} {name}(shape={self.shape}, dtype={self.dtype})"
 
     # -- attributes ----------------------------------------------------------------------------------------------------
 
     @property
     def grad_req(self) -> str:
-        """How a backward pass treats the gradient: ``'write'``, ``'add'`` or ``'null'``."""
+        """The treatment of the gradient in a backward pass: ``'write'``, ``'add'`` or ``'null'``."""
         return self._grad_req
 
     @grad_req.setter
@@ -152,7 +152,7 @@ class Parameter:
     def shape(self) -> Any:
         """The sizes, of which unknown ones are 0, or -1 with NumPy shapes."""
         if self._shape is not None and is_np_shape():
-            # No parameter is of size 0, so a 0 says that nobody has set the size.
+            # No parameter is of size 0, so a 0 means that the size is not set.
             return tuple(size or -1 for size in self._shape)
         return self._shape
 
@@ -173,7 +173,7 @@ class Parameter:
         self.cast(dtype)
 
     def _set_trainer(self, trainer: Any) -> None:
-        """Remember who updates this parameter; a sparse one can have one trainer only."""
+        """Store the trainer that updates this parameter; a sparse one can have one trainer only."""
         if self._stype != "default" and self._trainer and trainer and self._trainer is not trainer:
             raise RuntimeError(f"Parameter '{self.name}' of storage type {self._stype} has a Trainer already, and can have one only: "
                                "make a single Trainer for it")
@@ -262,7 +262,7 @@ class Parameter:
         return self.list_ctx()
 
     def _check_and_get(self, arrays: Any, ctx: Any) -> Any:
-        """The one of `arrays` on `ctx`, or all for ``list``."""
+        """Return the one of `arrays` on `ctx`, or all for ``list``."""
         if arrays is not None:
             if ctx is list:
                 return arrays
@@ -327,7 +327,7 @@ class Parameter:
         default_init : str or Initializer
             Serves where neither `init` nor the parameter's own is set.
         force_reinit : bool
-            Start anew what is initialized already.
+            Reinitialize the parameter if it is initialized already.
 
         Raises
         ------
@@ -405,7 +405,7 @@ class Parameter:
         dtype_source : {'current', 'saved'}
             Which type both have then.
         own : bool
-            Nobody else holds `data`, so that it need not be copied.
+            The caller keeps no reference to `data`, so that it need not be copied.
         """
         failed = f"Failed loading Parameter '{self.name}' from saved params:"
         if data is None:
@@ -563,15 +563,15 @@ _PAGES = 1 << 16  # bytes from which on zeros get pages of their own
 
 
 def _untouched_zeros(array: Any) -> Any:
-    """Zeros of an array's shape and type. On a CPU they take no memory until they are written to: who only scores never does."""
+    """Zeros of an array's shape and type. On a CPU they take no memory until they are written to, which inference never does."""
     tensor = array._data
     if tensor.device.type != "cpu":
         return ndarray.zeros(array.shape, dtype=array.dtype, ctx=array.ctx)
     size = tensor.numel() * tensor.element_size()
     if size < _PAGES:
         return ndarray.zeros(array.shape, dtype=array.dtype, ctx=array.ctx)
-    # Not from the C allocator, which hands out what was used before.
+    # Not from the C allocator, which reuses memory that must then be cleared.
     memory = torch.from_numpy(np.frombuffer(mmap.mmap(-1, size), np.uint8))
     # No view of the bytes: the first gradient takes its place.
     return type(array)._new(torch.empty(0, dtype=tensor.dtype).set_(
-        memory.untyped_storage(), 0, tuple(tensor.shape)), array._ctx)  # type: ignore[call-overload]  # torch knows it as a storage
+        memory.untyped_storage(), 0, tuple(tensor.shape)), array._ctx)  # type: ignore[call-overload]  # torch accepts this storage

@@ -20,7 +20,7 @@ _NAMING = "The names match only if both networks were made with the same prefix.
 
 
 class _Together:
-    """What can be done with all parameters of a dictionary at once."""
+    """The methods of a dictionary of parameters that apply to all of them."""
 
     def values(self) -> Any:
         """The parameters."""
@@ -73,7 +73,7 @@ class _Together:
             setattr(parameter, name, value)
 
 class PlacedParameters(dict, _Together):  # type: ignore[type-arg]
-    """The parameters of a network by where they are in it (``'features.0.weight'``): what MXNet 2's `collect_params` gives."""
+    """The parameters of a network by structural name (``'features.0.weight'``): the result of MXNet 2's `collect_params`."""
 
     prefix = ""
 
@@ -88,7 +88,7 @@ class ParameterDict(_Together):
     Parameters
     ----------
     prefix : str
-        Stands before the name of every parameter that `get` creates.
+        The prefix of the name of every parameter that `get` creates.
     shared : ParameterDict, optional
         Where `get` looks before it creates one; this is how blocks share weights.
     """
@@ -105,7 +105,7 @@ class ParameterDict(_Together):
 
     @property
     def prefix(self) -> str:
-        """What stands before the names of the parameters that `get` creates."""
+        """The prefix of the names of the parameters that `get` creates."""
         return self._prefix
 
     def keys(self) -> KeysView[str]:
@@ -127,7 +127,7 @@ class ParameterDict(_Together):
         return iter(self._params)
 
     def __getitem__(self, key: Any) -> Parameter:
-        """The parameter of a name: its own, or, of a whole network, one that says where it is (``'0.weight'``), as in MXNet 2."""
+        """Return the parameter of a name: its own, or, of a whole network, the structural one (``'0.weight'``), as in MXNet 2."""
         found = self._params.get(key)
         if found is None and self._by_place is not None:
             found = self._by_place().get(key)
@@ -271,7 +271,7 @@ class ParameterDict(_Together):
         cast_dtype : bool
             Accept values of another type.
         dtype_source : {'current', 'saved'}
-            Which type wins then.
+            The type to keep then: the parameter's (current) or the file's (saved).
 
         Raises
         ------

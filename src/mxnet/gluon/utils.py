@@ -182,7 +182,7 @@ def download(url: str, path: str | None = None, overwrite: bool = False, sha1_ha
     overwrite : bool
         Download even if the file exists.
     sha1_hash : str, optional
-        What the content must be; an existing file with another content is replaced.
+        The SHA-1 that the content must have; an existing file with another content is replaced.
     retries : int
         How many attempts to make. One that broke off is continued where the server can do that.
     verify_ssl : bool
@@ -198,8 +198,8 @@ def download(url: str, path: str | None = None, overwrite: bool = False, sha1_ha
     UsageError
         If no file name can be made of the arguments, or `retries` is negative.
     MXNetError
-        If the file cannot be had (then the text says where it can be put by hand), or cannot be written; it is an OSError, too. Where the server's
-        file has another SHA-1, it is also a UserWarning.
+        If the file cannot be downloaded (then the message names the place to put it by hand), or cannot be written; it is an OSError, too.
+        Where the server's file has another SHA-1, it is also a UserWarning.
     """
     name = url.split("/")[-1]
     if path is None:
@@ -245,7 +245,7 @@ def _indent(text: str, spaces: int):
 
 
 def _brief_print_list(items, limit: int = 7):
-    """The items, quoted; the middle is left out of long lists."""
+    """The items, quoted; the middle of long lists is omitted."""
     items = [f"'{item}'" for item in items]
     if len(items) > limit:
         items = [*items[:limit // 2], "...", *items[-(limit // 2 + limit % 2):]]

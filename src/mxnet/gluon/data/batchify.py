@@ -1,4 +1,4 @@
-"""What makes a batch of samples, for ``DataLoader(batchify_fn=...)``."""
+"""Functions that combine samples into a batch, for ``DataLoader(batchify_fn=...)``."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -60,11 +60,11 @@ class Pad:
     Parameters
     ----------
     val : number, optional
-        What to fill up with, 0 by default.
+        The padding value, 0 by default.
     dtype : str or type, optional
         Of the batch; by default that of the first sample.
     round_to : int, optional
-        Let each axis have a multiple of that size.
+        Pad each axis to a multiple of this size.
     use_shared_mem : bool
         Put the batch where other processes can have it.
 

@@ -1,4 +1,4 @@
-"""Datasets: anything with a length and elements by index, and what they can be made of."""
+"""Datasets: objects with a length and elements by index, and ways to build them."""
 import os
 from collections.abc import Callable
 from typing import Any
@@ -67,14 +67,14 @@ class Dataset:
         return _SampledDataset(self, sampler)
 
     def transform(self, fn: Callable[..., Any], lazy: bool = True) -> "Dataset":
-        """A dataset of what `fn` makes of the elements.
+        """Return a dataset whose elements are the results of `fn` on this one's.
 
         Parameters
         ----------
         fn : callable
             Receives an element; the parts of a tuple as arguments.
         lazy : bool
-            Compute each time an element is asked for, as random transforms need; otherwise once, now.
+            Compute at each access to an element, as random transforms need; otherwise once, now.
         """
         lazily = _LazyTransformDataset(self, fn)
         return lazily if lazy else SimpleDataset([lazily[i] for i in range(len(lazily))])
@@ -120,7 +120,7 @@ class _LazyTransformDataset(SimpleDataset):
 
 
 class _TransformFirstClosure:
-    """An object rather than a nested function, so that it can be pickled."""
+    """A function applied to the first part of each element; a class, so that it can be pickled."""
 
     def __init__(self, fn: Callable[[Any], Any]) -> None:
         self._fn = fn

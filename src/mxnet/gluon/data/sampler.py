@@ -1,4 +1,4 @@
-"""Samplers: in which order the elements of a dataset come, and how batches are made of them."""
+"""Samplers: the order of a dataset's elements, and their grouping into batches."""
 from __future__ import annotations
 
 import itertools
@@ -89,7 +89,7 @@ class BatchSampler(Sampler):
     sampler : Sampler
     batch_size : int
     last_batch : str
-        What happens to indices that don't fill a batch: ``'keep'`` gives a smaller batch, ``'discard'`` drops them, ``'rollover'``
+        The treatment of indices that don't fill a batch: ``'keep'`` gives a smaller batch, ``'discard'`` drops them, ``'rollover'``
         puts them before those of the next epoch.
 
     Raises

@@ -23,7 +23,7 @@ __all__ = ["Sequential", "HybridSequential", "Dense", "Dropout", "Embedding", "B
 
 
 class _Stack(Block):
-    """What `Sequential` and `HybridSequential` share: children in a row."""
+    """The base of `Sequential` and `HybridSequential`: children that run one after the other."""
 
     _has_row = False
 
@@ -260,7 +260,7 @@ class Lambda(Block):
         self._func_impl: Any = function
 
     def forward(self, *args: Any) -> Any:
-        """What the function returns."""
+        """Return the function's result."""
         return self._func_impl(*args)
 
     def __repr__(self) -> str:
@@ -301,11 +301,11 @@ class HybridLambda(HybridBlock):
         return self._plain
 
     def forward(self, x: Any, *args: Any) -> Any:
-        """What the function returns."""
+        """Return the function's result."""
         return self._func(x, *args) if self._plain else super().forward(x, *args)
 
     def hybrid_forward(self, F: Any, x: Any, *args: Any) -> Any:
-        """What the function returns."""
+        """Return the function's result."""
         return self._func(F, x, *args)
 
     def __repr__(self) -> str:

@@ -28,7 +28,7 @@ class _Normalization(HybridBlock):
 
     def _scale_and_offset(self, size: int, gamma_initializer: str | Initializer, beta_initializer: str | Initializer, scale: bool, center: bool,
                           fixed: bool = False) -> None:
-        """Make `gamma` and `beta`. Where one is not asked for its gradient is off, for good if `fixed`."""
+        """Make `gamma` and `beta`. Where one is not wanted its `grad_req` is ``'null'``, for good if `fixed`."""
         for name, init, learned in (("gamma", gamma_initializer, scale), ("beta", beta_initializer, center)):
             setattr(self, name, self.params.get(name, grad_req="write" if learned else "null", shape=(size,), init=init,
                                                 allow_deferred_init=True, differentiable=learned or not fixed))

@@ -30,7 +30,7 @@ __all__ = ["Normal", "Laplace", "Cauchy", "HalfNormal", "HalfCauchy", "Uniform",
 
 
 class _LocScale(Distribution):
-    """The base of what is moved by `loc` and stretched by `scale`: its density, cdf, ... at 0 and 1, of ``z = (value - loc) / scale``.
+    """The base of location-scale families: its density, cdf, ... at 0 and 1, of ``z = (value - loc) / scale``.
 
     Parameters
     ----------
@@ -209,7 +209,7 @@ class Gumbel(_LocScale):
 
 
 class _Half(Distribution):
-    """The base of the absolute values of what lies around 0."""
+    """The base of folded distributions: the absolute values of a distribution around 0."""
 
     has_grad = True
     arg_constraints = {"scale": constraint.positive}
@@ -253,7 +253,7 @@ class _Half(Distribution):
 
 
 class HalfNormal(_Half):
-    """The absolute value of what is normal around 0.
+    """The distribution of the absolute value of a normal variable of mean 0.
 
     Parameters
     ----------
@@ -281,7 +281,7 @@ class HalfNormal(_Half):
 
 
 class HalfCauchy(_Half):
-    """The absolute value of what has a Cauchy distribution around 0; its mean and variance are infinite.
+    """The distribution of the absolute value of a Cauchy variable around 0; its mean and variance are infinite.
 
     Parameters
     ----------

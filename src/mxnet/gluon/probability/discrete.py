@@ -76,7 +76,7 @@ class Bernoulli(ByProbability, ExponentialFamily):
 
 
 class Geometric(ByProbability):
-    """How many failures come before the first success.
+    """The geometric distribution: of the number of failures before the first success.
 
     Parameters
     ----------
@@ -115,7 +115,7 @@ class Geometric(ByProbability):
 
 
 class Binomial(ByProbability):
-    """How many of `n` trials succeed.
+    """The binomial distribution: of the number of successes in `n` trials.
 
     Parameters
     ----------
@@ -206,7 +206,7 @@ class Poisson(ExponentialFamily):
 
 
 class NegativeBinomial(ByProbability):
-    """How many successes come before failure number `n`.
+    """The negative binomial distribution: of the number of successes before failure number `n`.
 
     `log_prob`, `mean`, `variance` and samples are those of ``scipy.stats.nbinom(n, 1 - prob)``. After ``mx.util.set_version('2.0')`` `log_prob` takes
     `prob` for the probability of failure, as in MXNet 2, where it contradicts the others.
@@ -279,7 +279,7 @@ class Categorical(_Classes):
     Parameters
     ----------
     num_events : int
-        How many classes there are.
+        The number of classes.
     prob, logit : array
         One of them, with the classes along the last axis.
     validate_args : bool, optional
@@ -319,7 +319,7 @@ class OneHotCategorical(_Classes):
     Parameters
     ----------
     num_events : int
-        How many classes there are.
+        The number of classes.
     prob, logit : array
         One of them, with the classes along the last axis.
     validate_args : bool, optional
@@ -359,16 +359,16 @@ class OneHotCategorical(_Classes):
 
 
 class Multinomial(_Classes):
-    """How often each class comes in a number of draws.
+    """The multinomial distribution: of the counts of classes in `total_count` draws.
 
     Parameters
     ----------
     num_events : int
-        How many classes there are.
+        The number of classes.
     prob, logit : array
         One of them, with the classes along the last axis.
     total_count : int
-        How many draws.
+        The number of draws.
     validate_args : bool, optional
     """
 
@@ -441,7 +441,7 @@ class RelaxedOneHotCategorical(_Classes):
     T : array or number
         The temperature: the lower, the closer to 0 and 1.
     num_events : int
-        How many classes there are.
+        The number of classes.
     prob, logit : array
         One of them, with the classes along the last axis.
     validate_args : bool, optional

@@ -1,4 +1,4 @@
-"""`Distribution`: what all of them have, and how parameters become arrays."""
+"""`Distribution`, the base class of distributions, and the conversion of parameters to arrays."""
 from __future__ import annotations
 
 import math
@@ -98,7 +98,7 @@ def sizes(size: Any) -> tuple[int, ...]:
 class Distribution:
     """The base of distributions over arrays of ``mx.np``. Derive from it, and define ``_parameters``, `log_prob` and ``_draw``.
 
-    What it computes is recorded by autograd and traced in hybridized blocks. Parameters broadcast against one another; where `has_grad` is
+    Its computations are recorded by autograd and traced in hybridized blocks. Parameters broadcast against one another; where `has_grad` is
     True, samples have gradients by them.
 
     Parameters
@@ -106,12 +106,12 @@ class Distribution:
     event_dim : int
         How many axes one value has.
     validate_args : bool, optional
-        Check parameters, and the values that `log_prob` and others are asked about; by default as `set_default_validate_args` says.
+        Check parameters, and the values passed to `log_prob` and others; by default as set by `set_default_validate_args`.
 
     Raises
     ------
     ValueError
-        If parameters are checked, and one is not what it must be.
+        If parameters are checked, and one violates its constraint.
     """
 
     has_grad = False
@@ -120,11 +120,11 @@ class Distribution:
     support: Any = constraint.real
     event_dim = 0
     _validate_args = False
-    _parameters: tuple[str, ...] = ()  # names of the arrays that it is made of, each with `event_dim` axes of the event unless said otherwise
+    _parameters: tuple[str, ...] = ()  # names of the parameters, each with `event_dim` axes of the event unless `_axes_of` differs
 
     @staticmethod
     def set_default_validate_args(value: bool) -> None:
-        """Whether distributions check their arguments if nothing else is said."""
+        """Set the default of `validate_args`: True to check the arguments of distributions."""
         Distribution._validate_args = bool(value)
 
     def __init__(self, event_dim: int | None = None, validate_args: bool | None = None) -> None:
@@ -155,7 +155,7 @@ class Distribution:
         return self.support.check(value) if self._validate_args else value
 
     def _axes_of(self, name: str) -> int:
-        """How many axes of the event a parameter has."""
+        """Return the number of event axes of a parameter."""
         return self.event_dim
 
     @property

@@ -1,4 +1,4 @@
-"""Kullback and Leibler's divergence between distributions."""
+"""The Kullback-Leibler divergence between distributions."""
 from __future__ import annotations
 
 import math

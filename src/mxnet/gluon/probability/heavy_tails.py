@@ -1,4 +1,4 @@
-"""Continuous distributions that reach far out, and have some of their moments only."""
+"""Continuous heavy-tailed distributions, of which only some moments exist."""
 from __future__ import annotations
 
 import math

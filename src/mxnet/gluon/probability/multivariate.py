@@ -1,4 +1,4 @@
-"""Distributions of vectors, and those made of others."""
+"""Distributions of vectors, and distributions derived from others."""
 from __future__ import annotations
 
 import math
@@ -143,7 +143,7 @@ class MultivariateNormal(Distribution):
 
 
 class Independent(Distribution):
-    """A distribution of which some axes of the batch count as axes of one value: their log_probs are added up.
+    """A distribution that treats some batch axes as event axes: log_probs are summed over them.
 
     Parameters
     ----------
@@ -162,7 +162,7 @@ class Independent(Distribution):
 
     @property
     def has_grad(self) -> bool:  # type: ignore[override]  # that of another distribution
-        """Whether samples have gradients by the parameters."""
+        """True if samples have gradients with respect to the parameters."""
         return self.base_dist.has_grad
 
     @property
@@ -210,7 +210,7 @@ class Independent(Distribution):
 
 
 class TransformedDistribution(Distribution):
-    """What comes out of transformations of random numbers.
+    """The distribution of transformed random numbers.
 
     Parameters
     ----------
@@ -236,7 +236,7 @@ class TransformedDistribution(Distribution):
 
     @property
     def has_grad(self) -> bool:  # type: ignore[override]  # that of another distribution
-        """Whether samples have gradients by the parameters."""
+        """True if samples have gradients with respect to the parameters."""
         return self._base_dist.has_grad
 
     def __repr__(self) -> str:

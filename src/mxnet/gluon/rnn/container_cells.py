@@ -17,7 +17,7 @@ def _cells_begin_state(cells: Any, **kwargs: Any):
 
 
 class _CellStack(RecurrentCell):
-    """What `SequentialRNNCell` and `HybridSequentialRNNCell` share."""
+    """The base of `SequentialRNNCell` and `HybridSequentialRNNCell`."""
 
     def __repr__(self) -> str:
         rows = "\n".join(f"({name}): {_indent(repr(cell), 2)}" for name, cell in self._children.items())
@@ -37,7 +37,7 @@ class _CellStack(RecurrentCell):
         return _cells_begin_state(self._children.values(), **kwargs)
 
     def _split_states(self, states: Any) -> Iterator[Any]:
-        """Each cell with its part of the states."""
+        """Iterate over pairs of cell and its part of the states."""
         position = 0
         for cell in self._children.values():
             count = len(cell.state_info())
@@ -103,7 +103,7 @@ class HybridSequentialRNNCell(_CellStack, HybridRecurrentCell):
 
 
 class BidirectionalCell(HybridRecurrentCell):
-    """One cell over the sequence and one over its reverse; their outputs stand side by side.
+    """One cell over the sequence and one over its reverse; their outputs are concatenated.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Cells that change what another cell does."""
+"""Cells that wrap another cell and modify its outputs."""
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -146,7 +146,7 @@ class ZoneoutCell(ModifierCell):
         return f"{type(self).__name__}(p_out={self.zoneout_outputs}, p_state={self.zoneout_states}, {self.base_cell})"
 
     def reset(self) -> None:
-        """Forget the last output too."""
+        """Reset the cell and discard the last output."""
         super().reset()
         self._prev_output = None
 

@@ -1,4 +1,4 @@
-"""Recurrent cells: one step of a recurrent network each, and how steps make a sequence."""
+"""Recurrent cells: one step of a recurrent network each, and the loop over a sequence."""
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -55,7 +55,7 @@ class RecurrentCell(Block):
         return f"{type(self).__name__}({in_size or None} -> {out_size})"
 
     def reset(self) -> None:
-        """Forget the steps counted so far; they only number names."""
+        """Reset the count of steps, which only serves to number names."""
         self._init_counter = self._counter = -1
         for cell in self._children.values():
             cell.reset()
@@ -161,7 +161,7 @@ class HybridRecurrentCell(RecurrentCell, HybridBlock):
     _between_steps: tuple[str, ...] = ()
 
     def _cells_with_memory(self) -> list[HybridRecurrentCell]:
-        """Return this cell and those inside of it that keep something between steps."""
+        """Return this cell and those inside of it that keep data between steps."""
         inner = [owner for cell in self._children.values() if isinstance(cell, HybridRecurrentCell) for owner in cell._cells_with_memory()]
         return [self, *inner] if self._between_steps else inner
 
@@ -189,7 +189,7 @@ class HybridRecurrentCell(RecurrentCell, HybridBlock):
 
 
 class _GatedCell(HybridRecurrentCell):
-    """What the three basic cells share: two weights and biases with `gates` rows for each hidden unit."""
+    """The base of the three basic cells: two weights and biases with `_gates` rows for each hidden unit."""
 
     _gates = 1
 
@@ -208,7 +208,7 @@ class _GatedCell(HybridRecurrentCell):
         return [{"shape": (batch_size, self._hidden_size), "__layout__": "NC"}]
 
     def _project(self, F: Any, prefix: str, inputs: Any, state: Any, i2h_weight: Any, h2h_weight: Any, i2h_bias: Any, h2h_bias: Any):
-        """What input and state contribute to the gates."""
+        """Return the projections of the input and of the hidden state to the gates."""
         rows = self._gates * self._hidden_size
         return (F.FullyConnected(data=inputs, weight=i2h_weight, bias=i2h_bias, num_hidden=rows, name=prefix + "i2h"),
                 F.FullyConnected(data=state, weight=h2h_weight, bias=h2h_bias, num_hidden=rows, name=prefix + "h2h"))

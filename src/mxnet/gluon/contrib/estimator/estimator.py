@@ -58,7 +58,7 @@ class Estimator:
     context : Context or list of Context, optional
         By default the first GPU, or the CPU without one. A batch is divided among several. `device` is its name in MXNet 2.
     val_net : Block, optional
-        What is evaluated in place of `net`, such as the same layers without the auxiliary outputs; it should share the parameters of `net`.
+        The network to evaluate in place of `net`, such as the same layers without the auxiliary outputs; it should share the parameters of `net`.
     val_loss : gluon.loss.Loss, optional
         In place of `loss` in evaluation.
     batch_processor : BatchProcessor, optional
@@ -179,7 +179,7 @@ class Estimator:
             self._train_metrics = [suggested] if suggested else []
             self._train_metrics.append(metric_loss(self.loss.name.rstrip("1234567890")))
         for metric in self._train_metrics:
-            metric.name = f"training {metric.name}"  # handlers tell by it whether they log training or validation
+            metric.name = f"training {metric.name}"  # handlers use it to distinguish training from validation
 
     def _add_validation_metrics(self) -> None:
         if not self._val_metrics:

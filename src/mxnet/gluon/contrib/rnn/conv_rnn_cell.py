@@ -89,7 +89,7 @@ class _BaseConvRNNCell(HybridRecurrentCell):
         return [{"shape": (batch_size, *self._state_shape), "__layout__": self._conv_layout}]
 
     def _conv_forward(self, F, inputs, states, i2h_weight, h2h_weight, i2h_bias, h2h_bias, prefix):
-        """What input and state contribute to the gates."""
+        """Return the convolutions of the input and of the hidden state, whose sum is the gates' pre-activation."""
         common = {"num_filter": self._hidden_channels * self._num_gates, "stride": self._stride, "layout": self._conv_layout}
         i2h = F.Convolution(data=inputs, weight=i2h_weight, bias=i2h_bias, kernel=self._i2h_kernel, pad=self._i2h_pad,
                             dilate=self._i2h_dilate, name=prefix + "i2h", **common)

@@ -21,7 +21,7 @@ def dynamic_unroll(cell, inputs, begin_state, drop_inputs=0, drop_outputs=0, lay
     layout : str
         ``'TNC'`` or ``'NTC'``.
     valid_length : array or Symbol of shape (batch_size,), optional
-        How long each sequence is; outputs behind that are 0, and states stay what they were.
+        The length of each sequence; later outputs are 0, and later states are those of the last valid step.
 
     Returns
     -------
@@ -100,7 +100,7 @@ class VariationalDropoutCell(ModifierCell):
         return f"{type(self).__name__}(p_out = {self.drop_outputs}, p_state = {self.drop_states})"
 
     def reset(self):
-        """Forget what was dropped too."""
+        """Reset the cell and discard the dropout masks."""
         super().reset()
         self.drop_inputs_mask = self.drop_states_mask = self.drop_outputs_mask = None
 

@@ -73,7 +73,7 @@ class Compose(Sequential):
 
 
 def _row(transforms: list[Block]) -> Row | None:
-    """The transforms as one pass over the pixels; None if they are not made for that."""
+    """Return the transforms fused into one pass over the pixels, or None if a transform cannot be fused."""
     kinds = [type(transform) for transform in transforms]
     count = kinds.index(ToTensor) if ToTensor in kinds else len(kinds)
     if not count or kinds[count + 1:] not in ([], [Normalize]) or not all(kind in _GEOMETRY for kind in kinds[:count]) \

@@ -1,4 +1,4 @@
-"""What the networks of the zoo are made of."""
+"""Building blocks of the networks of the zoo."""
 from ....util import is_np_array
 from ... import nn
 from ...contrib.nn import HybridConcurrent

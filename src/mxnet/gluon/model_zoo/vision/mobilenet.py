@@ -120,7 +120,7 @@ class MobileNetV2(Classifier):
 
 
 def _published(multiplier):
-    """How the names of published parameters spell a multiplier: 1.0, 0.75, 0.5, 0.25."""
+    """Return a multiplier as it is spelled in the names of published parameters: 1.0, 0.75, 0.5, 0.25."""
     text = f"{multiplier:.2f}"
     return text[:-1] if text in ("1.00", "0.50") else text
 
