@@ -48,7 +48,7 @@ def _refuse(value: Any) -> Any:
 
 
 def _general(name: str) -> Callable:
-    """``<name>(lhs, rhs)`` over arrays and numbers, whatever they are."""
+    """Return the function ``<name>(lhs, rhs)`` for any combination of arrays and numbers."""
     array_op, scalar_op, reflected_op = map(get, BINARY[name])
 
     def compute(lhs: Any, rhs: Any, out: NDArray | None = None) -> Any:

@@ -86,7 +86,7 @@ def full(shape: Sizes, val: float, ctx: Context | None = None, dtype: DType | No
 
 
 def empty(shape: Sizes, ctx: Context | None = None, dtype: DType | None = None, stype: str | None = None) -> NDArray:
-    """A new array whose values are whatever memory held."""
+    """Return a new array with uninitialized values."""
     if stype not in (None, "default"):
         return sparse.empty(stype, shape, ctx=ctx, dtype=dtype)
     context, device = place(ctx)
@@ -171,7 +171,7 @@ def waitall() -> None:
     Raises
     ------
     MXNetError
-        If something could not be, and nobody has waited for it before.
+        If a computation failed and its error has not been raised before.
     """
     if torch.cuda.is_available() and torch.cuda.is_initialized():
         torch.cuda.synchronize()

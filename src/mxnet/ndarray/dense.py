@@ -74,7 +74,7 @@ def _plain_sequence(source: Any) -> Any:
 
 
 def not_made(shape: Sizes, dtype: DType | None, error: Exception) -> MXNetError:
-    """The error of an array for which there is no memory."""
+    """Return the error for an array for which there is not enough memory."""
     return MXNetError(f"an array of shape {shape} and type {dtype or 'float32'} can't be made: {failures.in_words(error)}")
 
 

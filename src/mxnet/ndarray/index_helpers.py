@@ -1,4 +1,4 @@
-"""Arithmetic of indices that MXNet's arrays have among their private functions; our own indexing (`indexing`) needs none of it."""
+"""Index arithmetic for the private functions of MXNet's arrays; our own indexing (`indexing`) does not use it."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -20,12 +20,12 @@ def int_to_slice(idx: int) -> slice:
 
 
 def is_advanced(idx: Any) -> bool:
-    """Whether an index takes part in advanced indexing: arrays, sequences and numbers do, slices and None do not.
+    """Return True if an index takes part in advanced indexing: arrays, sequences and numbers do, slices and None do not.
 
     Raises
     ------
     RuntimeError
-        If it is nothing that indexes.
+        If it is no valid index.
     """
     if isinstance(idx, slice) or idx is None:
         return False
@@ -56,7 +56,7 @@ def index_range(start: int | None, stop: int | None, length: int, step: int | No
 
 
 def slice_size(start: int, stop: int, step: int) -> int:
-    """How many entries there are from `start` to `stop`.
+    """Return the number of entries from `start` to `stop`.
 
     Raises
     ------
@@ -69,7 +69,7 @@ def slice_size(start: int, stop: int, step: int) -> int:
 
 
 def slice_length(slc: slice, seq_length: int) -> int:
-    """How many of `seq_length` entries a slice selects."""
+    """Return how many of `seq_length` entries a slice selects."""
     return len(range(*slc.indices(seq_length)))
 
 
@@ -92,7 +92,7 @@ def broadcast_shape_of(*arrays: Any) -> tuple[int, ...]:
 
 
 def check_boolean_shape(array_shape: Sequence[int], axis: int, bool_shape: Sequence[int]) -> None:
-    """An IndexError unless a boolean index has the sizes of the axes of an array from `axis` on."""
+    """Raise an IndexError unless a boolean index has the sizes of the axes of an array from `axis` on."""
     for ax, size in enumerate(bool_shape, start=axis):
         if array_shape[ax] != size:
             raise IndexError(f"a boolean index must have the sizes of the array's axes: axis {ax} has {array_shape[ax]} entries, the index {size}")

@@ -1,4 +1,4 @@
-"""The operators that arrays and Symbols also have as methods: those that say so (the trait ``method``)."""
+"""The operators that arrays and Symbols also have as methods: those with the trait ``method``."""
 from collections.abc import Callable
 from typing import Any
 
@@ -11,7 +11,7 @@ def names() -> list[str]:
 
 
 def attach(cls: type, function_of: Callable[[str], Callable], share: Callable | None = None) -> None:
-    """Give `cls` the methods.
+    """Attach the methods to `cls`.
 
     `function_of(name)` returns the operator's function for that kind of array, ``share(name, array, ...)`` calls one whose result
     shares the array's memory; Symbols have none.
@@ -56,7 +56,7 @@ def _method(name: str, function_of: Callable[[str], Callable], share: Callable |
         return function(self, *args, **kwargs)
 
     def reshaping(self: Any, *args: Any, inplace: bool = False, **kwargs: Any) -> Any:
-        # `inplace` asks for a result that shares memory; for a Symbol it makes no difference.
+        # `inplace` requests a result that shares memory; for a Symbol it makes no difference.
         return share(name, self, *args, **kwargs) if inplace and share is not None else method(self, *args, **kwargs)
 
     def transpose(self: Any, *axes: Any, **kwargs: Any) -> Any:

@@ -20,7 +20,7 @@ from . import dispatch, handles, index_helpers, indexing, memory_format, object_
 from .dispatch import Marked, in_graph, invoke, mode, pseudo_operator, refuse_inplace, share_history, traces, wrap
 from .fast_calls import eligibility
 
-GRAD_REQS = {"write": 1, "add": 3, "null": 0}  # with the numbers that MXNet knows them by
+GRAD_REQS = {"write": 1, "add": 3, "null": 0}  # with MXNet's numbers for them
 
 if TYPE_CHECKING:
     from ._attached import Methods as _Methods  # what the class is given later: methods that are operators, Python's arithmetic
@@ -50,8 +50,8 @@ class NDArray(_Methods):
     _is_sparse = False
     _data: torch.Tensor
     _ctx: Any  # Context
-    _autograd: Any  # the mark of an array that autograd knows: Marked, or one of those in `dispatch`
-    _eligible: Callable[..., bool]  # whether what is asked of an array can be had from its tensor at once, see `fast_calls`
+    _autograd: Any  # the autograd mark of the array, one of the classes in `dispatch` such as Marked
+    _eligible: Callable[..., bool]  # the test for a fast call, see `fast_calls`
 
     _as_parameter_ = property(handles.number_of)  # what `ctypes.cast` makes a handle of
 
@@ -109,7 +109,7 @@ class NDArray(_Methods):
 
     @property
     def stype(self) -> str:
-        """How the array is stored: ``'default'``, ``'csr'`` or ``'row_sparse'``."""
+        """The storage type: ``'default'``, ``'csr'`` or ``'row_sparse'``."""
         return "default"
 
     @property
@@ -124,7 +124,7 @@ class NDArray(_Methods):
 
     @property
     def handle(self) -> torch.Tensor:
-        """The torch tensor behind the array. (MXNet's handles are pointers into its library; there is none here.)"""
+        """The torch tensor of the array, in place of MXNet's pointer into its library."""
         if self._autograd is not None and mode.tracing is not None and in_graph(self):
             mode.tracing.refuse_values()
         return self._data
@@ -165,7 +165,7 @@ class NDArray(_Methods):
         Raises
         ------
         TraceError
-            If what is being traced depends on its values.
+            If it is a traced result, since a graph must not depend on values.
         """
         t = self._data
         if mode.tracing is not None and in_graph(self):
@@ -173,7 +173,7 @@ class NDArray(_Methods):
         return t.detach() if t.requires_grad else t
 
     def _owns_memory(self) -> bool:
-        """True if no view of something larger is lost when the tensor is replaced: it is all of its storage, or a part that nobody else sees."""
+        """True if no view of something larger is lost when the tensor is replaced: it is all of its storage, or an unshared part of it."""
         t = self._data
         return not t._is_view() and t.untyped_storage().nbytes() == t.numel() * t.element_size() or hasattr(t, "alone")
 
@@ -299,7 +299,7 @@ class NDArray(_Methods):
 
     def detach(self) -> NDArray:
         """The same values in the same memory, detached from the recorded computation."""
-        if not self._data.is_contiguous():  # while nobody shares it
+        if not self._data.is_contiguous():  # while nothing shares it
             memory_format.standard(self)
         array = type(self)._new(self._data.detach(), self._ctx)
         if mode.tracing is not None:
@@ -329,11 +329,11 @@ class NDArray(_Methods):
         self._data = self._data.detach().new_zeros(()).expand(self.shape)
 
     def _allocate(self) -> None:
-        """Have memory again, with any values."""
+        """Allocate memory again, uninitialized."""
         self._data = torch.empty(self.shape, dtype=self._data.dtype, device=self._data.device)
 
     def _set_values(self, tensor: torch.Tensor) -> None:
-        """Overwrite the values, whatever has recorded them: a later backward sees the new ones, as in MXNet."""
+        """Overwrite the values even if they are recorded: a later backward uses the new ones, as in MXNet."""
         target = self._writable()
         source = writes.apart(tensor, target)
         if target.is_cuda:
@@ -342,7 +342,7 @@ class NDArray(_Methods):
             target.copy_(source)
 
     def _record_copy(self, source: NDArray) -> None:
-        """Overwrite all values with those of an array that takes part in the recorded computation, in which this one then takes part."""
+        """Overwrite all values with those of an array in the recorded computation, and add this array to the computation."""
         if in_graph(self):
             refuse_inplace(self)
         target = self._writable()
@@ -438,7 +438,7 @@ class NDArray(_Methods):
                     row = self._data[key]
                     if row.dim() and row.is_contiguous():
                         return wrap(type(self), row, self._ctx)
-                    del row  # `_select` moves memory that nobody else looks at
+                    del row  # `_select` moves memory that nothing else uses
                 except IndexError:  # said below in MXNet's words
                     pass
             size = self._data.shape[0] if self._data.dim() else 0
@@ -563,7 +563,7 @@ class NDArray(_Methods):
 
     @property
     def grad(self) -> Any:
-        """The gradient that `attach_grad` asked for; None without it."""
+        """The gradient, if `attach_grad` has been called, else None."""
         info = self._autograd
         return info.grad if info is not None else None
 
@@ -587,7 +587,7 @@ class NDArray(_Methods):
 
 
 def _share(array: Any, cls: type[Any]) -> Any:
-    """The same array as another class: values, gradient and history."""
+    """Return the array as another class, with the same values, gradient and history."""
     if type(array) is cls:
         return array
     if not array._data.is_contiguous():  # as for `detach`
@@ -598,7 +598,7 @@ def _share(array: Any, cls: type[Any]) -> Any:
 
 
 def context_of(tensor: torch.Tensor) -> Context:
-    """The context that stands for a tensor's device."""
+    """Return the context of a tensor's device."""
     return gpu(tensor.device.index or 0) if tensor.is_cuda else cpu(0)
 
 
@@ -609,7 +609,7 @@ def from_torch(tensor: torch.Tensor, ctx: Context | None = None) -> NDArray:
     Parameters
     ----------
     tensor : torch.Tensor
-        Of a type that MXNet knows.
+        Of a type that MXNet supports.
     ctx : Context, optional
         The device it counts as, such as ``cpu(1)``; by default the tensor's own.
 

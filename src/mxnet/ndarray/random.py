@@ -80,7 +80,7 @@ def uniform(low: float | NDArray = 0, high: float | NDArray = 1, shape: Sizes | 
     low, high : float or NDArray
         The bounds; `low` itself may be drawn, `high` may not.
     shape : int or tuple of int, optional
-        How many samples: the shape of the result, or what follows the shape of `low`.
+        The shape of the samples: that of the result, or the axes after the shape of `low`.
     dtype : str or type, optional
         float16, float32 (the default) or float64.
     ctx : Context, optional
@@ -151,7 +151,7 @@ def gamma(alpha: float | NDArray = 1, beta: float | NDArray = 1, shape: Sizes | 
 
 def negative_binomial(k: float | NDArray = 1, p: float | NDArray = 1, shape: Sizes | _NullType = _Null, dtype: DType | _NullType = _Null,
                       ctx: Context | None = None, out: NDArray | None = None, **kwargs: Any) -> NDArray:
-    """How many failures come before the `k`-th success, if each trial succeeds with probability `p`; see `uniform` for the rest."""
+    """Samples of the number of failures before the `k`-th success of trials with success probability `p`; see `uniform` for the rest."""
     return _draw("negative_binomial", {"k": k, "p": p}, shape, dtype, ctx, out, kwargs)
 
 

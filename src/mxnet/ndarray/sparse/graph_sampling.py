@@ -1,4 +1,4 @@
-"""Graphs stored as CSRNDArray: what ``ops.graph_sampling`` declares."""
+"""Operators on graphs stored as CSRNDArray, declared in ``ops.graph_sampling``."""
 from __future__ import annotations
 
 import functools

@@ -1,4 +1,4 @@
-"""Operators on sparse arrays that need no fallback to dense ones, with MXNet's rules for how the result is stored."""
+"""Operators on sparse arrays that need no fallback to dense ones, with MXNet's rules for the result's storage type."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -133,7 +133,7 @@ def scatter_div(op: Operator, arrays: Sequence[Any], attributes: dict[str, Any])
 
 
 def _stored_places(dense: torch.Tensor, sparse: Any) -> torch.Tensor:
-    """What a dense tensor has where a sparse array stores values."""
+    """Return the entries of a dense tensor at the places where a sparse array stores values."""
     if isinstance(sparse, CSRNDArray):
         return dense[coordinates(sparse)]
     return dense[sparse._aux[0].to(torch.int64)]

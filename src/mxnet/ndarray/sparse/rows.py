@@ -1,9 +1,9 @@
 """Gradients of row_sparse arrays that have only the rows that were used.
 
 Torch differentiates with respect to tensors, and a tensor with all rows would cost as much as the table. A recorded row_sparse array has a token
-instead: a tensor of its shape that takes no memory, whose values mean nothing. The functions here take a token in the place of the values, which they
-read from the array, and give it a sparse gradient (a dense one where that is to be differentiated again); what they return as row_sparse has a token
-of its own.
+instead: a tensor of its shape without memory, whose values are meaningless. The functions here take a token in place of the values, which they
+read from the array, and give it a sparse gradient (a dense one where that is to be differentiated again). Row_sparse results have a token
+of their own.
 """
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ class Dense(torch.autograd.Function):
 
 
 class RowByRow(torch.autograd.Function):
-    """The token of what an operator makes of an array whose rows it computes one by one, and of zeros as zeros."""
+    """The token of the result of an operator that works row by row and maps zeros to zeros."""
 
     @staticmethod
     def forward(ctx: Any, source: torch.Tensor, array: Any, op: Operator, attributes: dict[str, Any], shape: tuple[int, ...]) -> torch.Tensor:
