@@ -1,4 +1,4 @@
-"""Making arrays from values, files, and the shapes of others: what only arrays have, not Symbols."""
+"""Making arrays from values, files, and the shapes of others: the functions for arrays alone, not Symbols."""
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
@@ -165,7 +165,7 @@ def _plain(source: Any) -> Any:
 
 
 def empty(shape: Any, dtype: Any = None, order: str = "C", ctx: Context | None = None, *, device: Context | None = None) -> ndarray:
-    """An array whose values mean nothing, float32 by default."""
+    """Return an uninitialized array, float32 by default."""
     return TABLE[""]["zeros"](arrays, shape, dtype, order, ctx_or_device(ctx, device))
 
 
@@ -216,5 +216,5 @@ def genfromtxt(*args: Any, **kwargs: Any) -> ndarray:
 
 
 def set_printoptions(precision: int | None = None, threshold: int | None = None, **kwarg: Any) -> None:
-    """How arrays are printed; see ``numpy.set_printoptions``."""
+    """Set the options for printing arrays; see ``numpy.set_printoptions``."""
     onp.set_printoptions(precision, threshold, **kwarg)

@@ -1,6 +1,6 @@
 """Functions that MXNet hands to the official NumPy.
 
-They compute on copies on the CPU and cannot be recorded. What the installed NumPy no longer has is absent here, too.
+They compute on copies on the CPU and cannot be recorded. Functions that the installed NumPy no longer has are absent here, too.
 """
 import functools
 import inspect

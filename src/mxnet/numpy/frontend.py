@@ -1,4 +1,4 @@
-"""Who calls operators for the functions of ``mx.np``: arrays, or Symbols.
+"""Front ends, which call operators for the functions of ``mx.np``, on arrays or on Symbols.
 
 The functions in `functions` are written once. Their first parameter is a `Frontend`, which is either `arrays` or, from
 ``mxnet.symbol.numpy``, the one of Symbols; `bind` makes of them what users see.
@@ -34,7 +34,7 @@ def function(namespace="", *names):
 
 
 def reduces(operator):
-    """Mark a function as one that hands `a` and `axis` on to this operator, and has no more to do where nothing else comes."""
+    """Mark a function that, given only `a` and `axis`, passes them to this operator and does nothing else."""
     def mark(fn):
         fn.reduces = operator
         return fn
@@ -42,7 +42,7 @@ def reduces(operator):
 
 
 def reduction(fn):
-    """A function that `reduces`, on arrays: straight on their tensors, where there is nothing to do but compute."""
+    """Return the array form of a function marked by `reduces`, with a fast path straight on the tensors."""
     function, eligible = get(fn.reduces).raw, eligibility(ndarray)
 
     def bound(a, axis=None, *args, **kwargs):
@@ -52,7 +52,7 @@ def reduction(fn):
                     return wrap(ndarray, function(a._data, axis=axis), a._ctx)
                 if axis is None:
                     return wrap(ndarray, function(a._data), a._ctx)
-            except Exception:  # the general way explains what is wrong
+            except Exception:  # the general path raises the error
                 pass
         return fn(arrays, a, axis, *args, **kwargs)
 
@@ -66,7 +66,7 @@ def with_device_parameter(parameters):
 
 
 def bind(fn, frontend, name, module):
-    """What users call: the function without its first parameter."""
+    """Return the public function: `fn` without its first parameter, which is bound to `frontend`."""
     def bound(*args, **kwargs):
         return fn(frontend, *args, **kwargs)
 
@@ -103,7 +103,7 @@ class Arrays:
     kind = ndarray
 
     def is_array(self, x):
-        """Whether `x` is one of this front end's arrays."""
+        """Return True if `x` is one of this front end's arrays."""
         return isinstance(x, ndarray)
 
     def call(self, name, *inputs, out=None, **attrs):
@@ -126,11 +126,11 @@ class Arrays:
         return x.item()
 
     def context(self, ctx):
-        """The context that an argument ``ctx=None`` stands for."""
+        """The context for an argument ``ctx=None``."""
         return current_context() if ctx is None else ctx
 
     def ndim(self, x):
-        """How many axes `x` has."""
+        """Return the number of axes of `x`."""
         return x.ndim
 
 
@@ -145,7 +145,7 @@ class InputTypeError(TypeError, AssertionError):
 
 
 def refuse(op, position, x):
-    """Say which input of an operator is no array, and what to do about it."""
+    """Raise an error that names the input that is no array, and the remedy."""
     name = op.inputs[min(position, len(op.inputs) - 1)]
     if isinstance(x, NDArray):
         raise TypeError(f"{op.name}: input `{name}` is an mx.nd.NDArray where an mx.np.ndarray is expected; call as_np_ndarray() on it")

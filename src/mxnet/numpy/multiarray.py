@@ -215,7 +215,7 @@ class ndarray(_Base):  # noqa: N801
         Raises
         ------
         ValueError
-            If `order`, `casting` or `subok` asks for what arrays here do not have.
+            If `order`, `casting` or `subok` has a value that arrays here do not support.
         """
         if order not in (None, "K", "C"):
             raise ValueError(f"order must be either 'K' or 'C', received {shortened(order)}")
@@ -401,7 +401,7 @@ _WITHOUT_NUMBERS = {*_SIGNED, torch.complex64, torch.complex128}
 
 
 def _signed(tensor: torch.Tensor) -> torch.Tensor:
-    """The same memory as signed integers, where it holds unsigned ones of more than 8 bits."""
+    """Return a tensor of unsigned integers of more than 8 bits as signed integers in the same memory."""
     return tensor.view(_SIGNED[tensor.dtype]) if tensor.dtype in _SIGNED else tensor
 
 
@@ -419,7 +419,7 @@ def _is_mask(key: Any) -> bool:
 
 
 def _normalized(key: Any) -> Any:
-    """Lists of booleans, and booleans themselves, as arrays: NumPy takes them for masks."""
+    """Convert booleans and lists of booleans in a key to arrays, since NumPy treats them as masks."""
     if isinstance(key, (bool, onp.bool_)):
         return ndarray._new(torch.tensor(bool(key)), _cpu())
     if isinstance(key, list):
@@ -468,7 +468,7 @@ def _torch_key(key: Any, array: Any) -> Any:
 
 
 def _without_scalar_masks(keys: Any) -> Any:
-    """The key without the booleans in it that have no axes: beside arrays they change nothing, alone True stands for a new axis."""
+    """The key without the booleans in it that have no axes: beside arrays they have no effect, alone True is a new axis."""
     scalars = [k for k in keys if _is_mask(k) and not k.ndim]
     if not scalars:
         return keys

@@ -42,7 +42,7 @@ _SEVERAL = {
 
 @functools.cache
 def _container(function):
-    """What makes the installed NumPy's kind of sequence from the results of one of its functions; None where that is ours."""
+    """Return the constructor of the sequence that the installed NumPy's function returns; None if it has no such sequence."""
     if function not in _SEVERAL:
         return None
     kind = type(_SEVERAL[function]())
@@ -50,7 +50,7 @@ def _container(function):
 
 
 def implements(numpy_function):
-    """A decorator: the function is what NumPy calls for ``mx.np`` arrays in place of `numpy_function`."""
+    """Return a decorator that registers a function to replace `numpy_function` on ``mx.np`` arrays."""
     def decorator(own):
         _functions[numpy_function] = own
         return own
@@ -75,7 +75,7 @@ def register(namespace):
 
 
 def _array_ufunc(self, ufunc, method, *inputs, **kwargs):
-    """What NumPy calls for ``numpy.add(x, y)``."""
+    """Handle a ufunc such as ``numpy.add(x, y)``: the method ``__array_ufunc__``."""
     if method != "__call__":
         return NotImplemented
     out = kwargs.get("out")
@@ -126,7 +126,7 @@ _running = _Running()
 
 
 def _call(own, args, kwargs):
-    """What our function makes of the arguments. On plain numbers it calls NumPy's, which comes back here if any other argument is an array."""
+    """Call our function. On plain numbers it calls NumPy's, which would call ours again for any other array argument: a TypeError."""
     before = _running.functions
     if own in before:
         raise TypeError(f"{own.__name__}: an array of mx.np was given where numbers are expected, since the other arguments are plain numbers")
@@ -138,7 +138,7 @@ def _call(own, args, kwargs):
 
 
 def _array_function(self, func, types, args, kwargs):
-    """What NumPy calls for ``numpy.mean(x)``."""
+    """Handle a function such as ``numpy.mean(x)``: the method ``__array_function__``."""
     own = _functions.get(func)
     if own is None:
         return call_official(func, args, kwargs)

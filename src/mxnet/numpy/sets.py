@@ -6,7 +6,7 @@ from .multiarray import ndarray
 
 
 class UniqueAll(NamedTuple):
-    """What `unique_all` returns."""
+    """The result of `unique_all`."""
 
     values: ndarray
     indices: ndarray
@@ -15,7 +15,7 @@ class UniqueAll(NamedTuple):
 
 
 class UniqueInverse(NamedTuple):
-    """What `unique_inverse` returns."""
+    """The result of `unique_inverse`."""
 
     values: ndarray
     inverse_indices: ndarray
@@ -26,7 +26,7 @@ def _unique(x: ndarray, *wanted: bool) -> Any:
 
 
 def unique_all(x: ndarray) -> UniqueAll:
-    """The unique elements in ascending order, the index of the first of each, the number of each element among them, and how often each occurs.
+    """The unique elements in ascending order, the index of the first of each, the number of each element among them, and their counts.
 
     Example
     -------

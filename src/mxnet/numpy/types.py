@@ -26,7 +26,7 @@ _DTYPE_2_STR_: dict[Any, str] = {**{t: t.name for t in numeric_dtypes}, _BOOL: "
 
 
 class IntegerLimits(NamedTuple):
-    """What `iinfo` returns."""
+    """The result of `iinfo`."""
 
     bits: int
     max: int
