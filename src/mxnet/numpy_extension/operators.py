@@ -39,7 +39,7 @@ def from_numpy(ndarray: Any, zero_copy: bool = True) -> Any:
 
 
 def reshape(a: Any, newshape: Any, reverse: bool = False, order: str = "C") -> ndarray:
-    """Another shape for the same elements, with codes for what the old one says.
+    """Another shape for the same elements, with codes that refer to the old one.
 
     ``-1`` is inferred, ``-2`` keeps a size, ``-3`` drops an axis of size 1, ``-4`` keeps all remaining sizes, ``-5`` joins two axes,
     ``-6`` splits one into the two sizes that follow. With `reverse` sizes are matched from the right.
