@@ -22,11 +22,11 @@ def create(op: Operator, inputs: Sequence[Symbol | None] | Mapping[str, Symbol],
     ----------
     op : mxnet.ops.Operator
     inputs : list of Symbol or None, or dict of str to Symbol
-        By position or by name; what the operator needs beyond them becomes new variables.
+        By position or by name; missing inputs become new variables.
     attrs : dict
         The operator's attributes, as values or strings.
     given_name, hint : str
-        The node's name, or what a generated one starts with.
+        The node's name, or the prefix of a generated one.
     user_attrs : dict, optional
         Annotations, and attributes of the operator that go before `attrs`; those of the scope are under them.
 
@@ -88,7 +88,7 @@ def create(op: Operator, inputs: Sequence[Symbol | None] | Mapping[str, Symbol],
 
 
 def _text(value: Any) -> str:
-    """An annotation as a Symbol keeps it; of an Initializer what makes it anew."""
+    """Return an annotation as text; for an Initializer, the text from which it can be recreated."""
     return value if isinstance(value, str) else value.dumps() if hasattr(value, "dumps") else str(value)
 
 

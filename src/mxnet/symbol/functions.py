@@ -20,7 +20,7 @@ def operator_function(name: str) -> Callable[..., Symbol]:
 
 
 def replace(name: str, function: Callable[..., Symbol]) -> None:
-    """Hand out `function` as ``mx.sym.<name>`` from now on; who holds the former one keeps it."""
+    """Replace ``mx.sym.<name>`` by `function`; references to the former function stay valid."""
     _made[name] = function
 
 

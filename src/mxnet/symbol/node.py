@@ -16,7 +16,7 @@ class Node:
     op : mxnet.ops.Operator or None
     name : str
     attrs : dict of str to str
-        What the user gave, and annotations such as ``__lr_mult__``.
+        The attributes given by the user, and annotations such as ``__lr_mult__``.
     inputs : list of (Node, int)
         Which output of which node.
     subgraphs : tuple of graphs
@@ -27,7 +27,7 @@ class Node:
 
     def __init__(self, op: "Operator | None", name: str, attrs: dict[str, str], inputs: Iterable[Entry] = (),
                  subgraphs: Iterable[Sequence[Entry]] = ()):
-        self.op: Any = op  # not Optional: who asks an operator something knows that the node is no variable
+        self.op: Any = op  # not Optional: callers that use it have checked that the node is no variable
         self.name, self.attrs, self.inputs = name, attrs, list(inputs)
         self.subgraphs = tuple(subgraphs)
         self._parsed: dict[str, Any] | None = None
@@ -44,7 +44,7 @@ class Node:
         return self._parsed
 
     def num_outputs(self) -> int:
-        """How many outputs the node has."""
+        """Return the number of outputs of the node."""
         return 1 if self.op is None else self.op.outputs(self.parsed())
 
     def output_names(self) -> list[str]:
@@ -105,6 +105,6 @@ def copy_graph(outputs: Sequence[Entry]) -> list[Entry]:
 
 
 def monitored_inputs(node: Node) -> Sequence[str]:
-    """The names under which a monitor is told of a node's inputs; ``input0`` as in MXNet (its test_op_hook_output_names shows it)."""
+    """Return the names of a node's inputs for a monitor; ``input0`` as in MXNet (its test_op_hook_output_names shows it)."""
     names = node.input_names()
     return ("input0",) if tuple(names) == ("data",) and not node.op.names_input else names

@@ -74,7 +74,7 @@ def load(text: str, source: str = "JSON") -> list[Entry]:
     Raises
     ------
     MXNetError
-        If the text is not a graph; it names what is wrong and where.
+        If the text is not a graph; the message names the fault and its place.
     """
     def fail(what: str) -> NoReturn:
         raise MXNetError(f"{source}: not a valid Symbol: {what}")
@@ -168,7 +168,7 @@ def _read_graph(graph: Any, version: int, translate: bool, source: str, fail: Ca
 
 
 def _version(graph: Mapping[str, Any], fail: Callable[[str], NoReturn]) -> int:
-    """Return the version of MXNet that wrote a file; those before 0.9 don't say it."""
+    """Return the version of MXNet that wrote a file; those before 0.9 don't contain it."""
     for name, value in _field(graph.get("attrs", {}), dict, "'attrs'", fail).items():
         if type(value) is not list or len(value) != 2 or type(value[0]) is not str:
             fail(f"'attrs': '{name}' must be [type, value], received {json.dumps(value)[:40]}")
@@ -244,7 +244,7 @@ def annotation(key: str, value: str, operator: str | None = None) -> str:
 
 
 def is_annotation(key: str) -> bool:
-    """Return whether a key stands for an annotation of a node, as no attribute of an operator does."""
+    """Return True if a key is an annotation of a node, as no attribute of an operator does."""
     return len(key) > 4 and key.startswith("__") and key.endswith("__")
 
 
@@ -253,7 +253,7 @@ def _hide(attrs: dict[str, str]) -> dict[str, str]:
 
 
 def _distribute(rest: dict[str, str], op: Operator, own: dict[str, str], entries: list[Entry]) -> dict[str, str]:
-    """Old annotations in today's places: ``lr_mult`` as ``__lr_mult__``, ``weight_lr_mult`` on the variable of the weight."""
+    """Move old annotations to their current places: ``lr_mult`` as ``__lr_mult__``, ``weight_lr_mult`` on the variable of the weight."""
     kept = {}
     for key, value in rest.items():
         hidden = next((h for h in HIDDEN_KEYS if key == h or key.endswith("_" + h)), None)

@@ -44,14 +44,14 @@ class Symbol(_Methods):
     # -- what it is --------------------------------------------------------------------------------------------------
 
     @property
-    def name(self) -> str | Any:  # for checkers a text: that it may be None would be asked for everywhere
+    def name(self) -> str | Any:  # typed as str, since Optional would need a check at every use
         """The name of the operator or variable; None for a group of several."""
         nodes = {id(n): n for n, _ in self._outputs}
         return next(iter(nodes.values())).name if len(nodes) == 1 else None
 
     @property
     def handle(self) -> list[Entry]:
-        """The outputs that the Symbol stands for, as (node, output) pairs. (MXNet's handles are pointers into its library.)"""
+        """The outputs of the Symbol as (node, output) pairs, in place of MXNet's pointer into its library."""
         return self._outputs
 
     def __repr__(self) -> str:
@@ -126,7 +126,7 @@ class Symbol(_Methods):
         return [n.name for n in nodes if id(n) in aux]
 
     def list_outputs(self) -> list[str]:
-        """The names of the outputs: ``<name>_output``, or what the operator calls them."""
+        """The names of the outputs: ``<name>_output``, or the operator's names for them."""
         return [node.output_names()[i] for node, i in self._outputs]
 
     def get_internals(self) -> "Symbol":
@@ -264,7 +264,7 @@ class Symbol(_Methods):
         return result
 
     def _left_open(self, args: tuple, kwargs: dict[str, Any]) -> str:
-        """What to say where the shapes given do not suffice."""
+        """Return the error message for given shapes that do not suffice."""
         partial = self._infer_shape(True, args, kwargs)
         unknown = [f"{n}: {s}" for n, s in zip(self.list_arguments(), partial[0])
                    if s is None or (not util.is_np_shape() and (not s or 0 in s)) or (util.is_np_shape() and -1 in s)]
@@ -272,7 +272,7 @@ class Symbol(_Methods):
                 f"\n\t{', '.join(unknown)}")
 
     def infer_shape_partial(self, *args: Any, **kwargs: Any) -> tuple[Any, Any, Any]:
-        """As `infer_shape`, with what could be found: unknown sizes are 0, unknown shapes ``()``."""
+        """Infer shapes as far as possible: like `infer_shape`, but unknown sizes are 0, unknown shapes ``()``."""
         return self._infer_shape(True, args, kwargs, probe=True)
 
     def _infer_shape(self, partial: bool, args: tuple, kwargs: dict[str, Any], probe: bool = False) -> Any:
@@ -297,7 +297,7 @@ class Symbol(_Methods):
         return result
 
     def infer_type_partial(self, *args: Any, **kwargs: Any) -> tuple[Any, Any, Any]:
-        """As `infer_type`, with None for what could not be found."""
+        """Infer types as far as possible: like `infer_type`, with None for unknown ones."""
         return self._infer_type(args, kwargs)
 
     def _infer_type(self, args: tuple, kwargs: dict[str, Any]) -> Any:
@@ -326,7 +326,7 @@ class Symbol(_Methods):
     # -- files -----------------------------------------------------------------------------------------------------------
 
     def tojson(self, remove_amp_cast: bool = True) -> str:
-        """The graph as JSON text, in the format of MXNet 1.9.1; casts that AMP has put in are left out if `remove_amp_cast`."""
+        """The graph as JSON text, in the format of MXNet 1.9.1; casts inserted by AMP are omitted if `remove_amp_cast`."""
         outputs = self._outputs
         if remove_amp_cast and any(n.op is not None and n.op.amp == "cast" for n in self._nodes()):
             outputs = _without_amp_casts(copy_graph(outputs))
@@ -366,7 +366,7 @@ class Symbol(_Methods):
 
 
 def _visible(attrs: Mapping[str, str]) -> dict[str, str]:
-    """Attributes as users read them: ``__lr_mult__`` also as ``lr_mult``."""
+    """Return attributes in their public form: ``__lr_mult__`` also as ``lr_mult``."""
     out = dict(attrs)
     for key in HIDDEN_KEYS:
         if f"__{key}__" in attrs:

@@ -12,12 +12,12 @@ from ..symbol import Symbol
 
 
 class Symbols:
-    """As `mxnet.numpy.frontend.Arrays`, for Symbols."""
+    """The front end of Symbols, the counterpart of `mxnet.numpy.frontend.Arrays`."""
 
     kind: type = Symbol  # of results: `symbol` puts its own class here
 
     def is_array(self, x: object) -> bool:
-        """Whether `x` is a Symbol."""
+        """Return True if `x` is a Symbol."""
         return isinstance(x, Symbol)
 
     def call(self, name: str, *inputs: Any, out: Any = None, **attrs: Any) -> Any:
@@ -38,15 +38,15 @@ class Symbols:
         return self.call(name, x, scalar=float(scalar), is_int=not isinstance(scalar, float), out=out)
 
     def truth(self, x: Any) -> Any:
-        """A boolean scalar, whose value only running tells."""
+        """Return a boolean scalar as a Symbol, whose value is known only at run time."""
         return x
 
     def context(self, ctx: Any) -> Any:
-        """The context that an argument ``ctx=None`` stands for."""
+        """The context for an argument ``ctx=None``."""
         return current_context() if ctx is None else ctx
 
     def ndim(self, x: Symbol) -> NoReturn:
-        """A Symbol does not know how many axes it has.
+        """Raise an error, since the number of axes of a Symbol is unknown.
 
         Raises
         ------

@@ -35,7 +35,7 @@ class _Symbol(_Base):
 
     @property
     def num_outputs(self) -> int:
-        """How many outputs there are."""
+        """The number of outputs."""
         return len(self._outputs)
 
     def __getitem__(self, key: Any) -> Any:
