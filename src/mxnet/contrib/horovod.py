@@ -1,7 +1,7 @@
 """The functions of ``horovod.mxnet``, on torch.distributed: ``import mxnet.contrib.horovod as hvd``. Horovod itself is not needed.
 
 Start programs with ``python -m mxnet.tools.launch -n 4 -s 0 --launcher local COMMAND`` or torchrun instead of ``horovodrun``; one that is started
-without them is a job of one worker. All workers call the same functions in the same order, as the names of their tensors do not bring them together.
+without them is a job of one worker. All workers call the same functions in the same order, since tensors are not matched by name.
 
 Example
 -------
@@ -45,7 +45,7 @@ def shutdown():
 
 
 def is_initialized():
-    """Whether `init` was called."""
+    """Return True after `init` was called."""
     return _group is not None
 
 
@@ -61,7 +61,7 @@ def rank():
 
 
 def size():
-    """How many workers there are."""
+    """Return the number of workers."""
     return _net().num_workers
 
 
@@ -71,7 +71,7 @@ def local_rank():
 
 
 def local_size():
-    """How many workers there are on this machine."""
+    """Return the number of workers on this machine."""
     return _net().local()[1]
 
 
@@ -130,7 +130,7 @@ def allreduce_(tensor, average=True, name=None, priority=0, prescale_factor=1.0,
 
 
 def allgather(tensor, name=None, priority=0):
-    """The arrays of all workers, one behind the other along the first axis, whose size may differ."""
+    """Return the arrays of all workers, concatenated along the first axis, whose size may differ."""
     net, name, raw = _net(), name or "allgather", tensor._raw()
     net.agree([_groups.digest(name, tuple(raw.shape[1:]), raw.dtype)], name)()
     sizes = net.begin_gather(torch.tensor([raw.shape[0]]), name)().flatten().tolist()
@@ -138,7 +138,7 @@ def allgather(tensor, name=None, priority=0):
 
 
 def broadcast(tensor, root_rank, name=None, priority=0):
-    """The array of one worker, on all."""
+    """Return the array of one worker on all workers."""
     net, name, raw = _net(), name or "broadcast", tensor._raw()
     if not 0 <= root_rank < net.num_workers:
         raise MXNetError(f"{name}: root_rank must be from 0 to {net.num_workers - 1}, received {root_rank}")

@@ -1,4 +1,4 @@
-"""What users call: switching AMP on, scaling the loss, converting trained networks."""
+"""The public functions of AMP: switching it on, scaling the loss, converting trained networks."""
 import contextlib
 import logging
 from itertools import chain
@@ -35,7 +35,7 @@ class _State:
 
 
 def _low_precision(dtype):
-    """'float16' or 'bfloat16', for anything that means one of them."""
+    """Return 'float16' or 'bfloat16' for any name or object of either type."""
     try:
         name = dtypes.name_of(dtypes.to_torch(dtype))
     except TypeError:
@@ -93,7 +93,7 @@ def init(target_dtype="float16", target_precision_ops=None, conditional_fp32_ops
 
 
 def init_trainer(optimizer_or_trainer):
-    """Let a Trainer leave out steps whose gradients overflow, and adapt the loss scale to that.
+    """Make a Trainer skip steps whose gradients overflow, and adapt the loss scale to them.
 
     Parameters
     ----------
@@ -193,7 +193,7 @@ def convert_symbol(sym, target_dtype="float16", target_dtype_ops=None, fp32_ops=
     conditional_fp32_ops : list of tuple, optional
         ``(operator, attribute, values)``: the values with which it runs in float32, instead of `list_conditional_fp32_ops`.
     excluded_sym_names : list of str, optional
-        Names of nodes that run in float32 whatever the lists say.
+        Names of nodes that run in float32 regardless of the lists.
     data_names : list of str, optional
         The network's data; by default all variables without a type of their own.
     cast_optional_params : bool
@@ -291,7 +291,7 @@ def convert_model(sym, arg_params, aux_params, target_dtype="float16", target_dt
 
 
 def _annotated_types(sym):
-    """The types that a converted network asks of its variables."""
+    """Return the types that a converted network requires of its variables."""
     return {name: dtypes.NAME_TO_TORCH[dtypes.FLAG_TO_NAME[int(attributes["__dtype__"])]]
             for name, attributes in sym.attr_dict().items() if attributes.get("__dtype__", "-1") != "-1"}
 
@@ -404,7 +404,7 @@ def list_conditional_fp32_ops(target_dtype):
 
 
 def list_widest_type_cast(target_dtype):
-    """The operators whose inputs are brought to the widest of their types."""
+    """Return the operators whose inputs are cast to the widest of their types."""
     return _list_of(target_dtype, "WIDEST_TYPE_CASTS")
 
 

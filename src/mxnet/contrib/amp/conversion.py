@@ -1,4 +1,4 @@
-"""Casts in a finished graph, and the types its parameters then have."""
+"""Insertion of casts into a finished graph, and the resulting types of its parameters."""
 import torch
 
 from ...ops.dtypes import NAME_TO_FLAG, NAME_TO_TORCH, name_of
@@ -67,7 +67,7 @@ class Conversion:
         return self.copies[id(entry[0])], entry[1]
 
     def _in_type(self, entry, dtype):
-        """Where the values of an old entry are found in a type; a cast is added if nowhere yet."""
+        """Return the entry with the values of an old entry in a type, adding a cast if there is none yet."""
         found = self.known[dtype].get(entry)
         if found is None:
             name = name_of(dtype)
@@ -156,7 +156,7 @@ def set_param_types(outputs, target, data_names, param_names, cast_params):
         Give variables that nothing but casts to the low precision use that type.
     """
     variables = [node for node in topological(outputs) if node.op is None]
-    # What the annotations said held for the graph without casts.
+    # The annotations were valid for the graph without casts.
     annotated = {id(node): node.attrs.pop("__dtype__") for node in variables if "__dtype__" in node.attrs}
     types, nodes = inference.infer_types(outputs, dict.fromkeys(data_names, _FLOAT32))
     chosen = {id(node): types[id(node), 0] for node in variables}
@@ -171,7 +171,7 @@ def set_param_types(outputs, target, data_names, param_names, cast_params):
 
 
 def _choose_for_casts(nodes, target, chosen):
-    """Let variables whose type is open have that of the casts behind them, unless these contradict each other."""
+    """Set the type of variables without one to that of the casts after them, unless these differ."""
     inferred, visited = dict(chosen), {}
     for node in nodes:
         if node.op is None or node.op.amp != "cast":

@@ -1,4 +1,4 @@
-"""What calibration observes of a network's layers, and the ranges that follow."""
+"""Collectors of calibration statistics of a network's layers, and the resulting ranges."""
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
@@ -129,7 +129,7 @@ def _smooth_distribution(p: np.ndarray, eps: float = 0.0001) -> np.ndarray:
 
 
 def _get_optimal_threshold(hist_data: Histogram, quantized_dtype: str, num_quantized_bins: int = 255) -> tuple[float, float, Any, Any]:
-    """The least and largest value of a histogram, the threshold that loses least information, and that loss (arrays of one element)."""
+    """Return a histogram's least and largest value, the threshold with the least information loss, and that loss (arrays of one element)."""
     counts, edges, low, high, _ = hist_data
     if low >= 0 and quantized_dtype in ("auto", "uint8"):
         num_quantized_bins = 2 * num_quantized_bins + 1  # only the upper half of the levels will be used
@@ -140,7 +140,7 @@ def _get_optimal_threshold(hist_data: Histogram, quantized_dtype: str, num_quant
 
 def _get_optimal_thresholds(hist_dict: dict[str, Histogram], quantized_dtype: str, num_quantized_bins: int = 255,
                             logger: logging.Logger | None = None) -> dict[str, Any]:
-    """For each layer the range to quantize; takes the histograms out of the dict, so that their memory is free."""
+    """Return the range to quantize for each layer; remove the histograms from the dict to free their memory."""
     ranges: dict[str, Any] = {}
     for name in list(hist_dict):
         low, high, threshold, divergence = _get_optimal_threshold(hist_dict.pop(name), quantized_dtype, num_quantized_bins)

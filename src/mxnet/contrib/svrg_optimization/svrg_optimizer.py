@@ -1,4 +1,4 @@
-"""The optimizer of `SVRGModule`: passes updates on, and lets full gradients be stored in the kvstore beside the weights."""
+"""The optimizer of `SVRGModule`: it forwards updates, and stores full gradients in the kvstore beside the weights."""
 import inspect
 
 from ... import optimizer as opt
@@ -8,7 +8,7 @@ FULL = "_full"
 
 @opt.register
 class _AssignmentOptimizer(opt.Optimizer):
-    """Replaces the weight by what is given as its gradient."""
+    """Replaces the weight by the array passed as its gradient."""
 
     def update(self, index, weight, grad, state):
         """Replace the weight."""

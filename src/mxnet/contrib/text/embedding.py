@@ -20,7 +20,7 @@ _log = logging.getLogger(__name__)
 
 
 def register(embedding_cls):
-    """Decorate a subclass of `_TokenEmbedding` to make it known to `create` by its name."""
+    """Decorate a subclass of `_TokenEmbedding` so that `create` finds it by its name."""
     return registry.get_register_func(_TokenEmbedding, "token embedding")(embedding_cls)
 
 
@@ -302,7 +302,7 @@ class CustomEmbedding(_TokenEmbedding):
     ----------
     pretrained_file_path : str
     elem_delim : str
-        What stands between the token and the numbers, and between these.
+        The separator of the token and the numbers, and of these.
     encoding : str
         The file's.
     init_unknown_vec : callable
@@ -315,7 +315,7 @@ class CustomEmbedding(_TokenEmbedding):
     ValueError
         If there is no such file.
     AssertionError
-        If a line has no numbers, or not as many as the others; it says which.
+        If a line has no numbers, or not as many as the others; the message names the line.
     """
 
     def __init__(self, pretrained_file_path, elem_delim=" ", encoding="utf8", init_unknown_vec=nd.zeros, vocabulary=None, **kwargs):

@@ -16,7 +16,7 @@ class Vocabulary:
     min_freq : int
         How often a token must occur.
     unknown_token : hashable
-        Stands for all other tokens.
+        The token that represents all other tokens.
     reserved_tokens : list, optional
         Numbered in any case, such as ``'<pad>'``.
 

@@ -1,4 +1,4 @@
-"""AMP's lists of names, out of what operators say of themselves (the trait ``amp``).
+"""AMP's lists of names, derived from the operators' trait ``amp``.
 
 MXNet's lists hold spellings: each name and alias of an operator, but those that ``mx.np`` has for it. A few spellings stand in another list
 there than the operator they mean, and a few name what only MXNet has; a list that is to be the same names these.

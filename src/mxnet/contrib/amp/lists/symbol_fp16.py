@@ -1,8 +1,8 @@
-"""Which operators run in float16, which in float32, and which in the type of their inputs.
+"""The lists of operators that run in float16, in float32, and in the type of their inputs.
 
 Every operator is in one list: in `FP16_FUNCS` if it is safe and much faster in float16 (matrix products, convolutions), in `FP32_FUNCS`
 if it loses too much (exponents, powers, reductions, normalizations, losses), in `WIDEST_TYPE_CASTS` if its inputs must be of one type,
-else in `FP16_FP32_FUNCS`. The operators themselves say so (``mxnet.ops.traits``).
+else in `FP16_FP32_FUNCS`. The lists follow from the operators' traits (``mxnet.ops.traits``).
 """
 from .derived import conditional, losses, spellings
 

@@ -1,4 +1,4 @@
-"""The table of operators that can be imported, and what it holds for an operator, under MXNet's names for both."""
+"""The table of operators that can be imported, and its lookup, under MXNet's names for both."""
 from . import _op_translations  # noqa: F401  (fills the table)
 from .registry import TRANSLATIONS
 

@@ -1,4 +1,4 @@
-"""What is read of an ONNX file: sizes, types and places are checked before anything is made of them."""
+"""Readers of ONNX files: sizes, types and offsets are checked before they are used."""
 import math
 import os
 
@@ -19,11 +19,11 @@ _FIELDS = {1: "float_data", 7: "int64_data", 11: "double_data", 12: "uint64_data
 
 
 class UnsupportedFeature(MXNetError, NotImplementedError):
-    """The file is sound, and asks for something that cannot be imported: an operator, a type, or a way of using one."""
+    """Raised for a valid file with a feature that cannot be imported: an operator, a type, or a use of one."""
 
 
 class UnknownValue(UnsupportedFeature):
-    """The file asks for sizes or values that are known only when the network runs, where they have to be known to import a node."""
+    """Raised where the import of a node needs sizes or values that are known only when the network runs."""
 
 
 def onnx_package():
@@ -78,7 +78,7 @@ def opset_of(model, path):
     Raises
     ------
     MXNetError
-        If the file does not say.
+        If the file has no version.
     """
     versions = [entry.version for entry in model.opset_import if entry.domain in ("", "ai.onnx")]
     if not versions:

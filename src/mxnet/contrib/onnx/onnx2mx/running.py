@@ -1,4 +1,4 @@
-"""ONNX graphs on arrays, node by node: the operator ``_contrib_onnx_graph``, which holds what could not be imported before the network runs."""
+"""ONNX graphs on arrays, node by node: the operator ``_contrib_onnx_graph``, which holds nodes that can be imported only at run time."""
 import base64
 import binascii
 import functools
@@ -116,7 +116,7 @@ class Runner(Walker):
 
 
 def _type(info):
-    """The torch type that a file says of an output; None if it does not say."""
+    """Return the torch type of an output in the file, or None if the file has none."""
     number = info.type.tensor_type.elem_type
     wanted = "bfloat16" if number == BFLOAT16 else stored_type(number)
     return None if wanted is None else dtypes.to_torch(wanted)

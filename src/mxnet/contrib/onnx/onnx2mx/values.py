@@ -1,4 +1,4 @@
-"""What stands for a value of an ONNX graph while it is imported."""
+"""`Value`: a value of an ONNX graph during the import."""
 import numpy as np
 
 from ....base import MXNetError
@@ -8,8 +8,8 @@ from .reading import UnknownValue
 class Value:
     """A value of an ONNX graph: arrays that are known, an output of a Symbol, or both.
 
-    Sizes that the file leaves open are tried with two sets of numbers. What is the same for both holds for all; an array that differs
-    (the shape of a batch of unknown size) has no value, but what it is used for often has: see `reshaping`.
+    Open sizes of the file are replaced by two sets of trial numbers. A result that is the same for both holds for all; an array that differs
+    (the shape of a batch of unknown size) has no value, but operators that use it may still be imported: see `reshaping`.
 
     Attributes
     ----------
@@ -41,14 +41,14 @@ class Value:
 
     @property
     def array(self):
-        """The array that it is whatever sizes are open; None if there is none."""
+        """The array if it does not depend on open sizes, else None."""
         if self.arrays is None:
             return None
         first = self.arrays[0]
         return first if all(same(first, other) for other in self.arrays[1:]) else None
 
     def constant(self, what):
-        """The array, where one is needed to import the node.
+        """Return the array, which the import of a node needs.
 
         Raises
         ------
@@ -92,7 +92,7 @@ class Value:
 
 
 def same(a, b):
-    """Whether two arrays are alike in type, shape and values; NaN is like NaN."""
+    """Return True if two arrays are equal in type, shape and values; NaN equals NaN."""
     return a is b or a.dtype == b.dtype and a.shape == b.shape and np.array_equal(a, b, equal_nan=a.dtype.kind == "f")
 
 

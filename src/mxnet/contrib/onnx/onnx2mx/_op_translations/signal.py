@@ -1,4 +1,4 @@
-"""Fourier transforms and what goes before them."""
+"""Fourier transforms, and the windows and filters applied before them."""
 import numpy as np
 
 from .....base import MXNetError
