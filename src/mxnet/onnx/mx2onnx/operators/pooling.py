@@ -1,4 +1,4 @@
-"""Pooling over windows, and over all that there is."""
+"""Pooling over windows, and global pooling."""
 import numpy as np
 
 from ..builder import Unsupported, lowest
@@ -26,7 +26,7 @@ def _global(on, x, pool_type, p_value):
 
 
 def _global_lp(on, x, p):
-    """MXNet takes powers of the numbers themselves, ONNX of their magnitudes."""
+    """Write global Lp pooling of MXNet, which takes powers of signed numbers, where ONNX takes powers of magnitudes."""
     if p == 2 and on.opset < 22:  # ONNX Runtime has no kernel for the newer one
         return on.GlobalLpPool(x, p=p)
     axes = list(range(2, x.ndim))
