@@ -11,8 +11,7 @@ _GRAPH, _INITIALIZER, _RAW_DATA = b"\x3a", b"\x2a", b"\x4a"  # ModelProto.graph,
 
 
 def declared(onnx: Any, model: Any, parameters: Sequence[Value]) -> Any:
-    """Return a copy of a model that stands for the one with the parameters: the large ones are inputs, since ONNX's checker
-    looks at types and shapes alone."""
+    """Return a copy of a model for ONNX's checker, with the large parameters as inputs, since it checks types and shapes alone."""
     copy = type(model)()
     copy.CopyFrom(model)
     for value in parameters:
