@@ -51,7 +51,7 @@ def compute_gradient(outputs):
 
 
 def grad_and_loss(func, argnum=None):
-    """A function that returns the gradients of its arguments, a list, and what `func` returns.
+    """Return a function that returns the list of gradients of its arguments, and the result of `func`.
 
     Parameters
     ----------

@@ -39,7 +39,7 @@ def init():
 
 
 def shutdown():
-    """Forget that `init` was called; the process stays in its job until its end."""
+    """Undo `init`; the process stays in its job until its end."""
     global _group
     _group = None
 

@@ -368,7 +368,7 @@ class Block:
         self.collect_params().setattr(name, value)
 
     def register_child(self, block: Block, name: str | None = None) -> None:
-        """Make `block` a child. What is assigned to an attribute becomes one by itself."""
+        """Make `block` a child. A block assigned to an attribute becomes one automatically."""
         self._children[str(len(self._children)) if name is None else name] = block
 
     def apply(self, fn: Callable[[Any], Any]) -> Block:
@@ -483,7 +483,7 @@ class Block:
 
     def load_parameters(self, filename: str, ctx: Context | list[Context] | None = None, allow_missing: bool = False, ignore_extra: bool = False,
                         cast_dtype: bool = False, dtype_source: str = "current", *, device: Context | list[Context] | None = None) -> None:
-        """Read what `save_parameters`, or an older version of it, wrote.
+        """Read a file of `save_parameters`, or of an older version of it.
 
         Parameters
         ----------
@@ -582,7 +582,7 @@ class Block:
         self.save_parameters(f"{prefix}-model.params")
 
     def load(self, prefix: str) -> None:
-        """Read what `save` wrote, into a network that was built in the same order.
+        """Read the files of `save` into a network that was built in the same order.
 
         Names come back as they were, and hybridized blocks with the graphs they had.
         """

@@ -54,7 +54,7 @@ class CachedOp:
     np.float32(7.0)
     """
 
-    name = "_CachedOp"  # what a profile and a recorded computation show
+    name = "_CachedOp"  # its name in profiles and on the tape
 
     def __init__(self, sym: Symbol, flags: Mapping[str, object] | Sequence[tuple[str, object]] = (), thread_safe: bool = False, *,
                  backend: str | None = None, options: Mapping | None = None) -> None:

@@ -146,7 +146,7 @@ class HybridBlock(SharesWithTorch, Block):
 
     @staticmethod
     def _ignored_attributes() -> set[str]:
-        """Attributes that have no influence on what is traced."""
+        """Attributes that have no influence on the trace."""
         if not _own:
             _own.update(vars(HybridBlock(prefix="")), VOLATILE)
         return _own
@@ -172,9 +172,9 @@ class HybridBlock(SharesWithTorch, Block):
         exact : bool
             Whether convolutions run on the direct kernel alone: not on those that multiply less and round more, nor on those that split numbers. So
             sets ``MXNET_CONVOLUTION_ALGORITHM=exact`` for all graphs.
-            MXNet has no such option. What computes them is in `explain`.
+            MXNet has no such option. `explain` lists the backends.
         partition_if_dynamic : bool
-            MXNet 2's hint for graphs with operators whose results' sizes depend on values: what is around them is optimized in either case.
+            MXNet 2's hint for graphs with operators whose results' sizes depend on values: the rest of the graph is optimized in either case.
         **kwargs
             The backend's options.
         """
@@ -413,7 +413,7 @@ class HybridBlock(SharesWithTorch, Block):
                              "block and its children")
         needed = set(names)
         unused = [f"{i}-th" for name, i in positions.items() if name not in needed]
-        first = self._traces is None or not self._traces.begun  # later traces have said so
+        first = self._traces is None or not self._traces.begun  # later traces have warned already
         if unused and first:
             warnings.warn(f"HybridBlock: its {', '.join(unused)} input has no influence on the output", stacklevel=5)
         unused = [name for name in parameters if name not in needed]
@@ -467,7 +467,7 @@ class HybridBlock(SharesWithTorch, Block):
             raise ValueError(f"the shapes of Parameters don't follow from the inputs: {error}") from error
 
     def _infer_attrs(self, infer_fn: str, attr: str, *args: Any) -> None:
-        """Set `attr` of the parameters to what the method `infer_fn` of the graph finds for these inputs."""
+        """Set `attr` of the parameters to the result of the graph's method `infer_fn` for these inputs."""
         variables, out = self._get_graph(*args)
         arrays = [arg for arg in _flatten(args, "input")[0] if arg is not None]
         known = {variable.name: getattr(array, attr) for variable, array in zip(variables, arrays)}
@@ -481,11 +481,11 @@ class HybridBlock(SharesWithTorch, Block):
                 setattr(parameter, attr, found[parameter.name])
 
     def infer_shape(self, *args: Any) -> None:
-        """Set the shapes of the parameters to what these inputs need."""
+        """Infer the shapes of the parameters from these inputs."""
         self._infer_attrs("infer_shape", "shape", *args)
 
     def infer_type(self, *args: Any) -> None:
-        """Set the types of the parameters to what these inputs need."""
+        """Infer the types of the parameters from these inputs."""
         self._infer_attrs("infer_type", "dtype", *args)
 
     def explain(self) -> str:

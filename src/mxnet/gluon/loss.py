@@ -42,7 +42,7 @@ class Loss(HybridBlock):
     weight : float or None
         A factor for the loss.
     batch_axis : int
-        The axis of the samples; the loss is averaged (or summed, where a class says so) over all others.
+        The axis of the samples; the loss is averaged (in some classes summed) over all others.
     prefix, params
         As for `Block`.
 
@@ -106,7 +106,7 @@ class L1Loss(Loss):
 
 
 def _softplus_of_minus_abs(F: Any, x: Any):
-    # log(1 + exp(-|x|)) never overflows; what the losses below lack to it is linear.
+    # log(1 + exp(-|x|)) never overflows; the losses below add a linear term to it.
     return F.Activation(-F.abs(x), act_type="softrelu")
 
 
@@ -116,7 +116,7 @@ class SigmoidBinaryCrossEntropyLoss(Loss):
     Parameters
     ----------
     from_sigmoid : bool
-        `pred` is p already. Passing what goes into the sigmoid is more accurate.
+        `pred` is p already. Passing the input of the sigmoid is more accurate.
     weight, batch_axis, prefix, params
         As for `Loss`.
     """

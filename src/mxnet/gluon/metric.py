@@ -159,7 +159,7 @@ class F1(EvalMetric):
             self.num_inst += len(actual)
 
     def reset(self) -> None:
-        """Forget everything."""
+        """Reset the counts."""
         super().reset()
         self._counts = None
 
@@ -370,7 +370,7 @@ def create(metric: Any, *args: Any, **kwargs: Any) -> EvalMetric:
     >>> type(mx.gluon.metric.create('fbeta', beta=2)).__name__
     'Fbeta'
     """
-    if isinstance(metric, str) and metric.startswith("{") and not args and not kwargs:  # what `get_config` gave, as JSON
+    if isinstance(metric, str) and metric.startswith("{") and not args and not kwargs:  # the result of `get_config`, as JSON
         try:
             config = json.loads(metric)
             metric, kwargs = config.pop("metric"), config

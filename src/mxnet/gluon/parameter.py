@@ -350,7 +350,7 @@ class Parameter:
             self._finish_deferred_init()
 
     def _finish_deferred_init(self) -> None:
-        """Do what `initialize` put off, now that the shape is known."""
+        """Complete a deferred `initialize`, now that the shape is known."""
         if not self._deferred_init:
             return
         init, contexts, default_init, data = self._deferred_init

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 tracing_lock = threading.RLock()
 _MOST_TRACES = 16  # of one block
 _MOST_DOUBTS = 16  # how often in a row Python values may change before the block runs step by step
-_MOST_LEVELS = 3  # of containers in what `forward` leaves behind
+_MOST_LEVELS = 3  # of containers in attributes that `forward` sets
 _MOST_CALLS = 4096  # kinds of calls whose traces are remembered
 _CHANGES = "what it computes changes from call to call: {}. Pass such values as arguments, or draw random numbers by mx.np.random"
 _EFFECTS = "it changes Python values (attributes, lists, globals) or leaves arrays there, which a graph would do only once. Return such values"
@@ -151,7 +151,7 @@ class CachedTrace:
     held : set of str
         The names of those constants that are in attributes of blocks.
     results
-        The structure of what `forward` returns.
+        The structure of the result of `forward`.
     handed_on : list of (int, int)
         Results that are arguments: the numbers of both.
     op, inputs, gathered
@@ -262,7 +262,7 @@ def _random_states() -> tuple[Any, Any]:
 # -- the cache ---------------------------------------------------------------------------------------------------------------
 
 class TraceCache:
-    """The traces of a block. Called with the block's arguments, it returns what `forward` would.
+    """The traces of a block. Called with the block's arguments, it returns the result of `forward`.
 
     Copying or pickling it with its block yields None.
 
@@ -408,7 +408,7 @@ class TraceCache:
         try:
             return self._step_by_step(args)
         finally:
-            if self._seen == before:  # what `forward` itself sets is no reason to doubt
+            if self._seen == before:  # attributes that `forward` itself sets cause no verification
                 self._seen = self._version.number
 
     # -- tracing ---------------------------------------------------------------------------------------------------------

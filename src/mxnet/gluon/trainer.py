@@ -255,7 +255,7 @@ class Trainer:
         self._allreduce_grads()
 
     def update(self, batch_size: int, ignore_stale_grad: bool = False) -> None:
-        """The second half of `step`: update the parameters by what `allreduce_grads` left.
+        """Update the parameters by the gradients summed in `allreduce_grads`: the second half of `step`.
 
         Raises
         ------
@@ -368,7 +368,7 @@ class Trainer:
         self._kvstore.save_optimizer_states(fname, dump_optimizer=True)
 
     def load_states(self, fname: str) -> None:
-        """Read what `save_states` wrote; `lr_mult` and `wd_mult` stay those of the parameters."""
+        """Read a file of `save_states`; `lr_mult` and `wd_mult` stay those of the parameters."""
         self._prepare()
         if self._update_on_kvstore:
             self._kvstore.load_optimizer_states(fname)

@@ -155,7 +155,7 @@ def check_sha1(filename: str, sha1_hash: str) -> bool:
 
 
 def replace_file(src: str, dst: str) -> None:
-    """Move `src` to `dst` in one step, over what may be there; `src` is removed if that fails.
+    """Move `src` to `dst` in one step, replacing an existing file; `src` is removed if that fails.
 
     Raises
     ------

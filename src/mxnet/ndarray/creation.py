@@ -81,7 +81,7 @@ def full(shape: Sizes, val: float, ctx: Context | None = None, dtype: DType | No
     if isinstance(val, float) or isinstance(val, int) and abs(val) < 1 << 63:
         return filled(shape, val, ctx, dtype, {"out": out})
     array = empty(shape, ctx, dtype) if out is None else out
-    array[:] = val  # what assignment takes: arrays that are broadcast, texts, integers that wrap around
+    array[:] = val  # as in assignment: arrays are broadcast, texts are parsed, integers wrap around
     return array
 
 

@@ -141,7 +141,7 @@ def _held(result: Any, failure: Failure) -> Any:
 
 
 def throw_all() -> None:
-    """Raise the first error that nobody has waited for; the others are forgotten, as in MXNet."""
+    """Raise the first deferred error and discard the others, as in MXNet."""
     errors = [f.error for f in _waiting if f.error is not None]
     for failure in _waiting:
         failure.error = None

@@ -21,7 +21,7 @@ from .dispatch import allocate, in_graph, mode, refuse_inplace, wrap
 _NUMBERS = (float, int)  # not bool, nor numpy's numbers
 # Torch takes 1.3 us longer for a Python number than for a tensor without axes; these are those made of numbers seen before.
 _constants: dict[tuple[float, torch.dtype], Tensor] = {}
-# What Python's operators come down to: torch's function of two tensors, and its method that writes to the first.
+# The functions behind Python's operators: torch's function of two tensors, and its method that writes to the first.
 TORCH: dict[str, tuple[Callable, Callable]] = {
     "add": (torch.add, Tensor.add_), "subtract": (torch.sub, Tensor.sub_),
     "multiply": (torch.mul, Tensor.mul_), "divide": (torch.div, Tensor.div_)}

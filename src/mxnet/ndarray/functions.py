@@ -132,7 +132,7 @@ def _attribute_names(op: Operator) -> list[str]:
 
 
 def signature(op: Operator) -> inspect.Signature:
-    """Return what `inspect` and editors show: inputs, then attributes, then ``out`` and ``name``."""
+    """Return the signature for `inspect` and editors: inputs, then attributes, then ``out`` and ``name``."""
     P = inspect.Parameter
     kind = P.KEYWORD_ONLY if op.variadic else P.POSITIONAL_OR_KEYWORD
     if op.variadic:

@@ -9,13 +9,13 @@ import numpy as np
 from ..base import integer_types
 
 EMPTY_TUPLE = 2  # a kind of key, beside those in `indexing`
-# What a scalar boolean among the indices makes of a key, or that there is none.
+# The value of a scalar boolean among the indices, or that there is none.
 NO_BOOLEAN, BOOLEAN_FALSE, BOOLEAN_TRUE = -1, 0, 1
 INT32_LIMIT = 2**31 - 1  # the most elements of an array that int32 can number
 
 
 def int_to_slice(idx: int) -> slice:
-    """The slice that selects what a number does: ``slice(-1, None)`` for -1."""
+    """Return the slice that selects the same as a number: ``slice(-1, None)`` for -1."""
     return slice(idx, idx + 1 or None)
 
 

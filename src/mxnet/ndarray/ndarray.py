@@ -23,7 +23,7 @@ from .fast_calls import eligibility
 GRAD_REQS = {"write": 1, "add": 3, "null": 0}  # with MXNet's numbers for them
 
 if TYPE_CHECKING:
-    from ._attached import Methods as _Methods  # what the class is given later: methods that are operators, Python's arithmetic
+    from ._attached import Methods as _Methods  # members attached later: methods that are operators, Python's arithmetic
 
     Sizes: TypeAlias = int | Sequence[int]
     DType: TypeAlias = str | type | np.dtype[Any] | torch.dtype
@@ -53,10 +53,10 @@ class NDArray(_Methods):
     _autograd: Any  # the autograd mark of the array, one of the classes in `dispatch` such as Marked
     _eligible: Callable[..., bool]  # the test for a fast call, see `fast_calls`
 
-    _as_parameter_ = property(handles.number_of)  # what `ctypes.cast` makes a handle of
+    _as_parameter_ = property(handles.number_of)  # the value for `ctypes.cast`
 
     def __init__(self, handle: torch.Tensor | NDArray | ctypes.c_void_p | None, writable: bool = True) -> None:
-        # `writable` restrained MXNet's own callbacks; a torch tensor can always be written to, which `writable` says below.
+        # `writable` restrained MXNet's own callbacks; a torch tensor is always writable, as `writable` below returns.
         if handle is None:  # how pickles of MXNet start an array that __setstate__ then fills
             handle = torch.empty(0)
         if isinstance(handle, ctypes.c_void_p):
@@ -70,7 +70,7 @@ class NDArray(_Methods):
 
     _new = classmethod(wrap)
 
-    # -- what it is --------------------------------------------------------------------------------------------------
+    # -- properties -------------------------------------------------------------------------------------------------
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -385,7 +385,7 @@ class NDArray(_Methods):
                 target.fill_(value)
             except OverflowError:  # an integer beyond 64 bits
                 target.fill_(wrap_integer(value, target.dtype) if not target.dtype.is_floating_point else float(value))
-            except RuntimeError:  # torch refuses what C's conversion takes, which goes by way of 32 or 64 bits, or their smallest integer
+            except RuntimeError:  # torch refuses values that C's conversion accepts, which uses 32 or 64 bits, or their smallest integer
                 wide = torch.iinfo(torch.int64 if target.dtype is torch.int64 else torch.int32)
                 target.fill_(wrap_integer(value if wide.min <= value <= wide.max else wide.min, target.dtype))
             return None
@@ -439,7 +439,7 @@ class NDArray(_Methods):
                     if row.dim() and row.is_contiguous():
                         return wrap(type(self), row, self._ctx)
                     del row  # `_select` moves memory that nothing else uses
-                except IndexError:  # said below in MXNet's words
+                except IndexError:  # the error below has MXNet's text
                     pass
             size = self._data.shape[0] if self._data.dim() else 0
             if not self._data.dim():
@@ -485,7 +485,7 @@ class NDArray(_Methods):
         result, recorded = dispatch.run(pseudo, fn, (self._data,), {}, self._ctx)
         out = type(self)._new(result, ctx)
         if recorded or (mode.recording and in_graph(self)):
-            # What `autograd.get_symbol` needs.
+            # Used by `autograd.get_symbol`.
             attrs = {"key": keys[0], "shape": self.shape, "result": out.shape} if keys else {}
             arrays = [self, *(k for key in keys for k in _plain_key(key) if isinstance(k, NDArray))]
             dispatch.record(pseudo, attrs, arrays, (out,))

@@ -190,7 +190,7 @@ def meshgrid(*xi: Any, **kwargs: Any) -> list[ndarray]:
     sparse : bool
         Leave sizes of 1 where a coordinate does not change.
     copy : bool
-        Copies, by default; without it what can share memory does.
+        Return copies, the default; otherwise arrays share memory where possible.
     """
     unknown = set(kwargs) - {"indexing", "sparse", "copy"}
     if unknown:

@@ -1,7 +1,7 @@
 """Front ends, which call operators for the functions of ``mx.np``, on arrays or on Symbols.
 
 The functions in `functions` are written once. Their first parameter is a `Frontend`, which is either `arrays` or, from
-``mxnet.symbol.numpy``, the one of Symbols; `bind` makes of them what users see.
+``mxnet.symbol.numpy``, the one of Symbols; `bind` makes the public functions of them.
 """
 import inspect
 from typing import Any
@@ -21,7 +21,7 @@ from .multiarray import ndarray
 
 TABLE: dict = {}  # namespace ('', 'linalg', 'random', ...) -> name -> function(F, ...)
 NUMBERS = numeric_types
-Array = Any  # in annotations: what `F` computes on, which stubs know by its name
+Array = Any  # in annotations: the array type of `F`, which stubs use by name
 
 
 def function(namespace="", *names):

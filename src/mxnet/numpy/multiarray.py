@@ -19,7 +19,7 @@ from ..reachable import finder
 from ..suggestions import shortened
 
 if TYPE_CHECKING:
-    from ._attached import Methods as _Base  # an NDArray, with what the class is given later: methods, Python's arithmetic
+    from ._attached import Methods as _Base  # an NDArray, with the members attached later: methods, Python's arithmetic
 else:
     _Base = NDArray
 
@@ -42,7 +42,7 @@ class ndarray(_Base):  # noqa: N801
 
     __slots__ = ("__dict__",)  # programs keep notes on arrays, as in MXNet
 
-    # -- what it is --------------------------------------------------------------------------------------------------
+    # -- properties -------------------------------------------------------------------------------------------------
 
     @property
     def dtype(self) -> onp.dtype[Any]:

@@ -21,7 +21,7 @@ UFUNCS = """abs fabs add arctan2 copysign degrees hypot lcm subtract multiply tr
 log2 log10 expm1 sqrt square cbrt reciprocal invert bitwise_not remainder sin cos tan sinh cosh tanh arcsin arccos arctan arcsinh arccosh
 arctanh maximum minimum ceil trunc floor bitwise_and bitwise_xor bitwise_or logical_not equal not_equal less less_equal greater
 greater_equal""".split()
-# What numpy's functions call themselves where MXNet has another name for them.
+# NumPy's names of functions that have another name in MXNet.
 _UFUNC_NAMES = {"divide": "true_divide"}
 
 _functions: dict = {}

@@ -46,7 +46,7 @@ def create(op: Operator, inputs: Sequence[Symbol | None] | Mapping[str, Symbol],
     own: dict[str, str] = {}
     for k, v in strings.items():
         key = k if k in op.attributes else annotation(k, v, op.name)
-        # An operator without attributes never looks at what the attributes of a scope are called.
+        # An operator without attributes never reads the names of a scope's attributes.
         (annotations if is_annotation(key) or not op.attributes and k not in attrs else own)[key] = v
     if op.variadic and op.key_var_num_args and op.key_var_num_args not in own:
         own[op.key_var_num_args] = str(len(inputs))

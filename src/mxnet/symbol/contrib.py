@@ -91,7 +91,7 @@ def mp_adamw_update(weight: Symbol, grad: Symbol, mean: Symbol, var: Symbol, wei
 
 # -- loops and branches -----------------------------------------------------------------------------------------------------
 #
-# The functions of a loop are called once, on fresh variables, under an attribute scope of their own. What they make carries the
+# The functions of a loop are called once, on fresh variables, under an attribute scope of their own. Their nodes carry the
 # scope's name; at inputs without it the graph is cut, and these become inputs of the loop.
 
 

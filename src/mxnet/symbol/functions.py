@@ -48,7 +48,7 @@ def _make(op: Operator, public_name: str) -> Callable[..., Symbol]:
     function.__name__ = function.__qualname__ = public_name
     function.__module__ = "mxnet.symbol.op"
     function.__doc__ = op.__doc__.replace("NDArray", "Symbol") if op.__doc__ else None
-    function.__signature__ = signature(op)  # type: ignore[attr-defined]  # what inspect reads
+    function.__signature__ = signature(op)  # type: ignore[attr-defined]  # read by inspect
     return function
 
 

@@ -23,7 +23,7 @@ from .control_flow import infer, variables
 from .node import Entry, Node, auxiliary, topological
 
 elemwise_add = get("elemwise_add")
-# What may follow a product, and with which attributes it never returns a number below zero.
+# The operators that may follow a product, and a test of the attributes with which they return no negative number.
 _FOLLOWING: dict[Operator, Callable[[Mapping], bool]] = {
     activation: lambda a: a["act_type"] in ("relu", "sigmoid", "softrelu"), leaky_relu: lambda a: a["act_type"] == "leaky" and a["slope"] == 0,
     clip: lambda a: a["a_min"] >= 0, elemwise_add: lambda a: False,

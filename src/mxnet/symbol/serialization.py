@@ -195,7 +195,7 @@ def _make_node(op_name: str, name: str, attrs: dict[str, str], entries: list[Ent
         raise MXNetError(f"{source}: node '{name}': {op.name} has {getattr(op, 'subgraphs', 0)} subgraphs, the file holds {len(subgraphs)}")
     node = Node(op, name, {**own, **rest}, entries, subgraphs)
     if subgraphs and not op.may_hold_graph:
-        _checked(source, name, lambda: op.check(  # type: ignore[attr-defined]  # what has subgraphs can do that
+        _checked(source, name, lambda: op.check(  # type: ignore[attr-defined]  # operators with subgraphs have this method
             node.parsed(), len(entries)))
     unknown = [k for k in rest if not (k.startswith("__") and k.endswith("__")) and k not in HIDDEN_KEYS
                and k != op.key_var_num_args and not (k == "ctx" and op.wants_device)]

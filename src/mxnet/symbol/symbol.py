@@ -14,7 +14,7 @@ from .node import Entry, Node, auxiliary, copy_graph, topological
 from .serialization import HIDDEN_KEYS, annotation, is_annotation
 
 if TYPE_CHECKING:
-    from ._attached import Methods as _Methods  # what the class is given later: methods that are operators, Python's arithmetic
+    from ._attached import Methods as _Methods  # members attached later: methods that are operators, Python's arithmetic
 else:
     _Methods = object
 
@@ -41,7 +41,7 @@ class Symbol(_Methods):
     def __init__(self, handle: Iterable[Entry]):
         self._outputs = list(handle)
 
-    # -- what it is --------------------------------------------------------------------------------------------------
+    # -- properties -------------------------------------------------------------------------------------------------
 
     @property
     def name(self) -> str | Any:  # typed as str, since Optional would need a check at every use

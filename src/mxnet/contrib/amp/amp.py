@@ -29,7 +29,7 @@ bfloat16 = dtypes.BFLOAT16_BITS
 
 class _State:
     installation = None  # while AMP is on
-    scaler = None  # what the loss layers of mx.nd use, and the first Trainer
+    scaler = None  # the scaler of the loss layers of mx.nd and of the first Trainer
     scaler_taken = False
     initialized = classproperty(lambda cls: cls.installation is not None)
 

@@ -95,7 +95,7 @@ class Conversion:
         self._note(node, new, out_types)
         for i, entry in enumerate(node.inputs):
             is_param = self.cast_params and entry[0].op is None
-            # Some inputs stay float32 beside low-precision data, and what the operator writes to must be a variable.
+            # Some inputs stay float32 beside low-precision data, and inputs that the operator writes to must be variables.
             kept = i in node.op.mutated_indices or in_types[i] not in (self.target, None)
             if entry in self.known[self.target] or not (kept or is_param and entry[0].name not in self.data_names):
                 new.inputs.append(self._in_type(entry, self.target))

@@ -88,7 +88,7 @@ def trained(name: str, array: NDArray) -> tuple[float, float]:
         raise MXNetError(f"parameter '{name}' is {array.dtype.__name__}: float32 is what can be quantized; cast the network before, or exclude the "
                          "layers that use it")
     ends = ndarray.min(array).asscalar(), ndarray.max(array).asscalar()
-    if not all(abs(end) < float("inf") for end in ends):  # False for what is no number, too
+    if not all(abs(end) < float("inf") for end in ends):  # False for NaN, too
         raise MXNetError(f"parameter '{name}' has values from {ends[0]} to {ends[1]}, which no integers can stand for; it was not trained well, or "
                          "exclude the layers that use it")
     return ends

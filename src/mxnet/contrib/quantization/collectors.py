@@ -47,7 +47,7 @@ class _LayerOutputMinMaxCollector:
             return
         low, high = (end.item() for end in torch.aminmax(_numbers(arr)))
         before = self.min_max_dict.get(name, (low, high))
-        # NumPy's, which keep what is no number.
+        # NumPy's, which propagate NaN.
         self.min_max_dict[name] = float(np.minimum(low, before[0])), float(np.maximum(high, before[1]))
         if self.logger:
             self.logger.debug("calibration: %s from %g to %g", name, *self.min_max_dict[name])

@@ -113,7 +113,7 @@ class SVRGModule(Module):
                     grad += full[name]
 
     def update_full_grads(self, train_data):
-        """Remember the weights, and compute their gradient over all data.
+        """Store a copy of the weights, and compute their gradient over all data.
 
         Parameters
         ----------

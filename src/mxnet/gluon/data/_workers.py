@@ -242,7 +242,7 @@ class WorkerPool:
     def __init__(self, num_workers: int, inherited: tuple[Any, ...] = (), initializer: Callable[..., Any] | None = None) -> None:
         self._inherited = inherited
         self._numbers = itertools.count()
-        self._answers: dict[int, list[tuple[bool, Any]]] = {}  # what each task's `Result` looks at
+        self._answers: dict[int, list[tuple[bool, Any]]] = {}  # the answers, shared with each task's `Result`
         self._lock = threading.RLock()
         self._workers: list[_Worker] = []
         self._closed = False
@@ -305,7 +305,7 @@ class WorkerPool:
             try:
                 worker.flush()
             except ConnectionError:
-                pass  # what it still sent can be read
+                pass  # messages sent before its end can be read
             try:
                 for task, message, descriptors in worker.incoming.read():
                     self._take(worker, task, message, descriptors)

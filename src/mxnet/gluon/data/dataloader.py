@@ -233,7 +233,7 @@ class _Order:
 
     def left(self) -> list[list[Any]]:
         """Return the lists of indices whose batches were not delivered."""
-        batches = list(itertools.islice(self._batches, len(self)))  # a sampler's length may be less than what it has
+        batches = list(itertools.islice(self._batches, len(self)))  # a sampler may yield more than its length
         self._batches = itertools.chain(batches, self._batches)
         return [[i.item() if isinstance(i, np.generic) else i for i in batch] for batch in (*self._under_way, *batches)]
 
@@ -405,7 +405,7 @@ class DataLoader:
             self._begin(_Order(self._batch_sampler, state["batches"]))
 
     def clean(self) -> None:
-        """Drop what was prepared for the next epoch."""
+        """Discard the batches prepared for the next epoch."""
         self._iter = None
 
     def _batches(self, order: _Order) -> Iterator[Any]:

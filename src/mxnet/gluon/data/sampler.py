@@ -108,7 +108,7 @@ class BatchSampler(Sampler):
         if last_batch not in LAST_BATCH:
             raise ValueError(f"last_batch must be 'keep', 'discard' or 'rollover', received {shortened(last_batch)}")
         self._sampler, self._batch_size, self._last_batch = sampler, batch_size, last_batch
-        self._prev: list[int] = []  # what rolled over from the epoch before
+        self._prev: list[int] = []  # indices left over from the epoch before
 
     def __iter__(self) -> Iterator[Any]:
         indices, self._prev = itertools.chain(self._prev, self._sampler), []

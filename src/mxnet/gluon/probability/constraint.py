@@ -308,7 +308,7 @@ class Cat(_Parts):
             raise ValueError(f"Cat: a length for each of the {len(self._constraint_seq)} constraints expected, received {len(self._lengths)}")
 
     def check(self, value: Any) -> Any:
-        """Return the value, if each part has its property; a ValueError says which has not."""
+        """Return the value, if each part has its property; raise a ValueError that names the first without it."""
         start = 0
         for constraint, length in zip(self._constraint_seq, self._lengths):
             constraint.check(np.take(value, np.arange(start, start + length, dtype="int32"), axis=self._axis))
@@ -326,7 +326,7 @@ class Stack(_Parts):
     """
 
     def check(self, value: Any) -> Any:
-        """Return the value, if each entry has its property; a ValueError says which has not."""
+        """Return the value, if each entry has its property; raise a ValueError that names the first without it."""
         if value.shape[self._axis] != len(self._constraint_seq):
             raise ValueError(f"Stack: axis {self._axis} with {len(self._constraint_seq)} entries expected, received an array of shape {value.shape}")
         for i, constraint in enumerate(self._constraint_seq):

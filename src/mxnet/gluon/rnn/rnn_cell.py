@@ -157,7 +157,7 @@ class HybridRecurrentCell(RecurrentCell, HybridBlock):
     def __init__(self, prefix: str | None = None, params: ParameterDict | None = None) -> None:
         super().__init__(prefix=prefix, params=params)
 
-    # The attributes in which a cell keeps something from one training step for the next, such as what it drops.
+    # The attributes in which a cell keeps data between training steps, such as dropout masks.
     _between_steps: tuple[str, ...] = ()
 
     def _cells_with_memory(self) -> list[HybridRecurrentCell]:
@@ -170,7 +170,7 @@ class HybridRecurrentCell(RecurrentCell, HybridBlock):
         cells = self._cells_with_memory() if self._active and mode.tracing is None and isinstance(inputs, NDArray) else None
         if not cells:
             return super().forward(inputs, states)
-        if mode.training:  # the trace of a step would not see what is kept; cells inside that keep nothing are traced
+        if mode.training:  # a trace of one step would miss the kept data; cells inside without any are traced
             self._counter += 1
             with inputs.context:
                 return self._call_eagerly(inputs.context, inputs, states)
@@ -179,7 +179,7 @@ class HybridRecurrentCell(RecurrentCell, HybridBlock):
             setattr(cell, name, None)
         try:
             return super().forward(inputs, states)
-        finally:  # what a trace leaves there are Symbols
+        finally:  # a trace leaves Symbols there
             for cell, name, value in saved:
                 setattr(cell, name, value)
 

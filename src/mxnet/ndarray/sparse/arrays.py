@@ -35,7 +35,7 @@ class BaseSparseNDArray(NDArray):
     _aux: list[torch.Tensor]
     _full_shape: tuple[int, ...]
     _leaf: Any  # the dense tensor that torch differentiates through, while recording
-    _token: Any  # what it differentiates through instead, where only some rows count (see `rows`)
+    _token: Any  # the token for differentiation of some rows only, in its place (see `rows`)
 
     if TYPE_CHECKING:  # defined by each of the two kinds
         def _dense(self) -> torch.Tensor: ...
@@ -249,7 +249,7 @@ class BaseSparseNDArray(NDArray):
         """Not offered for sparse arrays, as in MXNet."""
         raise NotSupportedForSparseNDArray(self.reshape, None, shape)
 
-    # In place: what the operation gives, stored as this array is.
+    # In place: the result of the operation, in this array's storage type.
 
     def __iadd__(self, other: NDArray | _Number) -> Any:
         return (self + other).copyto(self)
@@ -587,5 +587,5 @@ _CAST_STORAGE = _CastStorage()
 
 
 retain = operator_function("_sparse_retain")
-for _name in ("cast_storage", "_sparse_cast_storage"):  # what it gives depends on more than tensors
+for _name in ("cast_storage", "_sparse_cast_storage"):  # its result depends on more than tensors
     replace(_name, cast_storage)

@@ -93,7 +93,7 @@ def sum_of_two(op: Operator, arrays: Sequence[Any], attributes: dict[str, Any]) 
 
 
 def _add_stored(total: torch.Tensor, sparse: Any, sign: int = 1) -> None:
-    """Add what a sparse array stores to a dense tensor."""
+    """Add the stored values of a sparse array to a dense tensor."""
     if isinstance(sparse, CSRNDArray):
         total.index_put_(coordinates(sparse), sparse._values * sign, accumulate=True)
     else:
@@ -341,7 +341,7 @@ def embedding(op: Operator, arrays: Sequence[Any], attributes: dict[str, Any]) -
     return NDArray._new(weight._rows(rows.reshape(-1)).reshape(*rows.shape, weight.shape[1]), weight._ctx)
 
 
-# -- what is dense in MXNet too, of any input ------------------------------------------------------------------------------------
+# -- operators with dense results, as in MXNet -----------------------------------------------------------------------------------
 
 @kernel("elemwise_div", "FullyConnected", "LinearRegressionOutput", "LogisticRegressionOutput", differentiable=True)
 def dense_result(op: Operator, arrays: Sequence[Any], attributes: dict[str, Any]) -> Any:

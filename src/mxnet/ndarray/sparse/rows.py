@@ -31,7 +31,7 @@ def _by_rows(rows: torch.Tensor, values: torch.Tensor, shape: Sequence[int], uni
     return torch.sparse_coo_tensor(rows.unsqueeze(0), values, tuple(shape), is_coalesced=unique or None, check_invariants=False)
 
 
-_TORCHS = torch.float32, torch.float64  # what torch multiplies sparse matrices of on a CPU
+_TORCHS = torch.float32, torch.float64  # the types of torch's sparse products on a CPU
 # A dense product costs for each element, stored or not, a * (b + width), a sparse one for each stored one c * width (nanoseconds of one core).
 _FILL, _SPARSE = 150, 6  # b, c / a
 _MANY = 16  # times as many elements as are stored: from here on a kernel of ours is faster than torch's products

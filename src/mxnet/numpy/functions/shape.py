@@ -201,7 +201,7 @@ def _at_least(n):
 for _n in (1, 2, 3):
     _at_least(_n)
 
-# What `pad` takes besides the mode; the last three modes are NumPy's but not MXNet's.
+# The arguments of `pad` for each mode; the last three modes are NumPy's but not MXNet's.
 _PAD_ARGUMENTS = {"constant": ("constant_values",), "edge": (), "maximum": ("stat_length",), "minimum": ("stat_length",),
                   "reflect": ("reflect_type",), "symmetric": ("reflect_type",)}
 

@@ -8,7 +8,7 @@ import numpy as np
 from ...base import MXNetError
 
 INT64 = np.dtype(np.int64)
-_TYPES = {  # what operators return that is not of their first input's type
+_TYPES = {  # result types that differ from the first input's
     **dict.fromkeys(("Shape", "Size", "ArgMax", "ArgMin", "NonZero", "NonMaxSuppression"), INT64),
     **dict.fromkeys(("Equal", "Less", "Greater", "LessOrEqual", "GreaterOrEqual", "And", "Or", "Xor", "Not", "IsNaN"), np.dtype(bool)),
 }

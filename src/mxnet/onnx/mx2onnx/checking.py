@@ -17,7 +17,7 @@ from .network import Network
 
 LOG = logging.getLogger(__name__)
 _TOLERANCE = 1e-3  # of the largest number of an output; of the type's own precision, where that is less
-_OF_INTEGERS = 0.05  # where layers run on 8-bit integers: a number between two of them may become either, and so change what follows
+_OF_INTEGERS = 0.05  # for layers on 8-bit integers: a number between two of them may be rounded to either, which changes later results
 
 
 def report(network: Network, path: str, strict: bool) -> None:

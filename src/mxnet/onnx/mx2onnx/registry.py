@@ -31,7 +31,7 @@ class Converter(NamedTuple):
 
 
 CONVERTERS: dict[str, Converter] = {}
-VARIABLE = "null"  # what files call a variable; MXNet lists it among the operators
+VARIABLE = "null"  # the name of variables in files; MXNet lists it among the operators
 
 
 def exports(*names: str, ignores: tuple[str, ...] = ()) -> Callable[[Callable], Callable]:

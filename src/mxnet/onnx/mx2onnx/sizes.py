@@ -44,7 +44,7 @@ def entry_shapes(outputs: Sequence[Entry], example: Mapping[str, tuple[int, ...]
         except MXNetError:
             return None
 
-    # Twice as large is still divisible by what it was divisible by.
+    # A doubled size keeps its divisors.
     found = other({(name, axis): 2 * example[name][axis] for name, axis in open_sizes})
     if found is None:
         groups: dict[object, list] = {}  # sizes that are meant to be one: of one name, or equal and of the same axis

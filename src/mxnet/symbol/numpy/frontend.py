@@ -70,5 +70,5 @@ def npx_function(operator: str) -> Callable:
 
     call.__name__ = call.__qualname__ = operator.removeprefix("_npx_")
     call.__doc__ = function.__doc__
-    call.__signature__ = function.__signature__  # type: ignore[attr-defined]  # what inspect reads
+    call.__signature__ = function.__signature__  # type: ignore[attr-defined]  # read by inspect
     return call

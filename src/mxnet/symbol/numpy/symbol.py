@@ -10,7 +10,7 @@ from ..symbol import Symbol
 from .frontend import symbols
 
 if TYPE_CHECKING:
-    from ._attached import Methods as _Base  # a Symbol, with what the class is given later: methods, Python's arithmetic
+    from ._attached import Methods as _Base  # a Symbol, with the members attached later: methods, Python's arithmetic
 else:
     _Base = Symbol
 

@@ -9,7 +9,7 @@ from .derived import conditional, losses, spellings
 # Names of sparse forms, and of an old sum, that MXNet lists otherwise than the operator.
 _AS_THEY_COME = ["_add", "_sparse_sinh", "_sparse_FullyConnected", "_sparse_concat"]
 _WIDEST = ["_sparse_sum"]
-# What only MXNet has: fused nodes, gradients and helpers that no graph of ours holds.
+# Operators that exist in MXNet only: fused nodes, gradients and helpers that our graphs do not contain.
 _ELSEWHERE = """_sg_mkldnn_conv _sg_mkldnn_fully_connected _TensorRT _split_v2_backward _broadcast_backward _CrossDeviceCopy _NoGradient
 _CachedOp _CustomFunction""".split()
 

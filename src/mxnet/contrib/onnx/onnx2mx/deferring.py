@@ -87,7 +87,7 @@ def _input(g, graph, name, value):
         names = [f"{name}#{i}" for i in range(len(value.sequence))]
         graph.node.add(op_type="SequenceConstruct", input=names, output=[name])
         return [entry for element, part in zip(value.sequence, names) for entry in _input(g, graph, part, element)]
-    if value.entry is None and value.array is not None and value.array.dtype.kind != "f":  # such as axes: part of what is computed
+    if value.entry is None and value.array is not None and value.array.dtype.kind != "f":  # such as axes: part of the operator's arguments
         graph.initializer.append(onnx.numpy_helper.from_array(np.asarray(value.array), name))
         return []
     g.entry(value)

@@ -162,7 +162,7 @@ class Translator(Walker):
             return None
         return [Value(name, later=True) for name in node.output]
 
-    # -- what translations are made of ---------------------------------------------------------------------------------
+    # -- operands and operators ---------------------------------------------------------------------------------------
 
     def entry(self, value):
         """The output of a node that has the value; a variable, for a known array."""

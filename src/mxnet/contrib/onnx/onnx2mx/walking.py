@@ -45,7 +45,7 @@ class Walker:
         self.node_outputs, self.node_type, self.open_inputs, self.sources = 0, "", [], {}
         self._trials, self._scope, self._depth, self._outer, self._left_open = 1, {}, 0, None, ""
 
-    # -- what subclasses say -------------------------------------------------------------------------------------------
+    # -- methods of subclasses ------------------------------------------------------------------------------------------
 
     def entry(self, value):
         """Return the operand with the value, in the form that `op` takes."""
@@ -131,7 +131,7 @@ class Walker:
                 raise UnknownValue(f"{label}: {error}") from error
             except UnsupportedFeature as error:
                 raise UnsupportedFeature(f"{label}: {error}") from error
-            except Exception as error:  # what a damaged file makes a translation stumble over
+            except Exception as error:  # errors in translations caused by damaged files
                 text = str(error) if isinstance(error, MXNetError) else f"its inputs or attributes are not what the operator takes ({error!r:.200})"
                 raise MXNetError(f"{label}: {text}") from error
             for name, value in itertools.zip_longest(node.output, results):
@@ -359,7 +359,7 @@ class Walker:
         return axis % rank if rank else 0
 
     def note_sizes(self, value):
-        """Remember where open sizes can be read when the network runs."""
+        """Record where open sizes can be read when the network runs."""
         for axis, numbers in enumerate(zip(*self.shapes(value))):
             if len(set(numbers)) > 1:
                 self.sources.setdefault(numbers, (value, axis))

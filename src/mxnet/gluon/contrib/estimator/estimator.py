@@ -48,9 +48,9 @@ class Estimator:
     net : Block
     loss : gluon.loss.Loss
     train_metrics : EvalMetric or list of EvalMetric, optional
-        Of what is trained on; by default the mean loss, and the accuracy for a `SoftmaxCrossEntropyLoss`. "training " is put before their names.
+        The metrics of training; by default the mean loss, and the accuracy for a `SoftmaxCrossEntropyLoss`. "training " is put before their names.
     val_metrics : EvalMetric or list of EvalMetric, optional
-        Of what is evaluated; copies of `train_metrics` by default. "validation " is put before their names.
+        The metrics of evaluation; copies of `train_metrics` by default. "validation " is put before their names.
     initializer : Initializer, optional
         For the parameters that have no value yet.
     trainer : Trainer, optional

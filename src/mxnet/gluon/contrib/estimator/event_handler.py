@@ -206,7 +206,7 @@ class LoggingHandler(TrainBegin, TrainEnd, EpochBegin, EpochEnd, BatchBegin, Bat
         self.batch_index = 0
         self.current_epoch = 0
         self.processed_samples = 0
-        self.priority = priority  # after all that changes what is logged
+        self.priority = priority  # after all handlers that change the logged values
         self.log_interval = log_interval
         self.log_interval_time = 0.0
 
@@ -227,7 +227,7 @@ class LoggingHandler(TrainBegin, TrainEnd, EpochBegin, EpochEnd, BatchBegin, Bat
         self.log_interval_time = 0.0
 
     def train_end(self, estimator: Estimator, *args: Any, **kwargs: Any) -> None:
-        """Write how long it took and what the metrics are."""
+        """Log the duration and the metrics."""
         estimator.logger.info("Train finished using total %ds with %d epochs. %s", time.time() - self.train_start, self.current_epoch, self._values())
 
     def batch_begin(self, estimator: Estimator, *args: Any, **kwargs: Any) -> None:
@@ -254,7 +254,7 @@ class LoggingHandler(TrainBegin, TrainEnd, EpochBegin, EpochEnd, BatchBegin, Bat
             estimator.logger.info("Validation Begin")
 
     def epoch_end(self, estimator: Estimator, *args: Any, **kwargs: Any) -> None:
-        """Write how long it took and what the metrics are."""
+        """Log the duration and the metrics."""
         estimator.logger.info("[Epoch %d] Finished in %.3fs, %s", self.current_epoch, time.time() - self.epoch_start, self._values())
         self.current_epoch += 1
         self.batch_index = 0
@@ -399,7 +399,7 @@ class CheckpointHandler(TrainBegin, BatchEnd, EpochEnd):
     def _save_position(self, estimator: Estimator, prefix: str, epoch_over: bool) -> None:
         try:
             len(estimator._train_data)
-        except TypeError:  # its sampler may have no end, and what is left of that be no list
+        except TypeError:  # its sampler may be infinite, so that its rest is no list
             return
         left = estimator._train_data.state()["batches"]
         save_position(os.path.join(self.model_dir, f"{prefix}.data"), estimator._train_data, epoch_over or not left)
@@ -446,7 +446,7 @@ class CheckpointHandler(TrainBegin, BatchEnd, EpochEnd):
         return sorted((int(found[2]), int(found[3])) for found in self._files("params"))
 
     def _remove_incomplete(self) -> None:
-        """Remove what is left of checkpoints without their parameters, and of files that a killed process was writing."""
+        """Remove remains of checkpoints without parameters, and files that a killed process did not finish."""
         remove_left(self.model_dir, self._pattern("(params|states|data)"))
         complete = {found[1] for found in self._files("params")}
         for found in self._files("(states|data)"):

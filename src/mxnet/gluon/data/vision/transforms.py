@@ -532,6 +532,6 @@ def _take_flipped(transform: Any, pending: Pending) -> None:
     pending.mirrored ^= not keeps(pending.image)
 
 
-# What these transforms take of an image, see `_fused`. Their subclasses may do something else.
+# The functions that apply these transforms to a `Pending`, see `_fused`. Subclasses are not fused, since they may differ.
 _GEOMETRY = {Resize: _take_resized, CenterCrop: _take_center, RandomCrop: _take_somewhere, RandomResizedCrop: _take_any_size,
              RandomFlipLeftRight: _take_flipped}

@@ -9,7 +9,7 @@ from ._blocks import Classifier, chain, relu, side_by_side
 
 __all__ = ["Inception3", "inception_v3"]
 
-# A layer is channels, kernel, and what else differs from stride 1 without padding.
+# A layer is channels, kernel, and optionally stride and padding, by default 1 and none.
 ROW = {"kernel_size": (1, 7), "padding": (0, 3)}
 COLUMN = {"kernel_size": (7, 1), "padding": (3, 0)}
 SHORT_ROW = {"kernel_size": (1, 3), "padding": (0, 1)}
@@ -81,7 +81,7 @@ def _concurrent(prefix, make, *sizes):
 
 
 def _make_branch(use_pool, *conv_settings):
-    """A branch of a pooling ('avg', 'max' or None) and convolutions, given by channels, kernel, stride and padding; None for what is usual."""
+    """A branch of a pooling ('avg', 'max' or None) and convolutions, given by channels, kernel, stride and padding; None for the default."""
     names = "kernel_size", "strides", "padding"
     return _branch(*((channels, {n: v for n, v in zip(names, shape) if v is not None}) for channels, *shape in conv_settings), pool=use_pool)
 

@@ -62,7 +62,7 @@ def _windows(on, x, kernel, stride, pad, pool_type, convention, p_value, count_p
         return on.AveragePool(x, count_include_pad=0, **window, **pads)
     if fits and not any(extra):
         return on.AveragePool(x, count_include_pad=1, **window, **pads)
-    # What counts is neither all of the padding nor none: averages of the values, over averages of a 1 for each value that counts.
+    # Only a part of the padding is counted: averages of the values, over averages of a 1 for each counted value.
     averages = on.AveragePool(_padded(on, x, pad, behind, 0), **window)
     ones = on.ConstantOfShape(on.sizes([1, 1, *on.dims(x)[2:]]), value=np.ones(1, x.dtype), dtype=x.dtype)
     ones = _padded(on, ones, pad, pad, 1 if count_padding else 0, n)

@@ -86,7 +86,7 @@ def _max_with_places(g, data, kernel, strides, dilations, widths, ceil, columns_
     windows = g.op("stack", *parts, axis=0)
     found = g.op("max", windows, axis=(0,))
     chosen = g.op("argmax", windows, axis=0)
-    # A place in the flattened data is a sum of what follows from the channel, the window, and the place in that.
+    # A position in the flattened data is a sum of the offsets of the channel, of the window, and of the position in the window.
     steps = np.cumprod((1, *(sizes[2:-1] if columns_first else sizes[:2:-1])))
     steps = steps if columns_first else steps[::-1]
     offsets = np.array([sum(p * d * step for p, d, step in zip(place, dilations, steps)) for place in np.ndindex(*kernel)])

@@ -21,7 +21,7 @@ def resize(g, data, roi=None, scales=None, sizes=None, *, mode="nearest", coordi
            nearest_mode="round_prefer_floor", cubic_coeff_a=-0.75, exclude_outside=0, extrapolation_value=0.0, antialias=0, axes=None,
            keep_aspect_ratio_policy="stretch"):
     """The value in other sizes."""
-    if g.opset < 11:  # what became `scales` was the second input
+    if g.opset < 11:  # `scales` was the second input then
         roi, scales = None, roi
         coordinate_transformation_mode, nearest_mode = "asymmetric", "floor"
     chosen = range(g.rank(data)) if axes is None else [g.axis(data, axis) for axis in axes]

@@ -89,7 +89,7 @@ def _empty(first, last, step, sizes, spans):
 
 
 def _as_many(first, last, step, sizes, spans):
-    """As many elements as an open size says, be they more than those of the axis with the numbers in its place."""
+    """Return the count and the start of a slice whose count is an open size, even if the trial numbers exceed the axis."""
     if len(set(last)) > 1 and len(set(sizes)) == 1 and len(set(first)) == 1 and first[0] >= 0 and step == 1:
         return tuple(b - first[0] for b in last), first[0]
     return None

@@ -136,7 +136,7 @@ def special(on, x, *, operator):
     x = x if floating(x.dtype) else on.cast(x, "float32")
     if operator == "_npi_isnan":
         return on.IsNaN(x)
-    if operator == "_npi_isfinite":  # what is no number is never less
+    if operator == "_npi_isfinite":  # NaN is never less
         return on.Less(on.Abs(x), on.const(math.inf, x.dtype))
     if operator == "_npi_isinf":
         return on.Equal(on.Abs(x), on.const(math.inf, x.dtype))
