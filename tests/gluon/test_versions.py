@@ -230,3 +230,15 @@ def test_parameters_show_no_names_in_mxnet_2():
     mx.util.set_version("2.0")
     assert repr(parameter) == "Parameter (shape=(2,), dtype=float32)"
     assert repr(gluon.Constant("c", [1.0])).startswith("Constant (shape=(1,), ")
+
+
+@pytest.mark.parametrize("hybridized", [False, True])
+def test_classic_arrays_do_not_mix_with_others_in_what_a_block_returns(hybridized):
+    class Mixed(mx.gluon.HybridBlock):
+        def forward(self, x):
+            return x.as_nd_ndarray() + 1, mx.np.multiply(x, x)
+
+    net = Mixed()
+    net.hybridize(hybridized)
+    with pytest.raises(TypeError, match="a block returns arrays of mx.np or Symbols of mx.sym.np, received <class 'mxnet.ndarray.ndarray.NDArray'>"):
+        net(mx.np.ones((2, 3)))

@@ -95,8 +95,12 @@ class HybridBlock(SharesWithTorch, Block):
                 with np_shape(True), ByArgument():
                     return self._call_traced(args)
         out = super().__call__(*args)
-        if type(out) is not dispatch.numpy_array and is_np_array() and self._is_plain():
-            require_np(_arrays_of(out))
+        if type(out) is not dispatch.numpy_array and self._is_plain():
+            if is_np_array():
+                require_np(_arrays_of(out))
+            elif args and type(args[0]) is dispatch.numpy_array:
+                with ByArgument():
+                    require_np(_arrays_of(out))
         return out
 
     def __setattr__(self, name: str, value: Any) -> None:

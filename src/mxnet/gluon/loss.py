@@ -352,11 +352,11 @@ class TripletLoss(Loss):
         super().__init__(weight, batch_axis, **kwargs)
         self._margin = margin
 
-    def hybrid_forward(self, F: Any, pred: Any, positive: Any, negative: Any) -> Any:
-        """The loss of each sample."""
+    def hybrid_forward(self, F: Any, pred: Any, positive: Any, negative: Any, sample_weight: Any = None) -> Any:
+        """Compute the loss of each sample, times `sample_weight` if there is one (which MXNet 1.9.1 has not for this loss)."""
         positive, negative = _reshape_like(F, positive, pred), _reshape_like(F, negative, pred)
         distance = F.sum(F.square(positive - pred) - F.square(negative - pred), axis=self._batch_axis, exclude=True)
-        return _apply_weighting(F, F.relu(distance + self._margin), self._weight, None)
+        return _apply_weighting(F, F.relu(distance + self._margin), self._weight, sample_weight)
 
 
 class PoissonNLLLoss(Loss):

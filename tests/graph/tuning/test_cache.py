@@ -4,7 +4,6 @@ import json
 import logging
 import os
 import subprocess
-import sys
 import textwrap
 
 import numpy as np
@@ -14,6 +13,7 @@ from torch import fx
 
 import mxnet as mx
 from backend_checks import Counting
+from forked import python
 from mxnet import kernels, nd
 from mxnet.gluon import nn
 from mxnet.graph import GraphRunner, register_backend
@@ -382,7 +382,7 @@ print(type(state).__name__, len(timed))
 
 def test_another_process_goes_straight_to_the_winner(tmp_path):
     def run():
-        return subprocess.run([sys.executable, "-c", textwrap.dedent(PROGRAM)], env={**os.environ, "MXNET_HOME": str(tmp_path)}, check=True,
+        return subprocess.run([*python(), "-c", textwrap.dedent(PROGRAM)], env={**os.environ, "MXNET_HOME": str(tmp_path)}, check=True,
                               capture_output=True, text=True).stdout.split()
     assert run() == ["Frozen", "1"]
     path, = (tmp_path / "kernels").glob("graphs-*.json")

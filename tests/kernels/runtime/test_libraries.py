@@ -7,6 +7,7 @@ import sys
 
 import pytest
 
+from forked import python
 from mxnet import processor
 from mxnet.kernels.runtime import build, libraries
 
@@ -22,7 +23,8 @@ print(kernels.load("image/nchw_to_nhwc") is not None, libraries.folder())
 def run(home, code=LOAD, begin=(), **env):
     """What a program prints, as words, and what it logs; `begin` is put before its command."""
     env = {k: v for k, v in {**os.environ, "MXNET_HOME": str(home), **env}.items() if v is not None}
-    done = subprocess.run([*begin, sys.executable, "-c", code], capture_output=True, text=True, env=env, timeout=200)
+    start = [*begin, sys.executable] if begin else python()
+    done = subprocess.run([*start, "-c", code], capture_output=True, text=True, env=env, timeout=200)
     assert done.returncode == 0, done.stderr
     return done.stdout.split(), done.stderr
 

@@ -3,14 +3,13 @@
 The kernels are in Triton (`batch_norm_triton`), which torch brings where it is made for CUDA. Each array is read as few times as the mathematics
 allows: that is what such a layer costs.
 """
-import functools
 import logging
 import threading
 from typing import Any
 
 import torch
 
-from ..runtime.triton_kernels import OLDEST, module
+from ..runtime.triton_kernels import OLDEST, installed
 from ..runtime.triton_kernels import interpreted as _interpreted
 from ..runtime.triton_kernels import on as _on
 
@@ -27,7 +26,13 @@ _WARPS = 8
 _ALIGNED = 16  # bytes of an address, and channels, that Triton makes use of
 
 
-_kernels = functools.partial(module, "nn.batch_norm_triton")
+def _kernels() -> Any:
+    """Return the module of the kernels, or None without triton."""
+    if not installed():
+        return None
+    from . import batch_norm_triton
+
+    return batch_norm_triton
 _usable: dict[tuple, bool] = {}
 _compiling: dict[tuple, threading.Thread] = {}
 _VARIANTS = (True, False, True), (True, True, False), (False, False, True)  # with a ReLU, an addition, a bias

@@ -3,14 +3,13 @@ convolution that cuDNN computes alone, maximum pooling.
 
 The kernels are in Triton (`scoring_triton`), which torch brings where it is made for CUDA.
 """
-import functools
 import math
 from typing import Any, Optional
 
 import torch
 
 from ..runtime.strided_output import ANY
-from ..runtime.triton_kernels import OLDEST, module, on
+from ..runtime.triton_kernels import OLDEST, installed, on
 from ..runtime.triton_kernels import interpreted as _interpreted
 
 _TYPES = (torch.float16, torch.bfloat16, torch.float32)
@@ -20,7 +19,13 @@ _MOST = 1 << 30  # elements: places, and those behind the last, are 32 bits wide
 _MOST_OF_WINDOW = 49  # elements: loops over windows are unrolled
 
 
-_kernels = functools.partial(module, "nn.scoring_triton")
+def _kernels() -> Any:
+    """Return the module of the kernels, or None without triton."""
+    if not installed():
+        return None
+    from . import scoring_triton
+
+    return scoring_triton
 
 
 def available(device: torch.device) -> bool:

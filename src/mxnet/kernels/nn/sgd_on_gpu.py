@@ -10,7 +10,7 @@ from typing import Any, Optional
 import numpy as np
 import torch
 
-from ..runtime.triton_kernels import OLDEST, interpreted, module, on
+from ..runtime.triton_kernels import OLDEST, installed, interpreted, on
 
 _log = logging.getLogger(__name__)
 _PIECE, _BLOCK = 1 << 14, 1 << 12  # elements of a program, and of one round of its loop
@@ -22,10 +22,19 @@ _failed: set[torch.device] = set()
 _tables: dict[tuple, tuple[torch.Tensor, bool]] = {}
 
 
+def _kernels() -> Any:
+    """Return the module of the kernels, or None without triton."""
+    if not installed():
+        return None
+    from . import sgd_triton
+
+    return sgd_triton
+
+
 @functools.cache
 def available(device: torch.device) -> bool:
     """Return whether the kernel may run on a device."""
-    if module("nn.sgd_triton") is None:
+    if _kernels() is None:
         return False
     if interpreted():
         return device.type == "cpu"
@@ -59,7 +68,7 @@ def move(weights: Sequence[torch.Tensor], grads: Sequence[torch.Tensor], moms: O
         return False
     places = [tuple([t.data_ptr() for t in group]) for group, _ in groups]
     key = device, kind, sizes, *places
-    kernels: Any = module("nn.sgd_triton")
+    kernels = _kernels()
     try:
         if key not in _tables:
             if len(_tables) >= _MOST_TABLES:

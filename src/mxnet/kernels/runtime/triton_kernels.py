@@ -1,9 +1,7 @@
 """Kernels in Triton, which torch brings where it is made for CUDA: whether they can run here, and where."""
 import contextlib
 import functools
-import importlib
-from types import ModuleType
-from typing import Optional
+import importlib.util
 
 import torch
 
@@ -11,12 +9,9 @@ OLDEST = 8, 0  # the compute capability from which on the compiler knows all typ
 
 
 @functools.cache
-def module(name: str) -> Optional[ModuleType]:
-    """Return a module of kernels, such as "nn.batch_norm_triton", or None without triton."""
-    try:
-        return importlib.import_module(f"mxnet.kernels.{name}")
-    except ImportError:
-        return None
+def installed() -> bool:
+    """Return whether modules of kernels in Triton can be imported."""
+    return importlib.util.find_spec("triton") is not None
 
 
 @functools.cache
