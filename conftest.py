@@ -39,8 +39,8 @@ def numpy_semantics_end_with_the_test():
 @pytest.fixture(autouse=True)
 def no_graph_is_known(monkeypatch):
     """Who won a graph on this machine before, or in another test, decides nothing here."""
-    monkeypatch.setattr(cache.kept, "get", lambda key: None)
-    monkeypatch.setattr(cache.kept, "keep", lambda key, winner: None)
+    monkeypatch.setattr(cache.tuning_cache, "get", lambda key: None)
+    monkeypatch.setattr(cache.tuning_cache, "keep", lambda key, winner: None)
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -122,8 +122,8 @@ class CachedOp:
         if training or session.always_writes:
             session.prepare(args, tensors, training, recorded)
         observe = None if self._hook is None else self._watcher(ctx)
-        light = recorded and session.is_light(tensors, ctx)
-        results = session.run(tensors, ctx, training, recorded, observe, light)
+        single_threaded = recorded and session.runs_single_threaded(tensors, ctx)
+        results = session.run(tensors, ctx, training, recorded, observe, single_threaded)
         if observe is not None and recorded:
             observe.await_backward(results)
         if self._handed_on:
@@ -132,7 +132,7 @@ class CachedOp:
         kind = _numpy_array() if is_np_array() else NDArray
         outputs = [kind._new(t, ctx) for t in results]
         if recorded and mode.recording:
-            record(self, {}, args, outputs, LightNode if light else TapeNode)
+            record(self, {}, args, outputs, LightNode if single_threaded else TapeNode)
         if out is not None:
             return _write(out, outputs)
         return outputs[0] if len(outputs) == 1 else outputs

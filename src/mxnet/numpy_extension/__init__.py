@@ -10,7 +10,7 @@ from . import random
 from .control_flow import cond, foreach, while_loop
 from .dlpack import from_dlpack, to_dlpack_for_read, to_dlpack_for_write
 from .io import load, save, savez
-from .operators import constraint_check, from_numpy, nonzero, reshape
+from .operators import constraint_check, deconvolution, from_numpy, nonzero, reshape
 
 
 def __getattr__(name):

@@ -47,6 +47,25 @@ def reshape(a: Any, newshape: Any, reverse: bool = False, order: str = "C") -> n
     return arrays.call("_npx_reshape", a, newshape=newshape, reverse=reverse, order=order)
 
 
+def deconvolution(data: Any = None, weight: Any = None, bias: Any = None, kernel: Any = None, stride: Any = None, dilate: Any = None,
+                  pad: Any = None, adj: Any = None, target_shape: Any = None, num_filter: int = 1, num_group: int = 1, workspace: int = 512,
+                  no_bias: bool | None = None, cudnn_tune: str | None = None, cudnn_off: bool = False, layout: str | None = None,
+                  out: Any = None, **kwargs: Any) -> ndarray:
+    """Compute the transposed convolution; see `mx.nd.Deconvolution`. A `bias` is added if it is given, whatever `no_bias` is by default.
+
+    Example
+    -------
+    >>> x, w, b = mx.np.ones((1, 1, 2)), mx.np.ones((1, 1, 2)), mx.np.array([0.5])
+    >>> mx.npx.deconvolution(x, w, b, kernel=(2,))
+    array([[[1.5, 2.5, 1.5]]])
+    """
+    given = {"kernel": kernel, "stride": stride, "dilate": dilate, "pad": pad, "adj": adj, "target_shape": target_shape, "cudnn_tune": cudnn_tune,
+             "layout": layout, "out": out, **kwargs}
+    return arrays.call("_npx_deconvolution", data, weight, *[] if bias is None else [bias], num_filter=num_filter, num_group=num_group,
+                       workspace=workspace, no_bias=bias is None if no_bias is None else no_bias, cudnn_off=cudnn_off,
+                       **{name: value for name, value in given.items() if value is not None})
+
+
 def nonzero(a: Any) -> ndarray:
     """The indices of the elements other than 0: one row for each, one column for each axis, as int64."""
     return arrays.call("_npx_nonzero", a)

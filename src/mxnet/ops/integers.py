@@ -58,6 +58,27 @@ def convert(tensor, dtype):
     return RecordedIntegers.wrap(values, _Replaced.apply(_recorded(tensor), values))
 
 
+def differentiated(function, raw, attributes, tensors):
+    """Compute an operator with a gradient of its own, ``function(attributes, *tensors)``, some of whose tensors are `RecordedIntegers`.
+
+    The results are those of ``raw(*tensors, **attributes)`` on the integers; the gradient is that of float64 copies, or 0 if `function` is None.
+    """
+    kinds = {t.dtype for t in tensors if type(t) is RecordedIntegers}
+    with torch.no_grad():
+        results = raw(*[plain(t) for t in tensors], **attributes)
+    if function is None:
+        return results
+    try:
+        with _plain_functions():
+            recorded = function(attributes, *[
+                _recorded(t) if type(t) is RecordedIntegers else t.double() if t is not None and t.dtype in kinds else t for t in tensors])
+    except (RuntimeError, TypeError, IndexError):  # as in `__torch_function__`
+        return results
+    if isinstance(results, torch.Tensor):
+        return _joined(results, recorded)
+    return tuple(_joined(result, r) for result, r in zip(results, recorded))
+
+
 class _Replaced(torch.autograd.Function):
     """Other values in the place of those that were recorded, in float64."""
 

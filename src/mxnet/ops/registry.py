@@ -22,6 +22,7 @@ import torch
 from ..base import MXNetError
 from ..suggestions import did_you_mean, shortened
 from . import dtypes, schema
+from .integers import RecordedIntegers, differentiated
 from .schema import MAX_COUNT, AtLeast0, Attribute, Device, Training
 from .shapes import unify
 from .traits import Attributes, Traits, reaches_generator
@@ -276,13 +277,13 @@ class Operator(Traits):
 
     # -- registrations that stand below the function ---------------------------------------------------------------
 
-    def gradient(self, backward: Callable) -> Callable:
-        """Give the operator MXNet's own gradient instead of the derivative of its function.
+    def gradient(self, backward: Callable, of_integers: bool = True) -> Callable:
+        """Give the operator MXNet's own gradient instead of the derivative of its function; 0 for integers unless `of_integers`.
 
         ``backward(out_grads, inputs, outputs, **attributes)`` returns one gradient (or None) for each input; all are tuples of
         tensors. It runs under torch's autograd, so a gradient made of differentiable operations can be differentiated again.
         """
-        self.fn = _with_gradient(self, backward)
+        self.fn = _with_gradient(self, backward, of_integers)
         return backward
 
     def shape_rule(self, rule: Callable) -> Callable:
@@ -373,7 +374,7 @@ def _copying(view: Callable) -> Callable:
     return copying
 
 
-def _with_gradient(operator: Operator, backward: Callable) -> Callable:
+def _with_gradient(operator: Operator, backward: Callable, of_integers: bool) -> Callable:
     raw = operator.raw
     mutated = {operator.inputs.index(m) for m in operator.mutates}
 
@@ -418,6 +419,8 @@ def _with_gradient(operator: Operator, backward: Callable) -> Callable:
         if torch.is_grad_enabled():
             for t in tensors:
                 if t is not None and t.requires_grad:
+                    if type(t) is RecordedIntegers:
+                        return differentiated(Gradient.apply if of_integers else None, raw, attributes, tensors)
                     return Gradient.apply(attributes, *tensors)
         return raw(*tensors, **attributes)
 

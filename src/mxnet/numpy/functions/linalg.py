@@ -278,7 +278,12 @@ def matrix_norm(F, x, ord="fro", axis=(-2, -1), keepdims=False):
 
 @function("linalg")
 def matrix_transpose(F, a):
-    """Matrices with rows and columns exchanged.
+    """Exchange rows and columns of matrices.
+
+    Raises
+    ------
+    ValueError
+        If an array has less than two axes.
 
     Example
     -------
@@ -286,6 +291,8 @@ def matrix_transpose(F, a):
     array([[1.],
            [2.]])
     """
+    if getattr(a, "ndim", 2) < 2:
+        raise ValueError(f"linalg.matrix_transpose: an array of at least 2 axes expected, received one of {a.ndim}")
     return F.call("_npi_swapaxes", a, dim1=-1, dim2=-2)
 
 

@@ -190,7 +190,7 @@ def rand(F, *size, **kwargs):
     >>> mx.np.random.rand(2, 3).shape
     (2, 3)
     """
-    return uniform(F, 0.0, 1.0, size=tuple(size), **kwargs)
+    return uniform(F, 0.0, 1.0, size=tuple(size), **_placed(kwargs))
 
 
 @function("random")
@@ -202,7 +202,12 @@ def randn(F, *size, **kwargs):
     >>> mx.np.random.randn(2, 3).shape
     (2, 3)
     """
-    return normal(F, 0.0, 1.0, size=tuple(size), **kwargs)
+    return normal(F, 0.0, 1.0, size=tuple(size), **_placed(kwargs))
+
+
+def _placed(options):
+    """Return the options with `ctx` for `device`, the name that MXNet 2 has for it."""
+    return {"ctx" if name == "device" else name: value for name, value in options.items()}
 
 
 @function("random")

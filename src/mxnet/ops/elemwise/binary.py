@@ -130,7 +130,7 @@ def _modulo_gradient(out_grads, inputs, outputs):
 
 
 for _operator in _modulos:
-    _operator.gradient(_modulo_gradient)
+    _operator.gradient(_modulo_gradient, of_integers=False)
 for _operator in _maximum:
     _operator.gradient(_selection_gradient(pointwise.larger_back, torch.ge, torch.lt))
 for _operator in _minimum:

@@ -223,6 +223,8 @@ _logical("any", torch.any, "True where an element over the axes is other than 0.
 
 def _position(name, function, doc, sample):
     def fn(data, *, axis: Optional[int] = None, keepdims: bool = False):
+        if data.dtype is torch.bool:
+            data = data.to(torch.uint8)
         if axis is None:
             out = function(data)
             return out.reshape((1,) * data.dim()) if keepdims else out

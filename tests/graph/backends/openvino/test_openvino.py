@@ -40,7 +40,7 @@ def eager(net, x):
 
 
 def plans(runner):
-    return [p for p in runner._states.values() if isinstance(p, inference_states.Frozen)]
+    return [p for p in runner._states.values() if isinstance(p, inference_states.Compiled)]
 
 
 def test_one_piece():
