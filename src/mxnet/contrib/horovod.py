@@ -56,7 +56,7 @@ def _net():
 
 
 def rank():
-    """The number of this worker, from 0."""
+    """Return the number of this worker, from 0."""
     return _net().rank
 
 
@@ -66,7 +66,7 @@ def size():
 
 
 def local_rank():
-    """The number of this worker on its machine, from 0."""
+    """Return the number of this worker on its machine, from 0."""
     return _net().local()[0]
 
 
@@ -76,7 +76,7 @@ def local_size():
 
 
 def _summed(tensors, name):
-    """The sums of arrays over all workers, as tensors."""
+    """Return the sums of arrays over all workers, as tensors."""
     for tensor in tensors:
         if not isinstance(tensor, NDArray) or tensor.stype != "default":
             found = f"a {tensor.stype} one" if isinstance(tensor, NDArray) else f"a {type(tensor).__name__}"
@@ -107,7 +107,7 @@ def grouped_allreduce_(tensors, average=True, name=None, priority=0, prescale_fa
 
 
 def allreduce(tensor, average=True, name=None, priority=0, prescale_factor=1.0, postscale_factor=1.0):
-    """The mean, or without `average` the sum, of the arrays of all workers.
+    """Return the mean, or without `average` the sum, of the arrays of all workers.
 
     Parameters
     ----------
@@ -196,11 +196,11 @@ class DistributedOptimizer(Optimizer):
         return getattr(self.__dict__["_optimizer"], name)
 
     def create_state(self, index, weight):
-        """The wrapped optimizer's state."""
+        """Return the wrapped optimizer's state."""
         return self._optimizer.create_state(index, weight)
 
     def create_state_multi_precision(self, index, weight):
-        """The wrapped optimizer's state."""
+        """Return the wrapped optimizer's state."""
         return self._optimizer.create_state_multi_precision(index, weight)
 
     def update(self, index, weight, grad, state):

@@ -47,11 +47,11 @@ class DataLoaderIter(DataIter):
         return [nd.concat(array, nd.zeros((missing, *array.shape[1:]), ctx=array.ctx, dtype=self.dtype), dim=0)]
 
     def getdata(self):
-        """The batch's data, filled up to the batch size."""
+        """Return the batch's data, filled up to the batch size."""
         return self._padded(self._current_batch[0])
 
     def getlabel(self):
-        """The batch's labels, filled up to the batch size."""
+        """Return the batch's labels, filled up to the batch size."""
         return self._padded(self._current_batch[1])
 
     def getpad(self):

@@ -247,7 +247,7 @@ class Block:
         return self._scope
 
     def collect_params(self, select: str | None = None) -> ParameterDict | PlacedParameters:
-        """The parameters of this block and all below it.
+        """Return the parameters of this block and all below it.
 
         Keyed by their own names; a structural name (``params['0.weight']``) is accepted, too. After ``mx.util.set_version('2.0')`` it is a dict by
         where they are, as in MXNet 2.
@@ -600,5 +600,5 @@ def _holds_others(value: Any, known: set[int]) -> bool:
 
 
 def _list_blocks(blocks: dict[str, Any]) -> str:
-    """The lines of a block's repr that show its children."""
+    """Return the lines of a block's repr that show its children."""
     return "\n".join(f"  ({key}): {_indent(repr(block), 2)}" for key, block in blocks.items())

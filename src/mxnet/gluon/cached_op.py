@@ -168,7 +168,7 @@ class CachedOp:
         return type(self.symbol) is not Symbol
 
     def as_symbol(self, inputs: Sequence[Symbol]) -> Symbol:
-        """The graph on other inputs, for `autograd.get_symbol`."""
+        """Return the graph on other inputs, for `autograd.get_symbol`."""
         out = copy.copy(self.symbol)
         out._compose(**dict(zip(self._names, inputs)))
         return out

@@ -579,14 +579,14 @@ class HybridBlock(SharesWithTorch, Block):
 
 
 def _arrays_of(out: Any) -> list[Any]:
-    """The arrays and Symbols in results, nested lists and tuples included."""
+    """Return the arrays and Symbols in results, nested lists and tuples included."""
     if isinstance(out, (list, tuple)):
         return [array for part in out for array in _arrays_of(part)]
     return [out]
 
 
 def _renamed(graph: str, names: dict[str, str]) -> str:
-    """The JSON text of a graph with other names of its variables."""
+    """Return the JSON text of a graph with other names of its variables."""
     content = json.loads(graph)
     for node in content["nodes"]:
         if node["op"] == "null":

@@ -362,7 +362,7 @@ _OWN: dict[str, type[EvalMetric]] = {
 
 
 def create(metric: Any, *args: Any, **kwargs: Any) -> EvalMetric:
-    """A metric as `mx.metric.create` makes it; the names of this module's own classes stand for these.
+    """Return a metric as `mx.metric.create` makes it; the names of this module's own classes stand for these.
 
     Example
     -------

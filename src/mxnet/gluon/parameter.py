@@ -182,7 +182,7 @@ class Parameter:
     # -- values out ----------------------------------------------------------------------------------------------------
 
     def data(self, ctx: Context | None = None, *, device: Context | None = None) -> NDArray:
-        """The array on `ctx`, which MXNet 2 calls `device`; by default the only one there is, or that on the current context.
+        """Return the array on `ctx`, which MXNet 2 calls `device`; by default the only one there is, or that on the current context.
 
         Raises
         ------
@@ -204,7 +204,7 @@ class Parameter:
         return self._check_and_get(arrays, ctx)
 
     def list_data(self) -> list[NDArray]:
-        """The arrays on all contexts, in the order of `list_ctx`; errors as in `data`."""
+        """Return the arrays on all contexts, in the order of `list_ctx`; errors as in `data`."""
         if self._stype != "default":
             raise RuntimeError(f"list_data() is for dense Parameters, received '{self.name}' with storage type {self._stype}; call "
                                "list_row_sparse_data()")
@@ -231,7 +231,7 @@ class Parameter:
         return self._get_row_sparse(self._data, list, row_id)
 
     def grad(self, ctx: Context | None = None, *, device: Context | None = None) -> NDArray:
-        """The gradient on `ctx`, chosen as in `data`.
+        """Return the gradient on `ctx`, chosen as in `data`.
 
         Raises
         ------
@@ -241,7 +241,7 @@ class Parameter:
         return self._check_and_get(self._checked_grad(), ctx_or_device(ctx, device))
 
     def list_grad(self) -> list[NDArray]:
-        """The gradients on all contexts, in the order of `list_ctx`; errors as in `grad`."""
+        """Return the gradients on all contexts, in the order of `list_ctx`; errors as in `grad`."""
         return self._check_and_get(self._checked_grad(), list)
 
     def _checked_grad(self):
@@ -250,7 +250,7 @@ class Parameter:
         return self._grad
 
     def list_ctx(self) -> list[Context]:
-        """The contexts this parameter is, or will be, initialized on."""
+        """Return the contexts this parameter is, or will be, initialized on."""
         if self._data is not None:
             return self._ctx_list
         if self._deferred_init:
@@ -295,7 +295,7 @@ class Parameter:
         return arrays
 
     def _reduce(self) -> NDArray:
-        """The mean over the contexts, on the CPU."""
+        """Return the mean over the contexts, on the CPU."""
         if self._stype == "default":
             arrays = [array.copyto(cpu()) for array in self.list_data()]
             return arrays[0] if len(arrays) == 1 else ndarray.add_n(*arrays) / len(arrays)
@@ -305,7 +305,7 @@ class Parameter:
         return data
 
     def var(self) -> Any:
-        """The Symbol that stands for this parameter."""
+        """Return the Symbol that stands for this parameter."""
         if self._var is None:
             self._var = symbol.var(self.name, shape=self.shape, dtype=self.dtype, lr_mult=self.lr_mult, wd_mult=self.wd_mult,
                                    init=self.init, stype=self._stype)
@@ -502,7 +502,7 @@ class Parameter:
 
 
 def _contexts(ctx: Context | list[Context] | None):
-    """A list of contexts out of none (the current one), one, or several."""
+    """Return a list of contexts out of none (the current one), one, or several."""
     if ctx is None:
         return [current_context()]
     return [ctx] if isinstance(ctx, Context) else list(ctx)

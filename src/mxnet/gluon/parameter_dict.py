@@ -23,7 +23,7 @@ class _Together:
     """The methods of a dictionary of parameters that apply to all of them."""
 
     def values(self) -> Any:
-        """The parameters."""
+        """Return the parameters."""
         raise NotImplementedError
 
     def initialize(self, init: Any = initializer.Uniform(), ctx: Context | list[Context] | None = None, verbose: bool = False,
@@ -109,11 +109,11 @@ class ParameterDict(_Together):
         return self._prefix
 
     def keys(self) -> KeysView[str]:
-        """The names."""
+        """Return the names."""
         return self._params.keys()
 
     def values(self) -> ValuesView[Parameter]:
-        """The parameters."""
+        """Return the parameters."""
         return self._params.values()
 
     def items(self) -> ItemsView[str, Parameter]:
@@ -140,7 +140,7 @@ class ParameterDict(_Together):
         return found
 
     def get(self, name: str, **kwargs: Any) -> Parameter:
-        """The parameter ``prefix + name``: from this dictionary, from the shared one, or new.
+        """Return the parameter ``prefix + name``: from this dictionary, from the shared one, or new.
 
         Parameters
         ----------
@@ -176,7 +176,7 @@ class ParameterDict(_Together):
         return parameter
 
     def get_constant(self, name: str, value: Any = None) -> Any:
-        """The constant ``prefix + name``, found as `get` does or made of `value`.
+        """Return the constant ``prefix + name``, found as `get` does or made of `value`.
 
         Raises
         ------

@@ -52,7 +52,7 @@ class SymbolBlock(HybridBlock):
     @staticmethod
     def imports(symbol_file: str, input_names: str | list[str], param_file: str | None = None, ctx: Context | list[Context] | None = None,
                 allow_missing: bool = False, ignore_extra: bool = False, *, device: Context | list[Context] | None = None) -> SymbolBlock:
-        """A block out of the files of `HybridBlock.export` or `Module.save_checkpoint`.
+        """Return a block out of the files of `HybridBlock.export` or `Module.save_checkpoint`.
 
         Parameters
         ----------
@@ -204,7 +204,7 @@ def _common_prefix(names: Any):
 
 def _infer_param_types(in_params: Any, out_params: Any, arg_params: list[str], aux_params: list[str],
                        default_dtype: Any = mx_real_t):
-    """The types of the arguments and auxiliary states of a Symbol, as far as its inputs settle them; else `default_dtype`."""
+    """Return the types of the arguments and auxiliary states of a Symbol, as far as its inputs settle them; else `default_dtype`."""
     arguments = aux = None
     types = {variable.name: (variable.infer_type()[0] or [None])[0] for variable in in_params}
     if all(dtype is not None for dtype in types.values()):

@@ -229,13 +229,13 @@ def download(url: str, path: str | None = None, overwrite: bool = False, sha1_ha
 
 
 def _get_repo_url():
-    """The root of the repository of datasets and models: ``$MXNET_GLUON_REPO`` or MXNet's own."""
+    """Return the root of the repository of datasets and models: ``$MXNET_GLUON_REPO`` or MXNet's own."""
     url = environment.get_str("MXNET_GLUON_REPO")
     return url if url.endswith("/") else url + "/"
 
 
 def _get_repo_file_url(namespace: str, filename: str) -> str:
-    """The address of a file in that repository."""
+    """Return the address of a file in that repository."""
     return f"{_get_repo_url()}{namespace}/{filename}"
 
 
@@ -245,7 +245,7 @@ def _indent(text: str, spaces: int):
 
 
 def _brief_print_list(items, limit: int = 7):
-    """The items, quoted; the middle of long lists is omitted."""
+    """Return the items, quoted; the middle of long lists is omitted."""
     items = [f"'{item}'" for item in items]
     if len(items) > limit:
         items = [*items[:limit // 2], "...", *items[-(limit // 2 + limit % 2):]]

@@ -273,7 +273,7 @@ allocate = object.__new__
 
 
 def wrap(cls: type[Any], tensor: torch.Tensor, ctx: Context) -> Any:
-    """An array of the class `cls` that holds a tensor."""
+    """Return an array of the class `cls` that holds a tensor."""
     array: Any = allocate(cls)
     array._data = tensor
     array._ctx = ctx
@@ -452,7 +452,7 @@ def _write_all(out: Any, results: list) -> Any:
 
 
 def kind_of(arrays: Sequence[Any]) -> type[Any]:
-    """The class of a legacy operator's results: that of ``mx.np`` where Gluon's layers are run on its arrays."""
+    """Return the class of a legacy operator's results: that of ``mx.np`` where Gluon's layers are run on its arrays."""
     if numpy_array is not None:
         for a in arrays:
             if type(a) is numpy_array:

@@ -71,7 +71,7 @@ def fast(op: Operator, cls: type[Any], general: Callable) -> Callable:
 
 
 def unary(op: Operator, cls: type[Any], general: Callable) -> Callable:
-    """The function of an operator with one input: ``call(x, **attributes)``."""
+    """Return the function of an operator with one input: ``call(x, **attributes)``."""
     function, parse, eligible = op.raw, op.parse_cached, eligibility(cls)
 
     def simple(*args: Any, out: Any = None, name: str | None = None, **kwargs: Any) -> Any:
@@ -106,7 +106,7 @@ def unary(op: Operator, cls: type[Any], general: Callable) -> Callable:
 
 
 def binary(op: Operator, cls: type[Any], general: Callable) -> Callable:
-    """The function of an operator with two inputs and no attributes: ``call(x, y)``."""
+    """Return the function of an operator with two inputs and no attributes: ``call(x, y)``."""
     function, eligible = op.raw, eligibility(cls)
 
     def call(*args: Any, out: Any = None, name: str | None = None, **kwargs: Any) -> Any:
@@ -125,7 +125,7 @@ def binary(op: Operator, cls: type[Any], general: Callable) -> Callable:
 
 
 def nary(op: Operator, cls: type[Any], general: Callable) -> Callable:
-    """The function of an operator with any fixed number of inputs, the last of which may be optional: ``call(x, y, ..., **attributes)``."""
+    """Return the function of an operator with any fixed number of inputs, the last of which may be optional: ``call(x, y, ..., **attributes)``."""
     function, parse, eligible = op.raw, op.parse_cached, eligibility(cls)
     most = op.num_inputs
     least = most if op.inputs_rule is not None else max(1, sum(1 for i in op.inputs if i not in op.optional_inputs))
@@ -230,7 +230,7 @@ def in_place(function: Callable | None, cls: type[Any], general: Callable) -> Ca
 
 
 def _constant(value: float, tensor: Tensor) -> Tensor | None:
-    """A new tensor without axes for a number, of the type of a floating-point tensor; None where the number itself must be used."""
+    """Return a new tensor without axes for a number, of the type of a floating-point tensor; None where the number itself must be used."""
     if not value or value != value or not tensor.dtype.is_floating_point:  # 0.0 == -0.0 and nan != nan: no keys
         return None
     if len(_constants) > 4096:

@@ -16,7 +16,7 @@ _made: dict[tuple[str, type | None], Callable] = {}
 
 
 def operator_function(name: str, cls: type | None = None) -> Callable:
-    """The function ``mx.nd.<name>``: MXNet's signature, arrays in and out."""
+    """Return the function ``mx.nd.<name>``: MXNet's signature, arrays in and out."""
     key = name, cls
     found = _made.get(key)
     if found is None:
@@ -127,7 +127,7 @@ def call_shared(name: str, array: Any, *args: Any, **kwargs: Any) -> Any:
 
 
 def _attribute_names(op: Operator) -> list[str]:
-    """The names of the attributes in the order of the function's parameters."""
+    """Return the names of the attributes in the order of the function's parameters."""
     return list(dict.fromkeys([*op.attributes, *(["ctx"] if op.wants_device else []), *([op.key_var_num_args] if op.key_var_num_args else [])]))
 
 
@@ -146,7 +146,7 @@ def signature(op: Operator) -> inspect.Signature:
 
 def namespace_lookup(module_name: str, prefix: str, make: Callable[[str], Callable], underscored: bool = False,
                      may_hide_builtins: bool = False) -> tuple[Callable[[str], Callable], Callable[[], list[str]]]:
-    """A module ``__getattr__`` that finds operators named ``prefix + name``, and a ``__dir__`` that lists them.
+    """Return a module ``__getattr__`` that finds operators named ``prefix + name``, and a ``__dir__`` that lists them.
 
     Functions found are stored in the module. `may_hide_builtins` is True if no code of the module uses Python's own `sum`, `slice`, ...
     """

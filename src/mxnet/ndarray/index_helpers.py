@@ -74,7 +74,7 @@ def slice_length(slc: slice, seq_length: int) -> int:
 
 
 def shape_for_broadcast(shape: Sequence[int], target_ndim: int, new_axes: Sequence[int]) -> tuple[int, ...]:
-    """The shape with further axes of size 1, `target_ndim` in all: at `new_axes` if it has fewer, and in front."""
+    """Return the shape with further axes of size 1, `target_ndim` in all: at `new_axes` if it has fewer, and in front."""
     ones = set(new_axes) if len(shape) < target_ndim else set()
     sizes = list(shape)
     filled = [1 if axis in ones or not sizes else sizes.pop() for axis in reversed(range(target_ndim))]
@@ -82,7 +82,7 @@ def shape_for_broadcast(shape: Sequence[int], target_ndim: int, new_axes: Sequen
 
 
 def broadcast_shapes(seq: Sequence[Any]) -> tuple[int, ...]:
-    """The shape that arrays are broadcast to together."""
+    """Return the shape that arrays are broadcast to together."""
     return np.broadcast_shapes(*(x.shape for x in seq))
 
 

@@ -25,7 +25,7 @@ def is_basic(key: Any) -> bool:
 
 
 def check_integer(index: Any, axis: int, size: int) -> int:
-    """The index as a non-negative number.
+    """Return the index as a non-negative number.
 
     Raises
     ------
@@ -39,7 +39,7 @@ def check_integer(index: Any, axis: int, size: int) -> int:
 
 
 def expand(key: Any, ndim: int) -> tuple[Any, ...]:
-    """The key as a tuple with one entry for each axis, Ellipsis replaced by full slices. None entries stay."""
+    """Return the key as a tuple with one entry for each axis, Ellipsis replaced by full slices. None entries stay."""
     key = key if isinstance(key, tuple) else (key,)
     used = sum(_consumed(k) for k in key if k is not None and k is not Ellipsis)
     if used > ndim:
@@ -118,7 +118,7 @@ _ALL = slice(None)
 
 
 def advanced_key(key: Any, shape: Sequence[int], device: torch.device, as_tensor: Callable[[Any], torch.Tensor]) -> tuple[Any, ...]:
-    """A key for torch's indexing out of one that holds arrays or lists, with indices checked.
+    """Return a key for torch's indexing out of one that holds arrays or lists, with indices checked.
 
     `as_tensor` turns the array types of the caller into tensors.
     """

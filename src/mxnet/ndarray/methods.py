@@ -6,7 +6,7 @@ from ..ops.registry import OPERATORS
 
 
 def names() -> list[str]:
-    """The methods' names: each the name or an alias of an operator, which is also that of the function."""
+    """Return the methods' names: each the name or an alias of an operator, which is also that of the function."""
     return [name for name, op in OPERATORS.items() if op.method == name or op.method is True and name == op.name]
 
 
@@ -22,7 +22,7 @@ def attach(cls: type, function_of: Callable[[str], Callable], share: Callable | 
 
 
 def _with_leading_axes(method: Callable) -> Callable:
-    """An array's method that broadcasts, after which ``x.method(shape)`` and ``x.method(other)`` may have more axes than x; operators may not.
+    """Return an array's method that broadcasts, after which ``x.method(shape)`` and ``x.method(other)`` may have more axes than x; operators may not.
 
     Raises
     ------

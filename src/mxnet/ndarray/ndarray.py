@@ -160,7 +160,7 @@ class NDArray(_Methods):
         return self.copy()
 
     def _raw(self) -> torch.Tensor:
-        """The tensor without its history.
+        """Return the tensor without its history.
 
         Raises
         ------
@@ -180,7 +180,7 @@ class NDArray(_Methods):
     # -- values out ----------------------------------------------------------------------------------------------------
 
     def asnumpy(self) -> np.ndarray:
-        """A numpy array with a copy of the values; waits until they are computed."""
+        """Return a numpy array with a copy of the values; waits until they are computed."""
         t = self._raw()
         try:
             if t.dtype == torch.bfloat16:
@@ -190,7 +190,7 @@ class NDArray(_Methods):
             raise MXNetError(f"asnumpy: NumPy holds no array of shape {tuple(t.shape)}: {error}") from None
 
     def asscalar(self) -> Any:
-        """The one element as a numpy scalar.
+        """Return the one element as a numpy scalar.
 
         Raises
         ------
@@ -202,7 +202,7 @@ class NDArray(_Methods):
         return self.asnumpy().reshape(())[()] if self._data.dtype != torch.bfloat16 else self._raw().float().item()
 
     def as_torch(self) -> torch.Tensor:
-        """The torch tensor that holds the values; memory is shared both ways."""
+        """Return the torch tensor that holds the values; memory is shared both ways."""
         memory_format.standard(self)
         writes.share(self._data)
         if mode.tracing is not None and in_graph(self):
@@ -224,11 +224,11 @@ class NDArray(_Methods):
         return self._raw().__dlpack_device__()
 
     def to_dlpack_for_read(self) -> Any:
-        """A DLPack capsule that shares the memory, for readers."""
+        """Return a DLPack capsule that shares the memory, for readers."""
         return torch.utils.dlpack.to_dlpack(self._raw())
 
     def to_dlpack_for_write(self) -> Any:
-        """A DLPack capsule that shares the memory, for writers."""
+        """Return a DLPack capsule that shares the memory, for writers."""
         memory_format.standard(self)
         writes.expose(self._data)
         return torch.utils.dlpack.to_dlpack(self._raw())
@@ -241,7 +241,7 @@ class NDArray(_Methods):
     # -- copies ----------------------------------------------------------------------------------------------------------
 
     def copy(self) -> NDArray:
-        """A new array with the same values on the same device."""
+        """Return a new array with the same values on the same device."""
         return self.copyto(self._ctx)
 
     def copyto(self, other: NDArray | Context) -> Any:
@@ -279,7 +279,7 @@ class NDArray(_Methods):
         raise TypeError(f"copyto does not support type {type(other)}")
 
     def as_in_context(self, context: Context) -> NDArray:
-        """The array itself if it is on `context`, otherwise a copy there."""
+        """Return the array itself if it is on `context`, otherwise a copy there."""
         return self._on(context)
 
     def _on(self, context: Context) -> Any:
@@ -289,7 +289,7 @@ class NDArray(_Methods):
         return self.copyto(context)
 
     def astype(self, dtype: DType | None, copy: bool = True) -> NDArray:
-        """The values converted to `dtype`; the array itself if `copy` is False and nothing needs converting."""
+        """Return the values converted to `dtype`; the array itself if `copy` is False and nothing needs converting."""
         if dtype is None:
             dtype = "float32"
         target = dtypes.to_torch(dtype)
@@ -298,7 +298,7 @@ class NDArray(_Methods):
         return invoke(_CAST, (self,), {"dtype": target}, cls=type(self) if not self._is_sparse else None)
 
     def detach(self) -> NDArray:
-        """The same values in the same memory, detached from the recorded computation."""
+        """Return the same values in the same memory, detached from the recorded computation."""
         if not self._data.is_contiguous():  # while nothing shares it
             memory_format.standard(self)
         array = type(self)._new(self._data.detach(), self._ctx)
@@ -311,13 +311,13 @@ class NDArray(_Methods):
         self._data, self._autograd = self._data.detach(), None
 
     def as_nd_ndarray(self) -> NDArray:
-        """The array as ``mx.nd.NDArray``, sharing memory."""
+        """Return the array as ``mx.nd.NDArray``, sharing memory."""
         return self
 
     # -- values in -------------------------------------------------------------------------------------------------------
 
     def _writable(self) -> torch.Tensor:
-        """The tensor to write new values into, past torch's version counter."""
+        """Return the tensor to write new values into, past torch's version counter."""
         if writes.watched:  # so it is as long as a block is traced
             writes.written(self._data)
             if mode.tracing is not None:
@@ -419,7 +419,7 @@ class NDArray(_Methods):
             raise ValueError(f"cannot assign values of shape {tuple(values.shape)} to a selection of shape {tuple(view.shape)}") from None
 
     def _as_values(self, value: Any) -> torch.Tensor:
-        """A tensor with the values to assign, of this array's type and on its device."""
+        """Return a tensor with the values to assign, of this array's type and on its device."""
         t = self._data
         if isinstance(value, NDArray):
             return value._raw().to(t.device)
@@ -492,17 +492,17 @@ class NDArray(_Methods):
         return out
 
     def slice_assign(self, rhs: NDArray, begin: Sizes, end: Sizes, step: Sizes | None = None) -> NDArray:
-        """A copy of the array with ``[begin:end:step]`` replaced by `rhs`."""
+        """Return a copy of the array with ``[begin:end:step]`` replaced by `rhs`."""
         return invoke(get_operator("_slice_assign"), (self, rhs), {"begin": begin, "end": end, "step": step or ()})
 
     def slice_assign_scalar(self, value: float, begin: Sizes, end: Sizes, step: Sizes | None = None) -> NDArray:
-        """A copy of the array with ``[begin:end:step]`` replaced by a number."""
+        """Return a copy of the array with ``[begin:end:step]`` replaced by a number."""
         return invoke(get_operator("_slice_assign_scalar"), (self,), {"scalar": value, "begin": begin, "end": end, "step": step or ()})
 
     # -- shapes ------------------------------------------------------------------------------------------------------------
 
     def reshape(self, *shape: Any, **kwargs: Any) -> NDArray:
-        """The array with another shape, sharing memory.
+        """Return the array with another shape, sharing memory.
 
         Parameters
         ----------
@@ -603,7 +603,7 @@ def context_of(tensor: torch.Tensor) -> Context:
 
 
 def from_torch(tensor: torch.Tensor, ctx: Context | None = None) -> NDArray:
-    """An NDArray that shares memory with a torch tensor; inside of ``autograd.record()`` also its history, so that a gradient
+    """Return an NDArray that shares memory with a torch tensor; inside of ``autograd.record()`` also its history, so that a gradient
     flows on into torch.
 
     Parameters

@@ -211,7 +211,7 @@ def multinomial(data: NDArray, shape: Sizes | _NullType = _Null, get_prob: bool 
 
 
 def shuffle(data: NDArray, **kwargs: Any) -> NDArray:
-    """A copy of `data` whose entries along the first axis are in random order.
+    """Return a copy of `data` whose entries along the first axis are in random order.
 
     Parameters
     ----------

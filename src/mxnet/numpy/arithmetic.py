@@ -122,7 +122,7 @@ def _method(name):
 
 
 def _reduction(name, *parameters):
-    """A method with the parameters in the order of NumPy's methods, which is not that of MXNet's functions."""
+    """Return a method with the parameters in the order of NumPy's methods, which is not that of MXNet's functions."""
     fn = TABLE[""][name]
     fast = reduction(fn)
 

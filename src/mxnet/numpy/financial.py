@@ -29,7 +29,7 @@ def _growth(rate, nper, when):
 
 
 def pv(rate, nper, pmt, fv=0, when="end"):
-    """The present value of `nper` payments `pmt` and a value `fv` at the end.
+    """Return the present value of `nper` payments `pmt` and a value `fv` at the end.
 
     Example
     -------
@@ -42,7 +42,7 @@ def pv(rate, nper, pmt, fv=0, when="end"):
 
 
 def pmt(rate, nper, pv, fv=0, when="end"):
-    """The payment in each of `nper` periods that turns `pv` into `fv`.
+    """Return the payment in each of `nper` periods that turns `pv` into `fv`.
 
     Example
     -------
@@ -55,7 +55,7 @@ def pmt(rate, nper, pv, fv=0, when="end"):
 
 
 def ppmt(rate, per, nper, pv, fv=0, when="end"):
-    """The part of payment number `per`, counted from 1, that is no interest; NaN for `per` below 1."""
+    """Return the part of payment number `per`, counted from 1, that is no interest; NaN for `per` below 1."""
     when = _paid_at(when)
     total = pmt(rate, nper, pv, fv, when)
     growth, payments = _growth(rate, np.asarray(per) - 1, when)
@@ -65,7 +65,7 @@ def ppmt(rate, per, nper, pv, fv=0, when="end"):
 
 
 def rate(nper, pmt, pv, fv, when="end", guess=0.1, tol=1e-6, maxiter=100):
-    """The interest at which `nper` payments `pmt` turn `pv` into `fv`: found by Newton's steps from `guess`; NaN without convergence.
+    """Return the interest at which `nper` payments `pmt` turn `pv` into `fv`: found by Newton's steps from `guess`; NaN without convergence.
 
     Example
     -------
@@ -91,7 +91,7 @@ def rate(nper, pmt, pv, fv, when="end", guess=0.1, tol=1e-6, maxiter=100):
 
 
 def npv(rate, values):
-    """The net present value of a series of payments, the first of them now.
+    """Return the net present value of a series of payments, the first of them now.
 
     Example
     -------
@@ -104,7 +104,7 @@ def npv(rate, values):
 
 
 def mirr(values, finance_rate, reinvest_rate):
-    """The modified internal rate of return of a series of payments; NaN unless some are made and some are received.
+    """Return the modified internal rate of return of a series of payments; NaN unless some are made and some are received.
 
     Parameters
     ----------

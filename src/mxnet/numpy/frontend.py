@@ -60,7 +60,7 @@ def reduction(fn):
 
 
 def with_device_parameter(parameters):
-    """The parameters of a function that `takes_device` made."""
+    """Return the parameters of a function that `takes_device` made."""
     device = inspect.Parameter("device", inspect.Parameter.KEYWORD_ONLY, default=None)
     return [*(p for p in parameters if p.kind is not p.VAR_KEYWORD), device, *(p for p in parameters if p.kind is p.VAR_KEYWORD)]
 
@@ -84,7 +84,7 @@ def bind(fn, frontend, name, module):
 
 
 def _with_example(fn, name, module):
-    """The docstring of `fn` as the function `name`, with the example of the operator behind it if that calls this very function."""
+    """Return the docstring of `fn` as the function `name`, with the example of the operator behind it if that calls this very function."""
     if fn.__doc__ is None or ">>>" in fn.__doc__:
         return fn.__doc__
     space = module.replace("mxnet.numpy_extension", "mx.npx").replace("mxnet.numpy", "mx.np")
@@ -107,7 +107,7 @@ class Arrays:
         return isinstance(x, ndarray)
 
     def call(self, name, *inputs, out=None, **attrs):
-        """The operator's results; attributes that are None are left at their defaults."""
+        """Return the operator's results; attributes that are None are left at their defaults."""
         op = get(name)
         for i, x in enumerate(inputs):
             if x is not None and not isinstance(x, ndarray):
@@ -115,18 +115,18 @@ class Arrays:
         return invoke(op, inputs, {k: v for k, v in attrs.items() if v is not None}, _checked_out(out), ndarray)
 
     def call_scalar(self, name, x, scalar, out=None):
-        """The result of an operator on an array and a number."""
+        """Return the result of an operator on an array and a number."""
         op, attrs = get(name), {"scalar": float(scalar)}
         if fractions_widen and not isinstance(scalar, (int, onp.integer, onp.bool_)) and "is_int" in op.attributes:
             attrs["is_int"] = False
         return invoke(op, (x,), attrs, _checked_out(out), ndarray)
 
     def truth(self, x):
-        """A boolean scalar as Python's."""
+        """Return a boolean scalar as Python's."""
         return x.item()
 
     def context(self, ctx):
-        """The context for an argument ``ctx=None``."""
+        """Return the context for an argument ``ctx=None``."""
         return current_context() if ctx is None else ctx
 
     def ndim(self, x):

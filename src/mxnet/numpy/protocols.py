@@ -94,7 +94,7 @@ def _array_ufunc(self, ufunc, method, *inputs, **kwargs):
 
 
 def _context(values):
-    """The device of the first ``mx.np`` array in arguments, None without any."""
+    """Return the device of the first ``mx.np`` array in arguments, None without any."""
     for value in values:
         if isinstance(value, ndarray):
             return value.ctx
@@ -111,7 +111,7 @@ def _converted(value, ctx):
 
 
 def _in_memory(value):
-    """An array as a NumPy array of integers in the same memory; everything else as it is."""
+    """Return an array as a NumPy array of integers in the same memory; everything else as it is."""
     if not isinstance(value, ndarray):
         return value
     tensor = value._raw()

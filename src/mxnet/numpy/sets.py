@@ -50,7 +50,7 @@ def unique_inverse(x: ndarray) -> UniqueInverse:
 
 
 def unique_values(x: ndarray) -> ndarray:
-    """The unique elements in ascending order.
+    """Return the unique elements in ascending order.
 
     Example
     -------

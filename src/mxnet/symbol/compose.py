@@ -16,7 +16,7 @@ from .symbol import Symbol
 
 def create(op: Operator, inputs: Sequence[Symbol | None] | Mapping[str, Symbol], attrs: Mapping[str, Any], given_name: str | None = None,
            hint: str | None = None, user_attrs: Mapping[str, str] | None = None) -> Symbol:
-    """A Symbol for one call of an operator.
+    """Return a Symbol for one call of an operator.
 
     Parameters
     ----------
@@ -101,7 +101,7 @@ def _new_variable(op: Operator, node: Node, input_name: str) -> Node:
 
 def var(name: str, attr: Mapping[str, str] | None = None, shape: int | Sequence[int | None] | None = None, lr_mult: float | None = None,
         wd_mult: float | None = None, dtype: Any = None, init: Any = None, stype: str | None = None, **kwargs: Any) -> Symbol:
-    """A variable: a named input of a graph.
+    """Return a variable: a named input of a graph.
 
     Parameters
     ----------
@@ -157,7 +157,7 @@ Variable = var
 
 
 def group(symbols: Iterable[Symbol], create_fn: Callable[[list[Entry]], Symbol] | None = None) -> Symbol:
-    """A Symbol with all outputs of several Symbols, in order.
+    """Return a Symbol with all outputs of several Symbols, in order.
 
     Raises
     ------

@@ -183,7 +183,7 @@ class _Inputs:
 
 
 def _node(op: str, inputs: Sequence[Entry], subgraphs: Sequence[_Subgraph], **attributes: Any) -> list[Symbol]:
-    """A Symbol for a loop or a branch."""
+    """Return a Symbol for a loop or a branch."""
     operator = OPERATORS[op]
     attrs = {k: to_string(v) for k, v in attributes.items()}
     attrs["num_args"] = str(len(inputs) + len(subgraphs))

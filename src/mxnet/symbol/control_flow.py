@@ -29,7 +29,7 @@ class ControlFlow(Operator):
         return dict(parsed)
 
     def mutated_inputs(self, parsed: dict[str, Any]) -> tuple[str, ...]:
-        """The inputs that an operator of a subgraph writes to."""
+        """Return the inputs that an operator of a subgraph writes to."""
         if "subgraphs" not in parsed:
             _raise_unsupported(self.name)
         found: set[str] = set()
@@ -71,7 +71,7 @@ class ControlFlow(Operator):
 
 
 def variables(nodes: Iterable[Node]) -> list[Node]:
-    """The variables among the nodes of a graph, in order."""
+    """Return the variables among the nodes of a graph, in order."""
     return [n for n in nodes if n.op is None]
 
 
@@ -89,7 +89,7 @@ def _merge(shapes: list, places: Iterable[int], found: Iterable) -> None:
 
 
 def _row(shape: inference.Partial) -> inference.Partial:
-    """The shape of an element of an array that is looped over. Without NumPy's shapes there are no scalars: a number has shape (1,)."""
+    """Return the shape of an element of an array that is looped over. Without NumPy's shapes there are no scalars: a number has shape (1,)."""
     return None if shape is None else shape[1:] or (() if util.is_np_shape() else (1,))
 
 

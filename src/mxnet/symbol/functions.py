@@ -12,7 +12,7 @@ _made: dict[str, Callable[..., Symbol]] = {}
 
 
 def operator_function(name: str) -> Callable[..., Symbol]:
-    """The function ``mx.sym.<name>``: MXNet's signature, Symbols in and out."""
+    """Return the function ``mx.sym.<name>``: MXNet's signature, Symbols in and out."""
     found = _made.get(name)
     if found is None:
         found = _made[name] = _make(get(name), name)

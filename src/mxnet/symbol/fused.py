@@ -151,7 +151,7 @@ class Fused(Operator):
         return self.range_names[:self.outputs(parsed)]
 
     def ranged(self, parsed: Mapping[str, Any]) -> list[str]:
-        """The inputs whose ranges are inputs."""
+        """Return the inputs whose ranges are inputs."""
         if not parsed.get("quantized"):
             return []
         return [n for n in self.recipe(parsed).inputs if n in ("data", "sum", *self._int8(parsed.get("channel_wise_quantize")))]
@@ -165,7 +165,7 @@ class Fused(Operator):
         return (*self.recipe(parsed).inputs, *(end.format(n) for n in self.ranged(parsed) for end in self.ends))
 
     def mutated_inputs(self, parsed: dict[str, Any]) -> tuple[str, ...]:
-        """The moving averages of a fused batch norm."""
+        """Return the moving averages of a fused batch norm."""
         nodes = topological(parsed["subgraphs"][0]) if "subgraphs" in parsed else _raise_unsupported(self.name)
         aux = auxiliary(nodes)
         return tuple(name for name, node in zip(self.recipe(parsed).inputs, variables(nodes)) if id(node) in aux)
@@ -268,7 +268,7 @@ class CachedGraph(Operator):
         return tuple(n.name for n in variables(topological(self._graph(parsed))))
 
     def mutated_inputs(self, parsed: dict[str, Any]) -> tuple[str, ...]:
-        """The states that an operator of the graph writes to."""
+        """Return the states that an operator of the graph writes to."""
         nodes = topological(self._graph(parsed))
         aux = auxiliary(nodes)
         return tuple(n.name for n in variables(nodes) if id(n) in aux)

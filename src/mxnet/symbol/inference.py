@@ -35,7 +35,7 @@ def to_user(shape: Partial) -> Partial:
 
 def infer_shapes(outputs: Sequence[Entry], given: Mapping[str, Partial], results: Sequence[Partial] | None = None,
                  probe_operators: bool = False) -> tuple[dict[tuple[int, int], Partial], list[Node]]:
-    """The shapes of all entries of the graph.
+    """Return the shapes of all entries of the graph.
 
     Parameters
     ----------
@@ -187,7 +187,7 @@ def _padded(shapes: Sequence, n: int) -> list:
 
 def run_on_meta(op: Operator, in_shapes: Sequence, parsed: Mapping[str, Any],
                 in_types: Sequence[torch.dtype | None] | None = None) -> list[tuple[int, ...]] | None:
-    """The output shapes of an operator for known input shapes, from running it without data; None where it needs the data."""
+    """Return the output shapes of an operator for known input shapes, from running it without data; None where it needs the data."""
     types = in_types or [torch.float32] * len(in_shapes)
     tensors = [torch.empty(s, dtype=t or torch.float32, device="meta") for s, t in zip(in_shapes, types)]
     kwargs = dict(parsed)
@@ -242,7 +242,7 @@ def _common(shapes: Sequence[tuple[int, ...]]) -> Partial:
 
 
 def infer_types(outputs: Sequence[Entry], given: Mapping[str, torch.dtype | None]) -> tuple[dict[tuple[int, int], torch.dtype | None], list[Node]]:
-    """The element types of all entries of the graph: torch types, None where unknown. Arguments as for `infer_shapes`."""
+    """Return the element types of all entries of the graph: torch types, None where unknown. Arguments as for `infer_shapes`."""
     nodes = topological(outputs)
     types: dict[tuple[int, int], torch.dtype | None] = {}
     for node in nodes:

@@ -17,7 +17,7 @@ RENAMED = {"_Plus": "elemwise_add", "_Minus": "elemwise_sub", "_Mul": "elemwise_
 
 
 def dump(outputs: Sequence[Entry]) -> str:
-    """The graph as JSON text."""
+    """Return the graph as JSON text."""
     attrs = [f'"mxnet_version": ["int", {VERSION}]']
     if util.is_np_shape():
         attrs.insert(0, f'"is_np_shape": ["int", {util.np_shape_level()}]')
@@ -25,7 +25,7 @@ def dump(outputs: Sequence[Entry]) -> str:
 
 
 def _graph(outputs: Sequence[Entry], indent: int, *last: str, versions: bool = True) -> str:
-    """The object that describes a graph, its brackets `indent` spaces from the margin; `last` are further fields.
+    """Return the object that describes a graph, its brackets `indent` spaces from the margin; `last` are further fields.
 
     Variables that operators write to have a version, in graphs of loops and branches, too, but not in those of fused nodes.
     """
@@ -61,7 +61,7 @@ def _text(value: str) -> str:
 
 
 def _array(items: Sequence[str], indent: int) -> str:
-    """An array on one line, or on many where it has more than ten entries, as MXNet's writer does."""
+    """Return an array on one line, or on many where it has more than ten entries, as MXNet's writer does."""
     if len(items) <= 10:
         return "[" + ", ".join(items) + "]"
     pad = " " * (indent + 2)
@@ -69,7 +69,7 @@ def _array(items: Sequence[str], indent: int) -> str:
 
 
 def load(text: str, source: str = "JSON") -> list[Entry]:
-    """The outputs of the graph that a JSON text describes.
+    """Return the outputs of the graph that a JSON text describes.
 
     Raises
     ------

@@ -123,7 +123,7 @@ def _require_trainer(trainer):
 
 @contextlib.contextmanager
 def scale_loss(loss, optimizer_or_trainer):
-    """The loss, scaled so that its gradients don't vanish; the Trainer divides them by the same factor.
+    """Return the loss, scaled so that its gradients don't vanish; the Trainer divides them by the same factor.
 
     Parameters
     ----------
@@ -182,7 +182,7 @@ def unscale(optimizer_or_trainer):
 
 def convert_symbol(sym, target_dtype="float16", target_dtype_ops=None, fp32_ops=None, conditional_fp32_ops=None,
                    excluded_sym_names=None, data_names=None, cast_optional_params=False):
-    """A float32 network with casts put in, so that the operators of the lists run in low precision. For inference.
+    """Return a float32 network with casts put in, so that the operators of the lists run in low precision. For inference.
 
     Parameters
     ----------
@@ -259,7 +259,7 @@ def _check_lists(low, target_ops, fp32_ops, conditional):
 
 def convert_model(sym, arg_params, aux_params, target_dtype="float16", target_dtype_ops=None, fp32_ops=None, conditional_fp32_ops=None,
                   excluded_sym_names=None, cast_optional_params=False):
-    """A float32 network and its parameters, converted for low precision. See `convert_symbol` for the arguments.
+    """Return a float32 network and its parameters, converted for low precision. See `convert_symbol` for the arguments.
 
     Parameters
     ----------
@@ -298,7 +298,7 @@ def _annotated_types(sym):
 
 def convert_hybrid_block(block, target_dtype="float16", target_dtype_ops=None, fp32_ops=None, conditional_fp32_ops=None,
                          excluded_sym_names=None, ctx=gpu(0), cast_optional_params=False):
-    """A float32 block, converted for low precision. See `convert_symbol` for the other arguments.
+    """Return a float32 block, converted for low precision. See `convert_symbol` for the other arguments.
 
     Parameters
     ----------
@@ -340,7 +340,7 @@ def convert_hybrid_block(block, target_dtype="float16", target_dtype_ops=None, f
 
 def convert_bucketing_module(bucketing_mod, target_dtype="float16", target_dtype_ops=None, fp32_ops=None, conditional_fp32_ops=None,
                              excluded_sym_names=None, cast_optional_params=False):
-    """A BucketingModule with float32 parameters, all its buckets converted. See `convert_symbol` for the other arguments.
+    """Return a BucketingModule with float32 parameters, all its buckets converted. See `convert_symbol` for the other arguments.
 
     Parameters
     ----------
@@ -384,22 +384,22 @@ def _list_of(dtype, name):
 
 
 def list_lp16_ops(target_dtype):
-    """The operators that run in low precision."""
+    """Return the operators that run in low precision."""
     return _list_of(target_dtype, "{}_FUNCS")
 
 
 def list_fp32_ops(target_dtype):
-    """The operators that run in float32."""
+    """Return the operators that run in float32."""
     return _list_of(target_dtype, "FP32_FUNCS")
 
 
 def list_lp16_fp32_ops(target_dtype):
-    """The operators that run in the type of their inputs."""
+    """Return the operators that run in the type of their inputs."""
     return _list_of(target_dtype, "{}_FP32_FUNCS")
 
 
 def list_conditional_fp32_ops(target_dtype):
-    """The operators that run in float32 with some values of an attribute: (operator, attribute, values)."""
+    """Return the operators that run in float32 with some values of an attribute: (operator, attribute, values)."""
     return _list_of(target_dtype, "CONDITIONAL_FP32_FUNCS")
 
 
@@ -409,7 +409,7 @@ def list_widest_type_cast(target_dtype):
 
 
 def list_loss_output_functions(target_dtype):
-    """The layers that are losses themselves."""
+    """Return the layers that are losses themselves."""
     return _list_of(target_dtype, "LOSS_OUTPUT_FUNCTIONS")
 
 

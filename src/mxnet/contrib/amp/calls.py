@@ -21,7 +21,7 @@ _FLOATS = {NAME_TO_TORCH[name] for name in ("float32", "float16", "bfloat16")}
 
 
 def cast_to(value, dtype):
-    """An array or Symbol converted to `dtype`; an array only if both are types that AMP computes in on its device. Anything else as it is."""
+    """Return an array or Symbol converted to `dtype`; an array only if both are types that AMP computes in on its device. Anything else as it is."""
     if isinstance(value, Symbol):
         return symbol.amp_cast(value, dtype=dtype)
     if isinstance(value, NDArray):
@@ -70,7 +70,7 @@ class Rule:
 
 
 def array_function(function, op, rule):
-    """A function of ``mx.nd`` that converts its inputs first."""
+    """Return a function of ``mx.nd`` that converts its inputs first."""
     kept = rule.kept | set(op.mutates)
 
     @functools.wraps(function)
@@ -90,7 +90,7 @@ def array_function(function, op, rule):
 
 
 def symbol_function(function, op, rule):
-    """A function of ``mx.sym`` that puts casts before its inputs."""
+    """Return a function of ``mx.sym`` that puts casts before its inputs."""
     if rule.dtype is None:
         return _widening_symbol_function(function, op)
     kept = rule.kept | set(op.mutates)
@@ -125,7 +125,7 @@ def _widening_symbol_function(function, op):
 
 
 def _flat(op, args):
-    """The arguments as a list; those of ``concat([x, y])`` as of ``concat(x, y)``."""
+    """Return the arguments as a list; those of ``concat([x, y])`` as of ``concat(x, y)``."""
     if op.variadic and len(args) == 1 and isinstance(args[0], (list, tuple)):
         args = args[0]
     return list(args)
@@ -150,7 +150,7 @@ def arithmetic_function(function, rules):
 
 
 def scaling_loss(function, scaler):
-    """A loss layer of ``mx.nd`` whose gradient is multiplied by the loss scale."""
+    """Return a loss layer of ``mx.nd`` whose gradient is multiplied by the loss scale."""
     @functools.wraps(function)
     def scaling(*args, **kwargs):
         kwargs["grad_scale"] = float(kwargs.get("grad_scale", 1)) * scaler.loss_scale
@@ -160,7 +160,7 @@ def scaling_loss(function, scaler):
 
 
 def warning_loss(function):
-    """A loss layer of ``mx.sym``, where the scale of the moment would stay in the graph."""
+    """Return a loss layer of ``mx.sym``, where the scale of the moment would stay in the graph."""
     @functools.wraps(function)
     def warning(*args, **kwargs):
         _log.warning("%s in a graph keeps the loss scale of the moment: a scale that changes later has no effect on it", function.__name__)

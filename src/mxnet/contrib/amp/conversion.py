@@ -39,7 +39,7 @@ class Conversion:
         self.known = {_FLOAT32: {}, self.target: {}}
 
     def run(self, outputs):
-        """The outputs of the new graph; all are float32."""
+        """Return the outputs of the new graph; all are float32."""
         for node in topological(outputs):
             new = self.copies[id(node)] = Node(node.op, node.name, dict(node.attrs))
             if node.name in self.excluded:
@@ -133,7 +133,7 @@ def _suffix(entry):
 
 
 def _types_of_use(node, first):
-    """The types of a node's inputs and outputs if its first input is of type `first`; None where that does not settle them."""
+    """Return the types of a node's inputs and outputs if its first input is of type `first`; None where that does not settle them."""
     if not node.inputs:
         return [], [None] * node.num_outputs()
     alone = Node(node.op, node.name, node.attrs, [(Node(None, str(i), {}), 0) for i in range(len(node.inputs))])

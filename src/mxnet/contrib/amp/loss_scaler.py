@@ -61,5 +61,5 @@ class LossScaler:
 
 
 def _values(array):
-    """The stored elements: of a sparse gradient, those that are not zero."""
+    """Return the stored elements: of a sparse gradient, those that are not zero."""
     return (array.data if array._is_sparse else array)._data

@@ -25,7 +25,7 @@ DTYPES, MODES, GRANULARITIES = ("int8", "uint8", "auto"), ("full", "smart"), ("t
 
 
 def names(argument: str, value: list[str] | None) -> list[str]:
-    """A list of names; an empty one for None.
+    """Return a list of names; an empty one for None.
 
     Raises
     ------
@@ -77,7 +77,7 @@ def examples(count: int | None) -> None:
 
 
 def trained(name: str, array: NDArray) -> tuple[float, float]:
-    """The least and the largest value of a parameter that integers are to stand for.
+    """Return the least and the largest value of a parameter that integers are to stand for.
 
     Raises
     ------

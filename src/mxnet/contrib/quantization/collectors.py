@@ -22,7 +22,7 @@ NUM_BINS = 8001
 
 
 def _numbers(values: Any) -> torch.Tensor:
-    """The values of a layer, on the CPU."""
+    """Return the values of a layer, on the CPU."""
     return (values.as_torch() if isinstance(values, NDArray) else host_arrays.as_tensor(values)).detach().cpu()
 
 
@@ -94,7 +94,7 @@ def _histogram(values: Any, bins: int, width: float) -> tuple[np.ndarray, np.nda
 
 
 def combine_histogram(old_hist: Histogram, arr: Any, new_min: float, new_max: float, new_th: float) -> Histogram:
-    """A histogram with the values of one more array, which lie within ``new_min`` and ``new_max``, and within `new_th` of 0.
+    """Return a histogram with the values of one more array, which lie within ``new_min`` and ``new_max``, and within `new_th` of 0.
 
     If they reach beyond the histogram, it gets as many bins more on both sides, of the same width.
     """
@@ -111,7 +111,7 @@ def combine_histogram(old_hist: Histogram, arr: Any, new_min: float, new_max: fl
 
 
 def _smooth_distribution(p: np.ndarray, eps: float = 0.0001) -> np.ndarray:
-    """A distribution whose zeros become `eps`, at the cost of the other entries.
+    """Return a distribution whose zeros become `eps`, at the cost of the other entries.
 
     Raises
     ------
@@ -151,7 +151,7 @@ def _get_optimal_thresholds(hist_dict: dict[str, Histogram], quantized_dtype: st
 
 
 def ranges_of(collector: Any, calib_mode: str, quantized_dtype: str, logger: logging.Logger | None) -> Mapping[str, Any]:
-    """The ranges out of a collector that has seen data.
+    """Return the ranges out of a collector that has seen data.
 
     Raises
     ------

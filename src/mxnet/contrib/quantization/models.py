@@ -51,7 +51,7 @@ def _quantize_symbol(sym: Symbol, ctx: Context, excluded_symbols: list[str] | No
 
 
 def _quantize_params(qsym: Symbol, params: Params, th_dict: Mapping[str, Any]) -> dict[str, NDArray]:
-    """The parameters that a quantized graph takes: int8 ones with their ranges, and the others as they are."""
+    """Return the parameters that a quantized graph takes: int8 ones with their ranges, and the others as they are."""
     found: dict[str, NDArray] = {}
     for name in qsym.list_arguments():
         source = name[:-len(checks.SUFFIX)]
@@ -69,7 +69,7 @@ def _quantize_params(qsym: Symbol, params: Params, th_dict: Mapping[str, Any]) -
 
 
 def _calibrate_quantized_sym(qsym: Symbol, th_dict: Mapping[str, Any] | None) -> Symbol:
-    """A quantized graph with the ranges of its layers, (low, high) by name."""
+    """Return a quantized graph with the ranges of its layers, (low, high) by name."""
     if not th_dict:
         return qsym
     made = Symbol(passes.calibrate(qsym._outputs, th_dict))
@@ -114,7 +114,7 @@ def quantize_model(sym: Symbol, arg_params: Params, aux_params: Params, data_nam
                    num_calib_examples: int | None = None, quantized_dtype: str = "int8", quantize_mode: str = "smart",
                    quantize_granularity: str = "tensor-wise",
                    logger: logging.Logger | None = None) -> tuple[Symbol, dict[str, NDArray], Params]:
-    """A trained network on 8-bit integers.
+    """Quantize a trained network to 8-bit integers.
 
     Parameters
     ----------
@@ -229,7 +229,7 @@ def quantize_graph(sym: Symbol, arg_params: Params, aux_params: Params, ctx: Con
                    excluded_op_names: list[str] | None = None, calib_mode: str = "entropy", quantized_dtype: str = "int8",
                    quantize_mode: str = "full", quantize_granularity: str = "tensor-wise", LayerOutputCollector: Any = None,
                    logger: logging.Logger | None = None) -> tuple[Symbol, dict[str, NDArray], Params, Any]:
-    """The first half of `quantize_model`: the quantized network, and a collector to which the caller passes the calibration data.
+    """Return a quantized network, and a collector for the calibration data: the first half of `quantize_model`.
 
     Parameters
     ----------
@@ -256,7 +256,7 @@ def quantize_graph(sym: Symbol, arg_params: Params, aux_params: Params, ctx: Con
 
 def calib_graph(qsym: Symbol, arg_params: Params, aux_params: Params, collector: Any, calib_mode: str = "entropy",
                 quantized_dtype: str = "int8", logger: logging.Logger | None = None) -> tuple[Symbol, dict[str, NDArray], Params]:
-    """The second half of `quantize_model`: the network that `quantize_graph` returned, with the ranges that its collector has seen.
+    """Return the network of `quantize_graph` with the ranges of its collector: the second half of `quantize_model`.
 
     Parameters
     ----------

@@ -60,7 +60,7 @@ def quantize_net_v2(network: HybridBlock, quantized_dtype: str = "auto", quantiz
                     exclude_operators: list[str] | None = None, calib_data: DataIter | Iterable | None = None,
                     data_shapes: list[DataDesc] | None = None, calib_mode: str = "none", num_calib_examples: int | None = None,
                     ctx: Context = cpu(), LayerOutputCollector: Any = None, logger: logging.Logger | None = None) -> SymbolBlock:
-    """A trained Gluon network on 8-bit integers.
+    """Quantize a trained Gluon network to 8-bit integers.
 
     Parameters
     ----------

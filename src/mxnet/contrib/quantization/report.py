@@ -125,7 +125,7 @@ def _ranged(node: Node) -> bool:
 
 
 def _graph(model: Model, data: Any) -> tuple[Symbol, dict[str, NDArray]]:
-    """A model's graph, and all arrays that it takes."""
+    """Return a model's graph, and all arrays that it takes."""
     if isinstance(model, HybridBlock):
         model.hybridize()
         model(*(data.values() if isinstance(data, Mapping) else data if isinstance(data, (list, tuple)) else [data]))
@@ -141,7 +141,7 @@ def _graph(model: Model, data: Any) -> tuple[Symbol, dict[str, NDArray]]:
 
 
 def _pairs(first: Symbol, second: Symbol) -> list[tuple[Node, Node]]:
-    """The nodes on real numbers, and those that return the same in the other graph."""
+    """Return the nodes on real numbers, and those that return the same in the other graph."""
     by_name = {n.name: n for n in second._nodes() if n.op is not None}
     found = []
     for node in first._nodes():

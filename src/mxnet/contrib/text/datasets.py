@@ -56,7 +56,7 @@ class _WikiText(_LanguageModelDataset):
         super().__init__(root, namespace, vocab)
 
     def _file(self):
-        """The path of the segment's text, which is unpacked from the published archive if it is missing.
+        """Return the path of the segment's text, which is unpacked from the published archive if it is missing.
 
         A file with another content than was published is read all the same: that is how one puts a text of one's own there.
         """

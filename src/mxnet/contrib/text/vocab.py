@@ -64,13 +64,13 @@ class Vocabulary:
     reserved_tokens = property(lambda self: self._reserved_tokens, doc="The tokens indexed in any case; None if there are none.")
 
     def to_indices(self, tokens):
-        """The index of a token, or the indices of a list of tokens; that of the unknown token for those not indexed."""
+        """Return the index of a token, or the indices of a list of tokens; that of the unknown token for those not indexed."""
         if not isinstance(tokens, list):
             return self._token_to_idx.get(tokens, UNKNOWN)
         return [self._token_to_idx.get(t, UNKNOWN) for t in tokens]
 
     def to_tokens(self, indices):
-        """The token of an index, or the tokens of a list of indices.
+        """Return the token of an index, or the tokens of a list of indices.
 
         Raises
         ------

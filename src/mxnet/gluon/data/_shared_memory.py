@@ -61,7 +61,7 @@ class Memory:
         self._ending.__del__ = functools.partial(_libc().munmap, address, self.size)
 
     def tensor(self, offset: int = 0, on_release: Callable[[], Any] | None = None) -> Any:
-        """The memory from `offset` on as a uint8 tensor. `on_release` is called when no tensor made of it is left."""
+        """Return the memory from `offset` on as a uint8 tensor. `on_release` is called when no tensor made of it is left."""
         buffer: Any = (ctypes.c_ubyte * (self.size - offset)).from_address(self.address + offset)
         buffer.memory = self  # which lives as long as the tensor
         if on_release is not None:
@@ -75,7 +75,7 @@ def _released(callback: Callable[[], Any], pid: int) -> None:
 
 
 def _anonymous_file(size: Any):
-    """The descriptor of a new file without a name."""
+    """Return the descriptor of a new file without a name."""
     if hasattr(os, "memfd_create"):
         fd = os.memfd_create("mxnet")
     else:
@@ -126,7 +126,7 @@ class Supply:
         self._messages = 0
 
     def tensor(self, size: Any) -> Any:
-        """A uint8 tensor of `size` bytes."""
+        """Return a uint8 tensor of `size` bytes."""
         for segment in self._segments.values():
             if size <= segment.capacity <= 2 * size and segment.free:
                 break
@@ -137,7 +137,7 @@ class Supply:
         return segment.tensor()[:size]
 
     def segment(self, tensor: torch.Tensor) -> Any:
-        """The segment that a tensor is in, or None."""
+        """Return the segment that a tensor is in, or None."""
         return self._segments.get(tensor.untyped_storage().data_ptr())
 
     def send(self, segments) -> Any:
@@ -166,7 +166,7 @@ class Received:
         self._memories: dict[int, Any] = {}
 
     def tensors(self, used, gone, descriptors: Any) -> Any:
-        """The contents of the segments of a message, see `Supply.send`. The descriptors are closed."""
+        """Return the contents of the segments of a message, see `Supply.send`. The descriptors are closed."""
         descriptors = list(descriptors)
         try:
             for number in gone:
@@ -200,7 +200,7 @@ def enable() -> None:
 
 
 def empty(shape: Any, dtype: Any) -> Any:
-    """A new tensor of a torch dtype; in a worker it is in shared memory, unless it is too small for that to pay."""
+    """Return a new tensor of a torch dtype; in a worker it is in shared memory, unless it is too small for that to pay."""
     size = torch.Size(shape).numel() * dtype.itemsize
     return _supply.tensor(size).view(dtype).view(*shape) if _supply and size >= INLINE else torch.empty(tuple(shape), dtype=dtype)
 
@@ -299,7 +299,7 @@ def pack(obj: Any, inherited: Any = ()) -> Any:
 
 
 def unpack(message, descriptors: Any = (), received=None, inherited: Any = ()) -> Any:
-    """The object of a message; `received` is the sender's `Received`, if it is a worker."""
+    """Return the object of a message; `received` is the sender's `Received`, if it is a worker."""
     content, used, gone = pickle.loads(message)
     memories = received.tensors(used, gone, descriptors) if received else []
     if isinstance(content, tuple):
@@ -311,7 +311,7 @@ def unpack(message, descriptors: Any = (), received=None, inherited: Any = ()) -
 # -- arrays in messages of multiprocessing's own pools and queues --------------------------------------------------------
 
 def rebuild_ndarray(cls, handle, dtype: Any, shape: Any) -> Any:
-    """The array that `reduce_ndarray` took apart."""
+    """Return the array that `reduce_ndarray` took apart."""
     dtype = dtypes.to_torch(dtype)
     if isinstance(handle, bytes):
         return cls._new(_from_bytes(handle, dtype, shape), SHARED)

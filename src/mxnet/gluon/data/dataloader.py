@@ -126,7 +126,7 @@ def _worker_initializer(dataset: Any, active_shape: bool, active_array: bool) ->
 
 
 def _worker_fn(samples: Any, batchify_fn: Callable[..., Any], dataset: Any = None) -> Any:
-    """The batch of the samples with these indices; the dataset is the worker's own unless it is given."""
+    """Return the batch of the samples with these indices; the dataset is the worker's own unless it is given."""
     dataset = _worker_dataset if dataset is None else dataset
     return batchify_fn([dataset[i] for i in samples])
 
@@ -418,7 +418,7 @@ class DataLoader:
 
 
 def _make_batch_sampler(dataset: Any, batch_size: int | None, shuffle, sampler: Any, last_batch, batch_sampler):
-    """The sampler of batches that `DataLoader`'s arguments describe."""
+    """Return the sampler of batches that `DataLoader`'s arguments describe."""
     if batch_sampler is not None:
         if batch_size is not None or shuffle or sampler is not None or last_batch is not None:
             raise ValueError("DataLoader: batch_sampler makes whole batches; leave out batch_size, shuffle, sampler and last_batch")

@@ -24,7 +24,7 @@ class Dataset:
         raise NotImplementedError
 
     def filter(self, fn: Callable[[Any], Any]) -> "Dataset":
-        """The elements for which `fn` is true, as a dataset. All elements are looked at now."""
+        """Return the elements for which `fn` is true, as a dataset. All elements are looked at now."""
         return _FilteredDataset(self, fn)
 
     def shard(self, num_shards: int, index: int) -> "Dataset":
@@ -50,12 +50,12 @@ class Dataset:
         return _SampledDataset(self, SequentialSampler(size + (index < larger), start))
 
     def take(self, count: int | None) -> "Dataset":
-        """The first `count` elements as a dataset; all of them if there are fewer or `count` is None."""
+        """Return the first `count` elements as a dataset; all of them if there are fewer or `count` is None."""
         count = len(self) if count is None else min(count, len(self))
         return _SampledDataset(self, SequentialSampler(count))
 
     def sample(self, sampler: Any) -> "Dataset":
-        """The elements that a sampler chooses, as a dataset.
+        """Return the elements that a sampler chooses, as a dataset.
 
         Raises
         ------
@@ -80,7 +80,7 @@ class Dataset:
         return lazily if lazy else SimpleDataset([lazily[i] for i in range(len(lazily))])
 
     def transform_first(self, fn: Callable[[Any], Any], lazy: bool = True) -> "Dataset":
-        """A dataset whose elements' first part, usually the data before a label, went through `fn`; see `transform`.
+        """Return a dataset whose elements' first part, usually the data before a label, went through `fn`; see `transform`.
 
         Example
         -------

@@ -15,7 +15,7 @@ __all__ = ["BatchNorm", "BatchNormReLU", "InstanceNorm", "LayerNorm", "GroupNorm
 
 
 def _options(kwargs: dict[str, Any]) -> str:
-    """A layer's options as its repr shows them."""
+    """Return a layer's options as its repr shows them."""
     return ", ".join(f"{name}={value!r}" for name, value in kwargs.items())
 
 
@@ -58,7 +58,7 @@ class _BatchNorm(_Normalization):
         super().cast("float32" if str(getattr(dtype, "__name__", dtype)) in ("float16", "bfloat16") else dtype)
 
     def hybrid_forward(self, F: Any, x: Any, gamma: Any, beta: Any, running_mean: Any, running_var: Any) -> Any:
-        """The normalized array."""
+        """Return the normalized array."""
         normalize = F.contrib.BatchNormWithReLU if self.fuse_relu else F.BatchNorm
         return normalize(x, gamma, beta, running_mean, running_var, name="fwd", **self._kwargs)
 
@@ -139,7 +139,7 @@ class InstanceNorm(_Normalization):
         self._scale_and_offset(in_channels, gamma_initializer, beta_initializer, scale, center)
 
     def hybrid_forward(self, F: Any, x: Any, gamma: Any, beta: Any) -> Any:
-        """The normalized array."""
+        """Return the normalized array."""
         if self._axis == 1:
             return F.InstanceNorm(x, gamma, beta, name="fwd", eps=self._epsilon)
         out = F.InstanceNorm(F.swapaxes(x, dim1=1, dim2=self._axis), gamma, beta, name="fwd", eps=self._epsilon)
@@ -172,7 +172,7 @@ class LayerNorm(_Normalization):
         self._scale_and_offset(in_channels, gamma_initializer, beta_initializer, scale, center)
 
     def hybrid_forward(self, F: Any, data: Any, gamma: Any, beta: Any) -> Any:
-        """The normalized array."""
+        """Return the normalized array."""
         return F.LayerNorm(data, gamma=gamma, beta=beta, axis=self._axis, eps=self._epsilon)
 
 
@@ -206,7 +206,7 @@ class GroupNorm(_Normalization):
         self._scale_and_offset(num_groups if in_channels is None else in_channels, gamma_initializer, beta_initializer, scale, center)
 
     def hybrid_forward(self, F: Any, data: Any, gamma: Any, beta: Any) -> Any:
-        """The normalized array."""
+        """Return the normalized array."""
         if self._by_channel:
             return F.contrib.group_norm(data, gamma=gamma, beta=beta, num_groups=self._num_groups, eps=self._epsilon)
         return F.GroupNorm(data, gamma=gamma, beta=beta, num_groups=self._num_groups, eps=self._epsilon)

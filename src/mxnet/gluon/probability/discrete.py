@@ -52,7 +52,7 @@ class Bernoulli(ByProbability, ExponentialFamily):
         return (uniform(shape, self._dtype) < self.prob).astype(self._dtype)
 
     def log_prob(self, value: Any) -> Any:
-        """The logarithm of the probability of `value`."""
+        """Return the logarithm of the probability of `value`."""
         value = self._checked(value)
         return self._log_likelihood(value, 1 - value)
 
@@ -67,7 +67,7 @@ class Bernoulli(ByProbability, ExponentialFamily):
         return self.prob * (1 - self.prob)
 
     def entropy(self) -> Any:
-        """The entropy, in nats."""
+        """Return the entropy, in nats."""
         return -self._log_likelihood(self.prob, 1 - self.prob)
 
     def enumerate_support(self) -> Any:
@@ -95,7 +95,7 @@ class Geometric(ByProbability):
         return np.floor(np.log(open_uniform(shape, self._dtype)) / -softplus(self.logit))
 
     def log_prob(self, value: Any) -> Any:
-        """The logarithm of the probability of `value`."""
+        """Return the logarithm of the probability of `value`."""
         value = self._checked(value)
         return self._log_likelihood(np.ones_like(value), value)
 
@@ -110,7 +110,7 @@ class Geometric(ByProbability):
         return (1 / self.prob - 1) / self.prob
 
     def entropy(self) -> Any:
-        """The entropy, in nats."""
+        """Return the entropy, in nats."""
         return -self._log_likelihood(self.prob, 1 - self.prob) / self.prob
 
 
@@ -145,7 +145,7 @@ class Binomial(ByProbability):
         return (uniform((self.n, *shape), self._dtype) < self.prob).astype(self._dtype).sum(axis=0)
 
     def log_prob(self, value: Any) -> Any:
-        """The logarithm of the probability of `value`."""
+        """Return the logarithm of the probability of `value`."""
         value = self._checked(value)
         within = np.minimum(value, self.n)
         found = in_double(lambda k: _log_choose(self.n, k), within) + self._log_likelihood(within, self.n - within)
@@ -190,7 +190,7 @@ class Poisson(ExponentialFamily):
         return drawn.as_np_ndarray().reshape(shape).astype(self._dtype)
 
     def log_prob(self, value: Any) -> Any:
-        """The logarithm of the probability of `value`."""
+        """Return the logarithm of the probability of `value`."""
         value = self._checked(value)
         return in_double(lambda k, rate: times(k, log(rate)) - rate - npx.gammaln(k + 1), value, self.rate)
 
@@ -231,7 +231,7 @@ class NegativeBinomial(ByProbability):
         return Poisson(Gamma(self.n, np.exp(self.logit))._draw(shape))._draw(shape)
 
     def log_prob(self, value: Any) -> Any:
-        """The logarithm of the probability of `value`."""
+        """Return the logarithm of the probability of `value`."""
         value = self._checked(value)
         ways = in_double(lambda k, n: npx.gammaln(n + k) - npx.gammaln(k + 1) - npx.gammaln(n), value, self.n)
         return ways + (self._log_likelihood(self.n, value) if util.version() == "2.0" else self._log_likelihood(value, self.n))
@@ -299,16 +299,16 @@ class Categorical(_Classes):
         return self._class(shape).astype(self._dtype)
 
     def log_prob(self, value: Any) -> Any:
-        """The logarithm of the probability of `value`."""
+        """Return the logarithm of the probability of `value`."""
         value = self._checked(value)
         return times(npx.one_hot(value, self.num_events).astype(self._dtype), self._log_classes()).sum(axis=-1)
 
     def entropy(self) -> Any:
-        """The entropy, in nats."""
+        """Return the entropy, in nats."""
         return -times(self.prob, self._log_classes()).sum(axis=-1)
 
     def enumerate_support(self) -> Any:
-        """The numbers of all classes, along a new first axis."""
+        """Return the numbers of all classes, along a new first axis."""
         numbers = np.arange(self.num_events, dtype=self._dtype).reshape((-1,) + (1,) * len(self.batch_shape))
         return np.broadcast_to(numbers, (self.num_events, *self.batch_shape))
 
@@ -335,7 +335,7 @@ class OneHotCategorical(_Classes):
         return npx.one_hot(self._class(shape), self.num_events).astype(self._dtype)
 
     def log_prob(self, value: Any) -> Any:
-        """The logarithm of the probability of `value`."""
+        """Return the logarithm of the probability of `value`."""
         return times(self._checked(value), self._log_classes()).sum(axis=-1)
 
     @property
@@ -349,7 +349,7 @@ class OneHotCategorical(_Classes):
         return self.prob * (1 - self.prob)
 
     def entropy(self) -> Any:
-        """The entropy, in nats."""
+        """Return the entropy, in nats."""
         return -times(self.prob, self._log_classes()).sum(axis=-1)
 
     def enumerate_support(self) -> Any:
@@ -385,7 +385,7 @@ class Multinomial(_Classes):
         return npx.one_hot(self._class((self.total_count, *shape)), self.num_events).astype(self._dtype).sum(axis=0)
 
     def log_prob(self, value: Any) -> Any:
-        """The logarithm of the probability of `value`."""
+        """Return the logarithm of the probability of `value`."""
         value = self._checked(value)
         ways = in_double(lambda k: npx.gammaln(k.sum(axis=-1) + 1) - npx.gammaln(k + 1).sum(axis=-1), value)
         return ways + times(value, self._log_classes()).sum(axis=-1)
@@ -426,7 +426,7 @@ class RelaxedBernoulli(ByProbability):
         return npx.sigmoid((self.logit + np.log(noise) - np.log1p(-noise)) / self.T)
 
     def log_prob(self, value: Any) -> Any:
-        """The logarithm of the density at `value`."""
+        """Return the logarithm of the density at `value`."""
         value = self._checked(value)
         log, log_rest = np.log(value), np.log1p(-value)
         difference = self.logit - self.T * (log - log_rest)
@@ -459,7 +459,7 @@ class RelaxedOneHotCategorical(_Classes):
         return npx.softmax((self.logit + noise) / self.T, axis=-1)
 
     def log_prob(self, value: Any) -> Any:
-        """The logarithm of the density at `value`."""
+        """Return the logarithm of the density at `value`."""
         value = self._checked(value)
         score = self.logit - self.T * np.log(value)
         count = self.num_events

@@ -86,7 +86,7 @@ class StochasticSequential(StochasticBlock):
 
     @StochasticBlock.collectLoss
     def forward(self, x: Any, *args: Any) -> Any:
-        """The output of the last block."""
+        """Return the output of the last block."""
         for block in self._children.values():
             x = block(x, *args)
             args = ()

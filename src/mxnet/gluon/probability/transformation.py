@@ -89,7 +89,7 @@ class TransformBlock(Transformation, HybridBlock):
     """A transformation with parameters to be trained: a layer of a normalizing flow."""
 
     def forward(self, x: Any) -> Any:
-        """The transformed array."""
+        """Return the transformed array."""
         return self._forward_compute(x)
 
     __call__ = HybridBlock.__call__  # type: ignore[assignment]  # the block runs `forward`
@@ -238,7 +238,7 @@ class SigmoidTransform(Transformation):
         return np.log(y) - np.log1p(-y)
 
     def log_det_jacobian(self, x: Any, y: Any) -> Any:
-        """The logarithm of the derivative."""
+        """Return the logarithm of the derivative."""
         return -softplus(-x) - softplus(x)
 
 
@@ -295,7 +295,7 @@ class domain_map:
         return factory
 
     def __call__(self, wanted: constraint.Constraint) -> Transformation:
-        """The transformation for a constraint.
+        """Return the transformation for a constraint.
 
         Raises
         ------

@@ -28,11 +28,11 @@ class _CellStack(RecurrentCell):
         self.register_child(cell)
 
     def state_info(self, batch_size: int = 0) -> list[dict[str, Any]]:
-        """The shapes of the states of all cells."""
+        """Return the shapes of the states of all cells."""
         return _cells_state_info(self._children.values(), batch_size)
 
     def begin_state(self, **kwargs: Any) -> list[Any]:  # type: ignore[override]  # all by name, as in MXNet
-        """The states of all cells to start with; see `RecurrentCell.begin_state`."""
+        """Return the states of all cells to start with; see `RecurrentCell.begin_state`."""
         self._refuse_if_modified()
         return _cells_begin_state(self._children.values(), **kwargs)
 
@@ -98,7 +98,7 @@ class HybridSequentialRNNCell(_CellStack, HybridRecurrentCell):
     """
 
     def hybrid_forward(self, F: Any, inputs: Any, states: Any) -> Any:
-        """The output of the last cell and the new states of all."""
+        """Return the output of the last cell and the new states of all."""
         return self(inputs, states)
 
 
@@ -126,11 +126,11 @@ class BidirectionalCell(HybridRecurrentCell):
         return f"{type(self).__name__}(forward={self._children['l_cell']}, backward={self._children['r_cell']})"
 
     def state_info(self, batch_size: int = 0) -> list[dict[str, Any]]:
-        """The shapes of the states of both cells."""
+        """Return the shapes of the states of both cells."""
         return _cells_state_info(self._children.values(), batch_size)
 
     def begin_state(self, **kwargs: Any) -> list[Any]:  # type: ignore[override]  # all by name, as in MXNet
-        """The states of both cells to start with; see `RecurrentCell.begin_state`."""
+        """Return the states of both cells to start with; see `RecurrentCell.begin_state`."""
         self._refuse_if_modified()
         return _cells_begin_state(self._children.values(), **kwargs)
 

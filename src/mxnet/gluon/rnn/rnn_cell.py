@@ -65,7 +65,7 @@ class RecurrentCell(Block):
         raise NotImplementedError(f"{type(self).__name__} must define state_info(self, batch_size)")
 
     def begin_state(self, batch_size: int = 0, func: Callable[..., Any] = ndarray.zeros, **kwargs: Any) -> list[Any]:
-        """The states to start with.
+        """Return the states to start with.
 
         Parameters
         ----------
@@ -140,7 +140,7 @@ class RecurrentCell(Block):
         return activation(inputs, **kwargs)
 
     def forward(self, inputs: Any, states: Any) -> Any:
-        """The output and the new states of one step."""
+        """Return the output and the new states of one step."""
         self._counter += 1
         return super().forward(inputs, states)
 
@@ -166,7 +166,7 @@ class HybridRecurrentCell(RecurrentCell, HybridBlock):
         return [self, *inner] if self._between_steps else inner
 
     def forward(self, inputs: Any, states: Any) -> Any:
-        """The output and the new states of one step."""
+        """Return the output and the new states of one step."""
         cells = self._cells_with_memory() if self._active and mode.tracing is None and isinstance(inputs, NDArray) else None
         if not cells:
             return super().forward(inputs, states)
@@ -184,7 +184,7 @@ class HybridRecurrentCell(RecurrentCell, HybridBlock):
                 setattr(cell, name, value)
 
     def hybrid_forward(self, F: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
-        """The output and the new states of one step; a subclass must define this."""
+        """Return the output and the new states of one step; a subclass must define this."""
         raise NotImplementedError(f"{type(self).__name__} must define hybrid_forward(self, F, inputs, states, **parameters)")
 
 
@@ -204,7 +204,7 @@ class _GatedCell(HybridRecurrentCell):
             setattr(self, name, self.params.get(name, shape=shape, init=init, allow_deferred_init=True))
 
     def state_info(self, batch_size: int = 0) -> list[dict[str, Any]]:
-        """The shape of the hidden state."""
+        """Return the shape of the hidden state."""
         return [{"shape": (batch_size, self._hidden_size), "__layout__": "NC"}]
 
     def _project(self, F: Any, prefix: str, inputs: Any, state: Any, i2h_weight: Any, h2h_weight: Any, i2h_bias: Any, h2h_bias: Any):
@@ -254,7 +254,7 @@ class RNNCell(_GatedCell):
         return f"{super().__repr__()[:-1]}, {self._activation})"
 
     def hybrid_forward(self, F: Any, inputs: Any, states: Any, i2h_weight: Any, h2h_weight: Any, i2h_bias: Any, h2h_bias: Any) -> Any:
-        """The output and the new state."""
+        """Return the output and the new state."""
         prefix = f"t{self._counter}_"
         i2h, h2h = self._project(F, prefix, inputs, states[0], i2h_weight, h2h_weight, i2h_bias, h2h_bias)
         output = self._get_activation(F, F.elemwise_add(i2h, h2h, name=prefix + "plus0"), self._activation, name=prefix + "out")
@@ -291,11 +291,11 @@ class LSTMCell(_GatedCell):
         return "lstm"
 
     def state_info(self, batch_size: int = 0) -> list[dict[str, Any]]:
-        """The shapes of the hidden state and of the cell state."""
+        """Return the shapes of the hidden state and of the cell state."""
         return super().state_info(batch_size) + super().state_info(batch_size)
 
     def hybrid_forward(self, F: Any, inputs: Any, states: Any, i2h_weight: Any, h2h_weight: Any, i2h_bias: Any, h2h_bias: Any) -> Any:
-        """The output and the new states."""
+        """Return the output and the new states."""
         prefix = f"t{self._counter}_"
         i2h, h2h = self._project(F, prefix, inputs, states[0], i2h_weight, h2h_weight, i2h_bias, h2h_bias)
         gates = F.SliceChannel(F.elemwise_add(i2h, h2h, name=prefix + "plus0"), num_outputs=4, name=prefix + "slice")
@@ -340,7 +340,7 @@ class GRUCell(_GatedCell):
         return "gru"
 
     def hybrid_forward(self, F: Any, inputs: Any, states: Any, i2h_weight: Any, h2h_weight: Any, i2h_bias: Any, h2h_bias: Any) -> Any:
-        """The output and the new state."""
+        """Return the output and the new state."""
         prefix, state = f"t{self._counter}_", states[0]
         i2h, h2h = self._project(F, prefix, inputs, state, i2h_weight, h2h_weight, i2h_bias, h2h_bias)
         i2h_r, i2h_z, i2h_h = F.SliceChannel(i2h, num_outputs=3, name=prefix + "i2h_slice")

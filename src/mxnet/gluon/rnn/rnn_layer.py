@@ -124,7 +124,7 @@ class _RNNLayer(HybridBlock):
         return [self._state_info(batch_size, self._hidden_size)]
 
     def begin_state(self, batch_size: int = 0, func: Callable[..., Any] = ndarray.zeros, **kwargs: Any) -> list[Any]:
-        """The states to start with.
+        """Return the states to start with.
 
         Parameters
         ----------
@@ -156,7 +156,7 @@ class _RNNLayer(HybridBlock):
 
     def hybrid_forward(self, F: Any, inputs: Any, states: Any, sequence_length: Any = None,  # type: ignore[override]  # more inputs
                        **kwargs: Any) -> Any:
-        """The outputs of the last layer, and a list of the last states if they are requested."""
+        """Return the outputs of the last layer, and a list of the last states if they are requested."""
         if F is ndarray:
             for state, info in zip(states, self.state_info(inputs.shape[self._layout.find("N")])):
                 if state.shape != info["shape"]:

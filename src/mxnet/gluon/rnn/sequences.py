@@ -74,7 +74,7 @@ def _format_sequence(length: int | None, inputs: Any, layout: str, merge: bool |
 
 
 def _mask_sequence_variable_length(F: Any, data: Any, length: int, valid_length: Any, time_axis, merge):
-    """The sequence with zeros from `valid_length` on."""
+    """Return the sequence with zeros from `valid_length` on."""
     if not isinstance(data, tensor_types):
         data = F.stack(*data, axis=time_axis)
     outputs = F.SequenceMask(data, sequence_length=valid_length, use_sequence_length=True, axis=time_axis)
@@ -82,7 +82,7 @@ def _mask_sequence_variable_length(F: Any, data: Any, length: int, valid_length:
 
 
 def _reverse_sequences(sequences, unroll_step, valid_length: Any = None):
-    """A list of steps in reverse order; of each sample, the first `valid_length` steps if given."""
+    """Return a list of steps in reverse order; of each sample, the first `valid_length` steps if given."""
     if valid_length is None:
         return list(reversed(sequences))
     F = symbol if isinstance(sequences[0], symbol.Symbol) else ndarray

@@ -115,7 +115,7 @@ class BaseSparseNDArray(NDArray):
         return f"\n<{type(self).__name__} {'x'.join(map(str, self.shape))} @{self._ctx}>"
 
     def asnumpy(self) -> np.ndarray:
-        """The array, all of it, as a dense numpy array."""
+        """Return the array, all of it, as a dense numpy array."""
         return NDArray._new(self._dense(), self._ctx).asnumpy()
 
     def wait_to_read(self) -> None:
@@ -123,11 +123,11 @@ class BaseSparseNDArray(NDArray):
         NDArray._new(self._values, self._ctx).wait_to_read()
 
     def as_torch(self) -> torch.Tensor:
-        """A dense torch tensor with the values; a copy."""
+        """Return a dense torch tensor with the values; a copy."""
         return self._dense()
 
     def astype(self, dtype: DType | None, copy: bool = True) -> Any:
-        """The stored values converted to `dtype`, stored the same way."""
+        """Return the stored values converted to `dtype`, stored the same way."""
         target = dtypes.to_torch(dtype)
         if not copy and target == self._values.dtype:
             return self
@@ -154,14 +154,14 @@ class BaseSparseNDArray(NDArray):
         raise TypeError(f"copyto does not support type {type(other)}")
 
     def detach(self) -> Any:
-        """The same values, detached from the recorded computation."""
+        """Return the same values, detached from the recorded computation."""
         return self._make(self._values, self._aux, self.shape, self._ctx)
 
     def _end_history(self) -> None:
         self._leaf = self._token = self._autograd = None
 
     def tostype(self, stype: str) -> NDArray:
-        """The values stored as ``'default'``, ``'csr'`` or ``'row_sparse'``."""
+        """Return the values stored as ``'default'``, ``'csr'`` or ``'row_sparse'``."""
         return cast_storage(self, stype)
 
     def check_format(self, full_check: bool = True) -> None:
@@ -280,7 +280,7 @@ class CSRNDArray(BaseSparseNDArray):
 
     @classmethod
     def _nothing_stored(cls, shape: Sequence[int], dtype: torch.dtype, ctx: Context) -> CSRNDArray:
-        """An array of zeros, of a torch type."""
+        """Return an array of zeros, of a torch type."""
         device = ctx.torch_device
         if len(shape) != 2:
             raise MXNetError(f"a csr array has 2 axes, received shape {shape}")
@@ -308,7 +308,7 @@ class CSRNDArray(BaseSparseNDArray):
         return torch.repeat_interleave(torch.arange(len(counts), device=counts.device), counts)
 
     def _torch(self) -> torch.Tensor:
-        """The torch tensor of this layout that shares memory."""
+        """Return the torch tensor of this layout that shares memory."""
         return torch.sparse_csr_tensor(self._aux[0], self._aux[1], self._values, self.shape, check_invariants=False)
 
     def check_format(self, full_check: bool = True) -> None:
@@ -351,7 +351,7 @@ class CSRNDArray(BaseSparseNDArray):
         return self._make(self._values[low:high].clone(), [indptr - low, self._aux[1][low:high].clone()], (stop - start, self.shape[1]), self._ctx)
 
     def asscipy(self) -> Any:
-        """The same matrix as a `scipy.sparse.csr_matrix`."""
+        """Return the same matrix as a `scipy.sparse.csr_matrix`."""
         from scipy.sparse import csr_matrix as scipy_csr
         return scipy_csr(tuple(t.cpu().numpy().copy() for t in (self._values, self._aux[1], self._aux[0])), shape=self.shape)
 
@@ -384,7 +384,7 @@ class RowSparseNDArray(BaseSparseNDArray):
 
     @classmethod
     def _nothing_stored(cls, shape: Sequence[int], dtype: torch.dtype, ctx: Context) -> RowSparseNDArray:
-        """An array of zeros, of a torch type."""
+        """Return an array of zeros, of a torch type."""
         device = ctx.torch_device
         return cls._make(torch.empty((0, *shape[1:]), dtype=dtype, device=device), [torch.empty(0, dtype=_INDEX, device=device)], shape, ctx)
 
@@ -410,7 +410,7 @@ class RowSparseNDArray(BaseSparseNDArray):
         return self._token
 
     def detach(self) -> Any:
-        """The same values, detached from the recorded computation."""
+        """Return the same values, detached from the recorded computation."""
         found = super().detach()
         found._complete = self._complete
         return found
@@ -487,7 +487,7 @@ class RowSparseNDArray(BaseSparseNDArray):
         raise ValueError("RowSparseNDArray only supports [:] for reading; convert with tostype('default') to select rows")
 
     def retain(self, *args: Any, **kwargs: Any) -> RowSparseNDArray:
-        """The array with only the given rows kept; see ``mx.nd.sparse.retain``."""
+        """Return the array with only the given rows kept; see ``mx.nd.sparse.retain``."""
         return retain(self, *args, **kwargs)
 
 
@@ -497,14 +497,14 @@ def _counts(numbers: torch.Tensor) -> bool:
 
 
 def summed_rows(rows: list[torch.Tensor], values: list[torch.Tensor]) -> tuple[torch.Tensor, torch.Tensor]:
-    """The sorted union of several lists of row numbers, and the sums of the rows of those numbers."""
+    """Return the sorted union of several lists of row numbers, and the sums of the rows of those numbers."""
     union, inverse = unique_inverse(torch.cat(rows))
     stacked = torch.cat(values)
     return union, stacked.new_zeros((len(union), *stacked.shape[1:])).index_add_(0, inverse, stacked)
 
 
 def cast_storage(data: NDArray | None = None, stype: str | None = None, out: NDArray | None = None, name: str | None = None) -> Any:
-    """The values of an array, dense or sparse, stored another way.
+    """Return the values of an array, dense or sparse, stored another way.
 
     Parameters
     ----------

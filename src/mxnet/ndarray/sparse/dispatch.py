@@ -86,7 +86,7 @@ class Update:
         return out
 
     def as_array(self) -> Any:
-        """A new array with the updated weight."""
+        """Return a new array with the updated weight."""
         return self.copyto(self.weight.copyto(self.weight.context))
 
 
@@ -220,7 +220,7 @@ def coordinates(matrix: CSRNDArray) -> tuple[torch.Tensor, torch.Tensor]:
 
 
 def csr_from_coordinates(values: torch.Tensor, rows: torch.Tensor, columns: torch.Tensor, shape: Sequence[int], ctx: Context) -> CSRNDArray:
-    """A csr matrix out of values in order of rows, and of columns within a row."""
+    """Return a csr matrix out of values in order of rows, and of columns within a row."""
     indptr = torch.zeros(shape[0] + 1, dtype=torch.int64, device=values.device)
     indptr[1:] = torch.bincount(rows, minlength=shape[0]).cumsum(0)
     return CSRNDArray._make(values, [indptr, columns], shape, ctx)

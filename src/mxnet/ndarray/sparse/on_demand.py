@@ -57,7 +57,7 @@ class RowsOnDemand(RowSparseNDArray):
 
 
 def computed(array: Any) -> Any:
-    """An array that does not depend on another: this one, unless its rows are computed on demand."""
+    """Return an array that does not depend on another: this one, unless its rows are computed on demand."""
     if not isinstance(array, RowsOnDemand):
         return array
     found = RowSparseNDArray._make(array._values.clone(), [a.clone() for a in array._aux], array.shape, array._ctx)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def token(values: torch.Tensor, shape: Sequence[int]) -> torch.Tensor:
-    """A tensor of a shape, of the type and on the device of `values`, without memory of its own."""
+    """Return a tensor of a shape, of the type and on the device of `values`, without memory of its own."""
     return values.new_zeros(()).expand(tuple(shape))
 
 
@@ -52,7 +52,7 @@ def _filled(matrix: Any, number: torch.Tensor, columns: int, width: int) -> torc
 
 
 def times(matrix: Any, number: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
-    """The product of a csr matrix, whose entries have `number` as columns, and of a dense one."""
+    """Return the product of a csr matrix, whose entries have `number` as columns, and of a dense one."""
     if matrix.shape[0] * len(rows) >= _MANY * len(number):
         found = kernels.product(matrix._aux[0], number, matrix._values, rows)
         if found is not None:
@@ -84,7 +84,7 @@ def _added(numbers: torch.Tensor, parts: torch.Tensor, count: int) -> torch.Tens
 
 
 def _transposed_times(matrix: Any, number: torch.Tensor, columns: int, gradient: torch.Tensor) -> torch.Tensor:
-    """The product of the transpose of such a matrix, which has so many columns, and of a dense one."""
+    """Return the product of the transpose of such a matrix, which has so many columns, and of a dense one."""
     if matrix.shape[0] * columns >= _MANY * len(number):
         found = kernels.transposed_product(matrix._aux[0], number, matrix._values, columns, gradient)
         if found is not None:

@@ -18,7 +18,7 @@ _LARGEST = 2**31 - 1  # bytes that a message of protobuf may have
 
 
 def get_operator_support(opset_version: int | None = None) -> list[str]:
-    """The names of the operators that `export_model` can write.
+    """Return the names of the operators that `export_model` can write.
 
     Parameters
     ----------

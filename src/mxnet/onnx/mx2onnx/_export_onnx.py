@@ -22,7 +22,7 @@ class MissingONNX(MXNetError, ImportError):
 
 
 def onnx_package() -> Any:
-    """The package `onnx`, which is imported when a file is written.
+    """Return the package `onnx`, which is imported when a file is written.
 
     Raises
     ------
@@ -51,7 +51,7 @@ class MXNetGraph:
 
     def create_onnx_graph_proto(self, sym: Symbol, params: Mapping[str, Any], in_shapes: Any, in_types: Any, verbose: bool = False,
                                 opset_version: int | None = None, dynamic: bool = True, dynamic_input_shapes: Any = None) -> Any:
-        """The graph, with its parameters, as an ``onnx.GraphProto``.
+        """Return the graph, with its parameters, as an ``onnx.GraphProto``.
 
         Arguments and errors are those of `export_model`; `in_types` may also be ONNX's numbers of types.
         """
@@ -70,7 +70,7 @@ class MXNetGraph:
 
     @staticmethod
     def split_params(sym: Symbol, params: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-        """The parameters that are arguments of a Symbol, and those that are auxiliary states."""
+        """Return the parameters that are arguments of a Symbol, and those that are auxiliary states."""
         return tuple({n: params[n] for n in names if n in params} for names in (sym.list_arguments(), sym.list_auxiliary_states()))  # type: ignore
 
 

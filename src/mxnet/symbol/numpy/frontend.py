@@ -21,7 +21,7 @@ class Symbols:
         return isinstance(x, Symbol)
 
     def call(self, name: str, *inputs: Any, out: Any = None, **attrs: Any) -> Any:
-        """The operator's results as Symbols; attributes that are None are left at their defaults."""
+        """Return the operator's results as Symbols; attributes that are None are left at their defaults."""
         if out is not None and not isinstance(out, Symbol):
             raise TypeError(f"{name}: a Symbol has no values to write to `out`")
         op = get(name)
@@ -34,7 +34,7 @@ class Symbols:
         return self.kind(entries) if len(entries) == 1 else [self.kind([e]) for e in entries]
 
     def call_scalar(self, name: str, x: Symbol, scalar: float, out: Any = None) -> Any:
-        """The result of an operator on a Symbol and a number."""
+        """Return the result of an operator on a Symbol and a number."""
         return self.call(name, x, scalar=float(scalar), is_int=not isinstance(scalar, float), out=out)
 
     def truth(self, x: Any) -> Any:
@@ -42,7 +42,7 @@ class Symbols:
         return x
 
     def context(self, ctx: Any) -> Any:
-        """The context for an argument ``ctx=None``."""
+        """Return the context for an argument ``ctx=None``."""
         return current_context() if ctx is None else ctx
 
     def ndim(self, x: Symbol) -> NoReturn:
@@ -61,7 +61,7 @@ symbols = Symbols()
 
 
 def npx_function(operator: str) -> Callable:
-    """The function ``mx.sym.npx.<name>`` for an operator named ``_npx_<name>``."""
+    """Return the function ``mx.sym.npx.<name>`` for an operator named ``_npx_<name>``."""
     function = operator_function(operator)
 
     def call(*args: Any, **kwargs: Any) -> Any:

@@ -67,7 +67,7 @@ def _belongs(value):
 
 
 def free_names(nodes):
-    """The values that nodes, with the graphs in them, take from outside: a set of str."""
+    """Return the values that nodes, with the graphs in them, take from outside: a set of str."""
     found, made = set(), set()
     for node in nodes:
         found |= {name for name in node.input if name} - made

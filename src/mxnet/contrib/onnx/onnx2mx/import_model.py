@@ -28,7 +28,7 @@ def opened(model_file):
 
 
 def import_model(model_file):
-    """A Symbol and its arrays out of an ONNX file.
+    """Return a Symbol and its arrays out of an ONNX file.
 
     Parameters
     ----------

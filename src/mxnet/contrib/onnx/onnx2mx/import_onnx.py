@@ -75,7 +75,7 @@ class GraphProto:
         return out, self.arg_dict, self.aux_dict
 
     def get_graph_metadata(self, graph):
-        """The inputs that are given when the network runs, and the outputs.
+        """Return the inputs that are given when the network runs, and the outputs.
 
         Parameters
         ----------

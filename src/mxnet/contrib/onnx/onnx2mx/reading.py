@@ -27,7 +27,7 @@ class UnknownValue(UnsupportedFeature):
 
 
 def onnx_package():
-    """The package ``onnx``.
+    """Return the package ``onnx``.
 
     Raises
     ------
@@ -42,7 +42,7 @@ def onnx_package():
 
 
 def read_model(path):
-    """The message in an ONNX file; arrays in files of their own are not read yet.
+    """Return the message in an ONNX file; arrays in files of their own are not read yet.
 
     Parameters
     ----------
@@ -73,7 +73,7 @@ def read_model(path):
 
 
 def opset_of(model, path):
-    """The version of ONNX's own operators that a model is written for.
+    """Return the version of ONNX's own operators that a model is written for.
 
     Raises
     ------
@@ -87,7 +87,7 @@ def opset_of(model, path):
 
 
 def element_type(number, what):
-    """The numpy type in which values of one of ONNX's types are kept here.
+    """Return the numpy type in which values of one of ONNX's types are kept here.
 
     Raises
     ------
@@ -101,12 +101,12 @@ def element_type(number, what):
 
 
 def stored_type(number):
-    """The numpy type that the format has for one of ONNX's types; None for those that no array here can have, and for bfloat16."""
+    """Return the numpy type that the format has for one of ONNX's types; None for those that no array here can have, and for bfloat16."""
     return None if number not in _TYPES or number == BFLOAT16 else np.dtype(_TYPES[number][0])
 
 
 def read_tensor(tensor, folder=None, what=None):
-    """The array of a ``TensorProto``.
+    """Return the array of a ``TensorProto``.
 
     Parameters
     ----------
@@ -183,7 +183,7 @@ def _external(tensor, folder, count, stored, what):
 
 
 def read_attributes(node, folder=None, outer=None, field="attribute"):
-    """The attributes of a node as Python values: numbers, texts, tuples of these, arrays, graphs.
+    """Return the attributes of a node as Python values: numbers, texts, tuples of these, arrays, graphs.
 
     Parameters
     ----------
@@ -228,7 +228,7 @@ def read_attributes(node, folder=None, outer=None, field="attribute"):
 
 
 def _guessed(attribute, kinds):
-    """The kind of an attribute of the first version of the format, which did not name it."""
+    """Return the kind of an attribute of the first version of the format, which did not name it."""
     for field, kind in (("f", kinds.FLOAT), ("i", kinds.INT), ("s", kinds.STRING), ("t", kinds.TENSOR), ("g", kinds.GRAPH)):
         if attribute.HasField(field):
             return kind

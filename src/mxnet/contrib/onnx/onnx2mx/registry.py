@@ -37,7 +37,7 @@ class Rule:
         self.attributes = frozenset(p.name for p in parameters if p.kind is p.KEYWORD_ONLY)
 
     def arguments(self, inputs, attributes, constant):
-        """The function's positional and named arguments.
+        """Return the function's positional and named arguments.
 
         Parameters
         ----------

@@ -103,7 +103,7 @@ def broadcast(g, data, targets):
 
 
 def source(g, numbers):
-    """The value and the axis that have an open size when the network runs.
+    """Return the value and the axis that have an open size when the network runs.
 
     Raises
     ------

@@ -71,7 +71,7 @@ class Runner(Walker):
         return tensor.reshape(()) if value.scalar and util.is_np_shape() else tensor.contiguous()
 
     def value(self, tensor, scalar=False, boolean=False, name=""):
-        """The `Value` of a tensor: of one axis of size 1, if it has none in ONNX."""
+        """Return the `Value` of a tensor: of one axis of size 1, if it has none in ONNX."""
         scalar = scalar and tensor.numel() == 1
         made = tensor.reshape(1) if scalar else tensor
         return Value(name, entry=made, scalar=scalar, boolean=boolean or tensor.dtype == torch.bool, reader=lambda: _read(made, scalar, boolean))
@@ -130,7 +130,7 @@ def _read(tensor, scalar, boolean):
 
 @functools.lru_cache(maxsize=64)
 def _parsed(text):
-    """The model in the attribute of a node."""
+    """Return the model in the attribute of a node."""
     from google.protobuf.message import DecodeError
     model = onnx_package().ModelProto()
     try:

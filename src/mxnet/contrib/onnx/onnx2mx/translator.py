@@ -165,7 +165,7 @@ class Translator(Walker):
     # -- operands and operators ---------------------------------------------------------------------------------------
 
     def entry(self, value):
-        """The output of a node that has the value; a variable, for a known array."""
+        """Return the output of a node that has the value; a variable, for a known array."""
         if value.entry is not None:
             return value.entry
         if value.later:

@@ -64,11 +64,11 @@ class Value:
         return array
 
     def candidates(self, what):
-        """The arrays, one for each set of sizes; errors as for `constant`."""
+        """Return the arrays, one for each set of sizes; errors as for `constant`."""
         return [self.constant(what)] if self.arrays is None else self.arrays
 
     def elements(self, what):
-        """The elements of a sequence.
+        """Return the elements of a sequence.
 
         Raises
         ------
@@ -80,11 +80,11 @@ class Value:
         return self.sequence
 
     def integers(self, what):
-        """The numbers of an array of at most one axis, as a tuple of int; errors as for `constant`."""
+        """Return the numbers of an array of at most one axis, as a tuple of int; errors as for `constant`."""
         return as_integers(self.constant(what), what)
 
     def number(self, what):
-        """The one number of an array; errors as for `constant`."""
+        """Return the one number of an array; errors as for `constant`."""
         array = self.constant(what)
         if array.size != 1:
             raise MXNetError(f"`{what}` must be one number, received an array of shape {array.shape}")
@@ -97,7 +97,7 @@ def same(a, b):
 
 
 def as_integers(array, what):
-    """The numbers of an array of at most one axis, as a tuple of int.
+    """Return the numbers of an array of at most one axis, as a tuple of int.
 
     Raises
     ------

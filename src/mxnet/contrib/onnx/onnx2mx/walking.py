@@ -70,7 +70,7 @@ class Walker:
         raise NotImplementedError
 
     def dtype(self, value):
-        """The numpy type of a value; None where that is not known."""
+        """Return the numpy type of a value; None where that is not known."""
         raise NotImplementedError
 
     def known_shapes(self, value):
@@ -293,7 +293,7 @@ class Walker:
         raise NotImplementedError
 
     def small(self, shape, what):
-        """A shape, of which an array is about to be made.
+        """Return a shape, of which an array is about to be made.
 
         Raises
         ------
@@ -305,7 +305,7 @@ class Walker:
         return tuple(shape)
 
     def shapes(self, value):
-        """The value's shape for each set of sizes.
+        """Return the value's shape for each set of sizes.
 
         Raises
         ------
@@ -320,7 +320,7 @@ class Walker:
         return found
 
     def sizes(self, value):
-        """The value's shape, with None for sizes that the file leaves open; errors as for `shapes`."""
+        """Return the value's shape, with None for sizes that the file leaves open; errors as for `shapes`."""
         return tuple(column[0] if len(set(column)) == 1 else None for column in zip(*self.shapes(value)))
 
     def size(self, value, axis, what="this"):
@@ -339,7 +339,7 @@ class Walker:
         return len(self.shapes(value)[0])
 
     def axis(self, value, axis, beyond=0):
-        """An axis counted from the front.
+        """Return an axis counted from the front.
 
         Parameters
         ----------
@@ -366,7 +366,7 @@ class Walker:
 
 
 def _resolved(node, attributes):
-    """The node with the values of attributes that refer to those of the function that it is in: bodies may depend on them."""
+    """Return the node with the values of attributes that refer to those of the function that it is in: bodies may depend on them."""
     if not any(attribute.ref_attr_name for attribute in node.attribute):
         return node
     onnx = onnx_package()

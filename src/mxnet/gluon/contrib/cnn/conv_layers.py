@@ -42,7 +42,7 @@ class _Deformable(HybridBlock):
     deformable_conv_bias: Parameter | None
 
     def hybrid_forward(self, F, x, offset_weight, deformable_conv_weight, offset_bias=None, deformable_conv_bias=None):
-        """The convolved array."""
+        """Return the convolved array."""
         offset = F.Convolution(x, offset_weight, *([] if offset_bias is None else [offset_bias]), cudnn_off=True, **self._kwargs_offset)
         inputs = {"data": x, "weight": deformable_conv_weight, **self._where(F, offset)}
         if deformable_conv_bias is not None:

@@ -286,7 +286,7 @@ class Estimator:
     # -- handlers ------------------------------------------------------------------------------------------------------------
 
     def _prepare_default_handlers(self, val_data: Any, event_handlers: Any) -> list[Any]:
-        """The handlers of a training, in the order in which they are called."""
+        """Return the handlers of a training, in the order in which they are called."""
         own = _check_event_handlers(event_handlers)
         added: list[Any] = [StoppingHandler(self.max_epoch, self.max_batch)]
         if not _has(own, GradientUpdateHandler):
@@ -300,7 +300,7 @@ class Estimator:
         return self._in_order(own, added, self.train_metrics + self.val_metrics)
 
     def _prepare_default_validation_handlers(self, event_handlers: Any) -> list[Any]:
-        """The handlers of an evaluation, in the order in which they are called."""
+        """Return the handlers of an evaluation, in the order in which they are called."""
         own = _check_event_handlers(event_handlers)
         added: list[Any] = []
         if not _has(own, MetricHandler):
@@ -316,7 +316,7 @@ class Estimator:
         return sorted([*own, *added], key=lambda handler: getattr(handler, "priority", 0))
 
     def _categorize_handlers(self, event_handlers: list[Any]) -> tuple[list[Any], ...]:
-        """The handlers of each kind of event: begin of training, of epochs, of batches, and their ends, from the innermost one outwards."""
+        """Return the handlers of each kind of event: begin of training, of epochs, of batches, and their ends, from the innermost one outwards."""
         kinds = (TrainBegin, EpochBegin, BatchBegin, BatchEnd, EpochEnd, TrainEnd)
         return tuple([handler for handler in event_handlers if isinstance(handler, kind)] for kind in kinds)
 

@@ -275,7 +275,7 @@ def _comparison(handler: Any, monitor: EvalMetric, mode: str) -> Any:
 
 
 def _monitored(handler: Any) -> float:
-    """The monitored value; NaN, with a warning, if nothing has updated it."""
+    """Return the monitored value; NaN, with a warning, if nothing has updated it."""
     name, value = handler.monitor.get()
     if np.isnan(value):
         warnings.warn(f"{type(handler).__name__}: {name} has no value; monitor a metric out of estimator.train_metrics or estimator.val_metrics, "

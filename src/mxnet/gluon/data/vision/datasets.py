@@ -64,7 +64,7 @@ def _fetch(dataset: Any, namespace: str, name: str, sha1, root: str, read):
 
 
 def _read_idx(path: str, ndim: int):
-    """A file of MNIST's format, gzipped: a magic number, the sizes, and bytes."""
+    """Return a file of MNIST's format, gzipped: a magic number, the sizes, and bytes."""
     magic = 2048 + ndim
     try:
         with gzip.open(path, "rb") as f:
@@ -178,7 +178,7 @@ class CIFAR10(dataset._DownloadedDataset):
         super().__init__(root, transform)
 
     def _read_batch(self, filename: str):
-        """The images (N, 32, 32, 3) and labels of one file."""
+        """Return the images (N, 32, 32, 3) and labels of one file."""
         try:
             content = np.fromfile(filename, np.uint8)
         except OSError as error:

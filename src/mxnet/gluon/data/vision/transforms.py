@@ -21,12 +21,12 @@ from ._fused import Pending, Row
 
 
 def _ops(F: Any):
-    """The operators for the kind of arrays in use."""
+    """Return the operators for the kind of arrays in use."""
     return F.npx if is_np_array() else F
 
 
 def _pair(size: Any):
-    """A number as (number, number)."""
+    """Return a number as (number, number)."""
     return (size, size) if isinstance(size, numeric_types) else size
 
 
@@ -64,7 +64,7 @@ class Compose(Sequential):
         self._transforms, self._row, self._size = list(transforms), _row(transforms), len(self)
 
     def forward(self, x: Any) -> Any:
-        """The transformed image."""
+        """Return the transformed image."""
         if self._row is not None and len(self) == self._size and not any(t._forward_hooks or t._forward_pre_hooks for t in self._transforms):
             out = self._row(x)
             if out is not None:
@@ -122,7 +122,7 @@ class Cast(HybridBlock):
         self._dtype = dtype
 
     def hybrid_forward(self, F: Any, x: Any) -> Any:
-        """The converted array."""
+        """Return the converted array."""
         return _ops(F).cast(x, self._dtype)
 
 
@@ -140,7 +140,7 @@ class ToTensor(HybridBlock):
     """
 
     def hybrid_forward(self, F: Any, x: Any) -> Any:
-        """The image as the network takes it."""
+        """Return the image as the network takes it."""
         return _ops(F).image.to_tensor(x)
 
 
@@ -158,7 +158,7 @@ class Normalize(HybridBlock):
         self._mean, self._std = mean, std
 
     def hybrid_forward(self, F: Any, x: Any) -> Any:
-        """The normalized image."""
+        """Return the normalized image."""
         return _ops(F).image.normalize(x, self._mean, self._std)
 
 
@@ -189,7 +189,7 @@ class Rotate(Block):
         self._args = rotation_degrees, zoom_in, zoom_out
 
     def forward(self, x: Any) -> Any:
-        """The rotated image."""
+        """Return the rotated image."""
         _need_float32(x)
         return image.imrotate(x, *self._args)
 
@@ -225,7 +225,7 @@ class RandomRotation(Block):
         self._rotate_with_proba = rotate_with_proba
 
     def forward(self, x: Any) -> Any:
-        """The rotated image, or the image itself."""
+        """Return the rotated image, or the image itself."""
         if np.random.random() > self._rotate_with_proba:
             return x
         _need_float32(x)
@@ -253,7 +253,7 @@ class RandomResizedCrop(Block):
         self._args = _pair(size), scale, ratio, interpolation
 
     def forward(self, x: Any) -> Any:
-        """The resized part."""
+        """Return the resized part."""
         return image.random_size_crop(x, *self._args)[0]
 
 
@@ -279,7 +279,7 @@ class RandomCrop(Block):
         self._pad_value = pad_value
 
     def forward(self, x: Any) -> Any:
-        """The part."""
+        """Return the part."""
         if self._pad:
             padded = np.pad(x.asnumpy(), self._pad, mode="constant", constant_values=self._pad_value)
             x = type(x)._new(host_arrays.as_tensor(padded), x.ctx)
@@ -307,7 +307,7 @@ class CropResize(HybridBlock):
         self._size, self._interpolation = size, interpolation
 
     def hybrid_forward(self, F: Any, x: Any) -> Any:
-        """The part."""
+        """Return the part."""
         ops = _ops(F).image
         out = ops.crop(x, *self._part)
         return ops.resize(out, self._size, False, 1 if self._interpolation is None else self._interpolation) if self._size else out
@@ -329,7 +329,7 @@ class CenterCrop(Block):
         self._args = _pair(size), interpolation
 
     def forward(self, x: Any) -> Any:
-        """The middle."""
+        """Return the middle."""
         return image.center_crop(x, *self._args)[0]
 
 
@@ -351,7 +351,7 @@ class Resize(HybridBlock):
         self._args = size, keep_ratio, interpolation
 
     def hybrid_forward(self, F: Any, x: Any) -> Any:
-        """The resized image."""
+        """Return the resized image."""
         return _ops(F).image.resize(x, *self._args)
 
 
@@ -365,7 +365,7 @@ class _RandomImageOperator(HybridBlock):
         self._args = args
 
     def hybrid_forward(self, F: Any, x: Any) -> Any:
-        """The changed image."""
+        """Return the changed image."""
         return getattr(_ops(F).image, self._operator)(x, *self._args)
 
 
@@ -498,7 +498,7 @@ class RandomApply(Sequential):
         self.p = p
 
     def forward(self, x: Any) -> Any:
-        """The transformed image, or the image itself."""
+        """Return the transformed image, or the image itself."""
         return x if self.p < random.random() else self.transforms(x)
 
 

@@ -37,7 +37,7 @@ _models = {_published_name(name): getattr(family, name)
 
 
 def get_model(name, **kwargs):
-    """A network by its name.
+    """Return a network by its name.
 
     Parameters
     ----------

@@ -19,12 +19,12 @@ class RELU6(HybridBlock):
     """min(max(x, 0), 6)"""
 
     def hybrid_forward(self, F, x):
-        """The clipped input."""
+        """Return the clipped input."""
         return F.clip(x, 0, 6, name="relu6")
 
 
 def _unit(channels, kernel=1, stride=1, groups=1, activation=relu):
-    """A convolution, its batch norm and activation."""
+    """Return a convolution, its batch norm and activation."""
     layers = [nn.Conv2D(channels, kernel, stride, kernel // 2, groups=groups, use_bias=False), nn.BatchNorm(scale=True)]
     return layers + [activation()] if activation else layers
 
@@ -64,7 +64,7 @@ class LinearBottleneck(HybridBlock):
                          *_unit(channels, activation=None))
 
     def hybrid_forward(self, F, x):
-        """The bottleneck's output."""
+        """Return the bottleneck's output."""
         out = self.out(x)
         return F.elemwise_add(out, x) if self.use_shortcut else out
 
