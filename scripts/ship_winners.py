@@ -3,7 +3,7 @@
     python scripts/ship_winners.py                  # all networks, batches 1 to 32, as many threads as there are cores
 
 Each network scores until it is decided who runs it, in a process of its own that knows nothing from earlier ones but compiled kernels. What is found
-goes into src/mxnet/kernels/runtime/winners, beside what stands there for other shapes and numbers of threads. The machine must be quiet.
+goes into src/mxnet/kernels/runtime/shipped_tuning, beside what stands there for other shapes and numbers of threads. The machine must be quiet.
 """
 import argparse
 import json

@@ -1,7 +1,7 @@
 """Gradients of arrays of integers and booleans.
 
 MXNet differentiates them like any others; torch records floating-point tensors only. A marked integer array therefore holds
-`RecordedIntegers`: its values, and a float64 copy that torch records alongside. Whatever is computed from it computes both.
+`RecordedIntegers`: its values, and a float64 copy that torch records. Functions of such a tensor compute both.
 `convert` makes them where recorded floating-point numbers become integers.
 """
 import torch
@@ -24,7 +24,7 @@ class RecordedIntegers(torch.Tensor):
         out.shadow = shadow
         return out
 
-    requires_grad = property(lambda self: True)  # so that nobody takes a short cut which does not record
+    requires_grad = property(lambda self: True)  # so that no fast path skips the recording
 
     @classmethod
     def __torch_function__(cls, func, types, args=(), kwargs=None):
@@ -92,7 +92,7 @@ class _Replaced(torch.autograd.Function):
 
 
 def plain(tensor):
-    """The tensor without what is recorded beside its values, for what has no gradient; any other tensor as it is."""
+    """Return the values of `RecordedIntegers` without the recorded copy, for operators without a gradient; other tensors unchanged."""
     if type(tensor) is not RecordedIntegers:
         return tensor
     with _plain_functions():

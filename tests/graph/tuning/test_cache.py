@@ -30,7 +30,7 @@ PROMISED = {"static_alloc": True, "static_shape": True}
 needs_kernels = pytest.mark.skipif(kernels.load("conv/prepacked_conv") is None, reason="no C++ compiler")
 
 
-class Here(tuning.Winners):
+class Here(tuning.TuningCache):
     """A store in a folder of its own."""
 
     def __init__(self, folder):

@@ -31,7 +31,7 @@ def run(home, code=LOAD, begin=(), **env):
 
 def fresh(monkeypatch, home):
     monkeypatch.setenv("MXNET_HOME", str(home))
-    monkeypatch.setattr(libraries, "_said", set())
+    monkeypatch.setattr(libraries, "_warned", set())
     monkeypatch.setattr(libraries, "origins", {})
     monkeypatch.setattr(libraries, "_packaged", lambda name: iter(()))  # whatever is installed here
 
@@ -228,5 +228,5 @@ def test_programs_may_be_held_to_fewer_instructions(most, level, allowed, monkey
     monkeypatch.setattr(libraries.processor, "flags", lambda: frozenset().union(*(each.needs for each in build.LEVELS)))
     monkeypatch.setattr(libraries.platform, "machine", lambda: "x86_64")
     monkeypatch.setattr(build, "packaged", lambda folder, name, each, torch: pathlib.Path(__file__))
-    monkeypatch.setattr(build, "is_whole", lambda content: True)
+    monkeypatch.setattr(build, "is_complete", lambda content: True)
     assert [name for _, name in libraries._packaged("nn/nms")] == allowed

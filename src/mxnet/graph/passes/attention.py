@@ -441,7 +441,7 @@ def _keep_mask(plan: _Attention, sources: Sequence[torch.Tensor]) -> torch.Tenso
     queries, keys, _ = plan.split(*(s.detach() for s in sources))
     wide = _cast(queries.dtype, plan.cast) in (torch.float16, torch.float64)
     shape = queries.shape[0], queries.shape[1], keys.shape[1]
-    return random_state.bank().kept(math.prod(shape), torch.uint8, chance_and_scale(plan.p)[0], wide=wide).view(shape)
+    return random_state.bank().bernoulli(math.prod(shape), torch.uint8, chance_and_scale(plan.p)[0], wide=wide).view(shape)
 
 
 def _dropout_scaling(p: float, keep_mask: torch.Tensor | None) -> Callable[[slice, slice, torch.Tensor], torch.Tensor | None]:

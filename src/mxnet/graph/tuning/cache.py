@@ -26,7 +26,7 @@ from .inference_states import Compiled, run
 
 NATIVE = "native"
 _NOBODY = ""  # is stored if the shipped choice has failed
-tuning_cache = tuning.Winners("graphs", "conv/convolution", "gemm/prepacked_skinny", "conv/prepacked_conv", "conv/winograd")
+tuning_cache = tuning.TuningCache("graphs", "conv/convolution", "gemm/prepacked_skinny", "conv/prepacked_conv", "conv/winograd")
 
 
 class CacheEntry:

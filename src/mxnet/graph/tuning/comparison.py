@@ -17,7 +17,7 @@ import torch
 from torch import fx
 
 from ... import memory, processor
-from ...kernels.conv.prepacked_conv import Kept
+from ...kernels.conv.prepacked_conv import PrepackedConv
 from ...kernels.gemm.prepacked_skinny import Dense
 from ...kernels.runtime.tuning import quiet
 from ...ndarray import dispatch
@@ -169,7 +169,7 @@ class Comparing:
         _log.info("graph: %s: %s", self.name, why)
         if self._candidate is not None and self._candidate is not choice:
             for target in targets(self._candidate.program.graph):
-                if isinstance(target, (Kept, Dense)):
+                if isinstance(target, (PrepackedConv, Dense)):
                     target.release()  # at once: graphs are reference cycles, which wait for the garbage collector
         self._candidate, self._first_run, self._expected, self.choice = None, None, [], choice
 

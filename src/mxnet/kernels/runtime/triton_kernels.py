@@ -1,11 +1,11 @@
-"""Kernels in Triton, which torch brings where it is made for CUDA: whether they can run here, and where."""
+"""Loading of Triton kernels, and the conditions under which they can run. CUDA builds of torch depend on Triton."""
 import contextlib
 import functools
 import importlib.util
 
 import torch
 
-OLDEST = 8, 0  # the compute capability from which on the compiler knows all types
+OLDEST = 8, 0  # the compute capability from which on the compiler supports all types
 
 
 @functools.cache
@@ -16,14 +16,14 @@ def installed() -> bool:
 
 @functools.cache
 def interpreted() -> bool:
-    """Return whether Triton runs on the processor, in NumPy, as TRITON_INTERPRET=1 asks."""
+    """Return True if Triton interprets kernels on the CPU, in NumPy, because of TRITON_INTERPRET=1."""
     from triton import knobs
 
     return bool(knobs.runtime.interpret)
 
 
 def on(device: torch.device) -> contextlib.AbstractContextManager:
-    """Return a block in which a kernel starts on `device`: Triton takes the current one."""
+    """Return a ``with`` block in which kernels start on `device`: Triton uses the current one."""
     if device.type != "cuda" or device.index in (None, torch.cuda.current_device()):
         return contextlib.nullcontext()
     return torch.cuda.device(device)

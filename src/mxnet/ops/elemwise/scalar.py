@@ -85,7 +85,7 @@ def _comparison(function):
 
 
 def _logic(with_false, with_true):
-    """What combining with a false, and with a true scalar amounts to: a comparison with 0, or a constant."""
+    """Return a function that combines an array with a scalar by its truth value: a comparison of the array with 0, or a constant."""
     def combine(data, scalar):
         what = with_true if torch.full((), scalar, dtype=data.dtype) else with_false
         return torch.full_like(data, what) if isinstance(what, int) else truth(what, data, 0)

@@ -11,7 +11,7 @@ from mxnet.graph.backends.cpu import mlp_fusion
 from mxnet.graph.program import Program
 from mxnet.graph.tuning import inference_states, policy
 from mxnet.kernels.gemm import prepacked_skinny
-from mxnet.kernels.gemm.fused_mlp import BETWEEN, MOST, Chain
+from mxnet.kernels.gemm.fused_mlp import BETWEEN, MOST, FusedMLP
 from mxnet.ndarray import dispatch
 
 CPU = torch.device("cpu")
@@ -41,7 +41,7 @@ def data(*shape):
 def calls_of(net):
     """How many layers each call of a chain stands for."""
     state, = net._cached_op._runner._states.values()
-    found = [node.target for node in state.program.graph.nodes if isinstance(node.target, Chain)]
+    found = [node.target for node in state.program.graph.nodes if isinstance(node.target, FusedMLP)]
     return [sum(width > 0 for width in chain._integers[:MOST]) for chain in found]
 
 

@@ -13,10 +13,10 @@ import torch
 
 from ....base import MXNetError
 from ....kernels.conv import convolution as direct
-from ....kernels.conv.prepacked_conv import Kept
+from ....kernels.conv.prepacked_conv import PrepackedConv
 from ....kernels.gemm import prepacked_skinny
 from ....kernels.nn.pooling_nhwc import Pooling
-from ....kernels.runtime.strided_output import IntoPart
+from ....kernels.runtime.strided_output import StridedOutputLayer
 from ....ops.nn.dense import fully_connected
 from ....ops.nn.pooling import pooling
 from ....suggestions import shortened
@@ -88,7 +88,7 @@ class Kernels:
         program.report += batch_tiling.apply(program)
         output_ownership.apply(module)  # again: removed dropout was a copy
         program.finish()
-        has_plan = any(isinstance(target, IntoPart) for target in batch_tiling.targets(program.graph))  # else there is nothing to plan
+        has_plan = any(isinstance(target, StridedOutputLayer) for target in batch_tiling.targets(program.graph))  # else there is nothing to plan
         return StaticPlan(program) if has_plan else module.forward
 
 
@@ -125,8 +125,8 @@ def _fold(program: Program, exact: bool) -> dict[str, int]:
         last, residual = chain.parts[-1], chain.residual
         steps = _steps(attributes)
         data = node.args[0]
-        planes = data.target is layout.channels_last and attributes["num_group"] == 1 and Kept.few_channels(weight, steps[4:])
-        layer = Kept(weight.detach(), bias, steps[:2], steps[2:4], steps[4:], attributes["num_group"], chain.ceiling, exact, scale, planes)
+        planes = data.target is layout.channels_last and attributes["num_group"] == 1 and PrepackedConv.few_channels(weight, steps[4:])
+        layer = PrepackedConv(weight.detach(), bias, steps[:2], steps[2:4], steps[4:], attributes["num_group"], chain.ceiling, exact, scale, planes)
         data = data.args[0] if planes else data
         with graph.inserting_before(last):
             new = graph.call_function(layer, (data,) if residual is None else (data, residual))
@@ -144,7 +144,7 @@ def _pool(program: Program) -> list[str]:
     """Replace the pooling of channels-last images; return the lines of a report."""
     graph, last, count = program.graph, set(), 0
     for node in list(graph.nodes):
-        if isinstance(node.target, IntoPart) or node.target is layout.channels_last:
+        if isinstance(node.target, StridedOutputLayer) or node.target is layout.channels_last:
             last.add(node)
         elif holds(node, "keeps_layout") and any(n in last for n in node.all_input_nodes):
             last.add(node)

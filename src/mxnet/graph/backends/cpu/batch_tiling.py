@@ -13,8 +13,8 @@ import torch
 from torch import fx
 
 from .... import processor
-from ....kernels.conv.prepacked_conv import Kept
-from ....kernels.runtime.strided_output import IntoPart, new_images
+from ....kernels.conv.prepacked_conv import PrepackedConv
+from ....kernels.runtime.strided_output import StridedOutputLayer, new_images
 from ...instrumentation import record_origins
 from ...passes import layout
 from ...program import FxNode, GraphModule, Program, holds
@@ -112,7 +112,7 @@ def _beginning(program: Program, data: FxNode) -> list[FxNode]:
 
 def _alone(program: Program, node: FxNode, data: FxNode) -> bool:
     """Return True if a node processes each image independently."""
-    if isinstance(node.target, (IntoPart, ConcatBuffer)) or node.target in (copy_into, complete):
+    if isinstance(node.target, (StridedOutputLayer, ConcatBuffer)) or node.target in (copy_into, complete):
         return True
     value, shape = program.values.get(node), program.shape(data) or ()
     if not isinstance(value, torch.Tensor) or value.dim() != 4 or value.shape[0] != shape[0] or value.dtype is not torch.float32:
@@ -132,7 +132,7 @@ def _traffic(program: Program, node: FxNode) -> int:
 
 def _work(program: Program, node: FxNode) -> int:
     """Return the multiplications of a convolution; 0 for other nodes."""
-    return node.target.work(program.shape(node.args[0]) or ()) if isinstance(node.target, Kept) else 0
+    return node.target.work(program.shape(node.args[0]) or ()) if isinstance(node.target, PrepackedConv) else 0
 
 
 def _large(program: Program, node: FxNode, images: int) -> bool:
@@ -163,7 +163,7 @@ def _part(program: Program, nodes: list[FxNode], data: FxNode, images: int) -> B
     """Return these nodes as a tiled layer."""
     graph, last = fx.Graph(), nodes[-1]
     env = {data: graph.placeholder("data")}
-    writes = isinstance(last.target, IntoPart)
+    writes = isinstance(last.target, StridedOutputLayer)
     to = graph.placeholder("to") if writes else None
     for node in nodes:
         new = env[node] = graph.node_copy(node, lambda n: env[n])

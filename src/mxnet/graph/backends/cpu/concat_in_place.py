@@ -1,7 +1,7 @@
 """In-place concatenation, a pass of the `kernels` backend: convolutions write to their channels of the concatenated array."""
 import torch
 
-from ....kernels.runtime.strided_output import IntoPart, new_images
+from ....kernels.runtime.strided_output import StridedOutputLayer, new_images
 from ....ops.shape.joining import concat
 from ...instrumentation import record_origins
 from ...program import FxNode, Program, attributes_of, calls, holds
@@ -42,7 +42,7 @@ def apply(program: Program) -> list[str]:
         values = [v for v in map(program.values.get, node.args) if isinstance(v, torch.Tensor) and v.dtype is torch.float32 and v.dim() == 4]
         if len(values) < len(node.args):
             continue
-        direct = [part for part in node.args if isinstance(part.target, IntoPart) and len(part.users) == 1 and node.args.count(part) == 1]
+        direct = [part for part in node.args if isinstance(part.target, StridedOutputLayer) and len(part.users) == 1 and node.args.count(part) == 1]
         if not direct:
             continue
         with graph.inserting_before(min(direct, key=place.__getitem__)):

@@ -5,7 +5,7 @@ from typing import Any
 import torch
 from torch import fx
 
-from ....kernels.gemm.fused_mlp import MOST, Chain, Layer, fits
+from ....kernels.gemm.fused_mlp import MOST, FusedMLP, Layer, fits
 from ....ops.nn.dense import fully_connected
 from ...instrumentation import record_origins
 from ...program import FxNode, Program, attributes_of, calls, holds
@@ -71,7 +71,7 @@ def _layer(program: Program, node: FxNode) -> Layer | None:
 def _replace(program: Program, parts: list[FxNode], layers: list[Layer]) -> None:
     graph, first, last = program.graph, parts[0], parts[-1]
     with graph.inserting_before(last):
-        new = graph.call_function(Chain(layers, attributes_of(first)["flatten"]), (first.args[0],))
+        new = graph.call_function(FusedMLP(layers, attributes_of(first)["flatten"]), (first.args[0],))
     record_origins(new, *parts)
     program.values[new] = program.values[last]
     last.replace_all_uses_with(new)
