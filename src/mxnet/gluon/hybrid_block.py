@@ -174,8 +174,8 @@ class HybridBlock(SharesWithTorch, Block):
         inline_limit, forward_bulk_size, backward_bulk_size : int, optional
             MXNet's hints about splitting graphs; accepted and passed on to the backend.
         exact : bool
-            Whether convolutions run on the direct kernel alone: not on those that multiply less and round more, nor on those that split numbers. So
-            sets ``MXNET_CONVOLUTION_ALGORITHM=exact`` for all graphs.
+            True to run convolutions on the direct kernel alone: not on Winograd kernels, which round more, nor on those that split numbers.
+            ``MXNET_CONVOLUTION_ALGORITHM=exact`` sets this for all graphs.
             MXNet has no such option. `explain` lists the backends.
         partition_if_dynamic : bool
             MXNet 2's hint for graphs with operators whose results' sizes depend on values: the rest of the graph is optimized in either case.

@@ -248,7 +248,7 @@ class CrossEntropy(_Average):
     axis : int
         Where the classes lie.
     from_logits : bool
-        Whether predictions are numbers that softmax makes probabilities of.
+        True if predictions are logits, of which softmax makes probabilities.
     name, output_names, label_names
         As for `EvalMetric`.
 

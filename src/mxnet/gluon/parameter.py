@@ -65,7 +65,7 @@ class Parameter:
     ----------
     name : str
     grad_req : {'write', 'add', 'null'}
-        Whether a backward pass overwrites the gradient, adds to it (call `zero_grad` then), or leaves it alone. Can be set at any time.
+        The treatment of the gradient in a backward pass: overwrite it, add to it (call `zero_grad` then), or leave it alone. Can be set at any time.
     shape : int or tuple of int, optional
         A size of 0 (-1 with NumPy shapes) is not known yet.
     dtype : str or numpy type
@@ -78,7 +78,7 @@ class Parameter:
     differentiable : bool
         False forces `grad_req` to ``'null'``.
     stype, grad_stype : {'default', 'row_sparse', 'csr'}
-        How the values and the gradient are stored.
+        The storage types of the values and the gradient.
 
     Example
     -------

@@ -184,7 +184,7 @@ def download(url: str, path: str | None = None, overwrite: bool = False, sha1_ha
     sha1_hash : str, optional
         The SHA-1 that the content must have; an existing file with another content is replaced.
     retries : int
-        How many attempts to make. One that broke off is continued where the server can do that.
+        The number of attempts. An interrupted one is continued if the server supports that.
     verify_ssl : bool
         Check the server's certificate.
 

@@ -78,7 +78,7 @@ def rand_zipfian(true_classes: NDArray, num_sampled: int, range_max: int, ctx: C
     true_classes : NDArray
         The target classes, in one axis.
     num_sampled, range_max : int
-        How many to draw, out of how many.
+        The number of draws, and the number of classes.
     ctx : Context, optional
         Where the results live; by default the current context.
 

@@ -187,7 +187,7 @@ def multinomial(data: NDArray, shape: Sizes | _NullType = _Null, get_prob: bool 
     data : NDArray
         One distribution, or several along the other axes; each must sum to 1.
     shape : int or tuple of int, optional
-        How many to draw of each distribution; one, without an axis of its own, by default.
+        The number of draws from each distribution; one, without an axis of its own, by default.
     get_prob : bool
         Return ``[samples, log_likelihood]``, whose second array can be differentiated, as policy gradients need it.
     out : NDArray or list of NDArray, optional

@@ -186,7 +186,7 @@ def meshgrid(*xi: Any, **kwargs: Any) -> list[ndarray]:
     Parameters
     ----------
     indexing : {'xy', 'ij'}
-        Whether the first vector runs along columns or rows.
+        The direction of the first vector: along columns or rows.
     sparse : bool
         Leave sizes of 1 where a coordinate does not change.
     copy : bool

@@ -114,9 +114,9 @@ def var(name: str, attr: Mapping[str, str] | None = None, shape: int | Sequence[
         Factors of the learning rate and weight decay, for a parameter.
     dtype : str or type, optional
     init : str or Initializer, optional
-        How a parameter starts, instead of the network's own initializer.
+        The initializer of a parameter, instead of the network's own.
     stype : str, optional
-        How the array is stored: ``'default'``, ``'csr'``, ``'row_sparse'``.
+        The storage type of the array: ``'default'``, ``'csr'``, ``'row_sparse'``.
     **kwargs
         Further annotations, of the form ``__name__``.
 

@@ -48,7 +48,7 @@ def rand_zipfian(true_classes: Symbol, num_sampled: int, range_max: int) -> tupl
     true_classes : Symbol
         The target classes, in one axis.
     num_sampled, range_max : int
-        How many to draw, out of how many.
+        The number of draws, and the number of classes.
 
     Returns
     -------

@@ -106,7 +106,7 @@ class Fused(Operator):
     Attributes
     ----------
     ends, range_names, true : tuple of str, tuple of str, str
-        How files call the two ends of an input's range and the outputs, and write that a node is quantized.
+        The names in files of the two ends of an input's range and of the outputs, and the mark of a quantized node.
     quantizes_weights : tuple of str
         The inputs that are int8 with ranges of their own, unless weights have a range for each channel. Where there are none, the node quantizes
         its weights itself.

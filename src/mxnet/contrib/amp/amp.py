@@ -197,7 +197,7 @@ def convert_symbol(sym, target_dtype="float16", target_dtype_ops=None, fp32_ops=
     data_names : list of str, optional
         The network's data; by default all variables without a type of their own.
     cast_optional_params : bool
-        Whether parameters that only low-precision operators use are of that type, instead of being cast in each run.
+        True to store parameters that only low-precision operators use in that type, instead of casting them in each run.
 
     Returns
     -------

@@ -31,7 +31,7 @@ class Layer(NamedTuple):
     nodes : tuple of str
         The name to exclude to keep it in floating point.
     error : float
-        How far its result is from that on real numbers, as a part of the latter's size (a ratio of Euclidean norms); it includes the errors of
+        The difference from the floating-point result, relative to the latter's size (a ratio of Euclidean norms); it includes the errors of
         earlier layers.
     own : float or None
         The same for the floating-point result rounded to the layer's range: the error due to this range alone. None for layers that return

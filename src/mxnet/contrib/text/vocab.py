@@ -10,11 +10,11 @@ class Vocabulary:
     Parameters
     ----------
     counter : collections.Counter, optional
-        How often each token occurs.
+        The count of each token.
     most_freq_count : int, optional
-        How many tokens of `counter` to number at most; tokens of equal frequency come in alphabetical order.
+        The largest number of tokens of `counter` to index; tokens of equal frequency come in alphabetical order.
     min_freq : int
-        How often a token must occur.
+        The least count of a token.
     unknown_token : hashable
         The token that represents all other tokens.
     reserved_tokens : list, optional

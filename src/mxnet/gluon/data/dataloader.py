@@ -268,7 +268,7 @@ class DataLoader:
     batchify_fn : callable, optional
         Makes a batch of a list of samples, by default `default_batchify_fn`.
     num_workers : int
-        How many processes make batches; 0 makes them in this one. They are forked from this process, so dataset and functions can be
+        The number of processes that make batches; 0 makes them in this one. They are forked from this process, so dataset and functions can be
         any; their changes to memory are not visible to this process. Batches come through shared memory, on the context ``cpu_shared(0)``.
         Where a system can't fork, threads serve.
     pin_memory : bool
@@ -276,7 +276,7 @@ class DataLoader:
     pin_device_id : int
         The GPU.
     prefetch : int, optional
-        How many batches workers make ahead, by default twice `num_workers`.
+        The number of batches that workers make ahead, by default twice `num_workers`.
     thread_pool : bool
         Use threads instead of processes.
     timeout : float

@@ -74,7 +74,7 @@ class BatchNorm(_BatchNorm):
     axis : int
         The axis of the channels.
     momentum : float
-        How much of the running mean and variance a training step keeps.
+        The share of the running mean and variance that a training step keeps.
     epsilon : float
         Added to the variance.
     center, scale : bool
@@ -123,7 +123,7 @@ class InstanceNorm(_Normalization):
     epsilon : float
         Added to the variance.
     center, scale : bool
-        Whether `beta` and `gamma` are learned.
+        True to learn `beta` and `gamma`.
     beta_initializer, gamma_initializer : str or Initializer
     in_channels : int
         0 waits for the first batch.
@@ -155,7 +155,7 @@ class LayerNorm(_Normalization):
     epsilon : float
         Added to the variance.
     center, scale : bool
-        Whether `beta` and `gamma` are learned.
+        True to learn `beta` and `gamma`.
     beta_initializer, gamma_initializer : str or Initializer
     in_channels : int
         0 waits for the first batch.
@@ -185,10 +185,10 @@ class GroupNorm(_Normalization):
     epsilon : float
         Added to the variance.
     center, scale : bool
-        Whether `beta` and `gamma` are learned; they have a number for each group, or with `in_channels` for each channel.
+        True to learn `beta` and `gamma`; they have a number for each group, or with `in_channels` for each channel.
     beta_initializer, gamma_initializer : str or Initializer
     in_channels : int, optional
-        How many channels there are, 0 waits for the first batch: then, as in MXNet 2, each has a factor of its own. This is the default after
+        The number of channels, 0 to infer it from the first batch: then, as in MXNet 2, each has a factor of its own. This is the default after
         ``mx.util.set_version('2.0')``.
     prefix, params
         As for `Block`.

@@ -298,7 +298,7 @@ class Cat(_Parts):
     constraint_seq : sequence of Constraint
     axis : int
     lengths : sequence of int, optional
-        How long the parts are; 1 by default.
+        The lengths of the parts; 1 by default.
     """
 
     def __init__(self, constraint_seq: Sequence[Constraint], axis: int = 0, lengths: Sequence[int] | None = None) -> None:

@@ -104,7 +104,7 @@ class Distribution:
     Parameters
     ----------
     event_dim : int
-        How many axes one value has.
+        The number of axes of one value.
     validate_args : bool, optional
         Check parameters, and the values passed to `log_prob` and others; by default as set by `set_default_validate_args`.
 

@@ -149,7 +149,7 @@ class Independent(Distribution):
     ----------
     base_distribution : Distribution
     reinterpreted_batch_ndims : int
-        How many axes, from the last on.
+        The number of axes, from the last on.
     validate_args : bool, optional
     """
 

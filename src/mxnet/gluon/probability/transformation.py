@@ -168,7 +168,7 @@ class AffineTransform(Transformation):
     ----------
     loc, scale : array or number
     event_dim : int
-        How many axes one value has.
+        The number of axes of one value.
     """
 
     bijective = True

@@ -106,7 +106,7 @@ class RecurrentCell(Block):
         layout : str
             The axes: T is time, N the batch.
         merge_outputs : bool, optional
-            Whether outputs come as one array or as a list; by default as the cell finds convenient.
+            True for outputs as one array, False for a list; by default the form that is cheapest for the cell.
         valid_length : NDArray or Symbol, optional
             The lengths of the sequences, of shape (batch,). Outputs behind them are 0; the states are those at the last valid step.
 

@@ -250,7 +250,7 @@ class LSTM(_RNNLayer):
     state_clip_min, state_clip_max : float, optional
         Limits of the cell state.
     state_clip_nan : bool
-        Whether those apply to nan too.
+        True to apply those to NaN, too.
     dtype : str or numpy type
     prefix, params
         As for `Block`.

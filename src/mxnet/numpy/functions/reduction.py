@@ -168,7 +168,7 @@ def histogram(F, a, bins=10, range=None, normed=None, weights=None, density=None
     Parameters
     ----------
     bins : int or array
-        How many equal bins, which needs a `range`, or their edges.
+        The number of equal bins, which needs a `range`, or their edges.
 
     Raises
     ------

@@ -65,7 +65,7 @@ def export_model(sym: Any, params: Any, in_shapes: Sequence | None = None, in_ty
     verbose : bool
         Log each node.
     dynamic : bool
-        Whether the sizes of the inputs may be others when the file runs.
+        True if the sizes of the inputs may differ when the file runs.
     dynamic_input_shapes : list of tuple, optional
         With `dynamic`, the sizes that may vary, each given as None or as a name. Without it all may vary.
     run_shape_inference : bool

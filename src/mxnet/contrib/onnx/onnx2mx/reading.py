@@ -114,7 +114,7 @@ def read_tensor(tensor, folder=None, what=None):
     folder : str, optional
         That of the model, in which arrays of their own files are. Without it there are none.
     what : str, optional
-        How messages call it.
+        Its name in messages.
 
     Returns
     -------

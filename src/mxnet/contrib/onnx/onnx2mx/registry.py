@@ -23,7 +23,7 @@ class Rule:
     function : callable
     inputs : tuple of str
     required : int
-        How many inputs must be there.
+        The number of required inputs.
     attributes : frozenset of str
     """
 

@@ -161,7 +161,7 @@ def onnx_graph(*data, graph: str, num_outputs: int = 1, training: Training = Fal
     graph : str
         An ``onnx.ModelProto`` in base64.
     num_outputs : int
-        How many outputs the graph has.
+        The number of outputs of the graph.
 
     Raises
     ------

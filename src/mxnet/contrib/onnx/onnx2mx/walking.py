@@ -346,7 +346,7 @@ class Walker:
         value : Value
         axis : int
         beyond : int
-            How many axes more than those of `value` there are.
+            The number of axes beyond those of `value`.
 
         Raises
         ------

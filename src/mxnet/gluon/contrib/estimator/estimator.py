@@ -243,7 +243,7 @@ class Estimator:
         val_data : DataLoader, optional
             Evaluated after each epoch.
         epochs, batches : int, optional
-            How long to train: one of them.
+            The length of training: one of them.
         event_handlers : EventHandler or list of EventHandler, optional
             Called on the way, those with a lower ``priority`` first. A `StoppingHandler` is added, and, unless there is one here, a
             `GradientUpdateHandler`, a `MetricHandler`, a `LoggingHandler` and, with `val_data`, a `ValidationHandler`. Training ends when the

@@ -305,7 +305,7 @@ class CheckpointHandler(TrainBegin, BatchEnd, EpochEnd):
     epoch_period, batch_period : int, optional
         After how many epochs, and after how many batches, to save; None for never.
     max_checkpoints : int
-        How many checkpoints to keep besides the best one, those that a resumed training found included; the oldest go.
+        The number of checkpoints to keep besides the best one, including those of a resumed training; the oldest are removed.
     resume_from_checkpoint : bool
         Load the newest checkpoint of `model_dir`, if there is one, and train for the remaining epochs or batches, on the remaining data.
 
@@ -494,7 +494,7 @@ class EarlyStoppingHandler(TrainBegin, EpochEnd, TrainEnd):
     min_delta : float
         By how much the value must improve to count.
     patience : int
-        How many epochs without improvement to wait for one.
+        The number of epochs without improvement before the end.
     mode : str
         Which value is the better one: 'min', 'max', or 'auto' for the higher one if the metric's name has "acc" or "f1" in it.
     baseline : float, optional

@@ -75,7 +75,7 @@ class Row:
     rules : list of callable
         The function that applies each transform to a `Pending`.
     to_float : bool
-        Whether `ToTensor` follows.
+        True if `ToTensor` follows.
     normalization : tuple, optional
         Mean and deviation, if `Normalize` follows that.
     """

@@ -204,7 +204,7 @@ class RandomRotation(Block):
     zoom_in, zoom_out : bool
         As for `Rotate`.
     rotate_with_proba : float
-        How often to turn at all, from 0 to 1.
+        The probability of a rotation, from 0 to 1.
 
     Raises
     ------
@@ -397,7 +397,7 @@ class RandomBrightness(_RandomImageOperator):
     Parameters
     ----------
     brightness : float
-        How far the factor may be from 1.
+        The largest difference of the factor from 1.
     """
 
     _operator = "random_brightness"
@@ -412,7 +412,7 @@ class RandomContrast(_RandomImageOperator):
     Parameters
     ----------
     contrast : float
-        How far the factor may be from 1.
+        The largest difference of the factor from 1.
     """
 
     _operator = "random_contrast"
@@ -427,7 +427,7 @@ class RandomSaturation(_RandomImageOperator):
     Parameters
     ----------
     saturation : float
-        How far the factor may be from 1.
+        The largest difference of the factor from 1.
     """
 
     _operator = "random_saturation"
@@ -442,7 +442,7 @@ class RandomHue(_RandomImageOperator):
     Parameters
     ----------
     hue : float
-        How far the factor may be from 1.
+        The largest difference of the factor from 1.
     """
 
     _operator = "random_hue"
@@ -457,7 +457,7 @@ class RandomColorJitter(_RandomImageOperator):
     Parameters
     ----------
     brightness, contrast, saturation, hue : float
-        How far each factor may be from 1.
+        The largest difference of each factor from 1.
     """
 
     _operator = "random_color_jitter"
@@ -489,7 +489,7 @@ class RandomApply(Sequential):
     transforms : Block
         The transform; `Compose` makes one of several.
     p : float
-        How often, from 0 to 1.
+        The probability, from 0 to 1.
     """
 
     def __init__(self, transforms: Block, p: float = 0.5) -> None:

@@ -50,7 +50,7 @@ class LinearBottleneck(HybridBlock):
     in_channels, channels : int
         Width of input and output.
     t : int
-        How much wider it is inside.
+        The factor by which it is wider inside.
     stride : int
     """
 

@@ -175,7 +175,7 @@ def padded(g, data, widths, mode="constant", value=0.0):
     g : Translator
     data : Value
     widths : list of (int, int)
-        How many, for each axis; negative numbers cut.
+        The padding widths, for each axis; negative numbers cut.
     mode : {'constant', 'edge', 'reflect', 'wrap'}
     value : float
         The padding value, in the first mode.
