@@ -139,7 +139,7 @@ def quantize_model(sym: Symbol, arg_params: Params, aux_params: Params, data_nam
     quantize_mode : {'smart', 'full'}
         Quantize convolutions, fully connected layers and the operators between two of these, or all operators that can be.
     quantize_granularity : {'tensor-wise', 'channel-wise'}
-        One range for each weight, or for each output of fully connected layers (fused ones, see `quantize_model_mkldnn`). Fused convolutions always do.
+        One range for each weight, or for each output of fully connected layers (fused: see `quantize_model_mkldnn`). Fused convolutions always do.
     logger : logging.Logger, optional
 
     Returns
