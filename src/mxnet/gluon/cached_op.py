@@ -36,7 +36,7 @@ class CachedOp:
     thread_safe : bool
         Any value will do: a CachedOp holds no values, and several threads may call it at once.
     backend : str, optional
-        Who runs the graph; see `mxnet.graph.backends.registry`.
+        The name of the backend that runs the graph; see `mxnet.graph.backends.registry`.
     options : dict, optional
         The backend's options.
 
@@ -54,7 +54,7 @@ class CachedOp:
     np.float32(7.0)
     """
 
-    name = "_CachedOp"  # what a profile and a recorded computation show
+    name = "_CachedOp"  # its name in profiles and on the tape
 
     def __init__(self, sym: Symbol, flags: Mapping[str, object] | Sequence[tuple[str, object]] = (), thread_safe: bool = False, *,
                  backend: str | None = None, options: Mapping | None = None) -> None:
@@ -148,7 +148,7 @@ class CachedOp:
         return outputs[0] if len(outputs) == 1 else outputs
 
     def _watcher(self, ctx: Context) -> Watcher:
-        """Return what tells the hook of one call, and of its gradients at the end of a backward pass that reaches it."""
+        """Return the function that passes the outputs of one call to the hook, and its gradients at the end of a backward pass that reaches it."""
         hook: Any = self._hook
         kind = _numpy_array() if is_np_array() else NDArray
 
@@ -159,16 +159,16 @@ class CachedOp:
 
     @property
     def handle(self) -> GraphRunner:
-        """What runs the graph. (MXNet's handles are pointers into its library; there is none here.)"""
+        """The object that runs the graph, in place of MXNet's pointer into its library."""
         return self._runner
 
     @property
     def is_np_sym(self) -> bool:
-        """Whether the graph is one of ``mx.sym.np``, whose outputs are arrays of ``mx.np``."""
+        """True if the graph is one of ``mx.sym.np``, whose outputs are arrays of ``mx.np``."""
         return type(self.symbol) is not Symbol
 
     def as_symbol(self, inputs: Sequence[Symbol]) -> Symbol:
-        """The graph on other inputs, for `autograd.get_symbol`."""
+        """Return the graph on other inputs, for `autograd.get_symbol`."""
         out = copy.copy(self.symbol)
         out._compose(**dict(zip(self._names, inputs)))
         return out

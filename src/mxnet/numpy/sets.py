@@ -6,7 +6,7 @@ from .multiarray import ndarray
 
 
 class UniqueAll(NamedTuple):
-    """What `unique_all` returns."""
+    """The result of `unique_all`."""
 
     values: ndarray
     indices: ndarray
@@ -15,7 +15,7 @@ class UniqueAll(NamedTuple):
 
 
 class UniqueInverse(NamedTuple):
-    """What `unique_inverse` returns."""
+    """The result of `unique_inverse`."""
 
     values: ndarray
     inverse_indices: ndarray
@@ -50,7 +50,7 @@ def unique_inverse(x: ndarray) -> UniqueInverse:
 
 
 def unique_values(x: ndarray) -> ndarray:
-    """The unique elements in ascending order.
+    """Return the unique elements in ascending order.
 
     Example
     -------

@@ -1,4 +1,4 @@
-"""``mx.npx``: what ``mx.np`` arrays need beyond NumPy: neural-network operators, and the switches of NumPy semantics."""
+"""``mx.npx``: functions of ``mx.np`` arrays beyond NumPy: neural-network operators, and the switches of NumPy semantics."""
 from ..context import Context, cpu, cpu_pinned, current_context, gpu, gpu_memory_info, num_gpus
 from ..device import Device, current_device
 from ..ndarray import waitall

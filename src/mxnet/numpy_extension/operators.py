@@ -10,19 +10,19 @@ from ..ops.registry import OPERATORS
 
 
 def names() -> list[str]:
-    """The public names of the operators."""
+    """Return the public names of the operators."""
     return sorted(n[5:] for n in OPERATORS if n.startswith("_npx_") and not n.startswith("_npx__"))
 
 
 def lookup(name: str, cls) -> Any:
-    """The function ``npx.<name>`` on arrays of the class `cls`; None if there is no such operator."""
+    """Return the function ``npx.<name>`` on arrays of the class `cls`; None if there is no such operator."""
     if name.startswith("_") or f"_npx_{name}" not in OPERATORS:
         return None
     return operator_function(f"_npx_{name}", cls)
 
 
 def from_numpy(ndarray: Any, zero_copy: bool = True) -> Any:
-    """An ``mx.np`` array with the values of a NumPy array; with `zero_copy` in its memory.
+    """Return an ``mx.np`` array with the values of a NumPy array; with `zero_copy` in its memory.
 
     Raises
     ------
@@ -39,7 +39,7 @@ def from_numpy(ndarray: Any, zero_copy: bool = True) -> Any:
 
 
 def reshape(a: Any, newshape: Any, reverse: bool = False, order: str = "C") -> ndarray:
-    """Another shape for the same elements, with codes for what the old one says.
+    """Another shape for the same elements, with codes that refer to the old one.
 
     ``-1`` is inferred, ``-2`` keeps a size, ``-3`` drops an axis of size 1, ``-4`` keeps all remaining sizes, ``-5`` joins two axes,
     ``-6`` splits one into the two sizes that follow. With `reverse` sizes are matched from the right.
@@ -67,7 +67,7 @@ def deconvolution(data: Any = None, weight: Any = None, bias: Any = None, kernel
 
 
 def nonzero(a: Any) -> ndarray:
-    """The indices of the elements other than 0: one row for each, one column for each axis, as int64."""
+    """Return the indices of the elements other than 0: one row for each, one column for each axis, as int64."""
     return arrays.call("_npx_nonzero", a)
 
 

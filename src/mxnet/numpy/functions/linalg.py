@@ -90,7 +90,7 @@ def kron(F, a, b):
 
 @function()
 def cross(F, a, b, axisa=-1, axisb=-1, axisc=-1, axis=None):
-    """The cross products of the vectors along `axisa` and `axisb`, of 2 or 3 elements, laid along `axisc`; `axis` stands for all three."""
+    """The cross products of the vectors along `axisa` and `axisb`, of 2 or 3 elements, placed along `axisc`; `axis` sets all three."""
     if axis is not None:
         axisa = axisb = axisc = axis
     return F.call("_npi_cross", a, b, a_axis=axisa, b_axis=axisb, c_axis=axisc)

@@ -168,7 +168,7 @@ def choice(F, a, size=None, replace=True, p=None, ctx=None, out=None):
 
 @function("random")
 def multinomial(F, n, pvals, size=None, **kwargs):
-    """How often each outcome occurs in `n` experiments, as int64."""
+    """Draw the counts of outcomes in `n` experiments, as int64."""
     import numpy as onp
     if kwargs:
         raise TypeError(f"multinomial got unexpected arguments {sorted(kwargs)}")
@@ -221,7 +221,7 @@ def multivariate_normal(F, mean, cov, size=None, check_valid=None, tol=None):
     cov : ndarray
         (..., N, N), symmetric and positive definite.
     size : int or tuple of int, optional
-        Stands before the axes that `mean` and `cov` broadcast to.
+        The axes before those that `mean` and `cov` broadcast to.
 
     Raises
     ------
