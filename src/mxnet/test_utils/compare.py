@@ -81,7 +81,7 @@ def _numpy(array):
 
 
 def same(a, b):
-    """Return True if two arrays have the same shape and equal values."""
+    """Return True if both arrays agree exactly in shape and values."""
     return np.array_equal(_numpy(a), _numpy(b))
 
 
