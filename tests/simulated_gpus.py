@@ -22,7 +22,7 @@ from torch.utils._python_dispatch import TorchDispatchMode, return_and_correct_a
 
 import mxnet as mx
 from mxnet import context
-from mxnet.gluon import forward_trace, shortcut
+from mxnet.gluon import fast_path, forward_trace
 from mxnet.ndarray import dispatch, fast_calls, ndarray
 from mxnet.numpy import frontend, multiarray
 from mxnet.ops import random_state
@@ -317,7 +317,7 @@ def _wrap(cls, tensor, ctx):
 
 
 _plain_wrap = dispatch.wrap
-_WRAPPERS = dispatch, fast_calls, forward_trace, frontend, multiarray, ndarray, shortcut  # who has it under its name
+_WRAPPERS = dispatch, fast_calls, forward_trace, frontend, multiarray, ndarray, fast_path  # who has it under its name
 
 
 @contextlib.contextmanager

@@ -12,7 +12,7 @@ from . import ndarray as nd
 from .base import MXNetError
 from .context import Context, intern_context
 from .executor import Executor
-from .ndarray import NDArray, untouched
+from .ndarray import NDArray, lazy_zeros
 from .ndarray.ndarray import GRAD_REQS
 from .ops import dtypes
 from .suggestions import shortened
@@ -145,7 +145,7 @@ def _gradients(symbol: Symbol, args: Mapping[str, NDArray], reqs: Mapping[str, s
             continue
         stype = _grad_stype(name, uses.get(name, ()), storage)
         if stype == "default":
-            grads.append(NDArray._new(untouched.zeros(array.shape, dtypes.to_torch(array.dtype), array.context.torch_device), array.context))
+            grads.append(NDArray._new(lazy_zeros.zeros(array.shape, dtypes.to_torch(array.dtype), array.context.torch_device), array.context))
         else:
             grads.append(nd.zeros(array.shape, ctx=array.context, dtype=array.dtype, stype=stype))
     return grads

@@ -17,9 +17,9 @@ from .graph.runtime import sparse_run
 from .graph.runtime.monitoring import ExecutorWatcher
 from .graph.runtime.runner import GraphRunner
 from .graph.runtime.session import Session
-from .ndarray import NDArray, failed, handles, memory_format
+from .ndarray import NDArray, deferred_errors, handles, memory_format
 from .ndarray.dispatch import Marked
-from .ops import differentiation, failures, integers, random_state, wide
+from .ops import differentiation, failures, integers, random_state, sparse_input_linear
 from .symbol import inference
 
 if TYPE_CHECKING:
@@ -128,13 +128,13 @@ class Executor:
         if not is_train and self._runner.is_stochastic and any(r != "null" for r in self._reqs):
             # `backward` may run the graph again, and must then draw the same numbers.
             self._random_state = random_state.get_state(self._ctx.torch_device)
-        if self._outputs and failed.is_failed(self._outputs[0]):
+        if self._outputs and deferred_errors.is_failed(self._outputs[0]):
             self._outputs = None
         try:
             results = self._run(bool(is_train), differentiate=bool(is_train))
         except DelayedError as error:
             self._leaves = self._heads = self._outputs = None
-            self._outputs = failed.results(self.outputs, error)
+            self._outputs = deferred_errors.results(self.outputs, error)
             return self._outputs
         if self._sparse:
             self._outputs = _replaced(self._outputs, results)
@@ -184,7 +184,7 @@ class Executor:
                 tensors[k] = tensors[k].detach().requires_grad_()
                 if self._reqs[i] == "add":
                     memory_format.keep(self.grad_arrays[i])
-                if tensors[k].numel() >= wide.LARGE:
+                if tensors[k].numel() >= sparse_input_linear.LARGE:
                     self._lend(i, tensors[k])
                 if i in self.finished:
                     tensors[k].register_post_accumulate_grad_hook(functools.partial(self._deliver, i))
@@ -203,7 +203,7 @@ class Executor:
         others = (a for arrays in (self.arg_arrays, self.aux_arrays, self.grad_arrays) for a in arrays if a is not None and a is not buffer)
         if (memory.dtype is leaf.dtype and memory.shape == leaf.shape and memory.is_contiguous() and buffer._owns_memory()
                 and all(a._is_sparse or a._data.untyped_storage().data_ptr() != memory.data_ptr() for a in others)):
-            wide.lend_memory(leaf, memory)
+            sparse_input_linear.lend_memory(leaf, memory)
 
     def _sparse_leaves(self, arrays: list[NDArray], wanted: list[tuple[int, int]]) -> list[tuple[int, torch.Tensor]]:
         """Do the same as `_dense_leaves` for arrays; the other arrays are detached from recorded computations."""
@@ -214,7 +214,7 @@ class Executor:
         for k, i in wanted:
             if arrays[k].dtype in (np.float16, np.float32, np.float64):
                 arrays[k], leaf = sparse_run.variable(arrays[k])
-                if not arrays[k]._is_sparse and leaf.numel() >= wide.LARGE:
+                if not arrays[k]._is_sparse and leaf.numel() >= sparse_input_linear.LARGE:
                     self._lend(i, leaf)
                 leaves.append((i, leaf))
         return leaves

@@ -125,9 +125,9 @@ def test_many_small_values_add_up():
 
 
 def test_metrics_only_read_what_they_are_given():
-    from mxnet.ndarray import writes
+    from mxnet.ndarray import mutation_tracking
     label, pred = mx.nd.array([0, 1]), mx.nd.array([[0.6, 0.4], [1, 0]])
     accuracy = metric.Accuracy()
     accuracy.update([label], [pred])
     assert accuracy.get() == ("accuracy", 0.5)
-    assert pred._data.untyped_storage().data_ptr() not in writes._shared  # torch's users have not seen it
+    assert pred._data.untyped_storage().data_ptr() not in mutation_tracking._shared  # torch's users have not seen it

@@ -4,7 +4,7 @@ import pytest
 
 import mxnet as mx
 from mxnet.module import executor_group
-from mxnet.ndarray import writes
+from mxnet.ndarray import mutation_tracking
 
 
 @pytest.mark.parametrize("kind", ["bytes", "turned", "another type", "large", "sparse"])
@@ -29,7 +29,7 @@ def test_what_is_compiled_with_an_array_built_in_hears_of_a_copied_batch():
     class Watcher:
         stale = compares = False
     watcher, target = Watcher(), mx.nd.zeros((3, 4))
-    writes.watch([target._data], watcher)
+    mutation_tracking.watch([target._data], watcher)
     executor_group._copy("x", mx.nd.ones((3, 4)), target)
     assert watcher.stale
 

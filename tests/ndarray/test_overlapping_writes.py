@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import mxnet as mx
-from mxnet.ndarray import dispatch, writes
+from mxnet.ndarray import dispatch, mutation_tracking
 from mxnet.ops import registry
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "ops"))
@@ -87,11 +87,11 @@ def test_other_storages_on_the_same_memory():
 
 def test_what_does_not_overlap_is_not_copied():
     x = mx.nd.arange(6)
-    assert writes.apart(x[:3]._data, x[3:]._data).data_ptr() == x._data.data_ptr()
-    assert writes.apart(x[:3]._data, x[2:]._data).data_ptr() != x._data.data_ptr()
+    assert mutation_tracking.apart(x[:3]._data, x[3:]._data).data_ptr() == x._data.data_ptr()
+    assert mutation_tracking.apart(x[:3]._data, x[2:]._data).data_ptr() != x._data.data_ptr()
     grid = mx.nd.zeros((3, 4))._data
-    assert writes.apart(grid[:, ::2], grid[2, 3:]).data_ptr() == grid.data_ptr()
-    assert writes.apart(grid[0:0], grid).data_ptr() == grid[0:0].data_ptr()
+    assert mutation_tracking.apart(grid[:, ::2], grid[2, 3:]).data_ptr() == grid.data_ptr()
+    assert mutation_tracking.apart(grid[0:0], grid).data_ptr() == grid[0:0].data_ptr()
 
 
 def views_that_overlap():

@@ -22,7 +22,7 @@ WARM_UP = 0.2  # of the steps, before anything is judged
 MEMORY = 2 << 10  # KiB by which the memory may grow after that, as the slope says
 OBJECTS = 500  # Python objects by which their number may grow
 ENTRIES = 20  # by which one of our own containers may
-_TABLES = {"mxnet.ndarray.writes.watched": 64}  # what is gone is dropped from these whenever they have so many entries, or twice as many as live
+_TABLES = {"mxnet.ndarray.mutation_tracking.watched": 64}  # dead entries go at so many, or at twice the live ones
 _OURS = re.compile(r"mxnet|remex|torch_|psm_|pymp-|sem\.mp-")
 
 

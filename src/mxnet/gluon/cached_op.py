@@ -13,7 +13,7 @@ from ..graph.runtime.monitoring import Watcher
 from ..graph.runtime.runner import GraphRunner
 from ..graph.runtime.session import Session
 from ..ndarray import NDArray, handles
-from ..ndarray.dispatch import LightNode, TapeNode, mode, record, share_history
+from ..ndarray.dispatch import NodeRecord, TapeNode, mode, record, share_history
 from ..suggestions import shortened
 from ..symbol import Symbol
 from ..util import is_np_array
@@ -132,7 +132,7 @@ class CachedOp:
         kind = _numpy_array() if is_np_array() else NDArray
         outputs = [kind._new(t, ctx) for t in results]
         if recorded and mode.recording:
-            record(self, {}, args, outputs, LightNode if single_threaded else TapeNode)
+            record(self, {}, args, outputs, NodeRecord if single_threaded else TapeNode)
         if out is not None:
             return _write(out, outputs)
         return outputs[0] if len(outputs) == 1 else outputs

@@ -8,7 +8,7 @@ from typing import Any
 
 from .. import interrupts
 from .._deferred_compute import Leaf, Trace, TraceError
-from ..ndarray import NDArray, writes
+from ..ndarray import NDArray, mutation_tracking
 from ..ndarray.dispatch import Recorded, in_graph, is_differentiable, mode, record, share_history, traces, wrap
 from ..ops.registry import get
 from ..symbol import Symbol
@@ -266,15 +266,15 @@ class ForwardTrace(Trace):
 @interrupts.scope
 def _noting(trace: ForwardTrace) -> Iterator[ForwardTrace]:
     outer = mode.tracing, mode.recording, mode.training
-    # Writers check `writes.watched` first, so that writing costs nothing where there are no watchers.
+    # Writers check `mutation_tracking.watched` first, so that writing costs nothing where there are no watchers.
     try:
-        writes.watched[_NOWHERE] = [weakref.ref(trace)]
+        mutation_tracking.watched[_NOWHERE] = [weakref.ref(trace)]
         traces.append(trace)
         mode.tracing, mode.recording = trace, True
         yield trace
     finally:
         mode.tracing, mode.recording, mode.training = outer
-        writes.watched.pop(_NOWHERE, None)
+        mutation_tracking.watched.pop(_NOWHERE, None)
         traces.clear()
 
 

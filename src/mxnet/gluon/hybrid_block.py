@@ -17,9 +17,9 @@ from ..util import ByArgument, is_np_array, np_shape
 from ..util import version as mxnet_version
 from .block import Block, _flatten, _gather_type_ctx_info, _regroup
 from .cached_op import CachedOp
+from .fast_path import FastPath, Gathered
 from .parameter import DeferredInitializationError, Parameter, moves
 from .python_state import holds_arrays, is_library
-from .shortcut import Gathered, Shortcut
 from .torch_sharing import SharesWithTorch, has_plain
 from .trace_cache import VOLATILE, TraceCache, Version, require_np, tracing_lock
 from .utils import UsageError
@@ -77,7 +77,7 @@ class HybridBlock(SharesWithTorch, Block):
         self._active = False
         self._flags: list[tuple[str, Any]] = []
         self._gathered: Gathered | None = None
-        self._shortcut: Shortcut | None = None
+        self._shortcut: FastPath | None = None
         self._backend: str | None = None
         self._backend_opts: dict[str, Any] = {}
         self._callback: Callable[..., Any] | None = None
@@ -353,7 +353,7 @@ class HybridBlock(SharesWithTorch, Block):
             out = [o.as_nd_ndarray() for o in ([out] if isinstance(out, NDArray) else out)]
             require_np(out)
         plain = self._callback is None and gathered.plain and not self._returns_classic
-        self._shortcut = Shortcut.after(op, arrays, gathered.places, fmt, self._out_format, moved) if plain else None
+        self._shortcut = FastPath.after(op, arrays, gathered.places, fmt, self._out_format, moved) if plain else None
         return _regroup([out] if isinstance(out, NDArray) else out, self._out_format)
 
     def _check_format(self, fmt: Any) -> None:

@@ -385,7 +385,7 @@ class Parameter:
         if self.grad_req == "null":
             self._grad = None
             return
-        self._grad = [_untouched_zeros(array) if self._grad_stype == "default" else
+        self._grad = [_lazy_zeros(array) if self._grad_stype == "default" else
                       ndarray.zeros(array.shape, dtype=array.dtype, ctx=array.ctx, stype=self._grad_stype) for array in self._data]
         if is_np_array() and self._stype == self._grad_stype == "default":
             self._grad = [array.as_np_ndarray() for array in self._grad]
@@ -562,7 +562,7 @@ class Constant(Parameter):
 _PAGES = 1 << 16  # bytes from which on zeros get pages of their own
 
 
-def _untouched_zeros(array: Any) -> Any:
+def _lazy_zeros(array: Any) -> Any:
     """Zeros of an array's shape and type. On a CPU they take no memory until they are written to, which inference never does."""
     tensor = array._data
     if tensor.device.type != "cpu":

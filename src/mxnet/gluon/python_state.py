@@ -77,7 +77,7 @@ class PythonState:
             seen.add(base)
             for name, value in list(vars(base).items()):
                 if not name.startswith("__") and _may_matter(value):
-                    self._checks.append(functools.partial(_stays, vars(base), name, value))
+                    self._checks.append(functools.partial(_is_constant, vars(base), name, value))
                     self._watch_inside(value)
             for function in _functions(vars(base).values()):
                 self._watch_function(function, seen)
@@ -103,7 +103,7 @@ class PythonState:
                 self._watch_methods(value, seen)
             if (is_function and not is_library(value.__module__) or _may_matter(value)) and (id(values), name) not in seen:
                 seen.add((id(values), name))
-                self._checks.append(functools.partial(_stays, values, name, value))
+                self._checks.append(functools.partial(_is_constant, values, name, value))
                 self._watch_inside(value)
         for cell in function.__closure__ or ():
             try:
@@ -114,15 +114,15 @@ class PythonState:
                 self._watch_function(value, seen)
             self._watch_methods(value, seen)
             if _may_matter(value):
-                self._checks.append(functools.partial(_cell_stays, cell, value))
+                self._checks.append(functools.partial(_cell_is_constant, cell, value))
                 self._watch_inside(value)
 
 
-def _stays(values: Mapping[str, Any], name: str, value: Any) -> bool:
+def _is_constant(values: Mapping[str, Any], name: str, value: Any) -> bool:
     return _equal(values.get(name), value)
 
 
-def _cell_stays(cell: types.CellType, value: Any) -> bool:
+def _cell_is_constant(cell: types.CellType, value: Any) -> bool:
     return _equal(cell.cell_contents, value)
 
 

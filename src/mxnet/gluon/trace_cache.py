@@ -26,10 +26,10 @@ from ..symbol import inference
 from ..symbol.node import topological
 from ..util import ByArgument, is_np_shape
 from .block import _flatten
+from .fast_path import FastPath, Gathered
 from .forward_trace import ForwardTrace, Reads, ReadShape
 from .parameter import Parameter, moves
 from .python_state import PythonState
-from .shortcut import Gathered, Shortcut
 
 if TYPE_CHECKING:
     from ..symbol import Symbol
@@ -276,7 +276,7 @@ class TraceCache:
         self._traces: list[CachedTrace] = []
         self._by_call: dict[Any, CachedTrace] = {}
         # With the types of nested arguments, the structure of nested results, and `_epoch` when its trace was chosen.
-        self._fast: tuple[Shortcut, Any, Any, int] | None = None
+        self._fast: tuple[FastPath, Any, Any, int] | None = None
         self._epoch = 0  # the number of times all traces were doubted
         self._state: PythonState | None = None
         self._version = block.__dict__.setdefault("_version", Version())
@@ -377,7 +377,7 @@ class TraceCache:
         if callback is None and gathered.plain and not mode.recording and not mode.training:
             nested = any(type(a) is list or isinstance(a, tuple) for a in args)
             deep = nested and any(isinstance(b, (list, tuple)) for a in args if isinstance(a, (list, tuple)) for b in a)
-            shortcut = None if deep else Shortcut.after(op, inputs, gathered.places, trace.in_format, trace.out_format, moved)
+            shortcut = None if deep else FastPath.after(op, inputs, gathered.places, trace.in_format, trace.out_format, moved)
             if shortcut is not None:
                 self._fast = shortcut, tuple(map(type, args)) if nested else None, None if single else trace.results, epoch
         if single and not trace.handed_on:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import torch
 
-from ..ndarray import writes
+from ..ndarray import mutation_tracking
 
 _version = operator.attrgetter("_version")
 
@@ -23,7 +23,7 @@ class WeightGuard:
     def __init__(self, weights: Sequence[torch.Tensor]):
         self.weights, self.stale, self.compares = list(weights), False, False
         self.addresses, self.versions = [w.data_ptr() for w in weights], list(map(_version, weights))
-        writes.watch(weights, self)
+        mutation_tracking.watch(weights, self)
 
     def holds(self, current: Sequence[torch.Tensor]) -> bool:
         """Return True if these are the guarded tensors, and none of them has changed."""

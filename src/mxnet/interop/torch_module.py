@@ -12,7 +12,7 @@ from ..graph.ownership import owned
 from ..graph.passes import layout
 from ..graph.runtime.runner import GraphRunner
 from ..graph.runtime.session import Session
-from ..ndarray import NDArray, memory_format, writes
+from ..ndarray import NDArray, memory_format, mutation_tracking
 from ..ndarray.ndarray import context_of
 from ..symbol import Symbol, inference
 from .portable import NotPortable, portable
@@ -65,7 +65,7 @@ class _Links:
         for tensor, (_, _, shared) in zip(self._tensors, self._pairs):
             data = shared.array()._data
             if tensor.data_ptr() != data.data_ptr():
-                writes.share(data)
+                mutation_tracking.share(data)
                 tensor.data = data.detach()
 
     def follow(self) -> None:
@@ -77,7 +77,7 @@ class _Links:
             data = shared.array()._data
             if tensor.data_ptr() != data.data_ptr():
                 shared.adopt(tensor.detach())
-                writes.share(tensor.detach())
+                mutation_tracking.share(tensor.detach())
 
 
 class TorchModule(torch.nn.Module):
@@ -124,7 +124,7 @@ class TorchModule(torch.nn.Module):
             array = arrays[shared.name]
             tensor = registered.get(id(array))
             if tensor is None:
-                writes.share(array._data)
+                mutation_tracking.share(array._data)
                 tensor = registered[id(array)] = _tensor_of(array, shared)
             if isinstance(tensor, torch.nn.Parameter):
                 owner.register_parameter(leaf, tensor)
@@ -211,7 +211,7 @@ class TorchModule(torch.nn.Module):
         """The outputs, as a hybridized block computes them."""
         session, training, recorded = self._session, self.training, torch.is_grad_enabled()
         for i in session.written if training or session.always_writes else ():
-            writes.written(tensors[i])
+            mutation_tracking.written(tensors[i])
             tensors[i] = tensors[i].data  # MXNet's writes pass torch's version counter by
         ctx = context_of(tensors[0]) if tensors else context_of(torch.empty(0))
         single_threaded = recorded and session.runs_single_threaded(tensors, ctx)

@@ -18,7 +18,7 @@ _Needed = Callable[[int, int], tuple[int, int, int, int]]
 _KEPT = 1 << 25  # bytes of the largest image for which a thread keeps its buffer
 
 
-class _Room:
+class _Buffers:
     """A growing buffer: torch's tensor and NumPy's array share it until a larger one is allocated."""
 
     def __init__(self) -> None:
@@ -37,7 +37,7 @@ class _Memory(threading.local):
     """A thread's buffers for an image, and for the content of its file."""
 
     def __init__(self) -> None:
-        self.image, self.file = _Room(), _Room()
+        self.image, self.file = _Buffers(), _Buffers()
 
 
 class Decoder:

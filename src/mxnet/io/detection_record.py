@@ -96,7 +96,7 @@ class DetectionAugmenter:
         if self.resize != -1:
             image = resize_image(image, *shorter_side(image.shape[0], image.shape[1], self.resize), self.inter_method, rng)
         if any(prob > 0 for prob in self.hls_probs) or self.random_contrast_prob > 0:
-            image = self._change_colours(image, rng)
+            image = self._jitter_color(image, rng)
         if self.rand_mirror_prob > 0 and rng.random() < self.rand_mirror_prob:
             image = cv2.flip(image, 1)
             objects = objects.copy()
@@ -107,7 +107,7 @@ class DetectionAugmenter:
             image, objects = self._crop(image, objects, rng)
         return self._fit(image, rng), objects
 
-    def _change_colours(self, image: np.ndarray, rng: random.Random) -> np.ndarray:
+    def _jitter_color(self, image: np.ndarray, rng: random.Random) -> np.ndarray:
         changes = [int(rng.uniform(-1, 1) * limit) for limit in self.hls]
         contrast = rng.uniform(-1, 1) * self.max_random_contrast
         changes = [change if rng.random() < prob else 0 for change, prob in zip(changes, self.hls_probs, strict=True)]
@@ -136,12 +136,12 @@ class DetectionAugmenter:
                 window = cropper.window(columns / rows, rng)
                 left, top = int(window[0] * columns), int(window[1] * rows)
                 width, height = int((window[2] - window[0]) * columns), int((window[3] - window[1]) * rows)
-                kept = self._kept(cropper, window, objects)
+                kept = self._surviving(cropper, window, objects)
                 if kept is not None and width and height:
                     return image[top:top + height, left:left + width], kept
         return image, objects
 
-    def _kept(self, cropper: "Cropper", window: tuple[float, ...], objects: np.ndarray) -> np.ndarray | None:
+    def _surviving(self, cropper: "Cropper", window: tuple[float, ...], objects: np.ndarray) -> np.ndarray | None:
         """Return the objects that remain in the window, or None if the window does not meet the constraints."""
         if not len(objects):
             return objects

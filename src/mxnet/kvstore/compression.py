@@ -3,7 +3,7 @@ import torch
 
 from ..base import MXNetError
 from ..suggestions import shortened
-from .coded import Code
+from .compressed_allreduce import Code
 
 
 class TwoBitCompression:

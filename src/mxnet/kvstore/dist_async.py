@@ -25,7 +25,7 @@ _ROUND = 64 << 20  # bytes of one request
 _numbers = itertools.count()  # of this process's stores; equal on all workers, which make the same stores
 
 
-class _Kept(NamedTuple):
+class _ServerState(NamedTuple):
     shape: tuple
     dtype: torch.dtype
     stype: str
@@ -127,7 +127,7 @@ class DistAsyncKVStore(group.Member, KVStore):
                 raise MXNetError(f"init of key {k!r}: values are dense or row_sparse, received csr")
             sparse = array.stype == "row_sparse"
             dtype = (array._values if sparse else array._raw()).dtype
-            kept = self._keys[k] = _Kept(array.shape, dtype, array.stype, divide((self._name, k), array.shape, len(self._lines), sparse))
+            kept = self._keys[k] = _ServerState(array.shape, dtype, array.stype, divide((self._name, k), array.shape, len(self._lines), sparse))
             if self._group.rank == 0:
                 for part, tensors in self._cut_rows(array, kept) if sparse else ((p, [cut(array._raw(), p)]) for p in kept.parts):
                     shape = [part.end - part.begin, *array.shape[1:]]

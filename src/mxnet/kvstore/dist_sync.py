@@ -8,7 +8,7 @@ from ..ndarray import NDArray
 from ..ndarray.dispatch import Marked
 from ..ndarray.sparse.arrays import RowSparseNDArray, summed_rows
 from ..optimizer import pickles
-from . import coded, group
+from . import compressed_allreduce, group
 from .base import built_in
 from .compression import HalfCompression, make_compression
 from .kvstore import KVStore
@@ -200,7 +200,7 @@ class DistSyncKVStore(group.Member, KVStore):
             packed.append(self._on_wire.compress(tensor, self._left_over[k]))
         if self._group.num_workers > 2:
             code = self._on_wire.code
-            together = [(bucket, coded.begin_sum(self._group, torch.cat(bucket), code, doing)) for bucket in group.buckets(packed)]
+            together = [(bucket, compressed_allreduce.begin_sum(self._group, torch.cat(bucket), code, doing)) for bucket in group.buckets(packed)]
             return self._decoded(iter(tensors), together, code)
         together = [(bucket, self._group.begin_gather(torch.cat(bucket), doing)) for bucket in group.buckets(packed)]
         return self._decompressed(iter(tensors), together)

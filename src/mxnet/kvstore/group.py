@@ -13,7 +13,7 @@ import torch
 import torch.distributed as dist
 
 from ..base import MXNetError
-from . import membership
+from . import rendezvous
 from .liveness import SERVERS, STEP, WORKERS, Monitor, name
 
 # The monitor detects failures; Gloo requires a timeout of its own, which must not expire before.
@@ -29,14 +29,14 @@ class Group:
 
     Parameters
     ----------
-    where : membership.Place
+    where : rendezvous.Place
     """
 
     def __init__(self, where):
-        self.store, self.rank = membership.meet(where)
+        self.store, self.rank = rendezvous.meet(where)
         self.place, self.num_workers, self.num_servers = where, where.num_workers, where.num_servers
         self.store.set(f"host/{self.rank}", os.uname().nodename)
-        membership.join(self.store, where)
+        rendezvous.join(self.store, where)
         nodes = [name("worker", i) for i in range(self.num_workers)] + [name("server", i) for i in range(self.num_servers)]
         self.monitor = Monitor(self.store, name("worker", self.rank), nodes).start()
         self._pid = os.getpid()
@@ -393,9 +393,9 @@ def joined(kind, alone=False):
     """
     global _joined
     if _joined is None or _joined._pid != os.getpid() or not (alone or _joined.place.port):
-        where = membership.place()
+        where = rendezvous.place()
         if where is None and alone:
-            where = membership.Place("worker", 0, 1, 0, "127.0.0.1", 0, True, "")
+            where = rendezvous.Place("worker", 0, 1, 0, "127.0.0.1", 0, True, "")
         if where is None:
             raise MXNetError(f"a kvstore of type {kind!r} joins the processes of a job, and no launcher has started this one: run it as "
                              "`python -m mxnet.tools.launch -n 2 --launcher local COMMAND`, or by torchrun")

@@ -119,7 +119,7 @@ class KVStore(KVStoreBase):
 
     def _replace(self, key, value):
         """Replace a key's value, from which the optimizer continues."""
-        stored = self._kept(key)
+        stored = self._cached(key)
         value.tostype(stored.stype).astype(stored.dtype, copy=False).copyto(stored)
         if isinstance(self._updater, opt.Updater):
             self._updater._weight_replaced(key, stored)
@@ -192,7 +192,7 @@ class KVStore(KVStoreBase):
                 ids = ids * len(arrays)
             if len(ids) != len(arrays):
                 raise MXNetError(f"row_sparse_pull: key {k!r} has {len(arrays)} arrays to fill and {len(ids)} row_ids")
-            stored = self._kept(k)
+            stored = self._cached(k)
             for array, rows in zip(arrays, ids):
                 _require_stype(k, "out", array, "row_sparse")
                 _require_stype(k, "row_ids", rows, "default")
@@ -213,7 +213,7 @@ class KVStore(KVStoreBase):
                 raise MXNetError(f"all keys of a store have one type, in this one {self._key_kind.__name__}; received {shortened(k)}")
         return pairs
 
-    def _kept(self, key):
+    def _cached(self, key):
         try:
             return self._values[key]
         except KeyError:
@@ -225,7 +225,7 @@ class KVStore(KVStoreBase):
 
     def _merge(self, key, arrays):
         """Return the sum of pushed arrays over the devices; a single array is returned unchanged."""
-        kept = self._kept(key)
+        kept = self._cached(key)
         for array in arrays:
             if array.shape != kept.shape:
                 raise MXNetError(f"push: key {key!r} was inited with shape {kept.shape}, received {array.shape}")
@@ -276,7 +276,7 @@ class KVStore(KVStoreBase):
         return NDArray._new(total, where)
 
     def _pull(self, key, arrays, ignore_sparse):
-        kept = self._kept(key)
+        kept = self._cached(key)
         for array in arrays:
             if array.stype != "default":
                 if ignore_sparse:

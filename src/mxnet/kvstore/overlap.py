@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 
-from ..ndarray import writes
+from ..ndarray import mutation_tracking
 from . import group
 
 #: Bit flags of a worker's state of early gradients, which it sends to the others.
@@ -28,8 +28,8 @@ class _Flight:
         self.names, self.sources, self.end, self.stale, self.compares = names, sources, end, False, False
         tensors = [tensor for _, tensor in sources]
         self.counts = [t._version for t in tensors]
-        if all(map(writes.may_watch, tensors)):
-            writes.watch(tensors, self)
+        if all(map(mutation_tracking.may_watch, tensors)):
+            mutation_tracking.watch(tensors, self)
         else:
             self.stale = True
 

@@ -15,7 +15,7 @@ from ..context import cpu
 from ..ndarray import NDArray
 from ..ndarray.sparse.arrays import RowSparseNDArray
 from ..optimizer import pickles
-from . import membership, messages
+from . import messages, rendezvous
 from .compression import make_compression
 from .liveness import Monitor, name
 
@@ -40,19 +40,19 @@ class Server:
 
     Parameters
     ----------
-    where : membership.Place
+    where : rendezvous.Place
     commands : dict of int to function, optional
         The commands that workers may send by number; called with a text and the rank of this server.
     """
 
     def __init__(self, where, commands=None):
         self._commands = commands or {}
-        self._meeting, self.rank = membership.meet(where)
+        self._meeting, self.rank = rendezvous.meet(where)
         key = secrets.token_bytes(32)
-        self._listener = Listener((membership.own_address(where), 0), "AF_INET", backlog=128, authkey=key)
+        self._listener = Listener((rendezvous.own_address(where), 0), "AF_INET", backlog=128, authkey=key)
         self._meeting.set(f"server/{self.rank}", json.dumps([*self._listener.address, key.hex()]))
         self._stores, self._requests = {}, queue.Queue()
-        membership.join(self._meeting, where)
+        rendezvous.join(self._meeting, where)
         nodes = [name("worker", i) for i in range(where.num_workers)] + [name("server", i) for i in range(where.num_servers)]
         self._monitor = Monitor(self._meeting, name("server", self.rank), nodes).start()
         self._workers = nodes[:where.num_workers]
@@ -226,7 +226,7 @@ def serve(commands=None):
     MXNetError
         If the environment has no rendezvous address, the others don't join, or this process is a worker.
     """
-    where = membership.place()
+    where = rendezvous.place()
     role = where.role if where else "worker"
     if role == "server":
         Server(where, commands).run()
@@ -238,8 +238,8 @@ def serve(commands=None):
 
 def _schedule(where):
     """Host the rendezvous until all processes have left."""
-    store, _ = membership.meet(where)
-    membership.join_as_host(store, where)
+    store, _ = rendezvous.meet(where)
+    rendezvous.join_as_host(store, where)
     nodes = [name("worker", i) for i in range(where.num_workers)] + [name("server", i) for i in range(where.num_servers)]
     monitor = Monitor(store, f"scheduler {os.getpid()}", nodes).start()
     done = threading.Event()

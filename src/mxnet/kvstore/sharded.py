@@ -88,9 +88,9 @@ class ShardedKVStore(DistSyncKVStore):
 
     def _begin_sums(self, names, tensors, doing, net=None):
         # During backward the updater is known; in a step another worker's optimizer may still arrive.
-        return self._begin_parts(names, tensors, doing, net) if net else self._sums_later(names, tensors, doing)
+        return self._begin_parts(names, tensors, doing, net) if net else self._deferred_sums(names, tensors, doing)
 
-    def _sums_later(self, names, tensors, doing):
+    def _deferred_sums(self, names, tensors, doing):
         yield from self._begin_parts(names, tensors, doing, self._group)
 
     def _begin_parts(self, names, tensors, doing, net):

@@ -14,7 +14,7 @@ from .. import ndarray as nd
 from ..base import MXNetError
 from ..context import Context, cpu
 from ..io import DataDesc
-from ..ops import meetings
+from ..ops import rendezvous
 from ..ops.dtypes import FLAG_TO_NAME
 from ..suggestions import shortened
 
@@ -383,7 +383,7 @@ class DataParallelExecutorGroup:
 
     def _run_each(self, calls: list[Any], is_train: bool) -> None:
         if is_train and self._meets and len(calls) > 1:
-            meetings.in_turn(calls)
+            rendezvous.in_order_of_devices(calls)
             return
         for call in calls:
             call()

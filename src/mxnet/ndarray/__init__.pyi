@@ -9,7 +9,7 @@ from . import contrib as contrib
 from . import creation as creation
 from . import dense as dense
 from . import dispatch as dispatch
-from . import failed as failed
+from . import deferred_errors as deferred_errors
 from . import fast_calls as fast_calls
 from . import functions as functions
 from . import handles as handles
@@ -25,8 +25,8 @@ from . import private_methods as private_methods
 from . import random as random
 from . import serialization as serialization
 from . import sparse as sparse
-from . import untouched as untouched
-from . import writes as writes
+from . import lazy_zeros as lazy_zeros
+from . import mutation_tracking as mutation_tracking
 from .. import numpy as _np
 from .. import numpy as numpy
 from .. import numpy_extension as _npx

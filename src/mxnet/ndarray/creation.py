@@ -13,9 +13,9 @@ from ..ops import dtypes, host_arrays
 from ..ops.registry import get
 from ..suggestions import shortened
 from . import indexing, sparse
+from .deferred_errors import throw_all
 from .dense import dense_array, filled, not_made, place, sizes
 from .dispatch import invoke
-from .failed import throw_all
 from .ndarray import NDArray, _index_tensor, context_of, from_torch
 
 if TYPE_CHECKING:

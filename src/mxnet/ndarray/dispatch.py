@@ -20,7 +20,7 @@ from ..ops.dtypes import name_of
 from ..ops.registry import Operator
 from ..ops.schema import to_string
 from ..suggestions import shortened
-from . import memory_format, writes
+from . import memory_format, mutation_tracking
 
 
 class Mode(threading.local):
@@ -93,7 +93,7 @@ class TapeNode:
         self.outputs: tuple[weakref.ref, ...] = ()  # the arrays that become constants when the call is freed
 
 
-class LightNode(TapeNode):
+class NodeRecord(TapeNode):
     """A recorded call of a graph so small that it ran on one thread."""
 
     __slots__ = ()
@@ -332,8 +332,8 @@ def invoke(op: Operator, arrays: Sequence[Any], attrs: dict[str, Any], out: Any 
     if op.mutates:
         for i in op.mutated_indices:
             if i < len(tensors) and tensors[i] is not None:
-                if writes.watched:
-                    writes.written(tensors[i])
+                if mutation_tracking.watched:
+                    mutation_tracking.written(tensors[i])
                 tensors[i] = tensors[i].data
     try:
         result, recorded = run(op, fn, tensors, kwargs, ctx)

@@ -16,7 +16,7 @@ from ..ops import dtypes, host_arrays
 from ..ops.elemwise._common import wrap_integer
 from ..ops.registry import get as get_operator
 from ..suggestions import shortened
-from . import dispatch, handles, index_helpers, indexing, memory_format, object_arrays, writes
+from . import dispatch, handles, index_helpers, indexing, memory_format, mutation_tracking, object_arrays
 from .dispatch import Marked, in_graph, invoke, mode, pseudo_operator, refuse_inplace, share_history, traces, wrap
 from .fast_calls import eligibility
 
@@ -204,7 +204,7 @@ class NDArray(_Methods):
     def as_torch(self) -> torch.Tensor:
         """Return the torch tensor that holds the values; memory is shared both ways."""
         memory_format.standard(self)
-        writes.share(self._data)
+        mutation_tracking.share(self._data)
         if mode.tracing is not None and in_graph(self):
             mode.tracing.refuse_values()
         return self._data if mode.recording else self._raw()
@@ -230,7 +230,7 @@ class NDArray(_Methods):
     def to_dlpack_for_write(self) -> Any:
         """Return a DLPack capsule that shares the memory, for writers."""
         memory_format.standard(self)
-        writes.expose(self._data)
+        mutation_tracking.expose(self._data)
         return torch.utils.dlpack.to_dlpack(self._raw())
 
     def wait_to_read(self) -> None:
@@ -318,8 +318,8 @@ class NDArray(_Methods):
 
     def _writable(self) -> torch.Tensor:
         """Return the tensor to write new values into, past torch's version counter."""
-        if writes.watched:  # so it is as long as a block is traced
-            writes.written(self._data)
+        if mutation_tracking.watched:  # so it is as long as a block is traced
+            mutation_tracking.written(self._data)
             if mode.tracing is not None:
                 mode.tracing.wrote()
         return self._data.data
@@ -335,7 +335,7 @@ class NDArray(_Methods):
     def _set_values(self, tensor: torch.Tensor) -> None:
         """Overwrite the values even if they are recorded: a later backward uses the new ones, as in MXNet."""
         target = self._writable()
-        source = writes.apart(tensor, target)
+        source = mutation_tracking.apart(tensor, target)
         if target.is_cuda:
             target.copy_(host_arrays.staged(source, target.device), non_blocking=True)
         else:
@@ -346,7 +346,7 @@ class NDArray(_Methods):
         if in_graph(self):
             refuse_inplace(self)
         target = self._writable()
-        copied = source._recorded_call(lambda t: target.copy_(writes.apart(_drop_leading(t, target.dim()), target)), "_copyto", self._ctx)
+        copied = source._recorded_call(lambda t: target.copy_(mutation_tracking.apart(_drop_leading(t, target.dim()), target)), "_copyto", self._ctx)
         self._data = copied._data
         share_history(self, copied._autograd)
 
@@ -373,7 +373,7 @@ class NDArray(_Methods):
             target = indexing.basic_view(target, key)
         else:
             where = indexing.advanced_key(_plain_key(key), target.shape, target.device, _index_tensor)
-            values = writes.apart(self._as_values(value).to(target.dtype), target)
+            values = mutation_tracking.apart(self._as_values(value).to(target.dtype), target)
             try:
                 target[where] = values
             except (RuntimeError, IndexError):
@@ -391,7 +391,7 @@ class NDArray(_Methods):
             return None
         values = self._as_values(value)
         try:
-            source = writes.apart(_drop_leading(values, target.dim()), target)
+            source = mutation_tracking.apart(_drop_leading(values, target.dim()), target)
             if target.is_cuda:
                 target.copy_(host_arrays.staged(source, target.device), non_blocking=True)
             else:
@@ -623,7 +623,7 @@ def from_torch(tensor: torch.Tensor, ctx: Context | None = None) -> NDArray:
     tensor([3., 3.])
     """
     dtypes.name_of(tensor.dtype)
-    writes.share(tensor)
+    mutation_tracking.share(tensor)
     array = NDArray._new(tensor if mode.recording else tensor.detach(), intern_context(ctx) if ctx is not None else context_of(tensor))
     if array._data.requires_grad:
         array._autograd = dispatch.Recorded(dispatch.TapeNode(pseudo_operator("from_torch"), {}, []), 0)

@@ -29,7 +29,7 @@ def _needed(module, who):
 
 
 def _metrics_of(param):
-    """What a metric has measured since the last time, which is then reset."""
+    """Return the values that a metric has measured since the last call, and reset it."""
     if param.eval_metric is None:
         return {}
     values = dict(param.eval_metric.get_name_value())
@@ -153,7 +153,7 @@ class LiveBokehChart:
         raise NotImplementedError(f"{type(self).__name__}: a subclass must say what has changed in update_chart_data()")
 
     def interval_elapsed(self):
-        """Whether it is time to draw again."""
+        """Return True when it is time to draw again."""
         return time.time() - self.last_update > self.display_freq
 
     def callback_args(self):

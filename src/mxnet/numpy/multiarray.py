@@ -9,7 +9,7 @@ import torch
 
 from ..base import MXNetError, integer_types, numeric_types
 from ..context import Context, cpu, intern_context
-from ..ndarray import NDArray, dispatch, indexing, memory_format, writes
+from ..ndarray import NDArray, dispatch, indexing, memory_format, mutation_tracking
 from ..ndarray.dispatch import in_graph, invoke, mode, refuse_inplace, traces, wrap
 from ..ndarray.fast_calls import eligibility
 from ..ndarray.ndarray import _drop_leading, _share
@@ -333,7 +333,7 @@ class ndarray(_Base):  # noqa: N801
         where, flips = _torch_key(key, self)
         base = self._writable()
         target = base.flip(flips) if flips else base  # torch has no negative steps: a flipped copy is written to, and copied back
-        values = writes.apart(self._as_values(value).to(target.dtype), base)
+        values = mutation_tracking.apart(self._as_values(value).to(target.dtype), base)
         if _is_mask(key) and values.numel() == 1:
             mask = where[0]
             target.masked_fill_(mask.reshape((*mask.shape, *[1] * (target.dim() - mask.dim()))), values.reshape(()))

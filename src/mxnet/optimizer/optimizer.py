@@ -2,9 +2,9 @@
 from ..ndarray import abs as NDabs
 from .adaptive import AdaDelta, AdaGrad, Adam, Adamax, Nadam, RMSProp
 from .base import Optimizer, create, register
+from .ftrl import FTML, Ftrl
 from .large_batch import LAMB, LARS, LBSGD
-from .later import LANS, AdaBelief, AdamW
-from .leader import FTML, Ftrl
+from .mxnet2 import LANS, AdaBelief, AdamW
 from .sgd import DCASGD, NAG, SGD, SGLD, Signum, Test, ccSGD
 from .updater import Updater, get_updater
 

@@ -74,7 +74,7 @@ class Analysis:
             if thread in self.threads:
                 self.threads[thread] = name if not thread[0] else f"{thread[0]}, {name}"
         self.memory = self._memory(events)
-        self.waited, self.idle = self._told(events, "waited_ms"), self._told(events, "idle_cores")
+        self.waited, self.idle = self._reported(events, "waited_ms"), self._reported(events, "idle_cores")
 
     def _thread(self, pid: Any, tid: Any) -> tuple[Any, Any]:
         """Return the key of a thread: traces of this package use a pid per category, except for the named worker processes."""
@@ -120,7 +120,7 @@ class Analysis:
         return {name: sorted(points) for name, points in series.items()}
 
     @staticmethod
-    def _told(events: Iterable[dict[str, Any]], name: str) -> float:
+    def _reported(events: Iterable[dict[str, Any]], name: str) -> float:
         """Return a number from the trace's ``machine`` metadata event; 0 if it has none of that name."""
         told = [(e.get("args") or {}).get(name) for e in events if e.get("ph") == "M" and e.get("name") == "machine"]
         return max((float(value) for value in told if isinstance(value, (int, float)) and is_finite(value)), default=0.0)

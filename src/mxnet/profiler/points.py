@@ -146,7 +146,7 @@ POINTS = [
 ]
 
 
-def _told_by_workers(original: Callable[..., Any], recorder: Recorder) -> Callable[..., Any]:
+def _reported_by_workers(original: Callable[..., Any], recorder: Recorder) -> Callable[..., Any]:
     """Return a wrapper of a pool's ``apply_async`` that measures in the worker and records the time with the result."""
     @functools.wraps(original)
     def apply_async(pool: Any, function: Callable[..., Any], arguments: Any = ()) -> Any:
@@ -188,7 +188,7 @@ class _Result:
         return found.value
 
 
-def _told_by_thread(original: Callable[..., Any], recorder: Recorder) -> Callable[..., Any]:
+def _reported_by_thread(original: Callable[..., Any], recorder: Recorder) -> Callable[..., Any]:
     """Return a wrapper of a prefetching thread's ``put`` that records the time since its last batch as work."""
     local = threading.local()
 
@@ -204,8 +204,8 @@ def _told_by_thread(original: Callable[..., Any], recorder: Recorder) -> Callabl
     return put
 
 
-_OTHERS = ((WorkerPool, "apply_async", _told_by_workers),
-           (WorkerThreads, "apply_async", _told_by_workers), (background._Channel, "put", _told_by_thread))
+_OTHERS = ((WorkerPool, "apply_async", _reported_by_workers),
+           (WorkerThreads, "apply_async", _reported_by_workers), (background._Channel, "put", _reported_by_thread))
 
 
 def _found() -> Iterator[Point]:

@@ -44,7 +44,7 @@ def _gone(request: Request, error: Any) -> Response:
 
 
 class Watch:
-    """What is known of a request while it is answered: when it began, the bytes of its body, the model, and the response's status and size.
+    """The record of a request that is being answered: when it began, the bytes of its body, the model, and the response's status and size.
 
     It began at `start` on the event loop's clock, which deadlines are on, and at `began` on a finer one.
     """

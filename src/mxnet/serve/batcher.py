@@ -136,7 +136,7 @@ class Batcher:
 
     @property
     def pending(self) -> int:
-        """How many jobs have no answer yet."""
+        """Return the number of jobs without an answer."""
         return self._pending
 
     def retry_after(self) -> int:

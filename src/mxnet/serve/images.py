@@ -16,7 +16,7 @@ _MAGIC = (b"\xff\xd8\xff", b"\x89PNG\r\n\x1a\n", b"BM", b"RIFF", b"II*\0", b"MM\
 
 @dataclass(frozen=True)
 class Preprocessing:
-    """What happens to an image's pixels: without settings they stay numbers from 0 to 255, as in Multi Model Server.
+    """The conversion of an image's pixels: without settings they stay numbers from 0 to 255, as in Multi Model Server.
 
     Attributes
     ----------

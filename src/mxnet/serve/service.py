@@ -1,4 +1,4 @@
-"""What the faces of the service share: bodies of requests within limits, deadlines, and models."""
+"""The common parts of the service's protocols: bodies of requests within limits, deadlines, and models."""
 from __future__ import annotations
 
 import asyncio
@@ -39,7 +39,7 @@ class Service:
 
     @property
     def ready(self) -> bool:
-        """Whether all models were loaded and warmed up, and the server is not about to end."""
+        """Return True once all models are loaded and warmed up, until the server begins to end."""
         return self.repository.loaded and not self.stopping
 
     def deadline(self, request: Request) -> float:

@@ -1,4 +1,4 @@
-"""What bounds the service: sizes, times, and how requests are batched."""
+"""The limits of the service: sizes, times, and the batching of requests."""
 from __future__ import annotations
 
 from dataclasses import dataclass, field
@@ -52,7 +52,7 @@ class Limits:
 
 @dataclass(frozen=True)
 class Batching:
-    """How the size of batches is chosen.
+    """The choice of the size of batches.
 
     Attributes
     ----------
@@ -68,7 +68,7 @@ class Batching:
 
 @dataclass(frozen=True)
 class Settings:
-    """What a server serves, and how.
+    """The settings of a server: its models and limits.
 
     Attributes
     ----------

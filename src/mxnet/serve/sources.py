@@ -40,7 +40,7 @@ class Source:
 
 @dataclass
 class Loaded:
-    """What a source holds.
+    """The content of a source.
 
     Attributes
     ----------

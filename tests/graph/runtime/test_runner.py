@@ -9,7 +9,7 @@ import mxnet as mx
 from mxnet.graph import GraphRunner, register_backend
 from mxnet.graph.backends import registry
 from mxnet.graph.tuning import inference_states, policy
-from mxnet.ndarray import writes
+from mxnet.ndarray import mutation_tracking
 
 
 def test_threads_may_run_one_graph_at_once():
@@ -144,7 +144,7 @@ def test_threads_that_meet_a_changed_weight_compile_once(monkeypatch):
         for t in threads:
             t.join(60)
         assert backend.compiled == 1
-        writes.written(inputs[1])
+        mutation_tracking.written(inputs[1])
         assert runner(inputs)[0].tolist() == [[2]] and backend.compiled == 2
     finally:
         del registry._backends["test_slow"]

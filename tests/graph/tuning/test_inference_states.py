@@ -5,7 +5,7 @@ import mxnet as mx
 from mxnet.graph import GraphRunner
 from mxnet.graph.program import Program
 from mxnet.graph.tuning import inference_states
-from mxnet.ndarray import writes
+from mxnet.ndarray import mutation_tracking
 
 
 def double(*inputs):
@@ -54,16 +54,16 @@ def test_a_frozen_graph_holds_for_the_weights_it_was_compiled_with(frozen):
 
 def test_a_frozen_graph_is_over_when_a_weight_is_written_to(frozen):
     state, inputs = frozen
-    writes.written(inputs[0])
+    mutation_tracking.written(inputs[0])
     assert state.holds(inputs)
-    writes.written(inputs[1])
+    mutation_tracking.written(inputs[1])
     assert not state.holds(inputs) and state.explain() == ["built for a test", "out of date: a weight was written to"]
 
 
 def test_versions_of_tensors_count_once_somebody_else_may_write(frozen):
     state, inputs = frozen
     assert not state.weights.compares
-    writes.share(inputs[1])
+    mutation_tracking.share(inputs[1])
     assert state.weights.compares and state.holds(inputs)
     inputs[1].add_(1)
     assert not state.weights.stale and not state.holds(inputs)

@@ -3,7 +3,7 @@ import torch
 
 from mxnet import kernels
 from mxnet.kernels.image import color_jitter
-from mxnet.ops.image import colours as operators
+from mxnet.ops.image import color_jitter as operators
 from mxnet.ops.image import transforms
 
 pytestmark = pytest.mark.skipif(kernels.load("image/color_jitter") is None, reason="no C++ compiler")

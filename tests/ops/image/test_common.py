@@ -16,10 +16,10 @@ def test_images_have_three_axes():
 def test_colours_have_one_channel_or_three(channels):
     image = torch.zeros(4, 5, channels)
     if channels in (1, 3):
-        common.require_colours("op", image)
+        common.require_color("op", image)
     else:
         with pytest.raises(MXNetError, match=rf"op: .* 1 or 3 channels, received \(4, 5, {channels}\)"):
-            common.require_colours("op", image)
+            common.require_color("op", image)
 
 
 def test_numbers_come_from_the_generator_of_the_device():

@@ -3,7 +3,7 @@ import pytest
 import torch
 
 from mxnet import MXNetError
-from mxnet.ops import get, meetings
+from mxnet.ops import get, rendezvous
 
 BATCH_NORM = get("BatchNorm")
 
@@ -101,7 +101,7 @@ def test_devices_in_turn_compute_as_one_on_the_whole_batch(fixed):
         outs[i], batch_mean, _ = get("_contrib_SyncBatchNorm")(halves[i], *parts[i], **attributes)
         torch.testing.assert_close(batch_mean, data.detach().mean((0, 2, 3)))
         outs[i].backward(seeds[2 * i:2 * i + 2])
-    meetings.in_turn([lambda: run(0), lambda: run(1)])
+    rendezvous.in_order_of_devices([lambda: run(0), lambda: run(1)])
     torch.testing.assert_close(torch.cat(outs), expected)
     torch.testing.assert_close(torch.cat([h.grad for h in halves]), data.grad)
     torch.testing.assert_close(parts[0][1].grad + parts[1][1].grad, whole[1].grad)
@@ -117,7 +117,7 @@ def test_backward_of_joined_devices_belongs_into_their_threads():
     def run():
         gamma, beta, mean, var = parameters()
         outs.append(get("_contrib_SyncBatchNorm")(torch.ones(2, 2).requires_grad_(), gamma, beta, mean, var, key="k", ndev=2, training=True))
-    meetings.in_turn([run, run])
+    rendezvous.in_order_of_devices([run, run])
     with pytest.raises(MXNetError, match="SyncBatchNorm 'k': forward was joined with other devices', so call backward in each device's thread, too"):
         outs[0].sum().backward()
 

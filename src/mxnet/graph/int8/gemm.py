@@ -6,7 +6,7 @@ from typing import Any
 import torch
 
 from ... import processor
-from ...ndarray import writes
+from ...ndarray import mutation_tracking
 from ...ops.quantization.arithmetic import Quantized
 from ..weight_guard import WeightGuard
 
@@ -59,7 +59,7 @@ class Packed:
 
     def __init__(self, sources: Sequence[torch.Tensor], attributes: Mapping[str, Any], data: Quantized, values: torch.Tensor, unit: torch.Tensor,
                  bias: torch.Tensor | None):
-        self._sources = WeightGuard(sources) if all(map(writes.may_watch, sources)) else None
+        self._sources = WeightGuard(sources) if all(map(mutation_tracking.may_watch, sources)) else None
         self._data_unit = data.number
         self._unit = unit.detach().float().contiguous()
         self._bias = None if bias is None else bias.detach().float().contiguous()

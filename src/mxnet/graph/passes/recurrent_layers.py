@@ -5,7 +5,7 @@ import torch
 from torch import fx
 
 from ...kernels.nn.recurrent import Ordered
-from ...ndarray import writes
+from ...ndarray import mutation_tracking
 from ...ops.nn.rnn import Parts, rnn
 from ...ops.shape.joining import rnn_param_concat
 from ...ops.shape.reshaping import reshape
@@ -41,7 +41,7 @@ class RecurrentLayers:
         cached = self._cached
         if cached is not None and cached.weights.holds(parts):
             return cached.ordered
-        self._cached = _CachedWeights(WeightGuard(parts), Ordered()) if all(map(writes.may_watch, parts)) else None
+        self._cached = _CachedWeights(WeightGuard(parts), Ordered()) if all(map(mutation_tracking.may_watch, parts)) else None
         return None
 
     def release(self) -> None:

@@ -17,7 +17,7 @@ from torch import fx
 from ... import environment, memory, threads
 from ...kernels.runtime import tuning
 from ...libinfo import remex_version
-from ...ndarray import writes
+from ...ndarray import mutation_tracking
 from ...ops import registry
 from ..backends.registry import asks_for_exact
 from ..passes import recurrent_layers
@@ -43,7 +43,7 @@ class CacheEntry:
     """
 
     def __init__(self, module: fx.GraphModule, inputs: Sequence[torch.Tensor], weights: Sequence[int], exact: bool):
-        fixed = {i for i in weights if writes.may_watch(inputs[i])}
+        fixed = {i for i in weights if mutation_tracking.may_watch(inputs[i])}
         text = _text(module, inputs, fixed)
         # Without permission to time algorithms other backends are the fastest, so those choices are stored under another key.
         settings = f"{exact or asks_for_exact()} {environment.get_bool('MXNET_USE_FUSION')} {tuning.allowed()}"

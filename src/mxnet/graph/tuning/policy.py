@@ -21,7 +21,7 @@ from torch import fx
 
 from ... import environment, processor
 from ...kernels.runtime import tuning
-from ...ndarray import writes
+from ...ndarray import mutation_tracking
 from ...ops import differentiation
 from ...ops.grad_mode import no_grad
 from ...ops.nn.convolution import convolution
@@ -77,7 +77,7 @@ def candidate_backends(device: torch.device, all_backends: bool = False) -> list
 def freeze(backend: Any, module: fx.GraphModule, inputs: Sequence[torch.Tensor], weights: Iterable[int], options: Mapping,
            exact: bool = False) -> Compiled:
     """Compile a graph with its weights as constants."""
-    fixed = [i for i in weights if writes.may_watch(inputs[i])]
+    fixed = [i for i in weights if mutation_tracking.may_watch(inputs[i])]
     with no_grad():
         program = Program(module, inputs, fixed, exact)
         function = backend.compile(program, **options)
@@ -97,7 +97,7 @@ def mlp_candidates(module: fx.GraphModule, inputs: Sequence[torch.Tensor], weigh
     if device.type != "cpu" or not mlp_fusion.may_suit(module) or quantized(module):
         return []
     with no_grad():
-        program = Program(module, inputs, [i for i in weights if writes.may_watch(inputs[i])])
+        program = Program(module, inputs, [i for i in weights if mutation_tracking.may_watch(inputs[i])])
     return [Kernels()] if mlp_fusion.suits(program) else []
 
 

@@ -50,7 +50,7 @@ _ARITHMETIC: dict[str, tuple[Callable[..., Symbol], ...]] = {
 
 
 def _arithmetic(call: Call, kind: str, first: Any, second: Any) -> Value:
-    return call.value(_combine(call, first, second, call.held, *_ARITHMETIC[kind]))
+    return call.value(_combine(call, first, second, call.stored, *_ARITHMETIC[kind]))
 
 
 @converts("add")
@@ -72,7 +72,7 @@ def _scaled(call: Call, value: Any, alpha: Any) -> Any:
     if alpha == 1:
         return value
     number = as_number(value)
-    return number * alpha if number is not None else Value(value.shape, call.held, call.cast(value, call.held) * alpha)
+    return number * alpha if number is not None else Value(value.shape, call.stored, call.cast(value, call.stored) * alpha)
 
 
 @converts("div", "true_divide")
@@ -81,7 +81,7 @@ def div(call: Call, first: Value, second: Any, rounding_mode: str | None = None)
         return _arithmetic(call, "div", first, second)
     quotient = _combine(call, first, second, torch.float32, *_ARITHMETIC["div"])
     rounded = sym.floor(quotient) if rounding_mode == "floor" else sym.trunc(quotient)
-    return Value(call.shape, torch.float32, rounded) if call.held is torch.float32 else call.value(sym.Cast(rounded, dtype=str(call.held)[6:]))
+    return Value(call.shape, torch.float32, rounded) if call.stored is torch.float32 else call.value(sym.Cast(rounded, dtype=str(call.stored)[6:]))
 
 
 @converts("floor_divide")
@@ -173,7 +173,7 @@ _UNARY: dict[str, Callable[[Symbol], Symbol]] = {
 def _unary(name: str, function: Callable[[Symbol], Symbol]) -> None:
     @converts(name)
     def convert(call: Call, data: Value, *rest: Any) -> Value:
-        return call.value(function(call.cast(data, call.held)))
+        return call.value(function(call.cast(data, call.stored)))
 
 
 for _name, _function in _UNARY.items():
@@ -224,7 +224,7 @@ def clamp(call: Call, data: Value, low: Any = None, high: Any = None) -> Value:
     if any(isinstance(bound, Value) and bound.number is None for bound in (low, high)):
         raise call.refuse("a bound is a tensor")
     low, high = (as_number(bound) for bound in (low, high))
-    symbol = call.cast(data, call.held)
+    symbol = call.cast(data, call.stored)
     if low is None or high is None:
         return call.value(sym.minimum(symbol, high) if low is None else sym.maximum(symbol, low))
     return call.value(sym.clip(symbol, a_min=low, a_max=high))
@@ -248,9 +248,9 @@ def to(call: Call, data: Value, *rest: Any) -> Value:
         return Value(data.shape, data.dtype, sym.BlockGrad(data.symbol))
     if call.dtype is torch.bool:
         return data if _holds_truth(data) else call.value(data.symbol != 0, data.dtype)
-    if call.held is data.dtype:
+    if call.stored is data.dtype:
         return data
-    return call.value(call.cast(data, call.held))
+    return call.value(call.cast(data, call.stored))
 
 
 def _holds_truth(data: Value) -> bool:
@@ -265,29 +265,29 @@ def where(call: Call, condition: Value, first: Any, second: Any) -> Value:
 @converts("masked_fill")
 def masked_fill(call: Call, data: Value, mask: Value, number: Any) -> Value:
     return call.value(sym.where(call.broadcast(mask, call.shape), filled(call, number), call.broadcast(
-        Value(data.shape, call.held, call.cast(data, call.held), data.constant), call.shape)))
+        Value(data.shape, call.stored, call.cast(data, call.stored), data.constant), call.shape)))
 
 
 def filled(call: Call, value: Any) -> Symbol:
     """An operand in the type and shape of the result."""
     number = as_number(value)
     if number is not None:
-        value = call.constant(torch.full((1,) * len(call.shape), number, dtype=call.held))
-    elif value.dtype is not call.held:
-        value = Value(value.shape, call.held, call.cast(value, call.held), value.constant)
+        value = call.constant(torch.full((1,) * len(call.shape), number, dtype=call.stored))
+    elif value.dtype is not call.stored:
+        value = Value(value.shape, call.stored, call.cast(value, call.stored), value.constant)
     return call.broadcast(value, call.shape)
 
 
 @converts("zeros_like")
 def zeros_like(call: Call, data: Value, *rest: Any) -> Value:
-    return call.value(call.cast(Value(data.shape, data.dtype, sym.zeros_like(data.symbol)), call.held))
+    return call.value(call.cast(Value(data.shape, data.dtype, sym.zeros_like(data.symbol)), call.stored))
 
 
 @converts("ones_like")
 def ones_like(call: Call, data: Value, *rest: Any) -> Value:
-    return call.value(call.cast(Value(data.shape, data.dtype, sym.ones_like(data.symbol)), call.held))
+    return call.value(call.cast(Value(data.shape, data.dtype, sym.ones_like(data.symbol)), call.stored))
 
 
 @converts("full_like")
 def full_like(call: Call, data: Value, number: Any, *rest: Any) -> Value:
-    return call.value(call.cast(Value(data.shape, data.dtype, sym.ones_like(data.symbol)), call.held) * number)
+    return call.value(call.cast(Value(data.shape, data.dtype, sym.ones_like(data.symbol)), call.stored) * number)

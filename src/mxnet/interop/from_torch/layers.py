@@ -202,12 +202,12 @@ def dropout(call: Call, data: Value, p: float, train: bool | None = None) -> Any
 
 @converts("softmax", "_softmax")
 def softmax(call: Call, data: Value, axis: int, *rest: Any) -> Value:
-    return call.value(sym.softmax(call.cast(data, call.held), axis=axis))
+    return call.value(sym.softmax(call.cast(data, call.stored), axis=axis))
 
 
 @converts("log_softmax", "_log_softmax")
 def log_softmax(call: Call, data: Value, axis: int, *rest: Any) -> Value:
-    return call.value(sym.log_softmax(call.cast(data, call.held), axis=axis))
+    return call.value(sym.log_softmax(call.cast(data, call.stored), axis=axis))
 
 
 # -- pooling -----------------------------------------------------------------------------------------------------------------------

@@ -26,7 +26,7 @@ def _reduce(names: tuple[str, ...], function: Callable[..., Symbol]) -> None:
             keepdim = False
         if isinstance(axes, torch.dtype):
             axes = None
-        return call.value(function(call.cast(data, call.held), axis=_axes(data, axes), keepdims=keepdim))
+        return call.value(function(call.cast(data, call.stored), axis=_axes(data, axes), keepdims=keepdim))
 
 
 _reduce(("sum", ), sym.sum)
@@ -86,9 +86,9 @@ def std(call: Call, data: Value, axes: Sequence[int] | None = None, correction: 
 def vector_norm(call: Call, data: Value, order: Any = 2, axes: Any = None, keepdim: bool = False, *rest: Any) -> Value:
     if order not in (1, 2):
         raise call.refuse(f"the order is {order}")
-    return call.value(sym.norm(call.cast(data, call.held), ord=int(order), axis=_axes(data, axes), keepdims=keepdim))
+    return call.value(sym.norm(call.cast(data, call.stored), ord=int(order), axis=_axes(data, axes), keepdims=keepdim))
 
 
 @converts("cumsum")
 def cumsum(call: Call, data: Value, axis: int, *rest: Any) -> Value:
-    return call.value(sym.cumsum(call.cast(data, call.held), axis=axis))
+    return call.value(sym.cumsum(call.cast(data, call.stored), axis=axis))

@@ -93,7 +93,7 @@ def arange(call: Call, *bounds: Any) -> Value:
     start = bounds[0] if call.target._overloadname == "start" else 0
     if not is_static(start) and not isinstance(start, float):
         raise call.refuse("it begins at a size that varies")
-    return call.value(sym.Cast(call.counted(call.shape[0], float(start)), dtype=str(call.held).removeprefix("torch.")))
+    return call.value(sym.Cast(call.counted(call.shape[0], float(start)), dtype=str(call.stored).removeprefix("torch.")))
 
 
 @converts("narrow")
@@ -140,7 +140,7 @@ def unbind(call: Call, data: Value, axis: int = 0) -> list[Value]:
 
 
 def _joined(call: Call, values: Sequence[Value]) -> list[Symbol]:
-    return [call.broadcast(Value(v.shape, call.held, call.cast(v, call.held), v.constant), v.shape) for v in values]
+    return [call.broadcast(Value(v.shape, call.stored, call.cast(v, call.stored), v.constant), v.shape) for v in values]
 
 
 @converts("cat", "concat", "concatenate")

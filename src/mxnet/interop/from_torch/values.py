@@ -90,7 +90,7 @@ class Call:
         self.dtype: torch.dtype = first.dtype if first is not None else torch.float32
 
     @property
-    def held(self) -> torch.dtype:
+    def stored(self) -> torch.dtype:
         """The type in which MXNet holds the result."""
         return torch.float32 if self.dtype is torch.bool else self.dtype
 
@@ -100,7 +100,7 @@ class Call:
 
     def value(self, symbol: Symbol, dtype: torch.dtype | None = None, shape: Sequence[Any] | None = None) -> Value:
         """The result that a Symbol computes; by default of the type and shape of the (first) result in torch."""
-        return Value(self.shape if shape is None else shape, dtype or self.held, symbol)
+        return Value(self.shape if shape is None else shape, dtype or self.stored, symbol)
 
     def cast(self, value: Value, dtype: torch.dtype) -> Symbol:
         """The Symbol of a value, in a type."""

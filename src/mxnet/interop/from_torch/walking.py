@@ -104,7 +104,7 @@ class _Walk:
         for spec in signature.input_specs:
             node = placeholders[spec.arg.name]
             if spec.kind is not InputKind.USER_INPUT:
-                self._held(node, spec)
+                self._stored(node, spec)
             elif isinstance(node.meta.get("val"), torch.Tensor):
                 self._input(node, "data" if len(tensors) == 1 else node.name)
         for node in self._program.graph.nodes:
@@ -127,7 +127,7 @@ class _Walk:
             if not is_static(size):
                 self._sizes.setdefault(key(size), (variable, axis))
 
-    def _held(self, node: fx.Node, spec: Any) -> None:
+    def _stored(self, node: fx.Node, spec: Any) -> None:
         """A parameter, a buffer or a constant of the module's."""
         name, program = spec.target, self._program
         if name in program.state_dict:

@@ -13,7 +13,7 @@ from ...ops import dtypes, host_arrays
 from ...ops.grad_mode import enable_grad
 from ...ops.unique import unique_inverse
 from ...suggestions import shortened
-from .. import dispatch, untouched
+from .. import dispatch, lazy_zeros
 from ..dispatch import Marked
 from ..functions import operator_function, replace
 from ..ndarray import GRAD_REQS, NDArray
@@ -431,7 +431,7 @@ class RowSparseNDArray(BaseSparseNDArray):
     def _all_rows(self) -> torch.Tensor:
         """Store all rows from now on, and return their values for writing."""
         if not self._has_all_rows():
-            self._values = self._dense() if len(self._values) else untouched.zeros(self.shape, self._values.dtype, self._values.device)
+            self._values = self._dense() if len(self._values) else lazy_zeros.zeros(self.shape, self._values.dtype, self._values.device)
             self._aux = [torch.arange(self.shape[0], device=self._values.device)]
             self._complete = self._aux[0], True
         return self._values

@@ -53,7 +53,7 @@ def kernel(*names: str, differentiable: bool = False, masked: bool = False, row_
     return register
 
 
-def refusal(name: str) -> Callable[[Kernel], Kernel]:
+def error_kernel(name: str) -> Callable[[Kernel], Kernel]:
     """Register a function of (operator, arrays, attributes) that raises where an operator takes no sparse arrays."""
     def register(fn: Kernel) -> Kernel:
         _refusals[get(name)] = fn
@@ -227,4 +227,4 @@ def csr_from_coordinates(values: torch.Tensor, rows: torch.Tensor, columns: torc
 
 
 __all__ = ["Update", "cast_storage", "coordinates", "csr_from_coordinates", "densified_call", "invoke_sparse", "kernel", "on_demand", "recorded_as",
-           "refusal"]
+           "error_kernel"]

@@ -12,7 +12,7 @@ from .. import dispatch
 from ..ndarray import NDArray
 from .arrays import CSRNDArray, RowSparseNDArray, cast_storage, summed_rows
 from .creation import zeros
-from .dispatch import coordinates, csr_from_coordinates, densified_call, kernel, refusal
+from .dispatch import coordinates, csr_from_coordinates, densified_call, kernel, error_kernel
 from .rows import Taken
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def on_stored_values(op: Operator, arrays: Sequence[Any], attributes: dict[str, 
 
 @kernel("_plus_scalar", "_minus_scalar", "_equal_scalar", "_not_equal_scalar", "_greater_scalar", "_greater_equal_scalar", "_lesser_scalar",
         "_lesser_equal_scalar", "clip")
-def where_zero_stays(op: Operator, arrays: Sequence[Any], attributes: dict[str, Any]) -> Any:
+def preserves_zeros(op: Operator, arrays: Sequence[Any], attributes: dict[str, Any]) -> Any:
     if op.raw(_ZERO, **attributes).item() != 0:
         return NotImplemented
     return on_values(op, arrays, attributes)
@@ -51,7 +51,7 @@ def where_zero_stays(op: Operator, arrays: Sequence[Any], attributes: dict[str, 
 def quadratic(op: Operator, arrays: Sequence[Any], attributes: dict[str, Any]) -> Any:
     if not isinstance(arrays[0], CSRNDArray):
         return NotImplemented
-    return where_zero_stays(op, arrays, attributes)
+    return preserves_zeros(op, arrays, attributes)
 
 
 @kernel("zeros_like")
@@ -354,7 +354,7 @@ def dense_result(op: Operator, arrays: Sequence[Any], attributes: dict[str, Any]
     return densified_call(op, arrays, attributes, None, NDArray, announce=False) if kinds in quiet else NotImplemented
 
 
-@refusal("BatchNorm")
+@error_kernel("BatchNorm")
 def batch_norm(op: Operator, arrays: Sequence[Any], attributes: dict[str, Any]) -> Any:
     if attributes.get("fix_gamma", True):
         raise MXNetError("BatchNorm: fix_gamma=True takes no sparse arrays; set fix_gamma=False, or convert them with tostype('default')")

@@ -2,4 +2,4 @@
 
 Images are (H, W, C), or (N, H, W, C) where an operator takes batches; `to_tensor` turns them into (C, H, W).
 """
-from . import colours, opencv, transforms
+from . import color_jitter, opencv, transforms

@@ -13,7 +13,7 @@ def require_image(operator, data):
         raise MXNetError(f"{operator}: an image (H, W, C) expected, received shape {tuple(data.shape)}")
 
 
-def require_colours(operator, data):
+def require_color(operator, data):
     """Raise a MXNetError unless `data` is (H, W, C) with one channel or three."""
     require_image(operator, data)
     if data.shape[-1] not in (1, 3):

@@ -10,7 +10,7 @@ from ..registry import op
 from ..schema import Floats, Shape
 from ..shapes import unify
 from . import resampling
-from ._common import require_colours, uniform
+from ._common import require_color, uniform
 from .geometry import shorter_side
 from .opencv import cv2_resize
 
@@ -175,7 +175,7 @@ def flip_left_right(data):
     array([[2., 1.],
            [4., 3.]], dtype=float32)
     """
-    require_colours("image.flip_left_right", data)
+    require_color("image.flip_left_right", data)
     return _mirrored(data)
 
 
@@ -190,7 +190,7 @@ def flip_top_bottom(data):
     array([[3., 4.],
            [1., 2.]], dtype=float32)
     """
-    require_colours("image.flip_top_bottom", data)
+    require_color("image.flip_top_bottom", data)
     return data.flip(0)
 
 
@@ -222,7 +222,7 @@ def random_flip_left_right(data):
     >>> sorted(seen)
     [(1.0, 2.0), (2.0, 1.0)]
     """
-    require_colours("image.random_flip_left_right", data)
+    require_color("image.random_flip_left_right", data)
     return _flip_or_not(data, 1)
 
 
@@ -237,5 +237,5 @@ def random_flip_top_bottom(data):
     >>> sorted(seen)
     [(1.0, 2.0), (2.0, 1.0)]
     """
-    require_colours("image.random_flip_top_bottom", data)
+    require_color("image.random_flip_top_bottom", data)
     return _flip_or_not(data, 0)

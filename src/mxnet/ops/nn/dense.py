@@ -3,7 +3,7 @@ import torch
 
 from ...base import MXNetError
 from ...kernels.gemm.matmul import linear
-from .. import wide
+from .. import sparse_input_linear
 from ..quantization.arithmetic import Quantized, holding, in_units_of_product, product_range
 from ..quantization.form import EightBits, Int8, quantized_form
 from ..registry import op
@@ -40,8 +40,8 @@ def fully_connected(data, weight, bias=None, *, num_hidden: AtLeast1, no_bias: b
         if bias.shape != (num_hidden, 1):  # which MXNet also takes, see FullyConnectedShape
             raise MXNetError(f"FullyConnected: `bias` must have shape ({num_hidden},), received {tuple(bias.shape)}")
         bias = bias.flatten()
-    if weight.numel() >= wide.LARGE:
-        return wide.linear(data, weight, bias)
+    if weight.numel() >= sparse_input_linear.LARGE:
+        return sparse_input_linear.linear(data, weight, bias)
     return linear(data, weight, bias)
 
 

@@ -6,7 +6,7 @@ import torch
 
 from ...base import MXNetError
 from ...kernels.nn import lrn as kernels
-from .. import meetings
+from .. import rendezvous
 from ..quantization.arithmetic import INT8, UINT8, Quantized, calibrated, limit_of, store
 from ..quantization.form import EightBits, quantized_form
 from ..registry import op
@@ -174,7 +174,7 @@ def sync_batch_norm(data, gamma, beta, moving_mean, moving_var, *, eps: float = 
            [ 1.,  1.]], dtype=float32)
     """
     if ndev > 1 and training and not use_global_stats:
-        meet = meetings.place() if data.device.type == "cpu" else None
+        meet = rendezvous.place() if data.device.type == "cpu" else None
         if meet is not None:
             out, mean, var = _Joined.apply(data, None if fix_gamma else gamma, beta, eps, key, ndev, meet)
             moving_mean.data.mul_(momentum).add_(mean, alpha=1 - momentum)
@@ -210,7 +210,7 @@ class _Joined(torch.autograd.Function):
     def backward(ctx, gradient, _mean, _var):
         normal, gamma, factor = ctx.saved_tensors
         (key, ndev), axes, shape = ctx.meeting, ctx.axes, ctx.shape
-        meet = meetings.place()
+        meet = rendezvous.place()
         if meet is None:
             raise MXNetError(f"SyncBatchNorm {key!r}: forward was joined with other devices', so call backward in each device's thread, too")
         # Two sums of a device, of which the averages over all devices go into the data's gradient, and the device's own are the parameters'.

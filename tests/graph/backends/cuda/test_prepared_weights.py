@@ -13,7 +13,7 @@ from mxnet.graph.backends.cuda import graph_capture, prepared_weights
 from mxnet.graph.runtime import runner as runners
 from mxnet.graph.tuning import policy
 from mxnet.graph.tuning.inference_states import Native, Warmup
-from mxnet.ndarray import writes
+from mxnet.ndarray import mutation_tracking
 from simulated_gpus import Watch, gpus
 
 
@@ -95,7 +95,7 @@ def test_writes_through_torch_count(cuda):
 def test_weights_that_others_may_write_to_unseen_are_prepared_for_each_run(cuda):
     net, x = network()
     runner, inputs = graph_of(net, x, fixed_shape=True)
-    writes.expose(net[0].weight.data()._data)
+    mutation_tracking.expose(net[0].weight.data()._data)
     alias = net[0].weight.data()._data.detach().numpy()
     for _ in range(2):
         check(on_gpu(runner, inputs), runner, inputs)

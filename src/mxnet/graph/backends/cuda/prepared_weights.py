@@ -15,7 +15,7 @@ from torch import fx
 from torch.multiprocessing.reductions import StorageWeakRef
 
 from .... import environment
-from ....ndarray import writes
+from ....ndarray import mutation_tracking
 from ....ops.grad_mode import no_grad
 from ...passes import attention, folding, fusion, output_ownership
 from ...program import Function, FxNode, GraphModule, Program, mutates_inputs
@@ -40,14 +40,14 @@ class Unchanged:
 
     def __init__(self, weights: Sequence[torch.Tensor]):
         self.compares = False
-        self.stale = not all(map(writes.may_watch, weights))
+        self.stale = not all(map(mutation_tracking.may_watch, weights))
         self._versions = [] if self.stale else list(map(_version, weights))
         self._places, self._addresses = list(map(place, weights)), list(map(_address, weights))
         self._tensors = list(map(weakref.ref, weights))
         self._storages = [StorageWeakRef(t.untyped_storage()) for t in weights]  # freed memory may be reused by another weight
         self._numbers = [ref.cdata for ref in self._storages]
         if not self.stale:
-            writes.watch(weights, self)
+            mutation_tracking.watch(weights, self)
 
     def holds(self, current: Sequence[torch.Tensor]) -> bool:
         """Return True if these are the guarded weights, and none of them has changed."""

@@ -21,7 +21,7 @@ def non_max_suppression(g, boxes, scores, max_output_boxes_per_class=None, iou_t
     limit = 0.0 if iou_threshold is None else iou_threshold.number("iou_threshold")
     least = -np.inf if score_threshold is None else score_threshold.number("score_threshold")
     found = [(batch, group, box) for batch in range(len(points)) for group in range(points.shape[1])
-             for box in _kept(_corners(places[batch], center_point_box), points[batch, group], most, limit, least)]
+             for box in _selected(_corners(places[batch], center_point_box), points[batch, group], most, limit, least)]
     return g.array(np.array(found, "int64").reshape(-1, 3))
 
 
@@ -32,7 +32,7 @@ def _corners(boxes, center_point_box):
     return np.minimum(boxes[:, :2], boxes[:, 2:]), np.maximum(boxes[:, :2], boxes[:, 2:])
 
 
-def _kept(corners, scores, most, limit, least):
+def _selected(corners, scores, most, limit, least):
     low, high = corners
     area = (high - low).prod(1)
     order = np.argsort(-scores, kind="stable")

@@ -58,11 +58,11 @@ def reshape(g, data, shape, *, allowzero=0):
         if allowzero or known is not None and any(0 in sizes for sizes in known):
             return _without_elements(g, data, targets, allowzero)
         if any(len(set(column)) > 1 for column in zip(*targets)) or data.scalar:
-            targets = [_kept(target, sizes) for target, sizes in zip(targets, g.shapes(data))]
+            targets = [_remaining(target, sizes) for target, sizes in zip(targets, g.shapes(data))]
     return reshaped(g, data, [tuple(target) for target in targets])
 
 
-def _kept(target, sizes):
+def _remaining(target, sizes):
     """A shape with sizes in place of zeros."""
     return [s if n == 0 else n for n, s in zip(target, (*sizes, *target))] if 0 in target[:len(sizes)] else target
 
@@ -71,7 +71,7 @@ def _without_elements(g, data, targets, allowzero):
     if not is_np_shape():
         raise UnsupportedFeature("arrays without elements; import the file within mx.np_shape(), where there are such arrays")
     sizes = g.fixed(data, "a reshape without elements")
-    target = list(targets[0] if allowzero else _kept(targets[0], sizes))
+    target = list(targets[0] if allowzero else _remaining(targets[0], sizes))
     if -1 in target:
         others = math.prod(n for n in target if n != -1)
         target[target.index(-1)] = math.prod(sizes) // others if others else 0

@@ -5,15 +5,15 @@ import pytest
 import torch
 
 import mxnet as mx
-from mxnet.ops import wide
+from mxnet.ops import sparse_input_linear
 
 COLUMNS = [3, 17, 200]
 
 
 @pytest.fixture(autouse=True)
 def all_are_large(monkeypatch):
-    monkeypatch.setattr(wide, "LARGE", 1)
-    monkeypatch.setattr(wide, "_told", set())
+    monkeypatch.setattr(sparse_input_linear, "LARGE", 1)
+    monkeypatch.setattr(sparse_input_linear, "_told", set())
 
 
 def inputs(sparse, rows=8):
@@ -30,7 +30,7 @@ def test_product_and_gradients_are_torchs(sparse, biased):
     data, weight, bias = inputs(sparse)
     dout = torch.randn(8, 6)
     results = []
-    for function in (wide.linear, torch.nn.functional.linear):
+    for function in (sparse_input_linear.linear, torch.nn.functional.linear):
         w, b = weight.clone().requires_grad_(), bias.clone().requires_grad_() if biased else None
         out = function(data, w, b)
         out.backward(dout)
@@ -42,17 +42,17 @@ def test_product_and_gradients_are_torchs(sparse, biased):
 
 def test_columns_that_meet_zeros_only_are_not_multiplied():
     data, weight, bias = inputs(True)
-    expected = wide.linear(data, weight, bias)
+    expected = sparse_input_linear.linear(data, weight, bias)
     weight[:, 5] = float("nan")
-    assert torch.equal(wide.linear(data, weight, bias), expected)
+    assert torch.equal(sparse_input_linear.linear(data, weight, bias), expected)
     data[0, 5] = float("nan")  # no zero
-    assert wide.linear(data, weight, bias)[0].isnan().all()
+    assert sparse_input_linear.linear(data, weight, bias)[0].isnan().all()
 
 
 def test_data_with_a_gradient_is_multiplied_as_it_is():
     data, weight, bias = inputs(True)
     data.requires_grad_()
-    wide.linear(data, weight, bias).sum().backward()
+    sparse_input_linear.linear(data, weight, bias).sum().backward()
     np.testing.assert_allclose(data.grad[0], weight.sum(0), rtol=1e-5, atol=1e-5)
 
 
@@ -60,7 +60,7 @@ def test_gradients_can_be_differentiated_again():
     for sparse in (False, True):
         data, weight, _ = (t.double() if sparse is None else t for t in inputs(sparse))
         weight.requires_grad_()
-        gradient, = torch.autograd.grad(wide.linear(data, weight, None).square().sum(), weight, create_graph=True)
+        gradient, = torch.autograd.grad(sparse_input_linear.linear(data, weight, None).square().sum(), weight, create_graph=True)
         gradient.square().sum().backward()
         other = weight.detach().clone().requires_grad_()
         expected, = torch.autograd.grad((data @ other.t()).square().sum(), other, create_graph=True)
@@ -70,16 +70,16 @@ def test_gradients_can_be_differentiated_again():
 
 def test_more_axes_stay():
     data, weight, bias = inputs(True)
-    assert torch.equal(wide.linear(data.view(2, 4, 400), weight, bias), wide.linear(data, weight, bias).view(2, 4, 6))
+    assert torch.equal(sparse_input_linear.linear(data.view(2, 4, 400), weight, bias), sparse_input_linear.linear(data, weight, bias).view(2, 4, 6))
 
 
 def test_it_is_said_once_that_data_is_mostly_zeros(caplog):
     with caplog.at_level(logging.WARNING, "mxnet"):
         for _ in range(2):
-            wide.linear(*inputs(True))
+            sparse_input_linear.linear(*inputs(True))
     assert len(caplog.records) == 1
     assert "99.25 % of its data (8, 400) are zeros" in caplog.text and "tostype('csr')" in caplog.text
-    wide.linear(*inputs(False))
+    sparse_input_linear.linear(*inputs(False))
     assert len(caplog.records) == 1
 
 
@@ -87,9 +87,9 @@ def test_it_is_said_once_that_data_is_mostly_zeros(caplog):
 def test_a_gradient_is_written_to_memory_that_was_lent_and_only_the_first(sparse):
     data, weight, _ = inputs(sparse)
     weight, memory = weight.requires_grad_(), torch.full((6, 400), 7.0)
-    wide.lend_memory(weight, memory)
-    first, = torch.autograd.grad(wide.linear(data, weight, None).sum(), weight)
-    second, = torch.autograd.grad(wide.linear(data, weight, None).sum(), weight)
+    sparse_input_linear.lend_memory(weight, memory)
+    first, = torch.autograd.grad(sparse_input_linear.linear(data, weight, None).sum(), weight)
+    second, = torch.autograd.grad(sparse_input_linear.linear(data, weight, None).sum(), weight)
     assert first.data_ptr() == memory.data_ptr() != second.data_ptr()
     np.testing.assert_allclose(first, data.sum(0).expand(6, -1), rtol=1e-5, atol=1e-5)
     assert torch.equal(first, second)
@@ -117,8 +117,8 @@ def test_a_gradient_beside_sparse_arguments_stays_where_it_is(monkeypatch):
     rows = mx.nd.array(np.eye(400, dtype="float32"))
     args = {"data": mx.nd.array(data).tostype("csr"), "first": rows.tostype("row_sparse"), "fc_weight": mx.nd.array(weight)}
     gradient = mx.nd.ones((6, 400))
-    memory, lent, lend = gradient._data, [], wide.lend_memory
-    monkeypatch.setattr(wide, "lend_memory", lambda leaf, its: lent.append(its.data_ptr()) or lend(leaf, its))
+    memory, lent, lend = gradient._data, [], sparse_input_linear.lend_memory
+    monkeypatch.setattr(sparse_input_linear, "lend_memory", lambda leaf, its: lent.append(its.data_ptr()) or lend(leaf, its))
     exe = net.bind(mx.cpu(), args, args_grad={"fc_weight": gradient}, grad_req={"data": "null", "first": "null", "fc_weight": "write"})
     exe.forward(is_train=True)
     exe.backward(mx.nd.ones((8, 6)))

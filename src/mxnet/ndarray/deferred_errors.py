@@ -101,12 +101,12 @@ def begin(op: Operator, error: DelayedError, arrays: Sequence[Any], attrs: dict[
     """Return the failed arrays for a call that detected `error`. With `out`, or on ``mx.np`` arrays, raise the error now."""
     if out is not None or cls is not NDArray:
         raise MXNetError(str(error)) from error
-    return _held(dispatch.invoke(op, arrays, {**attrs, **error.instead}, None, cls), _noted(error, bool(op.draws)))
+    return _references(dispatch.invoke(op, arrays, {**attrs, **error.instead}, None, cls), _noted(error, bool(op.draws)))
 
 
 def results(arrays: list[Any], error: DelayedError) -> list[Any]:
     """Arrays that hold the error of a graph, of the shapes and types of `arrays`."""
-    return _held(arrays, _noted(error, False))
+    return _references(arrays, _noted(error, False))
 
 
 def is_failed(array: Any) -> bool:
@@ -128,7 +128,7 @@ def go_on(op: Operator, arrays: Sequence[Any], attrs: dict[str, Any], out: Any, 
     failure = next(a._failure for a in arrays if isinstance(a, Failed))
     plain = [a._plain() if isinstance(a, Failed) else a for a in arrays]
     if out is None:
-        return _held(dispatch.invoke(op, plain, attrs, None, NDArray if cls is Failed else cls), failure)
+        return _references(dispatch.invoke(op, plain, attrs, None, NDArray if cls is Failed else cls), failure)
     if not isinstance(out, Failed):
         failure.throw()
         return dispatch.invoke(op, plain, attrs, out, cls)
@@ -136,7 +136,7 @@ def go_on(op: Operator, arrays: Sequence[Any], attrs: dict[str, Any], out: Any, 
     return out
 
 
-def _held(result: Any, failure: Failure) -> Any:
+def _references(result: Any, failure: Failure) -> Any:
     return [Failed._of(r, failure) for r in result] if isinstance(result, list) else Failed._of(result, failure)
 
 

@@ -46,7 +46,7 @@ class Gathered:
         return arrays
 
 
-class Shortcut:
+class FastPath:
     """A cached call of a block's graph: its executor, its parameters, and the shapes of its arguments.
 
     Each call of the block tries it first. It returns None where anything differs from the call that it was made after: then the full path runs
@@ -84,7 +84,7 @@ class Shortcut:
 
     @classmethod
     def after(cls, op: CachedOp, inputs: Sequence[NDArray], places: Sequence[tuple[int, int]], in_format: Any, out_format: Any,
-              moved: int) -> Shortcut | None:
+              moved: int) -> FastPath | None:
         """Create the fast path for calls like the one just completed; return None if such calls do more than run the graph in inference.
 
         Parameters

@@ -1,7 +1,7 @@
 """Rendezvous of operators that compute on several devices of one process and synchronize within a call.
 
 A device's call blocks until the calls of all other devices have reached the same point, so each needs its own thread: a thread of the program for
-each device, or a thread started by `in_turn`, of which only one runs at a time.
+each device, or a thread started by `in_order_of_devices`, of which only one runs at a time.
 """
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from . import random_state
 
 _PATIENCE = 60.0  # seconds, the timeout of a rendezvous
 _lock = threading.Lock()
-_rooms: dict[tuple[str, int], _Room] = {}
+_rooms: dict[tuple[str, int], _Rendezvous] = {}
 _own = threading.local()
 
 Meet = Callable[[str, int, Sequence[torch.Tensor]], list[torch.Tensor]]
@@ -43,7 +43,7 @@ def _nobody(key: str, count: int, came: int) -> MXNetError:
                       "or correct the number of devices")
 
 
-class _Room:
+class _Rendezvous:
     """The state of one rendezvous of the program's threads; each rendezvous under a key has an object of its own."""
 
     def __init__(self) -> None:
@@ -55,7 +55,7 @@ class _Room:
 
 def _meet(key: str, count: int, values: Sequence[torch.Tensor]) -> list[torch.Tensor]:
     with _lock:
-        room = _rooms.setdefault((key, count), _Room())
+        room = _rooms.setdefault((key, count), _Rendezvous())
         room.brought.append(values)
         if len(room.brought) == count:
             room.averages = _averages(room.brought)
@@ -68,8 +68,8 @@ def _meet(key: str, count: int, values: Sequence[torch.Tensor]) -> list[torch.Te
     return room.averages
 
 
-class _Turn:
-    """A call of `in_turn` with its thread."""
+class _Order:
+    """A call of `in_order_of_devices` with its thread."""
 
     key: str
     count: int
@@ -114,7 +114,7 @@ class _Turn:
         return self.answer
 
 
-def in_turn(calls: Sequence[Callable[[], object]]) -> None:
+def in_order_of_devices(calls: Sequence[Callable[[], object]]) -> None:
     """Run calls that synchronize with one another, each in its own thread; one runs at a time, the first until it blocks, then the second.
 
     They draw from the random generators of the calling thread.
@@ -127,7 +127,7 @@ def in_turn(calls: Sequence[Callable[[], object]]) -> None:
         The error of the first call that fails.
     """
     bank = random_state.bank()
-    turns = [_Turn(call, bank) for call in calls]
+    turns = [_Order(call, bank) for call in calls]
     waiting = turns
     try:
         while waiting:
@@ -144,7 +144,7 @@ def in_turn(calls: Sequence[Callable[[], object]]) -> None:
         raise
 
 
-def _answer(waiting: list[_Turn]) -> None:
+def _answer(waiting: list[_Order]) -> None:
     met = 0
     for key, count in {(turn.key, turn.count): None for turn in waiting}:
         here = [turn for turn in waiting if (turn.key, turn.count) == (key, count)]

@@ -7,7 +7,7 @@ from ..host_arrays import constant, sent
 from ..registry import op
 from ..schema import Floats
 from ..shapes import unify
-from ._common import normal, order, require_colours, uniform
+from ._common import normal, order, require_color, uniform
 from .constants import EIGENVALUES, EIGENVECTORS, LUMA
 
 _NOTHING, _LUMA = torch.zeros(3), torch.tensor(LUMA, dtype=torch.float64)
@@ -96,7 +96,7 @@ def random_brightness(data, *, min_factor: float, max_factor: float):
     >>> mx.nd.image.random_brightness(image, min_factor=2, max_factor=2).asnumpy()      # leaves one factor to draw
     array([[[ 20, 200, 255]]], dtype=uint8)
     """
-    require_colours("image.random_brightness", data)
+    require_color("image.random_brightness", data)
     _require_factors("image.random_brightness", min_factor, max_factor)
     return _brightness(data, uniform(data, *sorted((min_factor, max_factor))))
 
@@ -116,7 +116,7 @@ def random_contrast(data, *, min_factor: float, max_factor: float):
     >>> mx.nd.image.random_contrast(image, min_factor=2, max_factor=2).asnumpy().ravel()
     array([ 90., 130.], dtype=float32)
     """
-    require_colours("image.random_contrast", data)
+    require_color("image.random_contrast", data)
     _require_factors("image.random_contrast", min_factor, max_factor)
     return _contrast(data, uniform(data, *sorted((min_factor, max_factor))))
 
@@ -138,7 +138,7 @@ def random_saturation(data, *, min_factor: float, max_factor: float):
     >>> mx.nd.image.random_saturation(image, min_factor=0, max_factor=0).asnumpy()      # no colour is left
     array([[[11, 11, 11]]], dtype=uint8)
     """
-    require_colours("image.random_saturation", data)
+    require_color("image.random_saturation", data)
     _require_factors("image.random_saturation", min_factor, max_factor)
     return _saturation(data, uniform(data, *sorted((min_factor, max_factor))))
 
@@ -158,7 +158,7 @@ def random_hue(data, *, min_factor: float, max_factor: float):
     >>> mx.nd.image.random_hue(red, min_factor=0.5, max_factor=0.5).asnumpy()           # half a circle on is cyan
     array([[[  0, 255, 255]]], dtype=uint8)
     """
-    require_colours("image.random_hue", data)
+    require_color("image.random_hue", data)
     _require_factors("image.random_hue", min_factor, max_factor)
     return _hue(data, uniform(data, *sorted((min_factor, max_factor))))
 
@@ -176,7 +176,7 @@ def random_color_jitter(data, *, brightness: float, contrast: float, saturation:
     >>> bool(50 <= found[0, 0, 0] <= 150), bool(found[0, 0, 0] == 2 * found[0, 0, 1])
     (True, True)
     """
-    require_colours("image.random_color_jitter", data)
+    require_color("image.random_color_jitter", data)
     steps = [(_brightness, brightness, 1), (_contrast, contrast, 1), (_saturation, saturation, 1), (_hue, hue, 0)]
     out = data.clone()
     for i in order(data):
@@ -221,7 +221,7 @@ def adjust_lighting(data, *, alpha: Floats):
     >>> mx.nd.image.adjust_lighting(image, alpha=(-1, 0, 0)).asnumpy().round(1)         # the first one is brightness
     array([[[131.5, 132.2, 132.4]]], dtype=float32)
     """
-    require_colours("image.adjust_lighting", data)
+    require_color("image.adjust_lighting", data)
     if len(alpha) != 3:
         raise MXNetError(f"image.adjust_lighting: `alpha` must have 3 numbers, received {alpha}")
     return _lighting(data, constant(alpha, torch.float32, data.device))
@@ -238,5 +238,5 @@ def random_lighting(data, *, alpha_std: float = 0.05):
     >>> bool((shift == shift[0, 0]).min())                   # all pixels are shifted alike
     True
     """
-    require_colours("image.random_lighting", data)
+    require_color("image.random_lighting", data)
     return _lighting(data, normal(data, 3, alpha_std))

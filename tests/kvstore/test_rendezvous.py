@@ -2,7 +2,7 @@ import pytest
 from torch import distributed as dist
 
 from mxnet import MXNetError
-from mxnet.kvstore import membership
+from mxnet.kvstore import rendezvous
 
 DMLC = {"DMLC_ROLE": "worker", "DMLC_PS_ROOT_URI": "10.0.0.1", "DMLC_PS_ROOT_PORT": "9091", "DMLC_NUM_WORKER": "4", "DMLC_NUM_SERVER": "2"}
 TORCHRUN = {"RANK": "1", "WORLD_SIZE": "2", "MASTER_ADDR": "10.0.0.2", "MASTER_PORT": "29500"}
@@ -17,7 +17,7 @@ def given(monkeypatch):
 
 
 def test_a_process_that_nobody_launched_has_no_place(given):
-    assert membership.place() is None
+    assert rendezvous.place() is None
 
 
 @pytest.mark.parametrize("values, expected", [
@@ -33,7 +33,7 @@ def test_a_process_that_nobody_launched_has_no_place(given):
 ])
 def test_places(given, values, expected):
     given(**values)
-    assert tuple(membership.place()) == expected
+    assert tuple(rendezvous.place()) == expected
 
 
 @pytest.mark.parametrize("values, message", [
@@ -48,37 +48,37 @@ def test_places(given, values, expected):
 def test_what_is_malformed_is_named(given, values, message):
     given(**values)
     with pytest.raises(MXNetError, match=message):
-        membership.place()
+        rendezvous.place()
 
 
 def test_ranks_are_drawn_and_end(given):
     store = dist.TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False)
     given(**{**DMLC, "DMLC_PS_ROOT_URI": "127.0.0.1", "DMLC_PS_ROOT_PORT": str(store.port), "DMLC_NUM_WORKER": "2", "DMLC_NUM_SERVER": "0"})
-    where = membership.place()
-    assert [membership.meet(where)[1] for _ in range(2)] == [0, 1]
+    where = rendezvous.place()
+    assert [rendezvous.meet(where)[1] for _ in range(2)] == [0, 1]
     with pytest.raises(MXNetError, match="has its 2 workers already"):
-        membership.meet(where)
+        rendezvous.meet(where)
 
 
 def test_whoever_does_not_come_is_missed(given):
     store = dist.TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False)
     given(**{**DMLC, "DMLC_PS_ROOT_URI": "127.0.0.1", "DMLC_PS_ROOT_PORT": str(store.port), "MXNET_KVSTORE_JOIN_TIMEOUT": "0.2"})
-    where = membership.place()
+    where = rendezvous.place()
     with pytest.raises(MXNetError, match=r"1 of the 6 processes of the job have come within 0.2 s \(4 workers and 2 servers are expected\)"):
-        membership.join(membership.meet(where)[0], where)
+        rendezvous.join(rendezvous.meet(where)[0], where)
 
 
 def test_nobody_at_the_meeting_point(given):
     given(**{**DMLC, "DMLC_PS_ROOT_URI": "127.0.0.1", "DMLC_PS_ROOT_PORT": "1", "MXNET_KVSTORE_JOIN_TIMEOUT": "1"})
     with pytest.raises(MXNetError, match="the worker can't reach the meeting point of the job at 127.0.0.1:1 within 1 s"):
-        membership.meet(membership.place())
+        rendezvous.meet(rendezvous.place())
 
 
 def test_addresses(given):
     given(**{**DMLC, "DMLC_PS_ROOT_URI": "127.0.0.1"})
-    assert membership.own_address(membership.place()) == "127.0.0.1"
+    assert rendezvous.own_address(rendezvous.place()) == "127.0.0.1"
     given(DMLC_INTERFACE="lo")
-    assert membership.own_address(membership.place()) == "127.0.0.1"
+    assert rendezvous.own_address(rendezvous.place()) == "127.0.0.1"
     given(DMLC_INTERFACE="none0")
     with pytest.raises(MXNetError, match="DMLC_INTERFACE names 'none0', which has no address"):
-        membership.own_address(membership.place())
+        rendezvous.own_address(rendezvous.place())

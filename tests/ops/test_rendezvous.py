@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from mxnet import MXNetError
-from mxnet.ops import meetings, random_state
+from mxnet.ops import random_state, rendezvous
 
 
 def in_threads(*calls):
@@ -26,25 +26,25 @@ def in_threads(*calls):
 
 
 def bring(key, count, *values):
-    return [t.tolist() for t in meetings.place()(key, count, [torch.tensor(v) for v in values])]
+    return [t.tolist() for t in rendezvous.place()(key, count, [torch.tensor(v) for v in values])]
 
 
 def test_the_main_thread_has_no_place():
-    assert meetings.place() is None
+    assert rendezvous.place() is None
 
 
 def test_threads_get_the_averages_of_what_all_brought():
     for _ in range(20):  # one meeting after another under the same key
         found = in_threads(lambda: bring("k", 3, [1.0, 2], [0.0]), lambda: bring("k", 3, [3.0, 2], [6.0]), lambda: bring("k", 3, [5.0, 2], [0.0]))
         assert found == [[[3.0, 2.0], [2.0]]] * 3
-    assert not meetings._rooms
+    assert not rendezvous._rooms
 
 
 def test_a_thread_gives_up_waiting(monkeypatch):
-    monkeypatch.setattr(meetings, "_PATIENCE", 0.01)
+    monkeypatch.setattr(rendezvous, "_PATIENCE", 0.01)
     (error,) = in_threads(lambda: bring("k", 2, [1.0]))
     assert "'k' joins 2 devices, of which 1 came: run each device's forward and backward in a thread of its own" in str(error)
-    assert not meetings._rooms
+    assert not rendezvous._rooms
 
 
 def test_calls_in_turn_meet_and_never_run_at_once():
@@ -54,7 +54,7 @@ def test_calls_in_turn_meet_and_never_run_at_once():
         said.append(name)
         said.append((name, bring("a", 2, value)))
         said.append((name, bring("b", 2, [0.0])))
-    meetings.in_turn([lambda: call("first", [1.0]), lambda: call("second", [2.0])])
+    rendezvous.in_order_of_devices([lambda: call("first", [1.0]), lambda: call("second", [2.0])])
     assert said == ["first", "second", ("first", [[1.5]]), ("second", [[1.5]]), ("first", [[0.0]]), ("second", [[0.0]])]
 
 
@@ -63,15 +63,15 @@ def test_calls_in_turn_draw_from_the_callers_generators():
     expected = random_state.bank().words(4).tolist()
     random_state.seed(7)
     found = []
-    meetings.in_turn([lambda: found.extend(random_state.bank().words(2).tolist())] * 2)
+    rendezvous.in_order_of_devices([lambda: found.extend(random_state.bank().words(2).tolist())] * 2)
     assert found == expected
 
 
 def test_calls_in_turn_that_wait_for_too_many_are_told():
     with pytest.raises(MXNetError, match="'k' joins 3 devices, of which 2 came"):
-        meetings.in_turn([lambda: bring("k", 3, [1.0])] * 2)
+        rendezvous.in_order_of_devices([lambda: bring("k", 3, [1.0])] * 2)
     with pytest.raises(MXNetError, match="'k' joins 2 devices, of which 1 came"):
-        meetings.in_turn([lambda: bring("k", 2, [1.0]), lambda: None])
+        rendezvous.in_order_of_devices([lambda: bring("k", 2, [1.0]), lambda: None])
 
 
 def test_an_error_of_one_ends_the_others():
@@ -87,7 +87,7 @@ def test_an_error_of_one_ends_the_others():
         raise ValueError("no")
     before = threading.active_count()
     with pytest.raises(ValueError, match="no"):
-        meetings.in_turn([waits, fails, lambda: ended.append("never")])
+        rendezvous.in_order_of_devices([waits, fails, lambda: ended.append("never")])
     for thread in threading.enumerate():
         if getattr(thread, "_target", None) is not None and thread.daemon and thread.name.endswith("(_run)"):
             thread.join(60)

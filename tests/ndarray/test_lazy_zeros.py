@@ -1,6 +1,6 @@
 import torch
 
-from mxnet.ndarray import untouched
+from mxnet.ndarray import lazy_zeros
 
 
 def resident():
@@ -10,7 +10,7 @@ def resident():
 
 def test_large_zeros_take_memory_where_they_are_written():
     before = resident()
-    large = untouched.zeros((1 << 10, 1 << 16), torch.float32, torch.device("cpu"))
+    large = lazy_zeros.zeros((1 << 10, 1 << 16), torch.float32, torch.device("cpu"))
     large[7, :10] = 3
     assert resident() - before < 1 << 24 and large.shape == (1 << 10, 1 << 16) and large.is_contiguous() and not large._is_view()
     assert large.untyped_storage().nbytes() == large.nbytes == 1 << 28
@@ -18,4 +18,4 @@ def test_large_zeros_take_memory_where_they_are_written():
 
 
 def test_small_ones_are_torchs():
-    assert torch.equal(untouched.zeros((2, 3), torch.float16, torch.device("cpu")), torch.zeros(2, 3, dtype=torch.float16))
+    assert torch.equal(lazy_zeros.zeros((2, 3), torch.float16, torch.device("cpu")), torch.zeros(2, 3, dtype=torch.float16))
