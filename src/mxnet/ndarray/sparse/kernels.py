@@ -12,7 +12,7 @@ from .. import dispatch
 from ..ndarray import NDArray
 from .arrays import CSRNDArray, RowSparseNDArray, cast_storage, summed_rows
 from .creation import zeros
-from .dispatch import coordinates, csr_from_coordinates, densified_call, kernel, error_kernel
+from .dispatch import coordinates, csr_from_coordinates, densified_call, error_kernel, kernel
 from .rows import Taken
 
 if TYPE_CHECKING:
