@@ -2,7 +2,7 @@
 
 TASKS is a JSON file, a list of {section, place, cells: [[name, source], ...], report, log}; a report gets a JSON line a cell, and the standard output
 the name of a section when it has ended. Trainings are short: an epoch where a cell says ``num_epochs`` or
-``max_epochs``, and `BATCHES` batches of each loader in the book's `Trainer`.
+``max_epochs``, and `BATCHES` batches of each loader in the book's `Trainer`. Loaders read in this process, without workers.
 """
 import ast
 import contextlib
@@ -74,6 +74,7 @@ class Section:
     def __init__(self, asked, refused):
         self.module = types.ModuleType("__main__")
         self.names, self.missing, self.altered = self.module.__dict__, {}, False
+        self.names["tab"] = types.SimpleNamespace(selected=lambda *tabs: "mxnet" in tabs)  # what the book's plugin for notebooks defines
         self._asked, self._refused = asked, refused
 
     def run(self, name, source, seconds):
@@ -132,6 +133,10 @@ def prepare():
     IPython.display.clear_output = mock.MagicMock()
     matplotlib_inline.backend_inline.set_matplotlib_formats = mock.MagicMock()
     matplotlib.pyplot.show = mock.MagicMock()
+    stem = matplotlib.pyplot.stem
+    matplotlib.pyplot.stem = lambda *values, use_line_collection=True, **looks: stem(*values, **looks)  # an argument until matplotlib 3.7
+    init = mx.gluon.data.DataLoader.__init__
+    mx.gluon.data.DataLoader.__init__ = lambda *values, num_workers=0, **more: init(*values, num_workers=0, **more)
     standins.install()
     return importlib.import_module("d2l.mxnet")
 

@@ -82,13 +82,14 @@ def _pictures(data_set):
     """Give a data set of gluon.data.vision a few synthetic pictures, of its own size: a bright square for each class."""
     size, channels = (28, 1) if isinstance(data_set, mx.gluon.data.vision.MNIST) else (32, 3)
     used.append(type(data_set).__name__)
-    rng, count = numpy.random.RandomState(1), 96 if data_set._train else 32
+    rng, count = numpy.random.RandomState(1), 64 if data_set._train else 32
     labels = numpy.arange(count) % 10
     data = rng.randint(0, 100, (count, size, size, channels))
     for picture, label in zip(data, labels, strict=True):
         picture[2 * label:2 * label + 8, 4:24] += 150
-    data_set._label = labels.astype("int32")
-    data_set._data = mx.np.array(data, dtype="uint8") if mx.util.is_np_array() else mx.nd.array(data, dtype="uint8")
+    numpy_arrays = mx.util.is_np_array()
+    data_set._label = mx.np.array(labels, dtype="int32") if numpy_arrays else labels.astype("int32")
+    data_set._data = (mx.np if numpy_arrays else mx.nd).array(data, dtype="uint8")
 
 
 def install():
