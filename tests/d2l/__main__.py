@@ -1,4 +1,4 @@
-"""The book Dive into Deep Learning, its tab for MXNet, run on Remex after `mx.util.set_version("2.0")`.
+"""The book Dive into Deep Learning, its tab for MXNet, run on Remex; after `mx.util.set_version("2.0")`, unless the book is for MXNet 1.
 
     python -m tests.d2l --git GIT_DIR [--python PYTHON] [--jobs 1] [--outputs] [SECTION ...]
 
@@ -31,7 +31,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 
 
-def run_sections(options, folder, found, seed):
+def run_sections(options, version, folder, found, seed):
     """Run sections, name -> cells; yields ``(a section, cell's name -> row)`` as they end."""
     tasks = {}
     for section, cells in found.items():
@@ -42,7 +42,7 @@ def run_sections(options, folder, found, seed):
                           "cells": [(cell.name, cell.source) for cell in cells]}
     (folder / "tasks.json").write_text(json.dumps(list(tasks.values())))
     environment = dict(os.environ, PYTHONPATH=os.pathsep.join([str(ROOT), str(ROOT / "src"), str(folder)]))
-    command = [options.python, "-m", "tests.d2l.session", folder / "tasks.json", str(seed), str(options.timeout), str(options.jobs)]
+    command = [options.python, "-m", "tests.d2l.session", folder / "tasks.json", version, str(seed), str(options.timeout), str(options.jobs)]
     with subprocess.Popen(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True) as process:
         for line in process.stdout:
             yield line.strip(), read_rows(tasks[line.strip()])
@@ -112,7 +112,7 @@ def main():
         found = {section: cells for section in options.sections or book.sections if (cells := book.cells(section))}
         book.write_images(folder, [cell.source for cells in found.values() for cell in cells])
         total, surprises, rows = collections.Counter(), 0, {}
-        for section, rows[section] in run_sections(options, folder, found, seed=1):
+        for section, rows[section] in run_sections(options, book.version(), folder, found, seed=1):
             counts, reasons, lines = judge(rows[section], exceptions)
             surprises += len(lines)
             total.update(counts)
@@ -128,7 +128,8 @@ def main():
 def compare_all(options, folder, book, found, rows):
     """Run all sections with another seed, and print how many outputs, and which, are those that the book has stored."""
     same, known = 0, 0
-    for section, again in run_sections(options, folder, {section: cells for section, cells in found.items() if book.outputs(section)}, seed=2):
+    stored = {section: cells for section, cells in found.items() if book.outputs(section)}
+    for section, again in run_sections(options, book.version(), folder, stored, seed=2):
         equal, of, differ = compare(found[section], rows[section], again, book.outputs(section))
         same, known = same + equal, known + of
         for cell in differ:

@@ -61,6 +61,11 @@ class Book:
     def read(self, path):
         return self._run("show", f"{self._revision}:{path}")
 
+    def version(self):
+        """Return the version of MXNet that the book tells its readers to install: 1.9.1, or 2.0."""
+        path = "chapter_installation/index.md"
+        return "1.9.1" if path in self.files and b"mxnet==1." in self.read(path) else "2.0"
+
     def cells(self, section):
         return cells(section, self.read(f"{section}.md").decode())
 

@@ -1,4 +1,4 @@
-"""A process that runs sections, each in a fork of its own, its cells in order: ``python -m tests.d2l.session TASKS SEED SECONDS JOBS``.
+"""A process that runs sections, each in a fork of its own, its cells in order: ``python -m tests.d2l.session TASKS VERSION SEED SECONDS JOBS``.
 
 TASKS is a JSON file, a list of {section, place, cells: [[name, source], ...], report, log}; a report gets a JSON line a cell, and the standard output
 the name of a section when it has ended. Trainings are short: an epoch where a cell says ``num_epochs`` or
@@ -85,14 +85,14 @@ class Section:
             tree = ast.parse(source)
             binds = bound(tree)
             tree = ast.fix_missing_locations(shorter.visit(tree))
-            signal.alarm(seconds)
+            signal.setitimer(signal.ITIMER_PROF, seconds)  # processor time
             with contextlib.redirect_stdout(output):
                 self._execute(tree, name, quiet=source.rstrip().endswith(";"))
         except Exception as error:
-            signal.alarm(0)
+            signal.setitimer(signal.ITIMER_PROF, 0)
             outcome, why = self._explain(error, refused)
         finally:
-            signal.alarm(0)
+            signal.setitimer(signal.ITIMER_PROF, 0)
         if outcome == "left out":
             for bind in binds:
                 self.names.pop(bind, None)
@@ -116,10 +116,11 @@ class Section:
             return "left out", f"it needs a download: {self._refused[-1]}"
         if isinstance(error, NameError) and error.name in self.missing:
             return "left out", self.missing[error.name]
+        traceback.print_exception(error)
         return "failed", f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"
 
 
-def prepare():
+def prepare(version):
     """Make notebooks' displays silent, refuse the network, and import what all sections use; the module `d2l.mxnet`."""
     os.environ["MPLBACKEND"] = "Agg"
     import IPython.display
@@ -128,7 +129,8 @@ def prepare():
 
     import mxnet as mx
 
-    mx.util.set_version("2.0")
+    if version == "2.0":
+        mx.util.set_version(version)
     IPython.display.display = mock.MagicMock()
     IPython.display.clear_output = mock.MagicMock()
     matplotlib_inline.backend_inline.set_matplotlib_formats = mock.MagicMock()
@@ -169,7 +171,7 @@ def run_section(d2l, place, report, cells, seed, seconds):
         seeded(seed)
     section = Section(standins.used, standins.refused)
     sys.modules["__main__"] = section.module
-    signal.signal(signal.SIGALRM, alarm)
+    signal.signal(signal.SIGPROF, alarm)
     faulthandler.dump_traceback_later(10 * seconds, exit=True)  # where Python cannot look for the alarm
     shorten_trainer(section, d2l)
     with open(report, "w") as file:
@@ -194,8 +196,8 @@ def start(d2l, task, seed, seconds):
         os._exit(0)  # whatever threads the cells have left
 
 
-def main(tasks, seed, seconds, jobs):
-    d2l, running = prepare(), {}
+def main(tasks, version, seed, seconds, jobs):
+    d2l, running = prepare(version), {}
     waiting = json.loads(pathlib.Path(tasks).read_text())
     while waiting or running:
         while waiting and len(running) < int(jobs):
