@@ -3,21 +3,21 @@
 The packages, in the order in which a computation passes through them:
 
 ``ops``
-    What an operator computes: one decorated function each, over torch tensors.
+    The definitions of operators: one decorated function each, over torch tensors.
 ``ndarray``
     Arrays, and the operators on them: ``mx.nd``.
 ``symbol``
-    Computations described first and run later: ``mx.sym``.
+    Symbolic graphs, which are built first and run later: ``mx.sym``.
 ``graph``
-    How such a graph runs: lowering, passes, backends.
+    The execution of graphs: lowering, passes, backends.
 ``executor``, ``module``, ``gluon``
     Training and inference.
 ``io``, ``recordio``, ``image``
-    Data.
+    Data loading.
 ``kvstore``
-    Several devices.
+    Training on several devices.
 ``profiler``, ``tools``
-    Looking at what happens, and programs for the command line.
+    Profiling, and programs for the command line.
 """
 import sys as _sys
 
@@ -47,7 +47,7 @@ with _memory.without_collection():
     from .attribute import AttrScope
     from .util import (is_np_array, is_np_shape, np_array, np_shape, set_np_shape, use_np, use_np_array, use_np_shape)
 
-# What most programs need only a part of is imported when it is first asked for.
+# Modules that many programs do not use are imported at their first access.
 _LAZY = {"mod": "module", "mon": "monitor", "kv": "kvstore", "th": "torch", "viz": "visualization", "img": "image", "init": "initializer",
          "np": "numpy", "npx": "numpy_extension", "np_symbol": "symbol.numpy"}
 _SUBMODULES = {"amp", "callback", "checkpoint", "contrib", "engine", "environment", "error", "executor", "gluon",
@@ -86,7 +86,7 @@ if _environment.get_bool("MXNET_PROFILER_AUTOSTART"):
     __getattr__("profiler").autostart()
 
 if _environment.get_str("DMLC_ROLE") in ("server", "scheduler"):
-    # Launchers run the program in these roles too, which serve the others and never get behind this import.
+    # Launchers also start the program as a server or scheduler; such a process serves the workers and never returns from this import.
     from .kvstore.server import serve as _serve
     _serve({5: lambda body, rank: __getattr__("profiler").serve(body, rank)})  # MXNet's number for the profiler
     _sys.exit()

@@ -1,10 +1,10 @@
-"""Deferred compute: a Symbol out of what a function does to arrays.
+"""Deferred compute: traces the operators that a function calls on arrays, and makes a Symbol of them.
 
-Inside of `context` operators run on arrays as ever, and every call is noted, as autograd notes it. `get_symbol` makes a Symbol of the notes.
-Gluon traces with it the blocks of MXNet 2's style, which define ``forward`` in terms of ``mx.np``.
+Inside of `context` operators run on arrays as usual, and every call is recorded on autograd's tape. `get_symbol` converts the recorded calls to a
+Symbol. Gluon uses it to trace blocks of MXNet 2's style, which define ``forward`` in terms of ``mx.np``.
 
-What Python decides by the values of arrays can't be in a Symbol: reading values that depend on the variables raises `TraceError`. What it
-decides by their shapes is traced as it was.
+Python branches on values of arrays can't be part of a Symbol: reading values that depend on the variables raises `TraceError`. Branches on shapes
+are traced as they were taken.
 """
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ __all__ = ["Trace", "TraceError", "context", "current", "get_symbol", "is_deferr
 
 
 class TraceError(MXNetError):
-    """A computation can't be traced: it depends on values that only a run has."""
+    """A computation can't be traced, because it depends on values that are known only when it runs."""
 
 
 class Leaf:
-    """Marks an array that stands for a variable, until `grad_req` is set to ``'null'``; `grad` is what ``array.grad`` answers."""
+    """The mark of an array that stands for a variable, until `grad_req` is set to ``'null'``; ``array.grad`` returns `grad`."""
 
     __slots__ = ("grad", "grad_req")
     fresh = False
@@ -44,18 +44,19 @@ class Leaf:
 
 
 class Trace:
-    """What is noted inside of one `context`.
+    """The record of one `context`.
 
     Attributes
     ----------
     variables : dict
         From the marks of arrays to the Symbols that stand for them.
     constants : dict
-        The arrays that the computation used without their being variables, by the names of their Symbols; filled by `get_symbol`.
+        The arrays that the computation used and that are no variables, by the names of their Symbols; filled by `get_symbol`.
     leaves : dict
         From marks to arrays that the computation has used and not computed.
     recording, training : bool
-        What autograd was doing outside, and then as ``autograd.record()`` and the like say: only those who ask notice.
+        Autograd's modes: initially those outside of the context, then those set by ``autograd.record()`` and the like. They only affect
+        queries of the modes.
     """
 
     def __init__(self) -> None:
@@ -64,58 +65,58 @@ class Trace:
         self.leaves: dict[Any, NDArray] = {}
         self.recording, self.training = mode.recording, mode.training
         self._marked: list[tuple[NDArray, str, Any]] = []
-        self.forget = functools.partial(deque, itertools.starmap(setattr, self._marked), 0)  # takes the marks off the arrays, once, by C alone
+        self.forget = functools.partial(deque, itertools.starmap(setattr, self._marked), 0)  # restores the marks, once, in C alone
 
     def set_variable(self, array: NDArray, variable: symbol.Symbol) -> None:
-        """Let `variable` stand for `array` until the trace ends."""
+        """Represent `array` by `variable` until the trace ends."""
         if not in_graph(array):
             self._marked.append((array, "_autograd", array._autograd))
             array._autograd = Leaf()
         self.variables[array._autograd] = variable
 
-    # -- what others ask and tell; `gluon.forward_trace` takes note of it ---------------------------------------------
+    # -- hooks; `gluon.forward_trace` overrides them ------------------------------------------------------------------
 
     def fail(self, reason: str) -> None:
-        """Say why the computation can't be traced."""
+        """Raise `TraceError` with the reason why the computation can't be traced."""
         raise TraceError(reason)
 
     def refuse_values(self) -> None:
-        """Say that values can't be read now."""
+        """Raise `TraceError`, since values can't be read during a trace."""
         self.fail("values of arrays were read while a block is traced; what depends on values (asnumpy(), item(), if, while, masks) can't be "
                   "part of a graph: compute it with operators (np.where, npx.foreach), or outside of the block")
 
     def wrote(self) -> None:
-        """Say that an array is written to in place."""
+        """Handle a write to an array in place."""
 
     def assigns(self) -> None:
-        """Say that an attribute of a block is set."""
+        """Handle the assignment of an attribute of a block."""
 
     def marks(self, array: NDArray) -> NDArray | None:
-        """Say that a gradient of `array` is asked for; returns the array that it stands for, if that is another."""
+        """Handle a request for the gradient of `array`; return the array that it stands for if that is another one, else None."""
 
     def shape(self, array: NDArray) -> tuple[int, ...]:
-        """The shape of `array`."""
+        """Return the shape of `array`."""
         return tuple(array._data.shape)
 
     def read_type(self, array: NDArray) -> None:
-        """Say that Python has read the type of `array`."""
+        """Handle a read of the type of `array` by Python code."""
 
     def read_mode(self, name: str) -> bool:
         """Return autograd's mode outside of the trace: `name` is ``'recording'`` or ``'training'``."""
         return getattr(self, name)
 
     def scope(self, recording: bool | None, training: bool | None) -> Any:
-        """The object whose attributes a scope of autograd sets, which asks for these modes."""
+        """Return the object whose mode attributes are set by an autograd scope with these modes."""
         return self
 
     def parameter(self, parameter: Any, array: NDArray) -> NDArray:
-        """Return the array that a gluon Parameter gives in place of its own."""
+        """Return the array that a gluon Parameter returns in place of its own."""
         return array
 
     # -- results ------------------------------------------------------------------------------------------------------
 
     def get_symbol(self, outputs: Sequence[NDArray], constant: str = "constant") -> list[symbol.Symbol]:
-        """The Symbols of arrays; constants are named with the prefix `constant`."""
+        """Return the Symbols of arrays; constants are named with the prefix `constant`."""
         done: dict[Any, symbol.Symbol] = {}
 
         def build(info: Any) -> symbol.Symbol:
@@ -131,7 +132,7 @@ class Trace:
                     self.constants[name], self.variables[info] = array, symbol.var(name)
                 return self.variables[info]
             if node not in done:
-                # From the inputs on, without recursion: unrolled networks are deep.
+                # Topological order without recursion, since unrolled networks are deep.
                 waiting = [node]
                 while waiting:
                     last = waiting[-1]
@@ -148,19 +149,19 @@ class Trace:
         found = []
         for out in outputs:
             mark = out._autograd
-            if mark is None:  # nothing that was traced has a part in it
+            if mark is None:  # it depends on no traced call
                 mark = Leaf()
                 self.leaves[mark] = out
             found.append(build(mark))
         return found
 
     def index(self, array: NDArray, key: Any) -> NDArray:
-        """``array[key]`` by operators, which have a place in a Symbol.
+        """Return ``array[key]``, computed by operators that can be part of a Symbol.
 
         Raises
         ------
         TraceError
-            If the size of the result depends on values, or arrays of indices stand apart.
+            If the size of the result depends on values, or arrays of indices are not adjacent.
         """
         keys = key if isinstance(key, tuple) else (key,)
         arrays = [isinstance(k, (NDArray, list, range, np.ndarray)) for k in keys]
@@ -211,7 +212,7 @@ def _indices(k: Any, array: NDArray) -> NDArray:
 
 
 def _basic(array: NDArray, keys: tuple) -> NDArray:
-    """The array at integers, slices and None, one for each axis."""
+    """Return the array indexed by integers, slices and None, one for each axis."""
     begin: list[Any] = []
     end: list[Any] = []
     step: list[Any] = []
@@ -248,7 +249,7 @@ def _basic(array: NDArray, keys: tuple) -> NDArray:
 
 @interrupts.scope
 def context(state: bool = True) -> Iterator[Trace | None]:
-    """A ``with`` block in which the calls of operators on arrays are noted; with ``state=False``, in which they are not.
+    """Trace the calls of operators on arrays in a ``with`` block; with ``state=False``, suspend tracing in it.
 
     Example
     -------
@@ -273,12 +274,12 @@ def context(state: bool = True) -> Iterator[Trace | None]:
 
 
 def is_deferred_compute() -> bool:
-    """True inside of `context`."""
+    """Return True inside of `context`."""
     return mode.tracing is not None
 
 
 def current(function: str) -> Trace:
-    """The `Trace` of the `context` around; `function` asks for it.
+    """Return the `Trace` of the enclosing `context`; `function` is the caller's name for the error.
 
     Raises
     ------
@@ -291,7 +292,7 @@ def current(function: str) -> Trace:
 
 
 def set_variable(arrays: NDArray | Sequence[NDArray], variables: symbol.Symbol | Sequence[symbol.Symbol]) -> None:
-    """Let Symbols stand for arrays in the current `context`.
+    """Represent arrays by Symbols in the current `context`.
 
     Raises
     ------
@@ -308,7 +309,7 @@ def set_variable(arrays: NDArray | Sequence[NDArray], variables: symbol.Symbol |
 
 
 def get_symbol(output_arrays: NDArray | Sequence[NDArray], sym_cls: type[symbol.Symbol] = symbol.Symbol) -> symbol.Symbol:
-    """The Symbol that computes arrays of the current `context`; what it uses besides variables becomes inputs ``constant0``, ....
+    """Return the Symbol that computes arrays of the current `context`. Arrays that are no variables become inputs ``constant0``, ....
 
     Parameters
     ----------

@@ -1,6 +1,6 @@
-"""The functions that users call for NumPy operators, by the operators' names: ``_np_sum`` is ``mx.np.sum``.
+"""The public functions of NumPy operators, under the operators' names: ``_np_sum`` is ``mx.np.sum``.
 
-Their signatures and docstrings say how the operators are called.
+Their signatures and docstrings document the operators.
 """
 from . import numpy as _numpy
 from .numpy_op_signature import _get_builtin_op

@@ -53,7 +53,7 @@ def convert_symbol(sym: Symbol, input_dtypes: dict[str, Any], param_dtypes: dict
     target_dtype_ops, fp32_ops, conditional_fp32_ops, excluded_sym_names
         As in `mxnet.contrib.amp.convert_symbol`.
     cast_params_offline : bool
-        Whether parameters that only low-precision operators use are of that type, instead of being cast in each run.
+        If True, parameters that only low-precision operators use are stored in that type, instead of being cast in each run.
 
     Returns
     -------
@@ -67,7 +67,7 @@ def convert_symbol(sym: Symbol, input_dtypes: dict[str, Any], param_dtypes: dict
     for argument, types in (("input_dtypes", input_dtypes), ("param_dtypes", param_dtypes)):
         if not isinstance(types, dict):
             raise UsageError(f"convert_symbol: a dict of types expected as {argument}, received {shortened(types)}")
-    if isinstance(sym, Symbol):  # else the conversion says what is wrong
+    if isinstance(sym, Symbol):  # else the conversion raises the error
         missing = [name for name in sym.list_inputs() if name not in input_dtypes and name not in param_dtypes]
         if missing:
             raise UsageError(f"convert_symbol: input_dtypes or param_dtypes must name all variables of the network, missing: {', '.join(missing)}")
@@ -100,7 +100,7 @@ def convert_model(sym: Symbol, arg_params: dict[str, NDArray], aux_params: dict[
     UsageError
         If `input_dtypes` does not name the network's data; else as in `mxnet.contrib.amp.convert_model`.
     """
-    if isinstance(sym, Symbol) and isinstance(arg_params, dict) and isinstance(aux_params, dict):  # else the conversion says what is wrong
+    if isinstance(sym, Symbol) and isinstance(arg_params, dict) and isinstance(aux_params, dict):  # else the conversion raises the error
         data = {name for name in sym.list_inputs() if name not in arg_params and name not in aux_params}
         if not isinstance(input_dtypes, dict) or set(input_dtypes) != data:
             raise UsageError(f"convert_model: types of the inputs {', '.join(sorted(data))} expected as input_dtypes, received "
@@ -120,9 +120,9 @@ def convert_hybrid_block(block: HybridBlock, data_example: Any, target_dtype: An
     block : HybridBlock
         It is hybridized if it was not.
     data_example : NDArray, or list of NDArray
-        Inputs like those that will come; the block is called with them.
+        Inputs with the shapes and types of later ones; the block is called with them.
     device : Context, optional
-        Where the new block's parameters go; the current device by default. `ctx` is its older name.
+        The device of the new block's parameters; the current one by default. `ctx` is its older name.
     target_dtype, ...
         As in `convert_symbol`.
 

@@ -1,7 +1,7 @@
-"""Methods of arrays and Symbols whose work is done by modules that stand on these.
+"""Methods of arrays and Symbols that are implemented by modules of higher layers.
 
-`NDArray` and `Symbol` import nothing from above them; what users call on them all the same is attached here, where all of it can be seen.
-The modules behind a method are imported when it is first called, but for autograd, which everything needs.
+`NDArray` and `Symbol` import no higher layers; their methods that need those are attached here, in one place.
+The module behind a method is imported at the method's first call, except for autograd, which every program needs.
 """
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
     from .numpy import ndarray
     from .symbol.numpy import _Symbol
 
-    _Array = NDArray  # what `self` is
+    _Array = NDArray  # the type of `self`
     _Graph = Symbol
 else:
     _Array = _Graph = object
 
 
 class ArrayMethods(_Array):
-    """Attached to `NDArray`."""
+    """The methods that are attached to `NDArray`."""
 
     def backward(self, out_grad: NDArray | None = None, retain_graph: bool = False, train_mode: bool = True) -> None:
         """Compute the gradients of everything marked that this array was computed from.
@@ -36,21 +36,21 @@ class ArrayMethods(_Array):
         out_grad : NDArray, optional
             The gradient of this array itself; ones by default.
         retain_graph : bool
-            Keep what was recorded, for another backward.
+            Keep the recorded calls for another backward.
         """
         autograd.backward([self], [out_grad], retain_graph, train_mode)
 
     def attach_grad(self, grad_req: str = "write", stype: str | None = None) -> None:
-        """Ask for the gradient of this array in every later backward pass.
+        """Request the gradient of this array in every later backward pass.
 
-        The array becomes a variable, detached from what computed it.
+        The array becomes a variable, detached from its earlier computation.
 
         Parameters
         ----------
         grad_req : {'write', 'add', 'null'}
-            Overwrite `grad` at each backward, add to it, or leave it alone.
+            Overwrite `grad` at each backward, add to it, or leave it unchanged.
         stype : str, optional
-            How the gradient is stored; the array's own way by default.
+            The storage type of the gradient; by default the array's own.
         """
         from .ndarray.creation import zeros
         grad = zeros(self.shape, ctx=self._ctx, dtype=self.dtype if self._is_sparse else self._data.dtype, stype=stype or self.stype)
@@ -68,7 +68,7 @@ class ArrayMethods(_Array):
         return cast_storage(self, stype)
 
     def as_np_ndarray(self) -> ndarray:
-        """The array as ``mx.np.ndarray``, sharing memory."""
+        """Return the array as ``mx.np.ndarray``, sharing memory."""
         from .numpy import ndarray
         return _share(self, ndarray)
 
@@ -82,13 +82,13 @@ class ArrayMethods(_Array):
 
 
 class SymbolMethods(_Graph):
-    """Attached to `Symbol`."""
+    """The methods that are attached to `Symbol`."""
 
     def bind(self, ctx: Context | str, args: Sequence[NDArray] | dict[str, NDArray],
              args_grad: Sequence[NDArray | None] | dict[str, NDArray] | None = None, grad_req: str | list[str] | dict[str, str] = "write",
              aux_states: Sequence[NDArray] | dict[str, NDArray] | None = None, group2ctx: dict[str, Context] | None = None,
              shared_exec: Executor | None = None) -> Executor:
-        """An `Executor` over arrays that the caller provides.
+        """Return an `Executor` over arrays that the caller provides.
 
         Parameters
         ----------
@@ -96,14 +96,14 @@ class SymbolMethods(_Graph):
         args : list or dict of str to NDArray
             All arguments.
         args_grad : list or dict of str to NDArray, optional
-            Receive gradients; those left out are not computed.
+            The arrays that receive gradients; those left out are not computed.
         grad_req : str, list or dict
             ``'write'``, ``'add'`` or ``'null'``.
         aux_states : list or dict of str to NDArray, optional
         group2ctx : dict of str to Context, optional
-            Where the nodes annotated with ``ctx_group`` run.
+            The devices of the nodes annotated with ``ctx_group``.
         shared_exec : Executor, optional
-            One whose memory may be reused; results of the two then must not be needed at once.
+            An executor whose memory may be reused; the results of the two then must not be needed at the same time.
         """
         from .binding import bind
         return bind(self, ctx, args, args_grad, grad_req, aux_states, group2ctx, shared_exec)
@@ -111,7 +111,7 @@ class SymbolMethods(_Graph):
     def simple_bind(self, ctx: Context | str, grad_req: str | list[str] | dict[str, str] = "write", type_dict: dict[str, Any] | None = None,
                     stype_dict: dict[str, str] | None = None, group2ctx: dict[str, Context] | None = None, shared_arg_names: list[str] | None = None,
                     shared_exec: Executor | None = None, shared_buffer: dict[str, NDArray] | None = None, **kwargs: Any) -> Executor:
-        """An `Executor` with new arrays for everything, their shapes inferred from those given.
+        """Return an `Executor` with new arrays for all arguments and states; their shapes are inferred from the given ones.
 
         Parameters
         ----------
@@ -119,7 +119,7 @@ class SymbolMethods(_Graph):
         grad_req : str, list or dict
             ``'write'``, ``'add'`` or ``'null'``.
         type_dict : dict of str to type, optional
-            Element types of arguments; float32 where nothing else follows.
+            Element types of arguments; float32 where no other type is inferred.
         stype_dict : dict of str to str, optional
             Storage types of arguments.
         group2ctx : dict of str to Context, optional
@@ -135,12 +135,12 @@ class SymbolMethods(_Graph):
         return simple_bind(self, ctx, grad_req, type_dict, stype_dict, group2ctx, shared_arg_names, shared_exec, shared_buffer, kwargs)
 
     def eval(self, ctx: Context | None = None, **kwargs: NDArray) -> list[NDArray]:
-        """Run once with the given arguments; returns the list of outputs."""
+        """Run the graph once with the given arguments, and return the list of outputs."""
         from .context import current_context
         return self.bind(ctx or current_context(), kwargs).forward()
 
     def get_backend_symbol(self, backend: str) -> Symbol:
-        """The graph as a backend for inference would divide it. See `optimize_for`."""
+        """Return the graph as partitioned by a backend for inference. See `optimize_for`."""
         from .graph import partition
         return partition(self, backend)
 
@@ -148,16 +148,16 @@ class SymbolMethods(_Graph):
                      aux: Sequence[NDArray] | dict[str, NDArray] | None = None, ctx: Context | None = None,
                      shape_dict: dict[str, tuple[int, ...]] | None = None, type_dict: dict[str, Any] | None = None,
                      stype_dict: dict[str, str] | None = None, skip_infer: bool = False, **kwargs: Any) -> Symbol:
-        """The graph prepared for a backend, such as ``'native'``.
+        """Return the graph prepared for a backend, such as ``'native'``.
 
-        If there is no such backend, or it cannot work on this machine, this is logged and the graph stays as it is, as in MXNet.
+        If there is no such backend, or it does not work on this machine, this is logged and the graph is returned unchanged, as in MXNet.
 
         Parameters
         ----------
         backend : str
             A registered backend.
         args, aux : list or dict of NDArray, optional
-            Parameters, for backends that compute with them ahead.
+            Parameters, for backends that evaluate constant expressions of them.
         **kwargs
             Options of the backend.
         """
@@ -166,7 +166,7 @@ class SymbolMethods(_Graph):
                         skip_infer=skip_infer, **kwargs)
 
     def reshape(self, *args: Any, **kwargs: Any) -> Symbol:
-        """The values in another shape; see ``mx.sym.reshape`` for the special codes."""
+        """Return the values in another shape; see ``mx.sym.reshape`` for the special codes."""
         from .symbol.functions import operator_function
         if len(args) == 1 and isinstance(args[0], (tuple, list)):
             kwargs["shape"] = tuple(args[0])
@@ -175,12 +175,12 @@ class SymbolMethods(_Graph):
         return operator_function("reshape")(self, **kwargs)
 
     def astype(self, dtype: Any) -> Symbol:
-        """The values converted to `dtype`."""
+        """Return the values converted to `dtype`."""
         from .symbol.functions import operator_function
         return operator_function("cast")(self, dtype=dtype)
 
     def split_v2(self, *args: Any, **kwargs: Any) -> Symbol:
-        """Cut along an axis; see ``mx.sym.split_v2``."""
+        """Split the values along an axis; see ``mx.sym.split_v2``."""
         from .symbol.creation import split_v2
         return split_v2(self, *args, **kwargs)
 
@@ -191,7 +191,7 @@ class SymbolMethods(_Graph):
         return operator_function("transpose")(self)
 
     def as_np_ndarray(self) -> _Symbol:
-        """This Symbol for ``mx.sym.np`` functions."""
+        """Return this Symbol in the type for ``mx.sym.np`` functions."""
         from .symbol.numpy import _Symbol
         return _Symbol(self._outputs)
 

@@ -11,7 +11,7 @@ __all__ = ["AttrScope", "current"]
 
 
 class AttrScope(interrupts.Scope, metaclass=ClassPropertyType):
-    """Attributes for all Symbols created inside; scopes inside one another add up, the inner one winning.
+    """Attributes for all Symbols created in a ``with`` block; nested scopes are merged, and the inner one takes precedence.
 
     Parameters
     ----------
@@ -44,7 +44,7 @@ class AttrScope(interrupts.Scope, metaclass=ClassPropertyType):
     def current(cls, scope):
         warnings.warn("AttrScope.current is deprecated; use `with mx.AttrScope(...):`", DeprecationWarning, stacklevel=4)
         cls._current.value = scope
-    _subgraph_names = collections.defaultdict(int)  # how many subgraphs of loops and branches each name has had
+    _subgraph_names = collections.defaultdict(int)  # the number of subgraphs of loops and branches so far, by name
 
     def __init__(self, **kwargs):
         for name, value in kwargs.items():
@@ -53,20 +53,20 @@ class AttrScope(interrupts.Scope, metaclass=ClassPropertyType):
         self._attr = kwargs
 
     def get(self, attr):
-        """The attributes for a new Symbol: the scope's, and over them those of the dict `attr` (or None)."""
+        """Return the attributes for a new Symbol: the scope's, overridden by those of the dict `attr` (or None)."""
         if self._attr:
             return {**self._attr, **attr} if attr else self._attr.copy()
         return attr or {}
 
     def _changes(self):
         outer = current()
-        # Re-entering a scope keeps what it has gathered so far, as in MXNet.
+        # A scope that is entered again keeps its merged attributes, as in MXNet.
         self._attr = {**outer._attr, **self._attr}
         return [functools.partial(setattr, AttrScope._current, "value", scope) for scope in (self, outer)]
 
 
 def current():
-    """The scope in force in this thread."""
+    """Return the scope in force in this thread."""
     try:
         return AttrScope._current.value
     except AttributeError:

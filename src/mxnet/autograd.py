@@ -1,6 +1,6 @@
 """Recording computations and taking their gradients.
 
-Torch's autograd does the differentiation; what is here is MXNet's interface to it: which arrays are recorded, where gradients go.
+Torch's autograd differentiates; this module is MXNet's interface to it. It decides which arrays are recorded and where gradients are stored.
 """
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _T = TypeVar("_T")
 
 
 def record(train_mode: bool = True) -> Scope:
-    """A ``with`` block whose operators are recorded for `backward`; `train_mode` says whether they run as in training.
+    """Record the operators of a ``with`` block for `backward`; they run in training mode if `train_mode` is True.
 
     Example
     -------
@@ -40,46 +40,46 @@ def record(train_mode: bool = True) -> Scope:
 
 
 def pause(train_mode: bool = False) -> Scope:
-    """A ``with`` block inside of `record` whose operators are not recorded."""
+    """Suspend the recording of operators in a ``with`` block inside of `record`."""
     return Scope(False, train_mode)
 
 
 def train_mode() -> Scope:
-    """A ``with`` block in which operators such as Dropout behave as in training; recording stays as it is."""
+    """Run operators such as Dropout in training mode in a ``with`` block, without changing recording."""
     return Scope(None, True)
 
 
 def predict_mode() -> Scope:
-    """A ``with`` block in which operators such as Dropout behave as in prediction; recording stays as it is."""
+    """Run operators such as Dropout in prediction mode in a ``with`` block, without changing recording."""
     return Scope(None, False)
 
 
 def is_recording() -> bool:
-    """True where operators are being recorded."""
+    """Return True where operators are being recorded."""
     return mode.recording if mode.tracing is None else mode.tracing.read_mode("recording")
 
 
 def is_training() -> bool:
-    """True where operators run as in training."""
+    """Return True where operators run in training mode."""
     return mode.training if mode.tracing is None else mode.tracing.read_mode("training")
 
 
 def set_recording(is_recording: bool) -> bool:
-    """Turn recording on or off for this thread; returns what it was."""
+    """Turn recording on or off for this thread; return the previous value."""
     where = mode if mode.tracing is None else mode.tracing.scope(is_recording, None)
     before, where.recording = where.recording, bool(is_recording)
     return before
 
 
 def set_training(train_mode: bool) -> bool:
-    """Turn training mode on or off for this thread; returns what it was."""
+    """Turn training mode on or off for this thread; return the previous value."""
     where = mode if mode.tracing is None else mode.tracing.scope(None, train_mode)
     before, where.training = where.training, bool(train_mode)
     return before
 
 
 def mark_variables(variables: Any, gradients: Any, grad_reqs: str | Sequence[str] = "write") -> None:
-    """Make arrays variables: later backward passes write their gradients to the given arrays.
+    """Mark arrays as variables: later backward passes write their gradients to the given arrays.
 
     Parameters
     ----------
@@ -102,7 +102,7 @@ def mark_variables(variables: Any, gradients: Any, grad_reqs: str | Sequence[str
 
 
 def _heads(heads: Any, head_grads: Any, what: str) -> tuple[Sequence[NDArray], list[torch.Tensor], list[torch.Tensor]]:
-    """Tensors to start from and their gradients, checked."""
+    """Check the heads and their gradients, and return them with their tensors."""
     if mode.tracing is not None:
         mode.tracing.fail(f"autograd.{what} is called inside of it, and a graph has no place for that")
     if isinstance(heads, NDArray):
@@ -124,9 +124,9 @@ def _heads(heads: Any, head_grads: Any, what: str) -> tuple[Sequence[NDArray], l
         recorded = getattr(head._data, "shadow", head._data)  # of an integer array; see ops/integers.py
         tensors.append(recorded)
         if seed is not None and len(seed.shape) == len(head.shape) > 0 and seed.shape[1:] == head.shape[1:] and seed.shape[0] > head.shape[0]:
-            seed = seed[:head.shape[0]]  # MXNet reads as many rows as it needs: a gradient for the longest of several results serves all
+            seed = seed[:head.shape[0]]  # MXNet reads only the rows that it needs: a gradient for the longest of several results fits all
         if seed is not None and seed.shape != head.shape and seed.size == head.size and info.node is not None:
-            seed = seed.reshape(head.shape)  # MXNet reads the numbers in their order, whatever the shape is
+            seed = seed.reshape(head.shape)  # MXNet reads the numbers in memory order, regardless of the shape
         if seed is not None and seed.shape != head.shape:
             raise MXNetError(f"{what}: a head gradient of shape {seed.shape} for a head of shape {head.shape}")
         seeds.append(_run(torch.ones_like, recorded) if seed is None else seed._data.to(recorded.device, recorded.dtype))
@@ -143,13 +143,13 @@ def backward(heads: NDArray | Sequence[NDArray], head_grads: NDArray | Sequence[
     head_grads : NDArray or list of NDArray and None, optional
         The gradients of the heads themselves; ones where None.
     retain_graph : bool
-        Keep what was recorded, for another backward.
+        Keep the recorded calls for another backward.
     train_mode : bool
-        Whether operators differentiate as in training. What was recorded knows the mode it ran in and keeps to it, so
-        the value makes no difference where the two agree, as they must.
+        Differentiate as in training. Recorded calls keep the mode in which they ran, so that the argument has no effect as long as it equals
+        that mode, which MXNet requires.
 
-    Without `retain_graph` everything that the heads were computed from becomes a constant, such as the state that a recurrent network
-    hands on to the next sequence.
+    Without `retain_graph` all intermediate results that the heads were computed from become constants, such as the state that a recurrent network
+    passes to the next sequence.
 
     Raises
     ------
@@ -172,7 +172,7 @@ def backward(heads: NDArray | Sequence[NDArray], head_grads: NDArray | Sequence[
     finally:
         mode.training = training
     for v in variables:
-        if not v.reached:  # nothing differentiable leads there: its gradient is zero
+        if not v.reached:  # there is no differentiable path to it: its gradient is zero
             if v.grad_req == "write" and v.grad is not None:
                 v.grad[... if v.grad.ndim == 0 else slice(None)] = 0
             v.fresh = True
@@ -183,7 +183,7 @@ def backward(heads: NDArray | Sequence[NDArray], head_grads: NDArray | Sequence[
 
 
 def _reachable(heads: Sequence[NDArray]) -> tuple[set[Marked], set[TapeNode], bool]:
-    """Return the marks of all arrays with a gradient that the heads were computed from, the calls on the way, and whether all of these are light."""
+    """Return the marks of all arrays with a gradient that the heads depend on, the calls on the paths, and True if all calls are cheap."""
     variables: set[Marked] = set()
     nodes: set[TapeNode] = set()
     stack, light = [h._autograd for h in heads], True
@@ -201,9 +201,9 @@ def _reachable(heads: Sequence[NDArray]) -> tuple[set[Marked], set[TapeNode], bo
 
 
 def _free(nodes: Iterable[TapeNode], heads: Sequence[NDArray]) -> None:
-    """Make constants of the results of recorded calls that are still in use, as MXNet does once a computation was differentiated.
+    """Turn results of recorded calls that are still in use into constants, as MXNet does once a computation was differentiated.
 
-    What a gradient was computed of stays: it may be differentiated in another way.
+    The inputs of computed gradients are kept: they may be differentiated along another path.
     """
     for node in nodes:
         if node.op is _GRADIENT:
@@ -217,7 +217,7 @@ def _free(nodes: Iterable[TapeNode], heads: Sequence[NDArray]) -> None:
 
 
 def _before_gradients(heads: Sequence[NDArray]) -> set[TapeNode]:
-    """Return the calls that the heads were computed from, down to gradients, whose own calls are left out."""
+    """Return the calls that the heads were computed from, down to computed gradients, whose own calls are left out."""
     found: set[TapeNode] = set()
     stack = [h._autograd.node for h in heads]
     while stack:
@@ -229,7 +229,7 @@ def _before_gradients(heads: Sequence[NDArray]) -> set[TapeNode]:
 
 
 def _run(function: Callable[..., _T], *args: Any) -> _T:
-    """Call torch's engine, or what it needs; its errors, and those of the user's code inside of it, become MXNetErrors."""
+    """Call a function of torch's engine; errors of it, and of the user's code that it runs, are raised as MXNetErrors."""
     try:
         return function(*args)
     except MXNetError:
@@ -243,7 +243,7 @@ def _run(function: Callable[..., _T], *args: Any) -> _T:
 
 def grad(heads: NDArray | Sequence[NDArray], variables: NDArray | Sequence[NDArray], head_grads: NDArray | Sequence[NDArray | None] | None = None,
          retain_graph: bool | None = None, create_graph: bool = False, train_mode: bool = True) -> list[NDArray]:
-    """The gradients of `heads` with respect to `variables`, as a list of new arrays; ``.grad`` stays as it is.
+    """Return the gradients of `heads` with respect to `variables` as a list of new arrays; ``.grad`` is not changed.
 
     Parameters
     ----------
@@ -251,7 +251,7 @@ def grad(heads: NDArray | Sequence[NDArray], variables: NDArray | Sequence[NDArr
     head_grads : NDArray or list of NDArray and None, optional
         Ones where None.
     retain_graph : bool, optional
-        Keep what was recorded; by default if `create_graph`.
+        Keep the recorded calls; by default if `create_graph`.
     create_graph : bool
         Record the gradients too, so that they can be differentiated again.
     train_mode : bool
@@ -315,20 +315,20 @@ def grad(heads: NDArray | Sequence[NDArray], variables: NDArray | Sequence[NDArr
 
 
 def _leaf(array: NDArray) -> torch.Tensor:
-    """What torch differentiates with respect to for an array."""
+    """Return the tensor with respect to which torch differentiates for an array."""
     token = getattr(array, "_token", None)
     return array._data if token is None else token
 
 
 def _stored_by_rows(gradient: torch.Tensor, variable: NDArray) -> NDArray:
-    """A gradient of which torch has only some rows, as a row_sparse array."""
+    """Return torch's sparse gradient, which has only some rows, as a row_sparse array."""
     result = sparse.zeros("row_sparse", variable.shape, ctx=variable._ctx, dtype=variable.dtype)
     result._take_dense(gradient.detach())
     return result
 
 
 class _NamedCall:
-    """Stands on the tape for a call that no Symbol can express."""
+    """A placeholder on the tape for a call that no Symbol can express."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -340,7 +340,7 @@ _COPY = dispatch.pseudo_operator("_copyto")
 
 
 def get_symbol(x: NDArray) -> symbol.Symbol:
-    """The recorded computation of `x` as a Symbol; its inputs are named ``var0``, ``var1``, ... in the order of first use.
+    """Return the recorded computation of `x` as a Symbol; its inputs are named ``var0``, ``var1``, ... in the order of first use.
 
     Raises
     ------
@@ -375,7 +375,7 @@ def get_symbol(x: NDArray) -> symbol.Symbol:
             return symbol.create(get_operator("_copy"), inputs, {})
         raise MXNetError(f"get_symbol: the recorded step {node.op.name} has no counterpart in a Symbol")
 
-    # From the inputs on, without recursion: unrolled networks are deep.
+    # Topological order without recursion, since unrolled networks are deep.
     waiting = [x._autograd.node] if x._autograd.node is not None else []
     while waiting:
         node = waiting[-1]
@@ -391,7 +391,7 @@ def get_symbol(x: NDArray) -> symbol.Symbol:
 
 
 class Function:
-    """A differentiable function with a gradient of its own.
+    """A differentiable function with a user-defined gradient.
 
     Subclasses define ``forward(self, *inputs)`` and ``backward(self, *output_grads)`` over NDArrays; neither is recorded.
     `backward` returns one gradient for each input. One object serves one call.
@@ -443,7 +443,7 @@ class Function:
         return results[0] if found["single"] else results
 
     def save_for_backward(self, *args: Any) -> None:
-        """Keep arrays for `backward`, which finds them in ``self.saved_tensors``."""
+        """Keep arrays for `backward`, which reads them from ``self.saved_tensors``."""
         self.saved_tensors = args
 
     def forward(self, *inputs: Any) -> Any:
@@ -456,7 +456,7 @@ class Function:
 
 
 class _Bridge(torch.autograd.Function):
-    """A `Function` inside of torch's graph."""
+    """The torch autograd function that calls a `Function`."""
 
     @staticmethod
     def forward(ctx: Any, function: Function, forward: Callable[[], tuple[NDArray, ...]], arrays: list[NDArray],
@@ -469,7 +469,7 @@ class _Bridge(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *out_grads: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
         name = type(ctx.function).__name__
-        # Torch's own may be shared with other branches, or one number in the place of all: the user may write to these.
+        # Torch's gradients may be shared with other branches, or be expanded from one number; the user may write to the copies.
         arrays = [cls._new(g.clone(memory_format=torch.contiguous_format), c) for g, (cls, c) in zip(out_grads, ctx.kind)]
         with pause(train_mode=mode.training):
             grads = ctx.function.backward(*arrays)

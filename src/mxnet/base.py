@@ -1,4 +1,4 @@
-"""What every other module needs: the error types, the type groups clients test against, small helpers."""
+"""Shared definitions of all modules: the error types, the type groups clients test against, small helpers."""
 import ctypes
 import os
 import tempfile
@@ -11,7 +11,7 @@ __all__ = ["MXNetError"]
 
 
 class MXNetError(RuntimeError):
-    """The base of all errors that MXNet programs expect to catch.
+    """The base class of all errors that MXNet programs expect to catch.
 
     Example
     -------
@@ -25,7 +25,7 @@ class MXNetError(RuntimeError):
 
 
 class NotImplementedForSymbol(MXNetError):
-    """Raised when something that needs values (``bool(x)``, ``x.asnumpy()``) is asked of a Symbol."""
+    """Raised when an operation that needs values (``bool(x)``, ``x.asnumpy()``) is called on a Symbol."""
 
     def __init__(self, function, alias=None, *args):
         super().__init__()
@@ -40,7 +40,7 @@ class NotImplementedForSymbol(MXNetError):
 
 
 class NotSupportedForSparseNDArray(MXNetError):
-    """Raised when a sparse array is asked for something only dense arrays can do."""
+    """Raised when an operation that only dense arrays support is called on a sparse array."""
 
     def __init__(self, function, alias=None, *args):
         super().__init__()
@@ -54,7 +54,7 @@ class NotSupportedForSparseNDArray(MXNetError):
 
 
 class DelayedError(MXNetError):
-    """What MXNet finds wrong only when it computes: a call on arrays goes on, and whoever waits for the values gets the error.
+    """An error that MXNet raises only while it computes: the call on arrays returns, and waiting for the values raises the error.
 
     Parameters
     ----------
@@ -70,14 +70,14 @@ class DelayedError(MXNetError):
 
 
 class MXNetNotImplementedError(MXNetError, NotImplementedError):
-    """A feature that this build can't offer; the message says why and what to use instead."""
+    """A feature is not available in this build; the message has the reason and the alternative."""
 
 
-error_types: dict = {}  # what `register_error` knows: name -> class
+error_types: dict = {}  # the classes of `register_error`: name -> class
 
 
 def register_error(func_name=None, cls=None):
-    """Make a class of errors known by name, as a decorator or by ``register_error("Name", cls)``.
+    """Register a class of errors by name, as a decorator or by ``register_error("Name", cls)``.
 
     Example
     -------
@@ -99,16 +99,16 @@ def register_error(func_name=None, cls=None):
 
 
 def check_call(ret):
-    """Raise an MXNetError if `ret`, what a C function has returned, is not 0.
+    """Raise an MXNetError if `ret`, the return value of a C function, is not 0.
 
-    MXNet's own C functions don't exist here; this serves programs that call their own in the same way.
+    MXNet's own C functions don't exist here; this is for programs that call C functions of their own in the same way.
     """
     if ret != 0:
         raise MXNetError(f"a C function returned the error code {ret}")
 
 
 class _NullType:
-    """The default of generated operator functions: 'not given', where None is a value of its own."""
+    """The type of the default of generated operator functions: 'not given', as distinct from None."""
 
     _instance = None
 
@@ -135,7 +135,7 @@ mx_float_p = ctypes.POINTER(mx_float)
 NDArrayHandle = SymbolHandle = ctypes.c_void_p
 
 
-# Prefixes of names in MXNet's C interface, the more special ones first, and the Python names that do the same here.
+# Prefixes of names in MXNet's C interface, longer ones first, and their equivalents in Python here.
 _PYTHON_NAMES = {
     "MXRecordIO": "mx.recordio.MXRecordIO", "MXQuantizeSymbol": "mx.contrib.quantization.quantize_model",
     "MXSetCalibTableToQuantizedSymbol": "mx.contrib.quantization.quantize_model", "MXReducePrecisionSymbol": "mx.contrib.amp.convert_symbol",
@@ -153,7 +153,7 @@ _PYTHON_NAMES = {
 
 
 class _NoLibrary:
-    """A stand-in for MXNet's library: programs import it beside what they use. Its functions raise an error that names what replaces them."""
+    """A placeholder for MXNet's C library, which programs import. Its functions raise an error that names their replacement."""
 
     def __getattr__(self, name):
         if name.startswith("__"):
@@ -169,7 +169,7 @@ _LIB = _NoLibrary()
 
 
 def _as_list(obj):
-    """A list or tuple as it is; anything else in a list of its own."""
+    """Return a list or tuple unchanged; put anything else into a list."""
     return obj if isinstance(obj, (list, tuple)) else [obj]
 
 
@@ -205,7 +205,7 @@ class classproperty:
         self.fset(instance if isinstance(instance, type) else type(instance), value)
 
     def setter(self, fset):
-        """The same property, which `fset(cls, value)` sets."""
+        """Return the same property with the setter `fset(cls, value)`."""
         return type(self)(self.fget, fset)
 
 
@@ -221,29 +221,29 @@ class ClassPropertyType(type):
 
 
 def with_metaclass(meta, *bases):
-    """A class to inherit from that has the metaclass `meta` and the given bases."""
+    """Return a base class that has the metaclass `meta` and the given bases."""
     return meta("WithMetaclass", bases, {})
 
 
 # -- for programs that call C libraries of their own --------------------------------------------------------------------------
 
 def py_str(x):
-    """Text out of the bytes that C strings are; what is text already, like the names that monitors get here, stays."""
+    """Decode the bytes of a C string; return text, such as the names that monitors receive here, unchanged."""
     return x if isinstance(x, str) else x.decode("utf-8")
 
 
 def c_str(string):
-    """A C string (``char *``) of a text."""
+    """Return a text as a C string (``char *``)."""
     return ctypes.c_char_p(string.encode())
 
 
 def c_str_array(strings):
-    """A C array of strings (``char **``)."""
+    """Return a C array of strings (``char **``)."""
     return c_array(ctypes.c_char_p, [s.encode() for s in strings])
 
 
 def c_array(ctype, values):
-    """A C array of the type `ctype` with the given values.
+    """Return a C array of the type `ctype` with the given values.
 
     Example
     -------
@@ -255,17 +255,17 @@ def c_array(ctype, values):
 
 
 def c_array_buf(ctype, buf):
-    """A C array of the type `ctype` in the memory of a writable buffer such as ``array.array``; memory is shared."""
+    """Return a C array of the type `ctype` over the memory of a writable buffer such as ``array.array``; memory is shared."""
     return (ctype * len(buf)).from_buffer(buf)
 
 
 def c_handle_array(objs):
-    """A C array of the pointers in the ``handle`` of each object."""
+    """Return a C array of the pointers in the ``handle`` of each object."""
     return c_array(ctypes.c_void_p, [obj.handle for obj in objs])
 
 
 def ctypes2buffer(cptr, length):
-    """`length` bytes from a ``char *``, copied into a bytearray.
+    """Copy `length` bytes from a ``char *`` into a bytearray.
 
     Raises
     ------
@@ -278,7 +278,7 @@ def ctypes2buffer(cptr, length):
 
 
 def ctypes2numpy_shared(cptr, shape):
-    """A numpy array of `shape` over the floats that a ``POINTER(mx_float)`` points to; memory is shared.
+    """Return a NumPy array of `shape` over the memory that a ``POINTER(mx_float)`` points to; memory is shared.
 
     Raises
     ------
@@ -291,11 +291,11 @@ def ctypes2numpy_shared(cptr, shape):
 
 
 def data_dir_default():
-    """Where downloaded data and models are kept unless ``MXNET_HOME`` says otherwise: ``~/.mxnet``, without a home a folder among temporary ones."""
+    """Return the default folder of downloaded data and models: ``~/.mxnet``, or one in the temporary folder for users without a home."""
     home = os.path.expanduser("~")
     return os.path.join(home, ".mxnet") if home != "~" else os.path.join(tempfile.gettempdir(), f"mxnet-{os.getuid()}")
 
 
 def data_dir():
-    """Where downloaded data and models are kept: ``$MXNET_HOME``, else ``~/.mxnet``."""
+    """Return the folder of downloaded data and models: ``$MXNET_HOME``, else the result of `data_dir_default`."""
     return os.environ.get("MXNET_HOME") or data_dir_default()

@@ -1,4 +1,4 @@
-"""How a Symbol is bound to arrays: what `Symbol.bind` and `Symbol.simple_bind` check and make before there is an `Executor`."""
+"""The binding of a Symbol to arrays: the checks and allocations of `Symbol.bind` and `Symbol.simple_bind` before an `Executor` is made."""
 from __future__ import annotations
 
 import warnings
@@ -41,7 +41,7 @@ def _requests(symbol: Symbol, grad_req: str | Sequence[str] | Mapping[str, str],
 
 
 def _arrange(arrays: Any, names: Sequence[str], what: str, allow_missing: bool = False) -> list[Any]:
-    """Arrays given as a list or dict, in the order of `names`."""
+    """Return arrays given as a list or dict as a list in the order of `names`."""
     if isinstance(arrays, (list, tuple)):
         if len(arrays) != len(names):
             raise ValueError(f"{what}: {len(names)} arrays expected ({', '.join(names)}), received {len(arrays)}")
@@ -61,7 +61,7 @@ def _arrange(arrays: Any, names: Sequence[str], what: str, allow_missing: bool =
 
 def bind(symbol: Symbol, ctx: Context | str, args: Any, args_grad: Any, grad_req: str | Sequence[str] | Mapping[str, str], aux_states: Any,
          group2ctx: Mapping[str, Context] | None, shared_exec: Executor | None) -> Executor:
-    """See `Symbol.bind`."""
+    """Implement `Symbol.bind`."""
     if not isinstance(ctx, Context):
         raise TypeError("Context type error: bind needs a Context such as mx.cpu()")
     if shared_exec is not None and not isinstance(shared_exec, Executor):
@@ -71,7 +71,7 @@ def bind(symbol: Symbol, ctx: Context | str, args: Any, args_grad: Any, grad_req
     states = _arrange(aux_states if aux_states is not None else [], aux_names, "aux_states")
     gradients = [None] * len(arg_names) if args_grad is None else _arrange(args_grad, arg_names, "args_grad", allow_missing=True)
     reqs = [r if g is not None else "null" for r, g in zip(_requests(symbol, grad_req, arg_names), gradients)]
-    # A wrong shape is found here rather than at the first forward.
+    # A wrong shape raises an error here instead of at the first forward.
     symbol._infer_shape(True, (), {n: a.shape for n, a in zip(arg_names, arguments) if a.size})
     return Executor({"args": arguments, "grads": gradients, "auxs": states, "reqs": reqs}, symbol, ctx, grad_req, group2ctx)
 
@@ -79,7 +79,7 @@ def bind(symbol: Symbol, ctx: Context | str, args: Any, args_grad: Any, grad_req
 def simple_bind(symbol: Symbol, ctx: Any, grad_req: str | Sequence[str] | Mapping[str, str], type_dict: Mapping[str, Any] | None,
                 stype_dict: Mapping[str, str] | None, group2ctx: Mapping[str, Context] | None, shared_arg_names: Sequence[str] | None,
                 shared_exec: Executor | None, shared_buffer: dict[str, NDArray] | None, shapes: Mapping[str, Any]) -> Executor:
-    """See `Symbol.simple_bind`."""
+    """Implement `Symbol.simple_bind`."""
     if not isinstance(ctx, Context):
         raise TypeError("Context type error: simple_bind needs a Context such as mx.cpu()")
     arg_names, aux_names = symbol.list_arguments(), symbol.list_auxiliary_states()
@@ -152,7 +152,7 @@ def _gradients(symbol: Symbol, args: Mapping[str, NDArray], reqs: Mapping[str, s
 
 
 def _from_buffer(buffer: dict[str, NDArray], name: str, shape: tuple[int, ...], dtype: torch.dtype, ctx: Context) -> NDArray:
-    """An array out of the pool that bucketing executors share: the one of that name if it is large enough."""
+    """Return an array from the pool that bucketing executors share: the one of that name if it is large enough, else a new one."""
     held = buffer.get(name)
     count = int(np.prod(shape))
     if held is None or held._data.dtype != dtype or held.size < count:
@@ -163,7 +163,7 @@ def _from_buffer(buffer: dict[str, NDArray], name: str, shape: tuple[int, ...], 
 
 
 def _refuse_missing_gradients(symbol: Symbol, reqs: Mapping[str, str]) -> None:
-    """MXNet refuses to bind for gradients through an operator that has none; so does this."""
+    """Raise an error if a gradient is requested through an operator that has none, as MXNet does at binding."""
     needs = set()
     nodes = topological(symbol._outputs)
     for node in nodes:
@@ -200,7 +200,7 @@ def _storage_types(symbol: Symbol, stype_dict: Mapping[str, str] | None) -> dict
 
 
 def _uses(symbol: Symbol, storage: Mapping[str, str]) -> dict[str, list[str | None]]:
-    """How each use of each array has its gradient stored."""
+    """Return the storage type of the gradient for each use of each array, by the array's name."""
     found: dict[str, list[str | None]] = {}
     for node in symbol._nodes():
         for position, (child, _) in enumerate(node.inputs):
@@ -210,14 +210,14 @@ def _uses(symbol: Symbol, storage: Mapping[str, str]) -> dict[str, list[str | No
 
 
 def _grad_stype(name: str, uses: Sequence[str | None], storage: Mapping[str, str]) -> str:
-    """How a gradient is stored: by rows if its array is, or if everything that uses the array needs only some of its rows."""
+    """Return the storage type of a gradient: row_sparse if all uses of the array need only some rows, or if the array is and no use is dense."""
     if uses and all(u == "row_sparse" for u in uses):
         return "row_sparse"
     return "row_sparse" if storage.get(name) == "row_sparse" and "default" not in uses else "default"
 
 
 def _stored_by_use(node: Node, position: int, storage: Mapping[str, str]) -> str | None:
-    """How one use of an array as an input has its gradient stored; None: as the array."""
+    """Return the storage type of the gradient for one use of an array as an input; None for the array's own."""
     if node.op.gradient_storage is None:
         return None
     in_stypes = tuple(storage.get(child.name, "default") if child.op is None else None for child, _ in node.inputs)

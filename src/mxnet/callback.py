@@ -10,11 +10,11 @@ from .io import save_position
 __all__ = ["BatchEndParam", "LogValidationMetricsCallback", "ProgressBar", "Speedometer", "do_checkpoint", "log_train_metric", "module_checkpoint"]
 
 BatchEndParam = namedtuple("BatchEndParams", ["epoch", "nbatch", "eval_metric", "locals"])
-BatchEndParam.__doc__ = "What batch-end callbacks receive: epoch, batch number, training metric, and the local variables of the loop."
+BatchEndParam.__doc__ = "The argument of batch-end callbacks: epoch, batch number, training metric, and the local variables of the loop."
 
 
 def _every(period, save):
-    """An epoch-end callback that calls ``save(epoch number, symbol, arguments, auxiliary states)`` every `period` epochs."""
+    """Return an epoch-end callback that calls ``save(epoch number, symbol, arguments, auxiliary states)`` every `period` epochs."""
     period = max(1, int(period))
 
     def callback(iter_no, sym=None, arg=None, aux=None):
@@ -26,20 +26,20 @@ def _every(period, save):
 
 
 def module_checkpoint(mod, prefix, period=1, save_optimizer_states=False, data=None):
-    """An epoch-end callback that saves a module's checkpoint, with the optimizer's states and how far the data are if asked.
+    """Return an epoch-end callback that saves a module's checkpoint, optionally with the optimizer's states and the position of the data.
 
     Parameters
     ----------
     mod : Module
     prefix : str
-        Where the files go and how their names begin.
+        The path prefix of the files.
     period : int
-        Save every so many epochs.
+        The number of epochs between two checkpoints.
     save_optimizer_states : bool
         Write ``prefix-0001.states`` as well, so that training can resume exactly.
     data : DataIter, optional
-        What the module is trained on: ``prefix-0001.data`` is written as well, from which `mx.io.load_position` brings back the order of the
-        epochs that follow.
+        The training data: ``prefix-0001.data`` is written as well, from which `mx.io.load_position` restores the order of the epochs
+        that follow.
 
     Example
     -------
@@ -61,7 +61,7 @@ def module_checkpoint(mod, prefix, period=1, save_optimizer_states=False, data=N
 
 
 def do_checkpoint(prefix, period=1):
-    """An epoch-end callback that saves the network and its parameters every `period` epochs.
+    """Return an epoch-end callback that saves the network and its parameters every `period` epochs.
 
     Example
     -------
@@ -72,7 +72,7 @@ def do_checkpoint(prefix, period=1):
 
 
 def log_train_metric(period, auto_reset=False):
-    """A batch-end callback that logs the training metric every `period` batches; with `auto_reset`, each time from zero."""
+    """Return a batch-end callback that logs the training metric every `period` batches; with `auto_reset` it then resets the metric."""
 
     def callback(param):
         metric = param.eval_metric
@@ -93,7 +93,7 @@ class Speedometer:
     ----------
     batch_size : int
     frequent : int
-        Log every so many batches.
+        The number of batches between two lines.
     auto_reset : bool
         Report the metric over the batches since the last line, not since the start of the epoch.
 

@@ -1,4 +1,4 @@
-"""Checkpoints: ``prefix-symbol.json``, ``prefix-0001.params``, ``prefix-0001.states`` and ``prefix-0001.data``, written whole or not at all."""
+"""Checkpoints: ``prefix-symbol.json``, ``prefix-0001.params``, ``prefix-0001.states`` and ``prefix-0001.data``, written atomically."""
 import logging
 
 from . import files
@@ -9,17 +9,17 @@ from .context import cpu
 
 
 def params_file(prefix, epoch):
-    """The name of the parameter file of a checkpoint: ``prefix-0007.params`` for epoch 7."""
+    """Return the name of the parameter file of a checkpoint: ``prefix-0007.params`` for epoch 7."""
     return f"{prefix}-{epoch:04d}.params"
 
 
 def states_file(prefix, epoch):
-    """The name of the optimizer state file of a checkpoint: ``prefix-0007.states`` for epoch 7."""
+    """Return the name of the optimizer state file of a checkpoint: ``prefix-0007.states`` for epoch 7."""
     return f"{prefix}-{epoch:04d}.states"
 
 
 def position_file(prefix, epoch):
-    """The name of the file of a checkpoint that says how far its data are: ``prefix-0007.data`` for epoch 7."""
+    """Return the name of the file with the position of the data of a checkpoint: ``prefix-0007.data`` for epoch 7."""
     return f"{prefix}-{epoch:04d}.data"
 
 
@@ -31,7 +31,7 @@ def write_params(fname, arg_params, aux_params):
 
 
 def read_params(fname):
-    """The arguments and auxiliary states that a ``.params`` file holds, as two dicts.
+    """Read the arguments and auxiliary states of a ``.params`` file, as two dicts.
 
     Raises
     ------
@@ -56,12 +56,12 @@ def read_params(fname):
 def save_checkpoint(prefix, epoch, symbol, arg_params, aux_params, remove_amp_cast=True):
     """Save a network and its parameters as ``prefix-symbol.json`` and ``prefix-<epoch, 4 digits>.params``.
 
-    Each file is written whole or not at all: an interrupted save leaves the file that was there before.
+    Each file is written atomically: an interrupted save leaves the previous file unchanged.
 
     Parameters
     ----------
     prefix : str
-        Where the files go and how their names begin.
+        The path prefix of the files.
     epoch : int
         The number of the epoch, part of the parameter file's name.
     symbol : Symbol or None
@@ -79,7 +79,7 @@ def save_checkpoint(prefix, epoch, symbol, arg_params, aux_params, remove_amp_ca
 
 
 def load_params(prefix, epoch):
-    """The parameters of a checkpoint.
+    """Load the parameters of a checkpoint.
 
     Returns
     -------
@@ -94,7 +94,7 @@ def load_params(prefix, epoch):
 
 
 def load_checkpoint(prefix, epoch):
-    """A network and its parameters, as `save_checkpoint` or MXNet 1.9.1 and before wrote them.
+    """Load a network and its parameters, written by `save_checkpoint` or by MXNet up to 1.9.1.
 
     Returns
     -------
@@ -106,12 +106,12 @@ def load_checkpoint(prefix, epoch):
 
 
 def save_optimizer_states(fname, updater, dump_optimizer=False):
-    """Save an `Updater`'s states, and with `dump_optimizer` the optimizer itself, whole or not at all."""
+    """Save an `Updater`'s states atomically, and with `dump_optimizer` the optimizer itself."""
     files.write_bytes(fname, updater.get_states(dump_optimizer))
 
 
 def load_optimizer_states(fname, updater):
-    """Give an `Updater` the states that a file holds.
+    """Load the states of an `Updater` from a file.
 
     Raises
     ------

@@ -14,7 +14,7 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
 class _Current(threading.local):
-    value = None  # cpu(0), once that is made: looking for what is missing takes ten times as long
+    value = None  # cpu(0) once it exists: a failed attribute look-up takes ten times as long
 
 
 class Context(interrupts.Scope, metaclass=ClassPropertyType):
@@ -52,7 +52,7 @@ class Context(interrupts.Scope, metaclass=ClassPropertyType):
 
     @classproperty
     def default_ctx(cls):
-        """The current context of this thread; setting it changes that."""
+        """The current context of this thread; it can be set."""
         return current_context()
 
     @default_ctx.setter
@@ -61,7 +61,7 @@ class Context(interrupts.Scope, metaclass=ClassPropertyType):
 
     @property
     def _old_ctx(self):
-        """What was current before the innermost ``with`` block that this context was entered by; None outside of any."""
+        """The context that was current before this context's innermost ``with`` block; None outside of any."""
         return next((back.args[2] for back in reversed(self._blocks.backs) if back.entered is self), None)
 
     @property
@@ -95,7 +95,7 @@ class Context(interrupts.Scope, metaclass=ClassPropertyType):
         return functools.partial(setattr, _scope, "value", intern_context(self)), back
 
     def empty_cache(self):
-        """Give memory that the device's allocator holds but no array uses back to the device."""
+        """Return memory that the device's allocator caches and no array uses to the device."""
         if self.device_type == "gpu":
             torch.cuda.empty_cache()
         else:
@@ -118,7 +118,7 @@ def _interned(typeid, device_id):
 
 
 def intern_context(ctx):
-    """The one Context object that stands for `ctx`, so that arrays can compare contexts by identity."""
+    """Return the canonical Context object equal to `ctx`, so that arrays can compare contexts by identity."""
     if not isinstance(ctx, Context):
         if isinstance(ctx, str):
             return parse_context(ctx)
@@ -127,7 +127,7 @@ def intern_context(ctx):
 
 
 def parse_context(text):
-    """``'gpu(1)'`` or ``'cpu'`` to the Context it names."""
+    """Return the Context for a text such as ``'gpu(1)'`` or ``'cpu'``."""
     name, _, rest = text.partition("(")
     try:
         return _interned(Context.devstr2type[name.strip()], int(rest.rstrip(") ") or 0))
@@ -137,27 +137,27 @@ def parse_context(text):
 
 
 def cpu(device_id=0):
-    """The processor. ``cpu(1)``, ``cpu(2)``, ... stand for further devices on the same processor."""
+    """Return the Context of the processor. ``cpu(1)``, ``cpu(2)``, ... are further devices on the same processor."""
     return _interned(1, device_id)
 
 
 def cpu_pinned(device_id=0):
-    """Host memory that a GPU can reach directly."""
+    """Return the Context of page-locked host memory, which a GPU can access directly."""
     return _interned(3, device_id)
 
 
 def gpu(device_id=0):
-    """The GPU number `device_id`, as torch counts them."""
+    """Return the Context of the GPU with torch's number `device_id`."""
     return _interned(2, device_id)
 
 
 def num_gpus():
-    """How many GPUs torch can use."""
+    """Return the number of GPUs that torch can use."""
     return torch.cuda.device_count()
 
 
 def gpu_memory_info(device_id=0):
-    """Free and total memory of a GPU, in bytes.
+    """Return the free and the total memory of a GPU, in bytes.
 
     Raises
     ------
@@ -183,7 +183,7 @@ def ctx_or_device(ctx, device):
 
 
 def takes_device(fn: _Function) -> _Function:
-    """Let a function that takes `ctx` take it by the name `device`, too, as MXNet 2 calls it."""
+    """Decorate a function with the argument `ctx` so that it also accepts it as `device`, MXNet 2's name."""
     @functools.wraps(fn)
     def call(*args, **kwargs):
         if "device" in kwargs:
@@ -193,7 +193,7 @@ def takes_device(fn: _Function) -> _Function:
 
 
 def current_context():
-    """The context that arrays are created on when none is given: that of the innermost ``with ctx:``, else ``cpu(0)``."""
+    """Return the default context of new arrays: that of the innermost ``with ctx:``, else ``cpu(0)``."""
     return _scope.value or _default
 
 

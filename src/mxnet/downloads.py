@@ -1,4 +1,4 @@
-"""Downloads over HTTP: taken up again where a connection broke, checked against a sum, and in their place only when they are complete."""
+"""Downloads over HTTP: broken connections are resumed, checksums are verified, and complete files are moved into place atomically."""
 import contextlib
 import hashlib
 import os
@@ -16,10 +16,10 @@ from .files import FileError, Unfinished, reported
 _BLOCK = 1 << 16
 _SILENCE = (10, 60)  # seconds to wait for a connection, and for the next bytes
 _PAUSE = 0.2  # seconds before the attempt after one that brought nothing; doubled each time
-_BUSY = {408, 425, 429}  # answers, besides 500 and above, after which the same request may succeed
+_BUSY = {408, 425, 429}  # status codes, besides 500 and above, after which the same request may succeed
 _RANGE = re.compile(r"bytes (\d+)-\d+/(\d+|\*)")
 
-# What a damaged archive leads to, besides OSError.
+# The errors that reading a damaged archive raises, besides OSError.
 DAMAGED = (zipfile.BadZipFile, zlib.error, EOFError, KeyError, NotImplementedError, RuntimeError, ValueError, struct.error, OverflowError)
 
 
@@ -29,7 +29,7 @@ class DownloadError(FileError):
     Attributes
     ----------
     reason : str
-        What went wrong, without the advice that the whole text gives.
+        The cause, without the advice of the whole text.
     """
 
     def __init__(self, text: str, reason: str) -> None:
@@ -38,23 +38,23 @@ class DownloadError(FileError):
 
 
 class ChecksumError(DownloadError, UserWarning):
-    """The server has a file of another content than expected: a DownloadError, and the UserWarning that MXNet raises."""
+    """The content of a downloaded file has another checksum; a DownloadError, and the UserWarning that MXNet raises."""
 
 
 class _Failed(Exception):
-    """An attempt failed in a way for which another one may succeed."""
+    """An attempt failed, and another one may succeed."""
 
 
 class _Refused(Exception):
-    """The server will answer any other attempt in the same way."""
+    """The server refused the request, and further attempts would have the same result."""
 
 
 class _WrongContent(_Failed):
-    """All of it came, and has another checksum."""
+    """The download is complete and has another checksum."""
 
 
 def why(error: Exception) -> str:
-    """What went wrong in a download, for messages that give their own advice."""
+    """Return the cause of a failed download, for messages with their own advice."""
     return getattr(error, "reason", None) or str(error)
 
 
@@ -62,8 +62,8 @@ def fetch(url: str, path: str, *, sha1: str | None = None, attempts: int = 5, ve
           wanted: Callable[[], bool] = lambda: True, tell: Callable[[str], object] = print) -> bool:
     """Download a file.
 
-    A broken connection is taken up where it broke if the server can do that and the file is still the same there; else all is asked for again. Where
-    standard error is a terminal it shows how far it got. What `requests` reads from the environment (proxies, certificates) holds.
+    A broken transfer is resumed at its offset if the server supports that and its file has not changed; otherwise it starts again. If standard error
+    is a terminal, it shows the progress. The environment variables of `requests` (proxies, certificates) apply.
 
     Parameters
     ----------
@@ -73,25 +73,25 @@ def fetch(url: str, path: str, *, sha1: str | None = None, attempts: int = 5, ve
     sha1 : str, optional
         The SHA-1 of the content, in hexadecimal digits.
     attempts : int
-        How often to try, at least once.
+        The number of attempts, at least 1.
     verify : bool
         Check the server's certificate.
     wanted : callable
-        Asked in the end; where it gives False, what was downloaded is dropped.
+        Called after the download; if it returns False, the content is discarded.
     tell : callable
-        Gets a line about each attempt that failed and is followed by another.
+        Receives a line about each failed attempt that is followed by another.
 
     Returns
     -------
     bool
-        Whether the file was written.
+        True if the file was written.
 
     Raises
     ------
     ChecksumError
         If the content is not the expected one.
     DownloadError
-        If it can't be had. The text names the address, the file, and the folder that it can be put into by hand.
+        If the download fails. The text names the address, the file, and the folder for a manual download.
     FileError
         If the file can't be written.
     """
@@ -119,7 +119,7 @@ def fetch(url: str, path: str, *, sha1: str | None = None, attempts: int = 5, ve
 
 
 def unpacked(archive: zipfile.ZipFile, member: str | zipfile.ZipInfo) -> IO[bytes]:
-    """A member of a zip file, to read. Methods of compression that ask for as much memory as the file says are refused.
+    """Open a member of a zip file for reading. Compression methods whose memory use is determined by the file are refused.
 
     Raises
     ------
@@ -133,7 +133,7 @@ def unpacked(archive: zipfile.ZipFile, member: str | zipfile.ZipInfo) -> IO[byte
 
 
 def _final(url: str, path: str, sha1: str | None, error: Exception) -> DownloadError:
-    """The error that a download ends in."""
+    """Return the final error of a failed download."""
     folder, name = os.path.split(os.path.abspath(path))
     kind = ChecksumError if isinstance(error, _WrongContent) else DownloadError
     demand = f" (SHA-1 {sha1})" if sha1 else ""
@@ -142,7 +142,7 @@ def _final(url: str, path: str, sha1: str | None, error: Exception) -> DownloadE
 
 
 def _cause(error: Exception) -> str:
-    """What is at the bottom of an error of requests, which holds one of urllib3 that holds another."""
+    """Return the text of the innermost error in an error of requests, which wraps urllib3's, which wraps another."""
     while True:
         inner = getattr(error, "reason", None)
         inner = inner if isinstance(inner, Exception) else error.args[-1] if error.args and isinstance(error.args[-1], Exception) else None
@@ -152,11 +152,11 @@ def _cause(error: Exception) -> str:
 
 
 class _Transfer:
-    """The bytes that came so far, over one or several connections."""
+    """The state of a download: the bytes received so far, over one or several connections."""
 
     def __init__(self, url: str, path: str, stream: IO[bytes], sha1: str | None, verify: bool) -> None:
         self.url, self.path, self.stream, self.sha1, self.verify = url, path, stream, sha1, verify
-        self.validator = ""  # what the server knows this version of the file by
+        self.validator = ""  # the ETag or date that identifies this version of the file
         self._restart()
 
     def _restart(self) -> None:
@@ -167,14 +167,14 @@ class _Transfer:
         self.received, self.digest = 0, hashlib.sha1(usedforsecurity=False)
 
     def run(self) -> None:
-        """One attempt; what came stays for the next one.
+        """Make one attempt; the received bytes are kept for the next one.
 
         Raises
         ------
         _Failed, _Refused
         """
         import requests  # now: `import mxnet` is to be fast
-        final = (ValueError, requests.TooManyRedirects)  # no address, or one that leads nowhere
+        final = (ValueError, requests.TooManyRedirects)  # an invalid address, or endless redirects
         try:
             with contextlib.closing(requests.get(self.url, stream=True, verify=self.verify, headers=self._headers(), timeout=_SILENCE)) as answer:
                 total = self._begin(answer)
@@ -189,10 +189,10 @@ class _Transfer:
             raise _WrongContent(f"SHA-1 {self.sha1} expected, received another: {found}; the server has another version of the file")
 
     def _headers(self) -> dict[str, str]:
-        # Compressed on the way, a file could be neither continued nor measured.
+        # A compressed transfer could be neither resumed nor measured.
         headers = {"Accept-Encoding": "identity"}
         if self.received and not self.validator and not self.sha1:
-            self._restart()  # nothing would show that the rest belongs to another version
+            self._restart()  # a change of the file between the parts could not be detected
         if self.received:
             headers["Range"] = f"bytes={self.received}-"
             if self.validator:
@@ -200,7 +200,7 @@ class _Transfer:
         return headers
 
     def _begin(self, answer: Any) -> int | None:
-        """Judge an answer by its head; how many bytes the file has, or None if it does not say."""
+        """Check the headers of a response; return the size of the file in bytes, or None if they do not contain it."""
         headers, code = answer.headers, answer.status_code
         if code == 416 or (code == 206 and not self._continues(headers)):
             self._restart()
@@ -225,7 +225,7 @@ class _Transfer:
     def _take(self, answer: Any, total: int | None) -> None:
         from tqdm import tqdm
         with tqdm(total=total, initial=self.received, unit="B", unit_scale=True, desc=os.path.basename(self.path), file=sys.stderr,
-                  disable=None, leave=False) as progress:  # None: unless it is a terminal
+                  disable=None, leave=False) as progress:  # None: disabled unless it is a terminal
             for block in answer.iter_content(chunk_size=_BLOCK):
                 with reported(self.path, "write"):
                     self.stream.write(block)

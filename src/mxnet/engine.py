@@ -18,7 +18,7 @@ _settings = _Settings()
 
 
 def set_bulk_size(size):
-    """Set how many operators may be bundled; returns what it was before.
+    """Set the number of operators that may be bundled, and return the previous one.
 
     Example
     -------
@@ -33,7 +33,7 @@ def set_bulk_size(size):
 
 @interrupts.scope
 def bulk(size):
-    """A scope in which `size` operators may be bundled.
+    """Set the number of operators that may be bundled to `size` in a ``with`` block.
 
     Example
     -------

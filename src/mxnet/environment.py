@@ -1,6 +1,6 @@
-"""The environment variables of MXNet, and what each does here.
+"""The environment variables of MXNet, and the effect of each here.
 
-`VARIABLES` is the one table: every variable that MXNet documents, its default, whether it acts, and how, or why not. Modules
+`VARIABLES` is the one table: every variable that MXNet documents, its default, and its effect, or the reason why it has none. Modules
 read theirs through `get_bool`, `get_choice`, `get_int`, `get_float` and `get_str`, which take the default from the table.
 
 Example
@@ -19,7 +19,7 @@ __all__ = ["VARIABLES", "Variable", "configure", "describe", "get_bool", "get_ch
 
 
 class Variable(NamedTuple):
-    """An environment variable: its default as text (None: unset), whether it acts here, and a sentence about that."""
+    """An environment variable: its default as text (None: unset), True if it has an effect here, and a sentence about that."""
 
     name: str
     default: str | None
@@ -42,7 +42,7 @@ _BUCKET = "apache-mxnet"
 REPOSITORY = f"https://{_BUCKET}.s3-accelerate.dualstack.amazonaws.com/"
 
 _TABLE = [
-    # Where things are
+    # Paths
     ("MXNET_HOME", None, True, "the folder for downloaded data and models instead of ~/.mxnet"),
     ("MXNET_GLUON_REPO", REPOSITORY, True, "where Gluon downloads data and models from"),
     ("MXNET_LIBRARY_PATH", None, True, "what libinfo.find_lib_path returns; nothing here loads it"),
@@ -155,7 +155,7 @@ _TABLE = [
     ("PS_VERBOSE", "0", False, "TORCH_DISTRIBUTED_DEBUG and TORCH_CPP_LOG_LEVEL=INFO say what torch.distributed does"),
     ("PS_RESEND", "0", False, _TCP),
     ("PS_RESEND_TIMEOUT", "1000", False, _TCP),
-    # Looking at what happens
+    # Profiling and debugging
     ("MXNET_PROFILER_AUTOSTART", "0", True, "1: profiling starts with the program, into profile.json"),
     ("MXNET_PROFILER_MODE", None, True, "what autostart records besides graphs: 2 (operators) + 4 (calls of the API) + 8 (memory); unset: all"),
     ("DMLC_LOG_STACK_TRACE_DEPTH", "0", False, "errors carry Python's traceback"),
@@ -171,12 +171,12 @@ _TRUE, _FALSE = frozenset(("1", "true", "yes", "on")), frozenset(("", "0", "fals
 
 
 def get_str(name):
-    """The variable's value as text, or its default; None if it has neither."""
+    """Return the variable's value as text, or its default; None if it has neither."""
     return os.environ.get(name) or VARIABLES[name].default
 
 
 def get_bool(name):
-    """The variable as a truth value: 1, true, yes, on; 0, false, no, off.
+    """Return the variable as a truth value: 1, true, yes, on; 0, false, no, off.
 
     Raises
     ------
@@ -192,7 +192,7 @@ def get_bool(name):
 
 
 def get_choice(name, *choices):
-    """The variable's value, one of `choices`.
+    """Return the variable's value, one of `choices`.
 
     Raises
     ------
@@ -206,7 +206,7 @@ def get_choice(name, *choices):
 
 
 def get_int(name):
-    """The variable as an integer; None if it is unset and has no default.
+    """Return the variable as an integer; None if it is unset and has no default.
 
     Raises
     ------
@@ -217,7 +217,7 @@ def get_int(name):
 
 
 def get_float(name):
-    """The variable as a number; None if it is unset and has no default.
+    """Return the variable as a number; None if it is unset and has no default.
 
     Raises
     ------
@@ -243,7 +243,7 @@ def _malformed(name, expected):
 
 
 def describe():
-    """The table as text, with the values that are set: what a bug report should hold."""
+    """Return the table as text, with the values that are set, for bug reports."""
     lines = []
     for v in VARIABLES.values():
         value = os.environ.get(v.name)
@@ -253,17 +253,17 @@ def describe():
 
 
 def configure():
-    """Hand the variables that concern all of torch over to it. Called once, at import; starts neither CUDA nor a thread."""
+    """Apply the variables that are global settings of torch. Called once, at import; starts neither CUDA nor a thread."""
     import torch
     if hasattr(os, "register_at_fork"):
-        # A forked child has none of OpenMP's threads and would wait for them for ever; it computes with one, as MXNet's does. No Python in the
-        # hook: that could lose a Ctrl-C.
+        # A forked child has none of OpenMP's threads and would wait for them forever; it computes with one, as MXNet's does. The hook is
+        # written in C: a Python function could lose a Ctrl-C.
         os.register_at_fork(after_in_child=functools.partial(torch.set_num_threads, 1))
     if get_str("MXNET_ENGINE_TYPE") == "NaiveEngine":
         os.environ.setdefault("CUDA_LAUNCH_BLOCKING", "1")
     _configure_gpu_memory()
     backends = torch.backends
-    # Where nobody asks for it, cuDNN does not try its algorithms, for 10 s in the first step of a ResNet-50: those that it takes without are as fast.
+    # By default cuDNN does not benchmark its algorithms, which takes 10 s in the first step of a ResNet-50: its heuristic choices are as fast.
     backends.cudnn.benchmark = "MXNET_CUDNN_AUTOTUNE_DEFAULT" in os.environ and get_int("MXNET_CUDNN_AUTOTUNE_DEFAULT") > 0
     # As MXNet on CUDA 11: kernels/gemm/tensor_cores.py has the layers that are multiplied as TF32 besides convolutions and recurrent ones.
     if not get_bool("MXNET_CUDA_ALLOW_TENSOR_CORE"):
@@ -271,7 +271,7 @@ def configure():
     elif get_bool("MXNET_CUDA_TENSOR_OP_MATH_ALLOW_CONVERSION"):
         backends.cudnn.allow_tf32 = backends.cuda.matmul.allow_tf32 = True
     if not torch.sparse.check_sparse_tensor_invariants.is_enabled():
-        torch.sparse.check_sparse_tensor_invariants.disable()  # said, or torch warns users, who can't do anything about it
+        torch.sparse.check_sparse_tensor_invariants.disable()  # an explicit setting: otherwise torch warns users, who can't do anything about it
     if get_bool("MXNET_FC_TRUE_FP16"):
         backends.cuda.matmul.allow_fp16_accumulation = True
     if get_bool("MXNET_ENFORCE_DETERMINISM"):
@@ -283,7 +283,7 @@ def configure():
 
 
 def _configure_gpu_memory():
-    # torch reads these when CUDA starts, so the environment is the way to say it without starting CUDA.
+    # torch reads these when CUDA starts, so that setting the environment does not start CUDA.
     pool = get_str("MXNET_GPU_MEM_POOL_TYPE")
     if pool not in ("Naive", "Round", "Unpooled"):
         raise _malformed("MXNET_GPU_MEM_POOL_TYPE", "Naive, Round or Unpooled")

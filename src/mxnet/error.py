@@ -1,4 +1,4 @@
-"""The types of errors, and the names they are known by."""
+"""The types of errors, and the names under which they are registered."""
 from .base import MXNetError, register_error
 
 __all__ = ["MXNetError", "register"]

@@ -53,7 +53,7 @@ class Executor:
 
     _leaves: Any  # list of (number of the argument, leaf), where there are heads
     _heads: list[Any] | None
-    _random_state: Any  # as `random_state.get_state` gives it
+    _random_state: Any  # the result of `random_state.get_state`
     _monitor_callback: Callable[[str, NDArray], object] | None
     _watcher: ExecutorWatcher | None
     _outputs: list[NDArray] | None
@@ -62,7 +62,7 @@ class Executor:
     _aux_dict: dict[str, NDArray] | None
 
     def __init__(self, handle: dict[str, Any], symbol: Symbol, ctx: Context, grad_req: Any, group2ctx: Mapping[str, Context] | None) -> None:
-        """`handle` is a dict with ``args``, ``grads``, ``auxs`` (lists of arrays) and ``reqs`` (a list of str)."""
+        """Bind the arrays of `handle`, a dict with ``args``, ``grads``, ``auxs`` (lists of arrays) and ``reqs`` (a list of str)."""
         self._symbol = symbol
         self._ctx = intern_context(ctx)
         self._grad_req, self._group2ctx = grad_req, group2ctx
@@ -74,23 +74,23 @@ class Executor:
         self._output_names = symbol.list_outputs()
         position = {n: i for i, n in enumerate(self._arg_names)}
         aux_position = {n: i for i, n in enumerate(self._aux_names)}
-        # For each variable in the order of the runner: (is it auxiliary, where it stands).
+        # For each variable in the order of the runner: (True if auxiliary, its position).
         self._places = [(n in aux_position and n not in position, aux_position[n] if n in aux_position and n not in position else position[n])
                         for n in self._runner.input_names]
         self._converted = _converted(symbol)
-        # Sparse arrays are computed with as they are stored.
+        # Sparse arrays are passed to operators in their storage type.
         given = any(a._is_sparse for a in (*self.arg_arrays, *self.aux_arrays))
         self._sparse = (given or sparse_run.makes_sparse(symbol._nodes())) and not group2ctx and self._session.runs_sparse
         if given and not self._sparse:
             sparse_run.announce_dense("a graph with loops or branches, or on several devices,")
         self._leaves, self._heads, self._random_state = None, None, None
-        self._light = False  # whether sharing what the last `forward` recorded among threads is not worth it
-        self.finished: dict[int, Callable[[], object]] = {}  # by number of the argument: who wants to know as soon as backward has the gradient
+        self._single_threaded = False  # True if the calls recorded by the last `forward` are too cheap for several threads
+        self.finished: dict[int, Callable[[], object]] = {}  # by number of the argument: called as soon as backward has computed the gradient
         self._delivered: set[int] = set()
         self._one: torch.Tensor | None = None
         self._monitor_callback, self._monitor_all, self._watcher = None, False, None
         self._outputs = None
-        self._output_memory = handle.get("outputs")  # only where they share another executor's
+        self._output_memory = handle.get("outputs")  # only if the outputs share another executor's memory
         self._arg_dict = self._grad_dict = self._aux_dict = None
 
     # -- running -----------------------------------------------------------------------------------------------------------
@@ -101,7 +101,7 @@ class Executor:
         Parameters
         ----------
         is_train : bool
-            Run as in training, and keep what `backward` needs.
+            Run in training mode, and keep the intermediate results for `backward`.
         **kwargs : NDArray or numpy.ndarray
             New values for arguments, copied into the bound arrays.
 
@@ -125,7 +125,7 @@ class Executor:
                     raise ValueError(f"Shape not match! Argument {name}, need: {arguments[name].shape}, received: {value.shape}")
                 arguments[name][:] = value
         self._random_state = None
-        if not is_train and self._runner.draws and any(r != "null" for r in self._reqs):
+        if not is_train and self._runner.is_stochastic and any(r != "null" for r in self._reqs):
             # `backward` may run the graph again, and must then draw the same numbers.
             self._random_state = random_state.get_state(self._ctx.torch_device)
         if self._outputs and failed.is_failed(self._outputs[0]):
@@ -154,7 +154,7 @@ class Executor:
         return self._ctx if tensor.device == self._ctx.torch_device else nd.ndarray.context_of(tensor)
 
     def _run(self, is_train: bool, differentiate: bool) -> list:
-        """The outputs; with `differentiate` also keeps what `backward` needs."""
+        """Compute the outputs; with `differentiate`, keep the intermediate results for `backward`."""
         arrays = [(self.aux_arrays if is_aux else self.arg_arrays)[i] for is_aux, i in self._places]
         self._watcher = self._monitor_callback and self._new_watcher(self._monitor_callback)
         wanted = [(k, i) for k, (is_aux, i) in enumerate(self._places) if not is_aux and self._reqs[i] != "null"] if differentiate else []
@@ -168,8 +168,8 @@ class Executor:
                 self._session.prepare(arrays, tensors, is_train, differentiate)
             tensors = [t.detach() if t.requires_grad else t for t in tensors]
             leaves = self._dense_leaves(tensors, wanted)
-            self._light = bool(leaves) and self._session.is_light(tensors, self._ctx)
-            heads = results = self._session.run(tensors, self._ctx, is_train, bool(leaves), self._watcher, self._light)
+            self._single_threaded = bool(leaves) and self._session.runs_single_threaded(tensors, self._ctx)
+            heads = results = self._session.run(tensors, self._ctx, is_train, bool(leaves), self._watcher, self._single_threaded)
         self._leaves, self._heads = (leaves, heads) if leaves else (None, None)
         return results[:len(self._output_names)]
 
@@ -177,7 +177,7 @@ class Executor:
         return ExecutorWatcher(lambda name, operator, tensor: callback(handles.MonitorName(name), NDArray._new(tensor, self._ctx)), self._monitor_all)
 
     def _dense_leaves(self, tensors: list[torch.Tensor], wanted: list[tuple[int, int]]) -> list[tuple[int, torch.Tensor]]:
-        """Put a leaf for torch in the place of each tensor that is to get a gradient; returns ``(number of the argument, leaf)`` for each."""
+        """Replace each tensor that needs a gradient by a leaf of torch's graph; return ``(number of the argument, leaf)`` for each."""
         leaves: list[tuple[int, torch.Tensor]] = []
         for k, i in wanted:
             if tensors[k].dtype.is_floating_point:
@@ -195,7 +195,7 @@ class Executor:
         return leaves
 
     def _lend(self, i: int, leaf: torch.Tensor) -> None:
-        """Let the operator that computes a large gradient write it to the array where it will stay, so that there are never two of them."""
+        """Lend the gradient's array to the operator that computes a large gradient, so that there is no second copy of it."""
         buffer = self.grad_arrays[i]
         if self._reqs[i] != "write" or buffer._is_sparse:
             return
@@ -206,7 +206,7 @@ class Executor:
             wide.lend_memory(leaf, memory)
 
     def _sparse_leaves(self, arrays: list[NDArray], wanted: list[tuple[int, int]]) -> list[tuple[int, torch.Tensor]]:
-        """As `_dense_leaves`, of arrays; the others are detached from what was recorded."""
+        """Do the same as `_dense_leaves` for arrays; the other arrays are detached from recorded computations."""
         leaves = []
         for k, (is_aux, _) in enumerate(self._places):
             if not is_aux:
@@ -225,9 +225,9 @@ class Executor:
         Parameters
         ----------
         out_grads : NDArray, list or dict of str to NDArray, optional
-            The gradients of the outputs. Outputs of loss layers, and what is made of them alone, need none.
+            The gradients of the outputs. Outputs of loss layers, and results computed from these alone, need none.
         is_train : bool
-            Whether the graph, where `forward` ran without keeping what is needed, is run again as in training.
+            If `forward` ran without keeping intermediate results, the graph runs again, in training mode if this is True.
 
         Raises
         ------
@@ -266,16 +266,16 @@ class Executor:
         leaves, self._leaves, self._heads = self._leaves, None, None
         if heads and leaves:
             try:
-                # Through .grad rather than autograd.grad: torch then sees to it that no two gradients share memory.
+                # Through .grad instead of autograd.grad: torch then ensures that no two gradients share memory.
                 inputs = [t for _, t in leaves]
-                if self._light:
+                if self._single_threaded:
                     openmp.alone(differentiation.backward, heads, seeds, False, inputs)
                 else:
                     differentiation.backward(heads, seeds, inputs=inputs)
             except Exception as error:
                 raise MXNetError(f"backward: {failures.in_words(error)}") from error
         if self._watcher is not None:
-            self._watcher.tell_gradients(self._symbol._outputs, [None if g is None else g._data for g in out_grads])
+            self._watcher.report_gradients(self._symbol._outputs, [None if g is None else g._data for g in out_grads])
         differentiable = {i for i, _ in leaves}
         for i, r in enumerate(self._reqs):
             if r == "write" and i not in differentiable:  # an integer input: its gradient is zero
@@ -289,7 +289,7 @@ class Executor:
                 self.grad_arrays[i][:] = 0
 
     def _ones(self, head: torch.Tensor) -> torch.Tensor:
-        """Ones that take no memory, as torch's own gradient of a sum: what has no seed is a loss, which hardly looks at them."""
+        """Return ones that are expanded from one number. Only losses have no seed, and they hardly use its values."""
         one = self._one
         if one is None or one.dtype is not head.dtype or one.device != head.device:
             one = self._one = torch.ones((), dtype=head.dtype, device=head.device)
@@ -299,12 +299,12 @@ class Executor:
         buffer, gradient = self.grad_arrays[i], leaf.grad
         leaf.grad = None
         if not buffer._is_sparse and gradient.layout is torch.strided and gradient.data_ptr() == buffer._data.data_ptr() and gradient.numel():
-            buffer._writable()  # it is there already
+            buffer._writable()  # it exists already
         else:
             Marked(buffer, self._reqs[i]).take(gradient)
 
     def _deliver(self, i: int, leaf: torch.Tensor) -> None:
-        """Take a gradient while backward still runs, for those who wait for it."""
+        """Store a gradient while backward still runs, and call the argument's callback."""
         self._take(i, leaf)
         self._delivered.add(i)
         self.finished[i]()
@@ -322,7 +322,7 @@ class Executor:
                 random_state.set_state(device, now)
 
     def _needs_gradient(self, i: int) -> bool:
-        """Whether the gradient of an output flows on to an argument that wants one, past all output layers, which ignore it."""
+        """Return True if the gradient of an output reaches an argument with a gradient; output layers ignore it and block the path."""
         wanted = {n for n, r in zip(self._arg_names, self._reqs) if r != "null"}
         waiting, seen = [self._symbol._outputs[i][0]], set()
         while waiting:
@@ -349,7 +349,7 @@ class Executor:
                 self.forward()
             else:
                 self._outputs = [nd.zeros(s, ctx=self._ctx, dtype=t or "float32") for s, t in zip(shapes[1], types)]
-        return self._outputs  # type: ignore[return-value]  # forward makes them
+        return self._outputs  # type: ignore[return-value]  # forward sets them
 
     _output_dict = property(lambda self: self.output_dict)
     _optimized_symbol = property(lambda self: self.get_optimized_symbol())
@@ -408,7 +408,7 @@ class Executor:
                     raise ValueError(f"Find name \"{name}\" that is not in the {what}")
 
     def reshape(self, partial_shaping: bool = False, allow_up_sizing: bool = False, **kwargs: Any) -> Executor:
-        """An executor of the same graph for other shapes, which shares memory with this one wherever the arrays are large enough.
+        """Return an executor of the same graph for other shapes. It shares memory with this one where the arrays are large enough.
 
         Parameters
         ----------
@@ -447,38 +447,38 @@ class Executor:
         reshaped.set_monitor_callback(self._monitor_callback, self._monitor_all)
         return reshaped
 
-    # -- looking inside ------------------------------------------------------------------------------------------------------
+    # -- inspection ----------------------------------------------------------------------------------------------------------
 
     def set_monitor_callback(self, callback: Callable[[str, NDArray], object] | None, monitor_all: bool = False) -> None:
         """Call ``callback(name, array)`` for every output of every operator in `forward`, and for the gradients of its inputs in `backward`.
 
-        Gradients are called ``<operator>_backward_output<i>``. With `monitor_all` inputs are told too, in `backward` as
+        Gradients are called ``<operator>_backward_output<i>``. With `monitor_all` the callback also receives inputs, in `backward` as
         ``<operator>_backward_input<i>``.
         The array may be used as it is, or cast to a handle as with MXNet: ``NDArray(ctypes.cast(array, NDArrayHandle), writable=False)``.
         """
         self._monitor_callback, self._monitor_all = callback, monitor_all
 
     def get_optimized_symbol(self) -> Symbol:
-        """The graph as it runs, after common expressions were merged."""
+        """Return the graph that runs, after common subexpressions were eliminated."""
         return type(self._symbol)(self._runner.outputs)
 
     @property
     def settled(self) -> bool:
-        """Whether it is decided who runs the graph, for the shapes that came so far: before, a call may compile, or try something out."""
+        """True if the choice of the graph's backend is final for the shapes so far; before that, a call may compile or benchmark."""
         return self._runner.settled
 
     def explain(self) -> str:
-        """What the passes and backends made of the graph, as text; see `gluon.HybridBlock.explain`."""
+        """Return a report on the results of the passes and backends for the graph, as text; see `gluon.HybridBlock.explain`."""
         return self._runner.explain()
 
     def debug_str(self) -> str:
-        """A listing of the graph and an estimate of the memory that its intermediate results take."""
+        """Return a listing of the graph and an estimate of the memory of its intermediate results."""
         total = planned_bytes(self._symbol, {n: a.shape for n, a in self.arg_dict.items()}, dict(zip(self._arg_names, self._reqs)))
         return f"{self._symbol.debug_str()}Total {total // 2 ** 20} MB allocated\nTotal {total} bytes of intermediate results\n"
 
 
 def planned_bytes(symbol: Symbol, shapes: Mapping[str, Any], reqs: Mapping[str, str]) -> int:
-    """How many bytes of intermediate results live at once at most, in float32: all that a gradient may need, and others until their last use."""
+    """Return the peak memory of intermediate results in bytes, in float32: those that gradients need, and others until their last use."""
     found, nodes = inference.infer_shapes(symbol._outputs, {k: inference.from_user(v) for k, v in shapes.items()})
     last_use = {}
     for position, node in enumerate(nodes):
@@ -489,7 +489,7 @@ def planned_bytes(symbol: Symbol, shapes: Mapping[str, Any], reqs: Mapping[str, 
     differentiated: set[int] = set()
     ends: dict[int, list[int]] = {}
     live = peak = 0
-    # What a gradient flows through is needed until backward, unless nothing below it leads to an output that has a gradient.
+    # Results on the path of a gradient are needed until backward, unless no output with a gradient depends on them.
     reaches = set()
     for node, _ in symbol._outputs:
         if node.op is not None and not (node.op.no_gradient or node.op.stops_gradient):
@@ -514,9 +514,9 @@ def planned_bytes(symbol: Symbol, shapes: Mapping[str, Any], reqs: Mapping[str, 
 
 
 def _converted(symbol: Symbol) -> set[str]:
-    """Names of the variables that are converted to another type before anything else reads them: as integers they still get a gradient.
+    """Return the names of variables that are cast before any other operator reads them: as integers they still get a gradient.
 
-    Those that operators read as labels or indices get zeros, without the cost of recording integers.
+    The gradients of those that operators read as labels or indices are zero, without the cost of recording integers.
     """
     read: set[str] = set()
     others: set[str] = set()
@@ -528,7 +528,7 @@ def _converted(symbol: Symbol) -> set[str]:
 
 
 def _with_losses(symbol: Symbol) -> Symbol:
-    """The Symbol with all output layers among its outputs: they have gradients even where none comes back from what is made of them."""
+    """Return the Symbol with all output layers added to its outputs: they have gradients even if none arrives from their consumers."""
     heads = {id(n) for n, _ in symbol._outputs}
     losses = (n for n in symbol._nodes() if n.op is not None and id(n) not in heads and n.op.is_loss(n.parsed()))
     hidden = [(n, 0) for n in losses if not n.parsed().get("out_grad")]
@@ -542,7 +542,7 @@ def _by_name(names: Sequence[str], arrays: Sequence[Any], what: str) -> dict[str
 
 
 def _replaced(outputs: list[Any] | None, results: Sequence[Any]) -> list[Any]:
-    """The outputs of an executor with new values: the same arrays where they are stored as before."""
+    """Return the outputs of an executor with new values: the same arrays where the storage type is unchanged."""
     results = [r.detach() for r in results]
     if outputs is None or [o.stype for o in outputs] != [r.stype for r in results]:
         return results

@@ -1,4 +1,4 @@
-"""Reading and writing whole files: local ones through the system, ``s3://`` and the like through fsspec (extra ``remote``)."""
+"""Reading and atomic writing of files: local ones through the system, ``s3://`` and the like through fsspec (extra ``remote``)."""
 import _thread
 import contextlib
 import errno
@@ -25,9 +25,9 @@ try:
 except ImportError:  # Windows
     fcntl = None  # type: ignore[assignment]
 
-_UNFINISHED = ".unfinished"  # how the names of files end that are being written
-_READY = "ready"  # how the name of a file ends that only waits for another to be there
-_IN_MEMORY = 64 << 20  # bytes of a remote file that wait in memory to be sent, before they wait on the disk
+_UNFINISHED = ".unfinished"  # the suffix of files that are being written
+_READY = "ready"  # the suffix of a complete file of a `commit` whose first file has not been renamed yet
+_IN_MEMORY = 64 << 20  # bytes of a remote file that are buffered in memory; more go to a temporary file
 _PIECE = 1 << 20
 
 
@@ -48,13 +48,13 @@ def _local(path: str | os.PathLike[str]) -> str:
 
 
 def failures(path: str | os.PathLike[str]) -> type[Exception] | tuple[type[Exception], ...]:
-    """What reading or writing the file may raise: nearly anything where fsspec has handed it to a library for one service."""
+    """Return the exceptions that reading or writing the file may raise: any for remote files, whose service libraries have errors of their own."""
     return Exception if is_remote(path) else (OSError, ValueError)
 
 
 @contextlib.contextmanager
 def reported(path: str | os.PathLike[str], action: str = "read") -> Iterator[None]:
-    """Say which file could not be read or written."""
+    """Convert errors of a ``with`` block to a `FileError` with the name of the file."""
     try:
         yield
     except MXNetError:
@@ -72,7 +72,7 @@ def _failure(path: str | os.PathLike[str], action: str, error: Exception) -> Fil
 
 @contextlib.contextmanager
 def reading(path: str | os.PathLike[str]) -> Iterator[tuple[IO[bytes], int]]:
-    """A file to read from, and its size in bytes: a local one a piece at a time, a remote one (or a pipe) from memory.
+    """Open a file for reading, and yield it with its size in bytes. A remote file or a pipe is read into memory first.
 
     Raises
     ------
@@ -90,7 +90,7 @@ def reading(path: str | os.PathLike[str]) -> Iterator[tuple[IO[bytes], int]]:
 
 
 def read_bytes(path: str | os.PathLike[str]) -> bytes:
-    """The content of a file.
+    """Return the content of a file.
 
     Raises
     ------
@@ -102,7 +102,7 @@ def read_bytes(path: str | os.PathLike[str]) -> bytes:
 
 
 def read_text(path: str | os.PathLike[str]) -> str:
-    """The content of a UTF-8 file; errors as in `read_bytes`."""
+    """Return the content of a UTF-8 file; errors as in `read_bytes`."""
     try:
         return read_bytes(path).decode("utf-8")
     except UnicodeDecodeError as error:
@@ -110,7 +110,7 @@ def read_text(path: str | os.PathLike[str]) -> str:
 
 
 def open_stream(path: str | os.PathLike[str]) -> IO[bytes]:
-    """Open a file for reading; one that this process is writing (see `Unfinished`) as far as it is written.
+    """Open a file for reading; if this process is writing it (see `Unfinished`), the content written so far.
 
     Raises
     ------
@@ -129,7 +129,7 @@ _writing: "weakref.WeakValueDictionary[str, Unfinished]" = weakref.WeakValueDict
 
 
 def current(path: str) -> str:
-    """Where to read a local file: another place while this process is writing it."""
+    """Return the path to read a local file from: its temporary file while this process is writing it, else `path`."""
     if not _writing:
         return path
     unfinished = _writing.get(os.path.realpath(path))
@@ -140,17 +140,17 @@ def current(path: str) -> str:
 
 
 class Unfinished:
-    """A local file that is being written: it takes the place of `path` with `commit`, and leaves no trace with `discard`.
+    """A local file that is being written to a temporary file; `commit` moves it to `path`, `discard` deletes it.
 
-    The new file has the mode and the owner of the one that it replaces; a symbolic link stays, and what it leads to is replaced. What is no
-    regular file (a device, a pipe), has an owner whom we can't give to another file, or stands in a folder that takes no new files is written
-    where it is. What writers of this name left behind when they were killed is removed.
+    The new file has the mode and the owner of the replaced one; a symbolic link is kept, and its target is replaced. These are written in place:
+    devices and pipes, files whose owner can't be given to a new file, and files in folders without write permission. Temporary files of killed
+    writers of the same name are removed.
 
     Attributes
     ----------
     stream : binary file
     temporary : str or None
-        Where the content is for now; None if it is written in place, or finished.
+        The path of the temporary file; None if the file is written in place, or finished.
 
     Raises
     ------
@@ -166,7 +166,7 @@ class Unfinished:
             self.target, before = _target(self.path)
             try:
                 if before is None or stat.S_ISREG(before.st_mode):
-                    with deferred():  # a Ctrl-C would leave the file, or a descriptor that nobody knows
+                    with deferred():  # a Ctrl-C would leak the file or a descriptor
                         self._begin(before)
                 if self.temporary is None:
                     self.stream: IO[bytes] = open(self.path, "wb", _PIECE)
@@ -176,14 +176,14 @@ class Unfinished:
                 raise
 
     def _begin(self, before: os.stat_result | None) -> None:
-        """Open a file beside the target, if there may be one."""
+        """Open a temporary file beside the target if that is possible, else the target."""
         made = _temporary(self.target, before)
         if made is not None:
             self.stream, self.temporary = os.fdopen(made[0], "wb", _PIECE), made[1]
-            self._lock = io.FileIO(os.dup(made[0]))  # until the file has its name
+            self._lock = io.FileIO(os.dup(made[0]))  # held until the file is renamed
 
     def finish(self) -> None:
-        """Write all of it to the disk."""
+        """Flush the content and sync it to the disk."""
         with reported(self.path, "write"):
             self.stream.flush()
             if self.temporary is not None:
@@ -191,7 +191,7 @@ class Unfinished:
             self.stream.close()
 
     def rename(self, name: str | None = None) -> None:
-        """Give it its name, or another that it has for a moment."""
+        """Rename the temporary file to the target, or to an intermediate name."""
         if self.temporary is None:
             return
         with reported(self.path, "write"):
@@ -201,14 +201,14 @@ class Unfinished:
             self._release()
 
     def commit(self) -> None:
-        """Let it take its place; see the function `commit`."""
+        """Move the file to its target; see the function `commit`."""
         commit(self)
 
     def discard(self) -> None:
-        """Give it up; what was written in place stays."""
+        """Close the file and delete its temporary file; content that was written in place stays."""
         if self.pid != os.getpid():
             self._forget()
-        with contextlib.suppress(OSError, ValueError, AttributeError):  # of one that was never opened
+        with contextlib.suppress(OSError, ValueError, AttributeError):  # if it was never opened
             self.stream.close()
         if self.temporary is not None and self.pid == os.getpid():
             with contextlib.suppress(OSError):
@@ -223,13 +223,13 @@ class Unfinished:
             del _writing[self.target]
 
     def _forget(self) -> None:
-        """In a forked process: what waits in the buffer is the parent's to write."""
+        """Drop the buffered content in a forked process: the parent writes it."""
         with contextlib.suppress(OSError, ValueError), open(os.devnull, "wb") as null:
             os.dup2(null.fileno(), self.stream.fileno())
 
 
 class Sent(Unfinished):
-    """A remote file, sent while it is written; object stores show it when it is complete."""
+    """A remote file that is uploaded while it is written; object stores show it when it is complete."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = self.target = os.fspath(path)
@@ -238,23 +238,23 @@ class Sent(Unfinished):
             self.stream = fsspec_for(path).open(path, "wb").open()
 
     def discard(self) -> None:
-        """Give it up."""
+        """Cancel the upload."""
         if not self.stream.closed:
             with contextlib.suppress(Exception):
                 self.stream.discard()  # type: ignore[attr-defined]  # of fsspec's files
 
 
 def begin(path: str | os.PathLike[str]) -> Unfinished:
-    """Begin to write a file, wherever it is."""
+    """Begin to write a file, local or remote."""
     return Sent(path) if is_remote(path) else Unfinished(path)
 
 
 def at_the_end(action: Callable[[], object]) -> None:
-    """Do what a ``__del__`` has to do. Python would lose a Ctrl-C meanwhile: it comes again when that has returned."""
+    """Run the action of a ``__del__``. Python would lose a Ctrl-C in it; the signal is raised again when the action has returned."""
     try:
         action()
     except KeyboardInterrupt:
-        with contextlib.suppress(RuntimeError):  # at the end of the interpreter no thread starts
+        with contextlib.suppress(RuntimeError):  # the interpreter starts no thread at its exit
             _thread.start_new_thread(_interrupt, ())
 
 
@@ -272,14 +272,14 @@ def _ready(target: str) -> str:
 
 
 def commit(first: Unfinished, *others: Unfinished) -> None:
-    """Let several files take their places as one step: `recover` goes on where a process has died in the middle.
+    """Move several files to their targets as one transaction; `recover` completes it if the process died in between.
 
-    In a forked process they are the parent's, and forgotten.
+    In a forked process the files belong to the parent, and nothing is written.
 
     Raises
     ------
     FileError
-        If that fails; what was not done is given up.
+        If that fails; files that were not moved yet are discarded.
     """
     every, ready = (first, *others), False
     try:
@@ -290,14 +290,14 @@ def commit(first: Unfinished, *others: Unfinished) -> None:
                 written = os.stat(first.temporary).st_mtime_ns
                 for each in others:
                     if each.temporary is not None:
-                        os.utime(each.temporary, ns=(written, written))  # by which `recover` knows that the two belong together
+                        os.utime(each.temporary, ns=(written, written))  # `recover` identifies the files of one commit by this time
                         each.rename(_ready(each.target))
             ready = True
             for each in every:
                 each.rename()
     finally:
         if ready and not (first.temporary and os.path.exists(first.temporary)):
-            for each in others:  # a Ctrl-C came when the first had its name
+            for each in others:  # a Ctrl-C came after the first was renamed
                 with contextlib.suppress(OSError):
                     each.rename()
         for each in every:
@@ -305,7 +305,7 @@ def commit(first: Unfinished, *others: Unfinished) -> None:
 
 
 def recover(first: str | os.PathLike[str], *others: str | os.PathLike[str]) -> None:
-    """Complete a `commit` that was cut off when `first` had its name already. Done before such files are read."""
+    """Complete a `commit` that was interrupted after `first` was renamed. Readers of such files call this first."""
     if is_remote(first):
         return
     for other in others:
@@ -317,9 +317,9 @@ def recover(first: str | os.PathLike[str], *others: str | os.PathLike[str]) -> N
 
 @contextlib.contextmanager
 def atomic_write(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
-    """A binary file to write; it takes the place of `path` when the block ends without an error, and leaves no trace otherwise.
+    """Yield a binary file to write. It replaces `path` when the block ends without an error, and is deleted otherwise.
 
-    See `Unfinished`. A remote file is sent when the block has ended.
+    See `Unfinished`. A remote file is uploaded at the end of the block.
 
     Raises
     ------
@@ -329,7 +329,7 @@ def atomic_write(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
     if is_remote(path):
         fsspec = fsspec_for(path)
         with tempfile.SpooledTemporaryFile(_IN_MEMORY) as f:
-            yield f  # type: ignore[misc]  # it has what files have
+            yield f  # type: ignore[misc]  # it has the methods of files
             f.seek(0)
             with reported(path, "write"), fsspec.open(path, "wb") as remote:
                 shutil.copyfileobj(f, remote, _PIECE)
@@ -347,30 +347,30 @@ def atomic_write(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
 
 
 def _target(path: str) -> tuple[str, os.stat_result | None]:
-    """The file that `path` leads to, and its status; None if there is none yet."""
+    """Return the file that `path` resolves to, and its status; the status is None if there is no file yet."""
     try:
         before = os.stat(path)
     except FileNotFoundError:
-        return os.path.realpath(path), None  # maybe where a link leads to
+        return os.path.realpath(path), None  # possibly the target of a dangling link
     if stat.S_ISDIR(before.st_mode):
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
     return os.path.realpath(path), before
 
 
 def _prefix(name: str) -> str:
-    """How the names begin of what waits to become the file `name`, which may be as long as names can be."""
+    """Return the prefix of temporary files for the file `name`, shortened since `name` may have the maximal length."""
     return os.fsdecode(b".%b.%08x." % (os.fsencode(name)[:100], zlib.crc32(os.fsencode(name))))
 
 
 def _temporary(target: str, before: os.stat_result | None) -> tuple[int, str] | None:
-    """A new file beside `target`, locked, as (descriptor, path); None if `target` must be written in place."""
+    """Create a locked temporary file beside `target`; return (descriptor, path), or None if `target` must be written in place."""
     folder, name = os.path.split(target)
     prefix = _prefix(name)
     if before is not None:
         try:
             if not os.path.samestat(os.stat(target), before):
                 return None
-        except FileNotFoundError:  # open, and deleted: /dev/stdout may lead to such a file
+        except FileNotFoundError:  # an open, deleted file: /dev/stdout may link to one
             return None
         if not os.access(target, os.W_OK):
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
@@ -383,7 +383,7 @@ def _temporary(target: str, before: os.stat_result | None) -> tuple[int, str] | 
                 raise
             return None
         try:
-            if not (_lock(handle) and os.path.exists(temporary)):  # another writer took it for a stale one
+            if not (_lock(handle) and os.path.exists(temporary)):  # another writer removed it as a stale one
                 os.close(handle)
                 continue
             if _adopt(handle, before):
@@ -399,13 +399,13 @@ def _temporary(target: str, before: os.stat_result | None) -> tuple[int, str] | 
 
 @contextlib.contextmanager
 def scratch_folder(path: str | os.PathLike[str]) -> Iterator[str]:
-    """A folder beside the local file `path`, for what it takes to make that. It goes at the end; what killed processes left, at the next."""
+    """Yield a scratch folder beside the local file `path`. It is removed at the end; the next call removes those of killed processes."""
     folder, name = os.path.split(os.path.realpath(path))
     prefix = _prefix(name)
     _remove_stale(folder, re.escape(prefix))
     made = handle = None
     try:
-        with reported(path, "write"), deferred():  # a Ctrl-C would leave the folder
+        with reported(path, "write"), deferred():  # a Ctrl-C would leak the folder
             made = tempfile.mkdtemp(prefix=prefix, suffix=_UNFINISHED, dir=folder)
             if fcntl is not None:
                 handle = os.open(made, os.O_RDONLY)
@@ -419,12 +419,12 @@ def scratch_folder(path: str | os.PathLike[str]) -> Iterator[str]:
 
 
 def remove_left(folder: str | os.PathLike[str], names: str) -> None:
-    """Remove what killed writers left of files whose names match a regular expression: of those in a row, which nobody writes a second time."""
+    """Remove temporary files of killed writers whose names match a regular expression, for numbered files that are not written again."""
     _remove_stale(os.fspath(folder), rf"\.(?:{names})\.[0-9a-f]{{8}}\.")
 
 
 def _adopt(handle: int, before: os.stat_result | None) -> bool:
-    """Give a new file the owner and mode of the one that it will replace, or else what open() would have given; False if we may not."""
+    """Set the owner and mode of a new file to those of the replaced one, or to open()'s defaults; return False if that is not permitted."""
     if before is None:
         mask = os.umask(0)
         os.umask(mask)
@@ -442,7 +442,7 @@ def _adopt(handle: int, before: os.stat_result | None) -> bool:
 
 
 def _lock(handle: int) -> bool:
-    """Lock a file; False if another has the lock. Where files can't be locked it succeeds."""
+    """Lock a file; return False if another process has the lock. File systems without locks count as locked."""
     if fcntl is None:
         return True
     try:
@@ -455,7 +455,7 @@ def _lock(handle: int) -> bool:
 
 
 def _remove_stale(folder: str, begin: str) -> None:
-    """Remove the files of writers that were killed: those whose names begin so (a regular expression), and that nobody has locked."""
+    """Remove temporary files of killed writers: those whose names match the prefix (a regular expression) and that are not locked."""
     if fcntl is None:
         return
     begins = re.compile(begin).match
@@ -477,6 +477,6 @@ def _remove_stale(folder: str, begin: str) -> None:
 
 
 def write_bytes(path: str | os.PathLike[str], content: bytes) -> None:
-    """Write a file whole or not at all."""
+    """Write a file atomically."""
     with atomic_write(path) as f:
         f.write(content)

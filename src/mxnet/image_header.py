@@ -1,4 +1,4 @@
-"""The size of an image as the header of its file says it: what is too large is refused before memory is taken for its pixels."""
+"""Image sizes from file headers: images that are too large are refused before memory for their pixels is allocated."""
 import re
 import struct
 from typing import NamedTuple
@@ -12,16 +12,16 @@ _TIFF_TYPES = {1: "B", 3: "H", 4: "I", 16: "Q"}
 
 
 class JpegFrame(NamedTuple):
-    """What a JPEG says of itself before its pixels."""
+    """The header of a JPEG: height, width, channels, and True if it has Exif data."""
 
     height: int
     width: int
     channels: int
-    annotated: bool  # by Exif, which may say that the image is turned
+    annotated: bool  # with Exif data, which may contain an orientation
 
 
 def jpeg_frame(content):
-    """The `JpegFrame` of a file's bytes, a memoryview; None if there is none."""
+    """Return the `JpegFrame` of a file's bytes, a memoryview; None if there is none."""
     at, annotated = 2, False
     while at + 9 <= len(content):
         if content[at] != 0xFF:
@@ -31,7 +31,7 @@ def jpeg_frame(content):
         if marker in _JPEG_FRAMES:
             return JpegFrame(*struct.unpack_from(">HHB", content, at + 5), annotated) if at + 10 <= len(content) else None
         annotated |= marker == 0xE1
-        # Neither fill bytes nor markers that stand alone have a length.
+        # Fill bytes and standalone markers have no length field.
         at += 1 if marker == 0xFF else 2 if marker in (0, 1) or 0xD0 <= marker <= 0xD8 else 2 + struct.unpack_from(">H", content, at + 2)[0]
     return None
 
@@ -64,7 +64,7 @@ def _tiff(content):
 
 
 def size_of(content):
-    """Two sizes in pixels, in either order, of the image whose file has the given bytes; None if the header does not tell."""
+    """Return height and width in pixels, in either order, from the bytes of an image file; None if the header has none."""
     whole = memoryview(content).cast("B")
     content = bytes(whole[:4096])
     try:
@@ -86,13 +86,13 @@ def size_of(content):
         return None
 
 
-# What compression can do at most: deflate makes 1032 bytes of one, each of 8 pixels; a block of 64 or 256 pixels of a JPEG takes a bit.
+# The maximal compression: deflate expands a byte to 1032, each of 8 pixels; a block of 64 or 256 pixels of a JPEG takes at least a bit.
 _PIXELS_PER_BYTE = {b"\x89P": 8 * 1032, b"\xff\xd8": 2048}
 _SMALL = 1 << 24
 
 
 def _require_chunks(content, what):
-    """Refuse a PNG whose chunks are far longer than its file: OpenCV takes memory for all of a chunk before it reads that."""
+    """Refuse a PNG whose chunks are far longer than its file: OpenCV allocates memory for a whole chunk before reading it."""
     at = 8
     while at + 8 <= len(content):
         length, = struct.unpack_from(">I", content, at)
@@ -102,7 +102,7 @@ def _require_chunks(content, what):
 
 
 def decodable_jpeg(content, what):
-    """The `JpegFrame` of bytes that are a JPEG, a memoryview; None of others.
+    """Check that the bytes (a memoryview) are decodable if they are a JPEG, and return their `JpegFrame`; None for other formats.
 
     Raises
     ------
@@ -116,7 +116,7 @@ def decodable_jpeg(content, what):
 
 
 def require_decodable(content, what):
-    """Refuse the bytes of an image file whose header announces more pixels than ``MXNET_IMAGE_MAX_PIXELS``, or than so few bytes can hold.
+    """Refuse the bytes of an image file whose header declares more pixels than ``MXNET_IMAGE_MAX_PIXELS``, or than so few bytes can encode.
 
     Raises
     ------
@@ -141,7 +141,7 @@ def _require_size(size, content, what):
 
 
 def decode(content, flags, what):
-    """The image in a uint8 array of file content as OpenCV gives it, or None if it finds none.
+    """Decode an image from a uint8 array of file content with OpenCV; return None if there is no image.
 
     Raises
     ------

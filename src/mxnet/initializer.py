@@ -1,7 +1,7 @@
-"""How parameters start.
+"""Initializers of parameters.
 
-An initializer is called with the description of a parameter and its array. What it does depends on the parameter's name:
-biases and betas become 0, gammas 1, weights what the class says. A variable's own ``__init__`` attribute comes first.
+An initializer is called with the description of a parameter and its array. The parameter's name selects the values: biases and betas become 0,
+gammas 1, and weights are set by the class. A variable's own ``__init__`` attribute takes precedence.
 """
 import json
 import logging
@@ -22,7 +22,7 @@ __all__ = ["Bilinear", "Constant", "FusedRNN", "InitDesc", "Initializer", "LSTMB
 
 
 class InitDesc(str):
-    """The name of a parameter, with what is known of it.
+    """The name of a parameter, with its attributes and the network's initializer.
 
     Parameters
     ----------
@@ -39,7 +39,7 @@ class InitDesc(str):
         return self
 
 
-# The end of a name, and the method that such parameters go to. The first that fits counts.
+# The suffixes of names, and the methods that initialize such parameters. The first match counts.
 _BY_SUFFIX = (("weight", "_init_weight"), ("bias", "_init_bias"), ("gamma", "_init_gamma"), ("beta", "_init_beta"), ("min", "_init_zero"),
               ("max", "_init_one"), ("weight_quantize", "_init_quantized_weight"), ("bias_quantize", "_init_quantized_bias"))
 # The same for names without attributes, which may be those of 0.x networks.
@@ -49,12 +49,12 @@ _BY_LEGACY_SUFFIX = (("bias", "_init_bias"), ("gamma", "_init_gamma"), ("beta", 
 
 
 class Initializer:
-    """The base of initializers. Derive from it and define ``_init_weight(self, name, array)``.
+    """The base class of initializers. Derive from it and define ``_init_weight(self, name, array)``.
 
     Parameters
     ----------
     **kwargs
-        What `dumps` writes, so that `create` can make the initializer again.
+        The arguments that `dumps` writes, from which `create` makes the initializer again.
 
     Example
     -------
@@ -79,14 +79,14 @@ class Initializer:
         ----------
         verbose : bool
         print_func : callable, optional
-            What to log of an array, as a string; by default its norm over the root of its size.
+            Returns the text to log for an array; by default its norm over the root of its size.
         """
         self._verbose = verbose
         self._print_func = print_func or (lambda array: str((norm(array) / sqrt(array.size)).asscalar()))
         return self
 
     def dumps(self):
-        """The initializer as JSON, for `create` and for the ``__init__`` attribute of variables.
+        """Return the initializer as JSON, for `create` and for the ``__init__`` attribute of variables.
 
         Example
         -------
@@ -97,14 +97,14 @@ class Initializer:
         return json.dumps([type(self).__name__.lower(), self._kwargs])
 
     def __call__(self, desc, arr):
-        """Initialize the array `arr` of the parameter that `desc`, an InitDesc, describes.
+        """Initialize the array `arr` of the parameter described by `desc`, an InitDesc.
 
         Raises
         ------
         ValueError
-            If the name doesn't tell what kind of parameter it is.
+            If the kind of the parameter can't be derived from its name.
         AttributeInitializerError
-            If the parameter's own initializer, which may come from a file, is none, or not one for its shape.
+            If the parameter's own initializer, which may come from a file, is invalid, or does not support its shape.
         """
         if not isinstance(desc, InitDesc):
             self._legacy_init(desc, arr)
@@ -185,7 +185,7 @@ class Initializer:
 _register = registry.get_register_func(Initializer, "initializer")
 alias = registry.get_alias_func(Initializer, "initializer")
 class AttributeInitializerError(MXNetError, ValueError):
-    """The ``__init__`` attribute of a variable names no initializer that its array could have."""
+    """The ``__init__`` attribute of a variable is no valid initializer of its array."""
 
 
 create = registry.get_create_func(Initializer, "initializer")
@@ -197,16 +197,16 @@ def register(klass):
 
 
 class Load:
-    """Takes parameters from a file or dict.
+    """Initializes parameters from a file or dict.
 
     Parameters
     ----------
     param : str or dict of str to NDArray
         Names may begin with ``arg:`` or ``aux:``.
     default_init : Initializer, optional
-        For parameters that are not there.
+        The initializer of parameters that are missing there.
     verbose : bool
-        Log where each came from.
+        Log the source of each parameter.
     """
 
     def __init__(self, param, default_init=None, verbose=False):
@@ -365,10 +365,10 @@ class Orthogonal(Initializer):
 
 @register
 class Xavier(Initializer):
-    """Random weights whose scale keeps gradients alike in all layers.
+    """Random weights with a scale that keeps the magnitude of gradients similar in all layers.
 
-    The scale is ``sqrt(magnitude / factor)``, the bound of a uniform or the standard deviation of a normal distribution; the factor is how many
-    inputs a unit has, how many outputs it feeds, or the mean of both.
+    The scale is ``sqrt(magnitude / factor)``, the bound of a uniform or the standard deviation of a normal distribution; the factor is the number
+    of inputs of a unit (fan-in), the number of outputs (fan-out), or the mean of both.
 
     Parameters
     ----------
@@ -410,7 +410,7 @@ class MSRAPrelu(Xavier):
     factor_type : str
         ``'in'``, ``'out'`` or ``'avg'``.
     slope : float
-        What the PReLU layers' negative slopes start with; 0 for ReLU.
+        The initial negative slope of the PReLU layers; 0 for ReLU.
     """
 
     def __init__(self, factor_type="avg", slope=0.25):
@@ -456,12 +456,12 @@ class LSTMBias(Initializer):
 
 @register
 class FusedRNN(Initializer):
-    """The one parameter array of a fused RNN layer, each of its parts by its own name.
+    """Initializes the single parameter array of a fused RNN layer part by part, each by its own name.
 
     Parameters
     ----------
     init : Initializer or str
-        For the parts; None for the initializer of the whole network.
+        The initializer of the parts; None for that of the whole network.
     num_hidden, num_layers, mode, bidirectional, forget_bias
         Those of `mx.rnn.FusedRNNCell`.
     """

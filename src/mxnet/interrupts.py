@@ -1,11 +1,11 @@
-"""Work that Ctrl-C neither cuts in half nor gets lost in.
+"""Critical sections that Ctrl-C neither interrupts halfway nor is lost in.
 
-Python raises KeyboardInterrupt wherever the main thread happens to be. In a ``__del__``, in a weak reference's callback and in the hooks of a
-fork nobody can catch it: Python prints it and goes on, and the work is left half done.
+Python raises KeyboardInterrupt at any instruction of the main thread. In a ``__del__``, in a weak reference's callback and in the hooks of a
+fork it can't be caught: Python prints it and continues, and the function stays half executed.
 """
 from __future__ import annotations
 
-import _signal  # `signal` makes enumerations of numbers and handlers, which takes longer than all the rest here
+import _signal  # importing `signal` creates enumerations, which takes longer than the rest of this module
 import _thread
 import atexit
 import contextlib
@@ -21,15 +21,15 @@ from typing import Any, ParamSpec, TypeVar
 _T = TypeVar("_T")
 _P = ParamSpec("_P")
 
-_running = True  # None, hence false, when the interpreter has taken this module apart
+_running = True  # None, hence false, when the interpreter has cleared this module at its exit
 _numbers = itertools.count()
-_at_exit: dict[int, Iterator[None]] = {}  # what must not be left to the end of the interpreter
+_at_exit: dict[int, Iterator[None]] = {}  # functions that must run before the interpreter exits
 
 
 class deferred:
-    """A ``with`` block that Ctrl-C does not interrupt: it comes when the block is left. `came` says whether one waits.
+    """A ``with`` block that Ctrl-C does not interrupt: KeyboardInterrupt is raised at its end. `came` is True if one is pending.
 
-    Blocking the signal would not do: any other thread takes it, and the main thread still learns of it at once.
+    Blocking the signal does not work: another thread receives it, and Python still raises the exception in the main thread.
 
     Example
     -------
@@ -49,13 +49,13 @@ class deferred:
 
     def __enter__(self) -> deferred:
         self.came, self._before = False, None
-        if _thread.get_ident() == threading.main_thread().ident:  # no other runs handlers
+        if _thread.get_ident() == threading.main_thread().ident:  # only the main thread runs handlers
             handler = _signal.getsignal(_signal.SIGINT)
             if callable(handler):
                 self._before = handler
                 try:
                     _signal.signal(_signal.SIGINT, functools.partial(_note, weakref.ref(self), handler))
-                except BaseException:  # that the handler of another signal has raised
+                except BaseException:  # raised by the handler of another signal
                     _signal.signal(_signal.SIGINT, handler)
                     raise
         return self
@@ -71,44 +71,44 @@ def _note(block: weakref.ref[deferred], before: Callable[[int, FrameType | None]
     found = block()
     if found is not None:
         found.came = True
-    else:  # the handler of another signal has raised something where the block was to be left
+    else:  # the handler of another signal has raised an exception at the end of the block
         _signal.signal(_signal.SIGINT, before)
         before(number, frame)
 
 
 class Ending:
-    """Calls what its ``__del__`` is set to when it ends.
+    """An object that calls the function set as its ``__del__`` when it is finalized.
 
-    Python calls a function written in C there without running any instruction of its own at which an interrupt could be raised.
+    A function written in C is called there without a Python instruction at which KeyboardInterrupt could be raised.
     """
 
     __slots__ = ("__del__",)
     __del__: Callable[[], Any]
 
     def now(self) -> None:
-        """Do it at once, and not again if it is done `at_end`."""
+        """Call the function now; with `at_end` it is not called again later."""
         self.__del__()
 
 
 class Leaving(io.IOBase):
-    """Its `__exit__`, for a ``with`` statement, calls what its `close` is set to.
+    """A context manager whose `__exit__` calls the function set as `close`.
 
-    The ``__exit__`` of a Python class begins with an instruction at which Ctrl-C is raised, before it has put anything back. That of files
-    is written in C, which looks up `close`; set that to such a function as `Ending` takes.
+    The ``__exit__`` of a Python class begins with an instruction at which KeyboardInterrupt can be raised before anything is restored. That of
+    files is written in C and looks up `close`, which must be such a function as `Ending` takes.
     """
 
-    closed = True  # else it would be closed once more at its end
+    closed = True  # otherwise `close` would be called again when it is finalized
 
 
 class Blocks(threading.local):
-    """The ``with`` blocks of one kind that a thread is in.
+    """The stack of a thread's active ``with`` blocks of one kind.
 
     Attributes
     ----------
     backs : list of functools.partial
-        For each block what puts back what it has changed, the innermost last.
+        For each block the function that restores the previous state, the innermost last.
     leave : callable
-        The ``__exit__`` of the innermost. It is C from end to end, so that Ctrl-C is raised before it or after it.
+        The ``__exit__`` of the innermost block. It is C code throughout, so that KeyboardInterrupt is raised before or after it.
     """
 
     def __init__(self) -> None:
@@ -119,7 +119,7 @@ class Blocks(threading.local):
 
 
 class _Exit:
-    """The ``__exit__`` of a `Scope`: C's where a ``with`` statement looks for it, a function where the class is asked, as ExitStack does."""
+    """The descriptor of a `Scope`'s ``__exit__``: a C function for a ``with`` statement, a Python function for look-ups on the class (ExitStack)."""
 
     def __get__(self, scope: Scope | None, owner: type[Scope]) -> Callable[..., None]:
         return _leave if scope is None else scope._blocks.leave
@@ -130,9 +130,9 @@ def _leave(scope: Scope, *error: object) -> None:
 
 
 class Scope:
-    """What a ``with`` statement enters to change something, which is put back in any case: Ctrl-C comes before or after, never in between.
+    """The base class of context managers that change state and always restore it: Ctrl-C takes effect before or after, never in between.
 
-    A class derived from it has `_blocks`, and `_changes`. It may be entered several times.
+    A derived class defines `_blocks` and `_changes`. Its objects may be entered several times.
 
     Example
     -------
@@ -154,13 +154,13 @@ class Scope:
     __exit__ = _Exit()
 
     def _changes(self) -> Sequence[functools.partial[Any]]:
-        """What is called when the block is entered, and what when it is left: functions written in C, which return False or None."""
+        """Return the two functions to call at the start and at the end of the block: written in C, returning False or None."""
         raise NotImplementedError(f"{type(self).__name__} must define _changes(self)")
 
     def __enter__(self) -> Any:
         change, back = self._changes()
         backs = self._blocks.backs
-        try:  # Python looks for an interrupt after each call
+        try:  # Python checks for interrupts after each call
             backs.append(back)
             change()
         except BaseException:
@@ -172,12 +172,12 @@ class Scope:
 
 
 def both(first: functools.partial[Any], second: functools.partial[Any]) -> functools.partial[Any]:
-    """Two functions that return None as one, to be called once."""
+    """Combine two functions that return None into one, which can be called once."""
     return functools.partial(next, filter(None, map(functools.partial.__call__, (first, second))), None)
 
 
 class _Generated(Scope, contextlib.ContextDecorator):
-    """What a function returns that `scope` has decorated."""
+    """The context manager returned by a function decorated with `scope`."""
 
     def __init__(self, blocks: Blocks, make: Callable[[], Any]) -> None:
         self._blocks, self._make = blocks, make
@@ -200,10 +200,10 @@ class _Generated(Scope, contextlib.ContextDecorator):
 
 
 def scope(function: Callable[_P, Iterator[_T]]) -> Callable[_P, contextlib.AbstractContextManager[_T]]:
-    """As `contextlib.contextmanager`, for generators that put something back, and do not care for errors.
+    """Decorate a generator as `contextlib.contextmanager` does; for generators that restore state and ignore errors.
 
-    The ``yield`` stands in a ``try``, and before what changes something, too; ``finally`` puts back by assignments, and calls what must not be cut
-    short by Ctrl-C only if it is written in C.
+    The ``try`` must enclose the ``yield`` and the changes before it; ``finally`` restores by assignments, and by functions written in C only, since
+    Ctrl-C could interrupt others.
 
     Example
     -------
@@ -233,15 +233,15 @@ def scope(function: Callable[_P, Iterator[_T]]) -> Callable[_P, contextlib.Abstr
 
 
 def at_end(function: Callable[..., object], *arguments: object, exits: bool = False) -> Ending:
-    """An object whose end, or whose `now`, calls a function once; Ctrl-C in the meantime comes afterwards.
+    """Return an object that calls a function once, when it is finalized or by `now`; Ctrl-C is deferred meanwhile.
 
     Parameters
     ----------
     function : callable
     *arguments
-        Must not lead to who holds the Ending, which would never end.
+        The arguments. They must not refer to the owner of the Ending, which would never be finalized.
     exits : bool
-        Call the function when the interpreter exits, too; otherwise it is not called from then on.
+        Call the function also when the interpreter exits; otherwise it is not called after that.
 
     Example
     -------
@@ -255,7 +255,7 @@ def at_end(function: Callable[..., object], *arguments: object, exits: bool = Fa
     next(waiting)
     if exits:
         _at_exit[number] = waiting
-    # A generator goes on inside of its `try`, where a function would first run an instruction outside of any.
+    # A generator resumes inside of its `try`, whereas a function would first run an instruction outside of it.
     ending.__del__ = functools.partial(next, waiting, None)
     return ending
 
@@ -276,7 +276,7 @@ def _called_once(function: Callable[..., object], arguments: tuple[object, ...],
                 function(*arguments)
         except KeyboardInterrupt:
             begun = True
-            # Python sees to it at its next instruction, and this function's last one is over when its variables end.
+            # Python raises it at the next instruction: this function has none left when its variables are finalized.
             interrupt.__del__ = _thread.interrupt_main
 
 

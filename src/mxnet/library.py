@@ -1,23 +1,23 @@
-"""Libraries of operators that are loaded while a program runs."""
+"""Loading of operator libraries at run time."""
 import os
 
 from .base import MXNetError, MXNetNotImplementedError
 
 
 def load(path, verbose=True):
-    """Load a library of operators compiled for MXNet (``lib_api.h``), which is not possible here: it always raises an error.
+    """Raise an error: libraries of operators compiled for MXNet (``lib_api.h``) can't be loaded here.
 
     Parameters
     ----------
     path : str
         The absolute path of a ``.so`` or ``.dll`` file.
     verbose : bool
-        Tell what was loaded.
+        Has no effect.
 
     Raises
     ------
     MXNetError
-        If `path` is no library, and if it is one.
+        Always; the text depends on the validity of `path`.
     """
     if not os.path.exists(path):
         raise MXNetError(f"library.load: {path} does NOT exist")

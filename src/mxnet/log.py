@@ -19,17 +19,17 @@ class _Formatter(logging.Formatter):
 
 
 def get_logger(name=None, filename=None, filemode=None, level=WARNING):
-    """A logger by name, set up at its first use; the root logger, as it is, without a name.
+    """Return a logger by name, configured at its first use; without a name the root logger, unchanged.
 
     Parameters
     ----------
     name : str, optional
     filename : str, optional
-        Write there, plainly, instead of to the console.
+        Write to this file, without colours, instead of to the console.
     filemode : str, optional
-        How to open that file; ``'a'`` by default.
+        The mode for opening that file; ``'a'`` by default.
     level : int
-        The least level that is written.
+        The lowest level that is written.
 
     Example
     -------

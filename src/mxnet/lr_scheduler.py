@@ -1,6 +1,6 @@
-"""Learning rates that change as training goes on.
+"""Schedules of the learning rate.
 
-A scheduler is called with the number of updates so far and returns the learning rate. Hand it to an optimizer:
+A scheduler is called with the number of updates so far and returns the learning rate. Pass it to an optimizer:
 ``mx.optimizer.SGD(lr_scheduler=...)``, or ``optimizer_params={'lr_scheduler': ...}``.
 """
 import logging
@@ -12,14 +12,14 @@ __all__ = ["CosineScheduler", "FactorScheduler", "LRScheduler", "MultiFactorSche
 
 
 class LRScheduler:
-    """The base of schedulers: a learning rate, and a warm-up that leads to it.
+    """The base class of schedulers: a learning rate with an optional warm-up.
 
     Parameters
     ----------
     base_lr : float
         The learning rate after the warm-up.
     warmup_steps : int
-        How many updates the warm-up lasts.
+        The number of updates of the warm-up.
     warmup_begin_lr : float
         The learning rate at its start.
     warmup_mode : str
@@ -42,7 +42,7 @@ class LRScheduler:
         self.warmup_steps, self.warmup_begin_lr, self.warmup_mode = warmup_steps, warmup_begin_lr, warmup_mode
 
     def get_warmup_lr(self, num_update):
-        """The learning rate at an update of the warm-up."""
+        """Return the learning rate at an update of the warm-up."""
         if num_update >= self.warmup_steps:
             raise ValueError(f"update {num_update} is not within the {self.warmup_steps} updates of the warm-up")
         if self.warmup_mode == "constant":
@@ -50,11 +50,11 @@ class LRScheduler:
         return self.warmup_begin_lr + (self.warmup_final_lr - self.warmup_begin_lr) * num_update / self.warmup_steps
 
     def __call__(self, num_update):
-        """The learning rate after `num_update` updates: the most that any one weight has had."""
+        """Return the learning rate after `num_update` updates, which is the maximum over all weights."""
         raise NotImplementedError(f"{type(self).__name__} must define __call__(num_update)")
 
 
-_MANY = 10000  # steps that are taken one by one
+_MANY = 10000  # skipped steps beyond this number are applied at once, as a power of the factor
 
 
 def _check_factor(factor):
@@ -83,7 +83,7 @@ class FactorScheduler(LRScheduler):
     def __call__(self, num_update):
         if num_update < self.warmup_steps:
             return self.get_warmup_lr(num_update)
-        # Training that goes on from a checkpoint passes several steps at once.
+        # Training that resumes from a checkpoint skips several steps at once.
         passed = (num_update - self.count - 1) // self.step
         if passed > _MANY:
             self.count += (passed - _MANY) * self.step
@@ -91,7 +91,7 @@ class FactorScheduler(LRScheduler):
         while num_update > self.count + self.step:
             self.count += self.step
             self.base_lr *= self.factor
-            # Log parsers match these lines; they are MXNet's to the letter.
+            # Log parsers match these lines; their text is exactly MXNet's.
             if self.base_lr < self.stop_factor_lr:
                 self.base_lr = self.stop_factor_lr
                 logging.info("Update[%d]: now learning rate arrived at %0.5e, will not change in the future", num_update, self.base_lr)
@@ -101,7 +101,7 @@ class FactorScheduler(LRScheduler):
 
 
 class MultiFactorScheduler(LRScheduler):
-    """Multiplies the learning rate by `factor` after each of the updates that the list `step` names.
+    """Multiplies the learning rate by `factor` after each of the updates in the list `step`.
 
     Example
     -------
@@ -134,7 +134,7 @@ class MultiFactorScheduler(LRScheduler):
 
 
 class _Decay(LRScheduler):
-    """Falls from `base_lr` to `final_lr` along a curve; ``shape(done)`` is its height where the part `done` of the way is over."""
+    """Decays from `base_lr` to `final_lr` along a curve: ``_shape(done)`` maps the finished fraction of the updates to the height."""
 
     def __init__(self, max_update, base_lr, final_lr, warmup_steps, warmup_begin_lr, warmup_mode):
         super().__init__(base_lr, warmup_steps, warmup_begin_lr, warmup_mode)
@@ -156,7 +156,7 @@ class _Decay(LRScheduler):
 
 
 class PolyScheduler(_Decay):
-    """Falls from `base_lr` to `final_lr` within `max_update` updates, as ``(1 - done) ** pwr``.
+    """Decays from `base_lr` to `final_lr` within `max_update` updates, as ``(1 - done) ** pwr``.
 
     Example
     -------
@@ -175,7 +175,7 @@ class PolyScheduler(_Decay):
 
 
 class CosineScheduler(_Decay):
-    """Falls from `base_lr` to `final_lr` within `max_update` updates, along half a cosine wave.
+    """Decays from `base_lr` to `final_lr` within `max_update` updates, along half a cosine wave.
 
     Example
     -------

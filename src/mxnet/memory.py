@@ -1,9 +1,8 @@
-"""The memory allocator of the CPU.
+"""The configuration of the CPU's memory allocator.
 
-glibc hands every large buffer back to the kernel as soon as it is freed and page-faults it in again at the next operator, which
-costs half of a network's time (``benchmarks/`` shows it). Told to keep its memory it does not. ``MXNET_CPU_MEM_POOL_TYPE=Unpooled``
-leaves it as it is; `trim` gives back what is free. Large tensors have a heap
-of their own besides (``kernels/runtime/heap.cpp``), where it can be compiled.
+By default glibc returns every large buffer to the kernel as soon as it is freed, and the next operator page-faults a new one in, which costs half
+of a network's time (see ``benchmarks/``). `configure` disables that, unless ``MXNET_CPU_MEM_POOL_TYPE=Unpooled`` is set; `trim` returns free
+memory to the system. Large tensors have a heap of their own (``kernels/runtime/heap.cpp``), where it can be compiled.
 """
 import ctypes
 import gc
@@ -15,10 +14,10 @@ from .base import MXNetError
 from .suggestions import shortened
 
 _M_TRIM_THRESHOLD, _M_TOP_PAD, _M_MMAP_MAX = -1, -2, -4  # glibc's malloc.h
-_KEEP = -1  # never give free memory at the top of the heap back
+_KEEP = -1  # never return free memory at the top of the heap
 _POOLED, _UNPOOLED = ("Naive", "Round"), "Unpooled"
 kept = False
-_others = []  # other heaps' functions that give free memory back, and return how much
+_others = []  # functions of other heaps that return free memory to the system, and the number of bytes to the caller
 
 
 def _libc():
@@ -29,7 +28,7 @@ def _libc():
 
 
 def configure():
-    """Tell the allocator to keep its memory, unless the environment says otherwise. Called once, at import."""
+    """Configure the allocator to keep freed memory, unless the environment disables it. Called once, at import."""
     global kept
     choice = os.environ.get("MXNET_CPU_MEM_POOL_TYPE", "Naive")
     if choice not in (*_POOLED, _UNPOOLED):
@@ -42,7 +41,7 @@ def configure():
 
 @interrupts.scope
 def without_collection():
-    """Let Python's collector rest: what an import makes is there to stay, and to look for rubbish among all of torch's objects takes longer."""
+    """Disable Python's garbage collector in a ``with`` block: an import creates no garbage, and scanning torch's objects takes long."""
     collects = gc.isenabled()
     try:
         gc.disable()
@@ -53,12 +52,12 @@ def without_collection():
 
 
 def trim():
-    """Give memory that the allocator holds but nothing uses back to the system; returns True if any was given."""
+    """Return free memory of the allocator to the system; return True if there was any."""
     library = _libc()
     given = [function() for function in _others]
     return any([library is not None and library.malloc_trim(0), *given])
 
 
 def also_trims(function):
-    """Let `trim` call a function too, which gives memory of another heap back and returns how many bytes."""
+    """Register a function for `trim` that returns free memory of another heap to the system and returns the number of bytes."""
     _others.append(function)

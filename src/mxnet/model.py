@@ -1,4 +1,4 @@
-"""``mx.model``: checkpoints, what callbacks receive, and the old `FeedForward`, each written elsewhere."""
+"""``mx.model``: checkpoints, the arguments of callbacks, and the old `FeedForward`, imported from their modules."""
 from .callback import BatchEndParam, LogValidationMetricsCallback
 from .checkpoint import load_checkpoint, load_params, save_checkpoint
 from .legacy.feedforward import FeedForward

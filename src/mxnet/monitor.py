@@ -1,4 +1,4 @@
-"""Watching the values inside a network while it runs."""
+"""Statistics of the intermediate values of a network while it runs."""
 import logging
 import re
 from math import sqrt
@@ -17,7 +17,7 @@ class Monitor:
     Parameters
     ----------
     interval : int
-        Collect at every so many calls of `tic`.
+        The number of calls of `tic` between two collections.
     stat_func : callable, optional
         From an NDArray to an NDArray or a list of them; default: the norm divided by the square root of the size.
     pattern : str
@@ -47,7 +47,7 @@ class Monitor:
         self.activated, self.step = False, 0
 
     def stat_helper(self, name, array):
-        """What the executors call with each array that is computed."""
+        """Collect the statistic of an array if collecting is active; the callback of the executors."""
         if self.activated:
             self._collect(name, array)
 
@@ -56,7 +56,7 @@ class Monitor:
             self.queue.append((self.step, name, self.stat_func(array)))
 
     def install(self, exe):
-        """Watch an executor."""
+        """Install the monitor in an executor."""
         exe.set_monitor_callback(self.stat_helper, self.monitor_all)
         self.exes.append(exe)
 
@@ -66,7 +66,7 @@ class Monitor:
                 array.wait_to_read()
 
     def tic(self):
-        """Start a batch; collecting begins if it is one of the batches that `interval` picks."""
+        """Start a batch; collecting begins if `interval` selects it."""
         if self.step % self.interval == 0:
             self._wait()
             self.queue = []
@@ -96,7 +96,7 @@ class Monitor:
         return [(step, name, _as_text(name, stat)) for step, name, stat in collected]
 
     def toc_print(self):
-        """End a batch and log what was collected."""
+        """End a batch and log the collected statistics."""
         for step, name, text in self.toc():
             logging.info(f"Batch: {step:7d} {name:30s} {text}")
 

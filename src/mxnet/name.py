@@ -10,7 +10,7 @@ __all__ = ["NameManager", "Prefix", "current"]
 
 
 class NameManager(interrupts.Scope, metaclass=ClassPropertyType):
-    """Names what has no name by a hint and a running number. Derive from it to name differently.
+    """Names unnamed Symbols by a hint and a running number. Derive from it for other names.
 
     Example
     -------
@@ -36,7 +36,7 @@ class NameManager(interrupts.Scope, metaclass=ClassPropertyType):
         self._counter = {}
 
     def get(self, name, hint):
-        """`name` if it is given, otherwise `hint` with the next number."""
+        """Return `name` if it is given, otherwise `hint` with the next number."""
         if name:
             return name
         number = self._counter.get(hint, 0)
@@ -48,12 +48,12 @@ class NameManager(interrupts.Scope, metaclass=ClassPropertyType):
 
 
 class Prefix(NameManager):
-    """Puts a prefix before every name, given or made.
+    """Adds a prefix to every name, given or generated.
 
     Parameters
     ----------
     prefix : str
-        What every name begins with.
+        The prefix of all names.
 
     Example
     -------
@@ -69,12 +69,12 @@ class Prefix(NameManager):
         self._prefix = prefix
 
     def get(self, name, hint):
-        """The name that `NameManager` would choose, behind the prefix."""
+        """Return the prefix with the name that `NameManager` chooses."""
         return self._prefix + super().get(name, hint)
 
 
 def current():
-    """The name manager in force in this thread."""
+    """Return the name manager in force in this thread."""
     try:
         return NameManager._current.value
     except AttributeError:

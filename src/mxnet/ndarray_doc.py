@@ -1,5 +1,5 @@
-"""Documentation of operators on arrays, written apart from them."""
+"""Documentation of operators on arrays, separate from their definitions."""
 
 
 class NDArrayDoc:
-    """What is written about an operator in Python only: the docstring of a subclass named ``<operator>Doc``."""
+    """The base class of separate documentation: a subclass ``<operator>Doc`` has the additional docstring of an operator."""

@@ -1,4 +1,4 @@
-"""Which functions of the official NumPy run ``mx.np``'s code when they get ``mx.np`` arrays; `mxnet.numpy.protocols` does it."""
+"""Decorators for NumPy functions that dispatch to ``mx.np`` on ``mx.np`` arrays; `mxnet.numpy.protocols` implements the dispatch."""
 import functools
 
 __all__ = ["with_array_function_protocol", "with_array_ufunc_protocol"]

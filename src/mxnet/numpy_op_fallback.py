@@ -1,4 +1,4 @@
-"""Operators of ``mx.np`` that are written over NumPy, as `mx.operator.CustomOp`."""
+"""Operators of ``mx.np`` that are implemented with NumPy, as `mx.operator.CustomOp`."""
 import ast
 import functools
 
@@ -13,13 +13,13 @@ from .util import np_array
 
 
 def register(op_name, imperative=True, symbolic=True):
-    """A decorator for a `CustomOpProp`: offer it as ``mx.nd.np._internal.<op_name>`` and ``mx.sym.np._internal.<op_name>``.
+    """Return a decorator that registers a `CustomOpProp` as ``mx.nd.np._internal.<op_name>`` and ``mx.sym.np._internal.<op_name>``.
 
     Parameters
     ----------
     op_name : str
     imperative, symbolic : bool
-        Whether to offer it for arrays, and for Symbols.
+        Register the operator for arrays, and for Symbols.
 
     Raises
     ------
@@ -41,10 +41,10 @@ def register(op_name, imperative=True, symbolic=True):
 
 
 class _Official(operator.CustomOp):
-    """An operator without a gradient whose `compute` makes an array of ``mx.np`` of the inputs."""
+    """An operator without a gradient; `compute` returns the output, an ``mx.np`` array, for the inputs."""
 
     def compute(self, out_shape, *inputs):
-        """The output."""
+        """Return the output."""
         raise NotImplementedError(f"{type(self).__name__} must define compute(out_shape, *inputs)")
 
     def forward(self, is_train, req, in_data, out_data, aux):
@@ -52,24 +52,24 @@ class _Official(operator.CustomOp):
         self.assign(out_data[0], req[0], self.compute(out_data[0].shape, *in_data))
 
     def backward(self, req, out_grad, in_data, out_data, in_grad, aux):
-        """Raises: there is no gradient."""
+        """Raise an error: there is no gradient."""
         raise NotImplementedError(f"{type(self).__name__} is computed by NumPy and has no gradient")
 
 
 class EmptyLike(_Official):
-    """An array like another one, with what memory held."""
+    """An uninitialized array with the shape of another one."""
 
     def __init__(self, dtype, order, subok, shape):
         super().__init__()
         self._dtype, self._order, self._subok, self._shape = dtype, order, subok, shape
 
     def compute(self, out_shape, prototype):
-        """The array."""
+        """Return the array."""
         return mx_np.array(np.empty_like(prototype.asnumpy(), dtype=self._dtype, order=self._order, subok=self._subok), ctx=prototype.ctx)
 
 
 class EmptyLikeProp(operator.CustomOpProp):
-    """``empty_like_fallback``: what files of networks of MXNet may hold for `mx.np.empty_like`."""
+    """``empty_like_fallback``, the operator of `mx.np.empty_like` in saved MXNet networks."""
 
     def __init__(self, dtype="None", order="C", subok="True", shape="None"):
         super().__init__(need_top_grad=True)
@@ -77,85 +77,85 @@ class EmptyLikeProp(operator.CustomOpProp):
         self._order, self._subok, self._shape = order, ast.literal_eval(subok), ast.literal_eval(shape)
 
     def list_arguments(self):
-        """The input's name."""
+        """Return the input's name."""
         return ["prototype"]
 
     def infer_shape(self, in_shape):
-        """The input's shape."""
+        """Return the input's shape."""
         return (in_shape[0],), (in_shape[0],), ()
 
     def infer_type(self, in_type):
-        """The type asked for, or the input's."""
+        """Return the requested type, or the input's."""
         return (in_type[0],), (in_type[0] if self._dtype is None else TYPES[self._dtype],), ()
 
     def create_operator(self, ctx, in_shapes, in_dtypes):
-        """The operator."""
+        """Return the operator."""
         return EmptyLike(self._dtype, self._order, self._subok, self._shape)
 
 
 class Resize(_Official):
-    """An array in another shape, repeated as often as it takes."""
+    """An array in another shape, whose values are repeated as often as necessary."""
 
     def __init__(self, new_shape):
         super().__init__()
         self._new_shape = new_shape
 
     def compute(self, out_shape, a):
-        """The array."""
+        """Return the array."""
         values = np.resize(a.asnumpy(), self._new_shape)
         return mx_np.array(values, dtype=values.dtype, ctx=a.ctx)
 
 
 class ResizeProp(operator.CustomOpProp):
-    """``resize_fallback``: what files of networks of MXNet may hold for `mx.np.resize`."""
+    """``resize_fallback``, the operator of `mx.np.resize` in saved MXNet networks."""
 
     def __init__(self, new_shape):
         super().__init__(need_top_grad=True)
         self._new_shape = ast.literal_eval(new_shape)
 
     def list_arguments(self):
-        """The input's name."""
+        """Return the input's name."""
         return ["a"]
 
     def infer_shape(self, in_shape):
-        """The new shape."""
+        """Return the new shape."""
         return (in_shape[0],), ((self._new_shape,) if np.isscalar(self._new_shape) else self._new_shape,), ()
 
     def create_operator(self, ctx, in_shapes, in_dtypes):
-        """The operator."""
+        """Return the operator."""
         return Resize(self._new_shape)
 
 
 class Unravel_index(_Official):
-    """Numbers of elements as indices, an axis each along the first one."""
+    """Flat indices converted to an index for each axis, which are stacked along axis 0."""
 
     def __init__(self, shape):
         super().__init__()
         self._shape = shape
 
     def compute(self, out_shape, indices):
-        """The indices."""
+        """Return the indices."""
         values = np.stack(np.unravel_index(indices.asnumpy(), self._shape))
         return mx_np.array(values, dtype=values.dtype, ctx=indices.ctx)
 
 
 class Unravel_indexProp(operator.CustomOpProp):
-    """``unravel_index_fallback``: what files of networks of MXNet may hold for `mx.np.unravel_index`."""
+    """``unravel_index_fallback``, the operator of `mx.np.unravel_index` in saved MXNet networks."""
 
     def __init__(self, shape):
         super().__init__(need_top_grad=True)
         self._shape = ast.literal_eval(shape)
 
     def list_arguments(self):
-        """The input's name."""
+        """Return the input's name."""
         return ["indices"]
 
     def infer_shape(self, in_shape):
-        """The input's shape behind the number of axes."""
+        """Return the number of axes followed by the input's shape."""
         return (in_shape[0],), ((1 if np.isscalar(self._shape) else len(self._shape), *in_shape[0]),), ()
 
     def create_operator(self, ctx, in_shapes, in_dtypes):
-        """The operator."""
+        """Return the operator."""
         return Unravel_index(self._shape)
 
 
@@ -167,24 +167,24 @@ class MultivariateNormal(_Official):
         self._size = size
 
     def compute(self, out_shape, mean, cov):
-        """The numbers."""
+        """Return the random numbers."""
         scale = mx_np.linalg.cholesky(cov.astype("float32")).astype(cov.dtype) if cov.dtype == np.float16 else mx_np.linalg.cholesky(cov)
         return mean + mx_np.einsum("...jk,...k->...j", scale, mx_np.random.normal(size=out_shape, dtype=mean.dtype, ctx=mean.ctx))
 
 
 class MultivariateNormalProp(operator.CustomOpProp):
-    """``mvn_fallback``: what files of networks of MXNet may hold for `mx.np.random.multivariate_normal`."""
+    """``mvn_fallback``, the operator of `mx.np.random.multivariate_normal` in saved MXNet networks."""
 
     def __init__(self, size="None"):
         super().__init__(need_top_grad=True)
         self._size = ast.literal_eval(size)
 
     def list_arguments(self):
-        """The inputs' names."""
+        """Return the inputs' names."""
         return ["mean", "cov"]
 
     def infer_shape(self, in_shape):
-        """The size, and the shape of the mean broadcast with the matrices' rows.
+        """Return the size followed by the shape of the mean, broadcast with the matrices' rows.
 
         Raises
         ------
@@ -198,7 +198,7 @@ class MultivariateNormalProp(operator.CustomOpProp):
         return in_shape, ((*size, *np.broadcast_shapes(tuple(mean), tuple(cov[:-1]))),), ()
 
     def create_operator(self, ctx, in_shapes, in_dtypes):
-        """The operator."""
+        """Return the operator."""
         return MultivariateNormal(self._size)
 
 

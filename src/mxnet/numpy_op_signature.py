@@ -1,9 +1,9 @@
-"""From an operator's name to the function of ``mx.np`` or ``mx.npx`` that users call."""
+"""The look-up of public functions in ``mx.np`` and ``mx.npx`` by an operator's name."""
 from . import numpy, numpy_extension
 
 
 def _get_builtin_op(op_name):
-    """The function for ``_np_<name>`` or ``_npx_<name>``; None for other names.
+    """Return the function for ``_np_<name>`` or ``_npx_<name>``; None for other names.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""OpenCV, imported when the first image needs it, with as many threads as an operator has."""
+"""The lazy import of OpenCV, with the number of threads of an operator."""
 import functools
 import os
 import sys
@@ -6,12 +6,12 @@ from typing import Any
 
 from . import threads
 
-_VARIABLE = "OPENCV_FOR_THREADS_NUM"  # OpenCV's own, with which the user decides
+_VARIABLE = "OPENCV_FOR_THREADS_NUM"  # OpenCV's own setting, which takes precedence
 
 
 @functools.cache
 def load() -> Any:
-    """Return the module ``cv2``. Where this imports it, OpenCV gets the number of threads of `threads.policy`.
+    """Return the module ``cv2``. If this call imports it, OpenCV's number of threads is set to that of `threads.policy`.
 
     A program that has imported ``cv2`` itself, or has set ``OPENCV_FOR_THREADS_NUM``, keeps the number of threads that OpenCV has.
     """
@@ -21,14 +21,14 @@ def load() -> Any:
         if _VARIABLE not in os.environ:
             cv2.setNumThreads(threads.usual())
         if hasattr(os, "register_at_fork"):
-            # OpenCV's threads do not survive a fork. 0 leaves its pool as it is, 1 would wait for these threads. No Python in the hook: that
-            # could lose a Ctrl-C.
+            # OpenCV's threads do not survive a fork. 0 leaves its pool unchanged, 1 would wait for these threads. The hook is written in C: a
+            # Python function could lose a Ctrl-C.
             os.register_at_fork(after_in_child=functools.partial(cv2.setNumThreads, 0))
     return cv2
 
 
 def count() -> int:
-    """Return how many threads OpenCV has, or gets when it is imported."""
+    """Return the number of OpenCV's threads, or the number that it will have when it is imported."""
     if "cv2" in sys.modules:
         return int(sys.modules["cv2"].getNumThreads())
     said = os.environ.get(_VARIABLE, "")

@@ -24,13 +24,13 @@ from .symbol import functions, inference
 from .util import is_np_array
 
 _props = {}
-_of_numpy = {}  # whether an operator's arrays are of mx.np
+_of_numpy = {}  # by operator: True if its arrays are of mx.np
 
 
 class CustomOp:
-    """What a custom operator does. Subclasses define `forward` and `backward`.
+    """The computation of a custom operator. Subclasses define `forward` and `backward`.
 
-    Arrays come as lists. Results are written with `assign`, which honours what is asked for.
+    Arrays are passed as lists. Results are written with `assign`, which handles the request `req`.
     """
 
     def forward(self, is_train, req, in_data, out_data, aux):
@@ -40,7 +40,7 @@ class CustomOp:
         ----------
         is_train : bool
         req : list of {'null', 'write', 'inplace', 'add'}
-            How each output is to be written.
+            The write mode of each output.
         in_data, out_data, aux : list of NDArray
         """
         raise NotImplementedError(f"{type(self).__name__} must define forward; see the example of CustomOpProp")
@@ -50,7 +50,7 @@ class CustomOp:
         raise NotImplementedError(f"{type(self).__name__} must define backward; see the example of CustomOpProp")
 
     def assign(self, dst, req, src):
-        """Write `src` into `dst` as `req` says."""
+        """Write `src` into `dst`, add it, or do nothing, depending on `req`."""
         if req in ("write", "inplace"):
             dst[:] = src
         elif req == "add":
@@ -60,7 +60,7 @@ class CustomOp:
 
 
 class CustomOpProp:
-    """What a custom operator is: its inputs, outputs, shapes and types, and how to make one.
+    """The definition of a custom operator: its inputs, outputs, shapes, types, and its factory.
 
     Parameters
     ----------
@@ -87,46 +87,46 @@ class CustomOpProp:
         self.need_top_grad_ = need_top_grad
 
     def list_arguments(self):
-        """The names of the inputs."""
+        """Return the names of the inputs."""
         return ["data"]
 
     def list_outputs(self):
-        """The names of the outputs."""
+        """Return the names of the outputs."""
         return ["output"]
 
     def list_auxiliary_states(self):
-        """The names of the auxiliary states."""
+        """Return the names of the auxiliary states."""
         return []
 
     def infer_shape(self, in_shape):
-        """Shapes of inputs, outputs and auxiliary states, out of those of the inputs (lists)."""
+        """Return the shapes of inputs, outputs and auxiliary states for those of the inputs (lists)."""
         return in_shape, (in_shape[0],) * len(self.list_outputs()), ()
 
     def infer_type(self, in_type):
-        """Types of inputs, outputs and auxiliary states, out of those of the inputs."""
+        """Return the types of inputs, outputs and auxiliary states for those of the inputs."""
         return in_type, [in_type[0]] * len(self.list_outputs()), [in_type[0]] * len(self.list_auxiliary_states())
 
     def infer_storage_type(self, in_stype):
-        """Storage types; custom operators compute on dense arrays unless this says otherwise."""
+        """Return the storage types of inputs, outputs and auxiliary states: all dense, unless a subclass overrides this."""
         return in_stype, ["default"] * len(self.list_outputs()), ["default"] * len(self.list_auxiliary_states())
 
     def infer_storage_type_backward(self, ograd_stype, in_stype, out_stype, igrad_stype, aux_stype):
-        """Storage types of the gradients."""
+        """Return the storage types of the gradients."""
         return ograd_stype, in_stype, out_stype, ["default"] * len(igrad_stype), aux_stype
 
     def declare_backward_dependency(self, out_grad, in_data, out_data):
-        """Which arrays `backward` reads. All of them are kept here, so the answer makes no difference to the result."""
+        """Return the arrays that `backward` reads. All arrays are kept here, so that this does not affect the result."""
         return [*(out_grad if self.need_top_grad_ else []), *in_data, *out_data]
 
     def create_operator(self, ctx, in_shapes, in_dtypes):
-        """A `CustomOp` for inputs of these shapes and types."""
+        """Return a `CustomOp` for inputs of these shapes and types."""
         return CustomOp()
 
 
 def register(reg_name):
-    """Decorate a `CustomOpProp` to make it known as ``op_type=reg_name``. A later class of the same name takes its place.
+    """Return a decorator that registers a `CustomOpProp` as ``op_type=reg_name``. A later class of the same name replaces it.
 
-    Its operators get arrays of ``mx.np`` if those are switched on (`mx.npx.set_np`) where it is registered.
+    Its operators receive ``mx.np`` arrays if NumPy arrays are active (`mx.npx.set_np`) at the registration.
     """
     def do_register(prop_cls):
         if not (inspect.isclass(prop_cls) and issubclass(prop_cls, CustomOpProp)):
@@ -140,7 +140,7 @@ def register(reg_name):
 
 
 def get_all_registered_operators():
-    """The names of all operators."""
+    """Return the names of all operators."""
     return sorted(OPERATORS)
 
 
@@ -148,7 +148,7 @@ OperatorArguments = collections.namedtuple("OperatorArguments", ["narg", "names"
 
 
 def get_operator_arguments(op_name):
-    """The number, names and types of an operator's inputs and attributes."""
+    """Return the number, names and types of an operator's inputs and attributes."""
     op = get(op_name)
     names = [*op.inputs, *op.attributes]
     types = ["NDArray-or-Symbol[]" if op.variadic and n == op.inputs[-1] else "NDArray-or-Symbol" for n in op.inputs]
@@ -158,12 +158,12 @@ def get_operator_arguments(op_name):
 
 _TYPE_NAMES = {int: "int", float: "float", bool: "boolean", str: "string", schema.Shape: "Shape(tuple)", schema.Floats: "tuple of <float>",
                schema.Axes: "Shape or None"}
-_OF_MXNET_2 = ("log_sigmoid", "mish")  # programs compare the tables of 1.9
+_OF_MXNET_2 = ("log_sigmoid", "mish")  # left out: programs compare the tables with those of 1.9
 _DATA_TYPES = ("bfloat16", "bool", "float16", "float32", "float64", "int32", "int64", "int8", "uint8")
 
 
 def _described(attribute):
-    """An attribute's type and default in the words of MXNet's parameter tables."""
+    """Return an attribute's type and default in the format of MXNet's parameter tables."""
     choices = attribute.choices or (_DATA_TYPES if attribute.kind is schema.DType else None)
     if choices:
         listed = ", ".join(["None"] * attribute.optional + sorted(repr(str(c)) for c in choices if c not in _OF_MXNET_2))
@@ -202,7 +202,7 @@ def _prop(items):
 
 
 def _prop_of(attributes):
-    """The prop that attributes describe; programs get them as strings, as in MXNet."""
+    """Return the prop for attributes, which are passed to its class as strings, as in MXNet."""
     return _prop(tuple(sorted((k, v if isinstance(v, str) else str(v)) for k, v in attributes.items() if v is not None)))
 
 
@@ -214,13 +214,13 @@ class _AnyAttribute(dict):
 
 
 class CustomOperator(Operator):
-    """The operator ``Custom``, whose inputs, outputs and shapes its prop knows."""
+    """The operator ``Custom``, whose prop defines inputs, outputs and shapes."""
 
     names_inputs, partial_shapes = True, False
 
     def __init__(self):
         def custom(*data, op_type: str):
-            """Call an operator that was defined in Python with `register`."""
+            """Call an operator that was registered in Python with `register`."""
 
         super().__init__("Custom", custom, by_values=True, names_output=True, amp="float32")
         self.fn = self.raw = _run_custom
@@ -272,7 +272,7 @@ class CustomOperator(Operator):
 
 
 def _run_custom(*tensors, training=False, **attributes):
-    """The function behind ``Custom``: makes the operator and lets torch record a call of it."""
+    """Implement ``Custom``: make the operator and call it through torch's autograd."""
     prop = _prop_of(attributes)
     if tensors and tensors[0].device.type == "meta":
         raise NotImplementedError  # its shapes come from the prop
@@ -281,7 +281,7 @@ def _run_custom(*tensors, training=False, **attributes):
         raise MXNetError(f"operator Custom expects {n_in + n_aux} inputs ({', '.join([*prop.list_arguments(), *prop.list_auxiliary_states()])}), "
                          f"received {len(tensors)}")
     ctx = current_context()
-    if tensors and (tensors[0].is_cuda or ctx.device_type == "gpu"):  # names of host memory only the current context knows
+    if tensors and (tensors[0].is_cuda or ctx.device_type == "gpu"):  # the kind of host memory is known only from the current context
         ctx = context_of(tensors[0])
     shapes = [list(t.shape) for t in tensors[:n_in]]
     out_shapes = prop.infer_shape(shapes)[1]
@@ -305,7 +305,7 @@ class _Call:
 
     @interrupts.scope
     def running(self, name, training):
-        """The user's code runs unrecorded; a profile shows its operators, and itself, under the operator's name."""
+        """Run the user's code in a ``with`` block without recording. A profile shows it and its operators under the operator's name."""
         outer, start = mode.custom_operator, time.perf_counter_ns()
         try:
             mode.custom_operator = name
@@ -341,7 +341,7 @@ class _CustomFunction(torch.autograd.Function):
         grads = call.new([i.shape for i in ctx.ins], [i.dtype for i in ctx.ins])
         req = ["write" if needed else "null" for needed in itertools.islice(ctx.needs_input_grad, 1, 1 + call.n_in)]
         with call.running(f"_backward_{call.name}", True):
-            # Torch's own may be shared with other branches, or one number in the place of all: the user may write to these.
+            # Torch's gradients may be shared with other branches, or be expanded from one number; the user may write to the copies.
             owned = [g.clone(memory_format=torch.contiguous_format) for g in out_grads]
             call.operator.backward(req=req, out_grad=call.arrays(owned), in_data=ctx.ins, out_data=ctx.outs, in_grad=grads, aux=ctx.aux)
         return (None, *(g._data if r == "write" else None for g, r in zip(grads, req)), *[None] * len(ctx.aux))
@@ -351,7 +351,7 @@ custom_function = OPERATORS["Custom"] = OPERATORS["_npi_Custom"] = CustomOperato
 
 
 class PythonOp:
-    """What preceded `CustomOp`: an object that is its own operator. Use `NumpyOp` or `NDArrayOp`, or better `CustomOp`.
+    """The predecessor of `CustomOp`: an object that defines and runs one operator. Use `NumpyOp` or `NDArrayOp`, or better `CustomOp`.
 
     Parameters
     ----------
@@ -368,7 +368,7 @@ class PythonOp:
         return self.get_symbol(*args, **kwargs)
 
     def get_symbol(self, *args, **kwargs):
-        """A Symbol of this operator over Symbols, given by position or name."""
+        """Return a Symbol of this operator over Symbols, given by position or name."""
         raise NotImplementedError(f"{type(self).__name__} must be a NumpyOp or an NDArrayOp to become a Symbol")
 
     def forward(self, in_data, out_data):
@@ -380,23 +380,23 @@ class PythonOp:
         in_grad[0][:] = 1.0
 
     def infer_shape(self, in_shape):
-        """Shapes of inputs and outputs (lists), out of those of the inputs."""
+        """Return the shapes of inputs and outputs (lists) for those of the inputs."""
         return in_shape, [in_shape[0]]
 
     def list_outputs(self):
-        """The names of the outputs."""
+        """Return the names of the outputs."""
         return ["output"]
 
     def list_arguments(self):
-        """The names of the inputs."""
+        """Return the names of the inputs."""
         return ["data"]
 
     def need_top_grad(self):
-        """Whether `backward` reads the incoming gradient."""
+        """Return True if `backward` reads the incoming gradient."""
         return self.need_top_grad_
 
     def _symbol(self, hint, args, kwargs, unpack, pack):
-        """A Symbol of the operator ``Custom``. `unpack` makes what this object works on of arrays, `pack` writes it back to them."""
+        """Return a Symbol of the operator ``Custom``. `unpack` converts arrays to this object's operands, `pack` writes these back."""
         if self._op_type is None:
             self._op_type = f"_python_op{next(_python_ops)}"
             register(self._op_type)(_prop_class(self, unpack, pack))
@@ -408,7 +408,7 @@ _python_ops = itertools.count()
 
 
 def _prop_class(python_op, unpack, pack):
-    """The `CustomOpProp` of a `PythonOp`."""
+    """Return the `CustomOpProp` class of a `PythonOp`."""
     class Runner(CustomOp):
         def forward(self, is_train, req, in_data, out_data, aux):
             outputs = unpack(out_data)
@@ -444,7 +444,7 @@ class NumpyOp(PythonOp):
     """An operator whose `forward` and `backward` work on numpy arrays in place. Deprecated: use `CustomOp`."""
 
     def get_symbol(self, *args, **kwargs):
-        """A Symbol of this operator over Symbols, given by position or name."""
+        """Return a Symbol of this operator over Symbols, given by position or name."""
         def unpack(arrays):
             return [np.array(a.asnumpy()) for a in arrays]
 
@@ -459,11 +459,11 @@ class NDArrayOp(PythonOp):
     """An operator whose `forward` and `backward` write into NDArrays. Deprecated: use `CustomOp`."""
 
     def get_symbol(self, *args, **kwargs):
-        """A Symbol of this operator over Symbols, given by position or name."""
+        """Return a Symbol of this operator over Symbols, given by position or name."""
         return self._symbol("_ndarray", args, kwargs, list, lambda values, arrays: None)
 
     def declare_backward_dependency(self, out_grad, in_data, out_data):
-        """Which arrays, by number, `backward` reads. All of them are kept, so the answer makes no difference to the result."""
+        """Return the numbers of the arrays that `backward` reads. All arrays are kept, so that this does not affect the result."""
         return [*(out_grad if self.need_top_grad() else []), *in_data, *out_data]
 
 

@@ -1,4 +1,4 @@
-"""What the system says about its processor.
+"""Properties of the processor, as reported by the system.
 
 Example
 -------
@@ -27,19 +27,19 @@ def _lines() -> list[str]:
 
 
 def flags() -> frozenset[str]:
-    """Instruction sets by Linux's names, such as ``avx512_bf16``; empty where they are not known."""
+    """Return the instruction sets by Linux's names, such as ``avx512_bf16``; empty if they are not known."""
     return next((frozenset(line.partition(":")[2].split()) for line in _lines() if line.startswith(("flags", "Features"))), frozenset())
 
 
-def held() -> str:
-    """``x86-64-v3`` or ``x86-64-v2`` where the user holds programs to AVX2, or to less, by oneDNN's variable; else empty."""
+def max_isa() -> str:
+    """Return ``x86-64-v3`` or ``x86-64-v2`` if the user limits the instruction set to AVX2 or less by oneDNN's variable; else an empty text."""
     if platform.machine() != "x86_64":
         return ""
     return "x86-64-v3" if _most().startswith("AVX2") else "x86-64-v2" if _most() in ("SSE41", "AVX") else ""
 
 
 def tiles() -> bool:
-    """Whether it multiplies tiles of bfloat16 (AMX), and the user does not hold programs to less by oneDNN's variable."""
+    """Return True if the processor has AMX with bfloat16, and oneDNN's variable does not limit the instruction set to less."""
     return {"amx_tile", "amx_bf16"} <= flags() and (_most() in ("", "ALL", "DEFAULT") or "AMX" in _most())
 
 
@@ -48,33 +48,33 @@ def _most() -> str:
 
 
 def identity() -> str:
-    """A text that two kinds of processors do not have in common; empty where that is not known."""
+    """Return a text that identifies the kind of processor; empty if it is not known."""
     return "".join(line for line in _lines()[:40] if line.startswith(_TELLING))
 
 
 def name() -> str:
-    """What its maker calls it; empty where that is not known."""
+    """Return the processor's model name; empty if it is not known."""
     return next((line.partition(":")[2].strip() for line in _lines() if line.startswith("model name")), "")
 
 
 def maker() -> str:
-    """Its maker, as x86 processors have it: ``GenuineIntel``, ``AuthenticAMD``; empty for others."""
+    """Return the vendor id of x86 processors: ``GenuineIntel``, ``AuthenticAMD``; empty for others."""
     return next((line.partition(":")[2].strip() for line in _lines() if line.startswith("vendor_id")), "")
 
 
 def family() -> int:
-    """The number by which its maker tells generations apart (25 for AMD's Zen 3 and 4, 26 for Zen 5); 0 where that is not known."""
+    """Return the vendor's family number (25 for AMD's Zen 3 and 4, 26 for Zen 5); 0 if it is not known."""
     return next((int(line.partition(":")[2]) for line in _lines() if line.startswith("cpu family")), 0)
 
 
 def design() -> str:
-    """Its maker and generation, and the widest vectors that programs use, such as ``AuthenticAMD-25-avx512``; empty where the maker is not known."""
-    width = "amx" if tiles() else "avx512" if "avx512f" in flags() and not held() else "avx2"
+    """Return vendor, family and the widest vectors in use, such as ``AuthenticAMD-25-avx512``; empty if the vendor is not known."""
+    width = "amx" if tiles() else "avx512" if "avx512f" in flags() and not max_isa() else "avx2"
     return f"{maker()}-{family()}-{width}" if maker() else ""
 
 
 def cores() -> int | None:
-    """How many cores the machine has, where several threads that share one count as one; None where that is not known."""
+    """Return the number of physical cores of the machine; None if it is not known."""
     found, socket = set(), "0"
     for line in _lines():
         key, _, value = line.partition(":")
@@ -86,7 +86,7 @@ def cores() -> int | None:
 
 
 def last_cache() -> int:
-    """The size of the third cache in bytes, as the system says, which may count what other machines have a share in; 0 where it does not say."""
+    """Return the size of the level-3 cache in bytes; on virtual machines other guests may share it. 0 if the system does not report it."""
     try:  # os.sysconf has no name for it
         size = _THIRD_CACHE.read_text().strip()
         return int(size[:-1]) << _SHIFTS[size[-1:]]
@@ -95,9 +95,9 @@ def last_cache() -> int:
 
 
 def waited() -> float:
-    """For how many seconds, so far, threads of this process were ready to run while others had the processors.
+    """Return the total time in seconds that threads of this process were runnable but waited for a processor.
 
-    The sum over the threads that there are; 0 where the system does not say.
+    This is the sum over the current threads; 0 if the system does not report it.
     """
     found = 0
     for path in _TASKS.glob("*/schedstat"):

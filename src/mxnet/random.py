@@ -24,16 +24,16 @@ __all__ = ["exponential", "gamma", "generalized_negative_binomial", "multinomial
 
 @takes_device
 def seed(seed_state, ctx="all"):
-    """Start the random generators anew, so that the same numbers follow: on a CPU those that MXNet 1.9.1 draws.
+    """Seed the random generators for reproducible numbers; on a CPU they are those that MXNet 1.9.1 draws.
 
-    The processors ``cpu(0)``, ``cpu(1)``, ... share their generators, of which each thread has its own; they begin with seed 0.
+    The devices ``cpu(0)``, ``cpu(1)``, ... share their generators; each thread has its own, with the initial seed 0.
 
     Parameters
     ----------
     seed_state : int
     ctx : Context or 'all'
-        The device to seed, and with it always the processors. All by default, and then each GPU draws other numbers; seeded one by one,
-        GPUs draw the same.
+        The device to seed; the processors are always seeded as well. By default all devices are seeded, and each GPU draws different
+        numbers; GPUs that are seeded one by one draw the same.
 
     Raises
     ------

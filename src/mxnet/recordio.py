@@ -1,9 +1,9 @@
-"""RecordIO: files that hold a sequence of byte strings, and the image records that are kept in them.
+"""RecordIO: files with a sequence of byte strings, and the image records in them.
 
 A record is stored as one or several parts. Each part starts on a multiple of 4 bytes with two little-endian 32-bit words: the
-magic number, then a word whose upper 3 bits say which part it is (0 whole, 1 first, 2 middle, 3 last) and whose other 29 bits
-give the length. Zeros fill the part up to a multiple of 4. So that the magic number never stands inside a part at such a
-multiple, a record that contains it there is cut at that place and the magic number itself is left out.
+magic number, then a word whose upper 3 bits are the kind of the part (0 whole, 1 first, 2 middle, 3 last) and whose other 29 bits
+are the length. Parts are padded with zeros to a multiple of 4. The magic number never occurs inside a part at such a multiple: a
+record that contains it there is split at that position, and the magic number itself is left out.
 """
 import collections
 import functools
@@ -32,7 +32,7 @@ _WHOLE, _FIRST, _MIDDLE, _LAST = range(4)
 _LENGTH_BITS = 29
 _LENGTH_MASK = (1 << _LENGTH_BITS) - 1
 _ZEROS = b"\0\0\0"
-# How much is read at once where the size of the file is not known.
+# Bytes that are read at once if the size of the file is not known.
 _PIECE = 1 << 20
 
 
@@ -45,13 +45,13 @@ def _part(kind: int, payload: bytes) -> bytes:
 
 
 def part_head(head: bytes) -> tuple[int, int]:
-    """The kind of a part, 0 to 7 of which 0 to 3 mean something, and its length, from its first 8 bytes."""
+    """Return the kind of a part (0 to 7; 0 to 3 are valid) and its length, from its first 8 bytes."""
     word = _PART.unpack(head)[1]
     return word >> _LENGTH_BITS, word & _LENGTH_MASK
 
 
 def _cuts(payload: bytes) -> Iterator[int]:
-    """Where the magic number stands in `payload` at a multiple of 4."""
+    """Yield the offsets of the magic number in `payload` that are multiples of 4."""
     at = payload.find(MAGIC)
     while at >= 0:
         if at % 4 == 0:
@@ -61,7 +61,7 @@ def _cuts(payload: bytes) -> Iterator[int]:
 
 
 def encode_record(payload: bytes | bytearray | memoryview) -> bytes:
-    """The bytes that stand for a record in a file.
+    """Return the encoding of a record in a file.
 
     Raises
     ------
@@ -86,17 +86,17 @@ def read_record(read: Callable[[int, int], bytes], offset: int, name: str) -> tu
     Parameters
     ----------
     read : callable
-        ``read(offset, length)`` gives the bytes there, fewer at the end of the file.
+        ``read(offset, length)`` returns the bytes there, fewer at the end of the file.
     offset : int
     name : str
-        What errors call the file.
+        The name of the file in errors.
 
     Returns
     -------
     payload : bytes or None
         None at the end of the file.
     offset : int
-        Where the next record starts.
+        The offset of the next record.
 
     Raises
     ------
@@ -131,21 +131,21 @@ def read_record(read: Callable[[int, int], bytes], offset: int, name: str) -> tu
 
 
 class RecordReader:
-    """Reads a RecordIO stream and never asks for more bytes than the file holds."""
+    """Reads a RecordIO stream; it never requests more bytes than the size of the file."""
 
     def __init__(self, uri: str | os.PathLike[str]) -> None:
         self.uri = str(uri)
         self.stream = open_stream(uri)
         self.offset = 0
-        self._following, self._number = 0, 0  # where the next record is, and which; -1 if somebody has moved `offset`
+        self._following, self._number = 0, 0  # offset and number of the next record; -1 if `offset` was changed from outside
         self._position = 0
         self._regular = not is_remote(uri) and stat.S_ISREG(os.fstat(self.stream.fileno()).st_mode)
-        self._size = os.fstat(self.stream.fileno()).st_size if self._regular else None  # not known of pipes and remote files
+        self._size = os.fstat(self.stream.fileno()).st_size if self._regular else None  # not known for pipes and remote files
 
     def read_at(self, offset: int, length: int) -> bytes:
-        """The bytes from `offset` on, fewer at the end of the file."""
+        """Return `length` bytes from `offset` on, fewer at the end of the file."""
         if self._size is not None and offset + length > self._size:
-            # Somebody may still be appending.
+            # Another process may still append to the file.
             self._size = os.fstat(self.stream.fileno()).st_size
             length = max(0, min(length, self._size - offset))
         with reported(self.uri, f"read at offset {offset} of"):
@@ -167,7 +167,7 @@ class RecordReader:
         return b"".join(pieces)
 
     def next(self) -> bytes | None:
-        """The record at `offset`, or None at the end; `offset` moves on."""
+        """Return the record at `offset`, or None at the end, and advance `offset`."""
         if self.offset != self._following:
             self._number = -1 if self.offset else 0
         try:
@@ -186,12 +186,12 @@ class RecordReader:
 
 
 def _died() -> bool:
-    """Whether an exception that nobody caught ends this program."""
+    """Return True if the program is exiting because of an uncaught exception."""
     return getattr(sys, "last_value", None) is not None and not hasattr(sys, "ps1")
 
 
 def _end(*unfinished: Unfinished) -> None:
-    """What becomes of a writer that nobody closed. One without a record may stand where an error came before the first: it replaces nothing."""
+    """Finish a writer that was not closed: commit it, or discard it if it has no record or an uncaught exception ends the program."""
     if _died() or not unfinished[0].stream.tell():
         for each in unfinished:
             each.discard()
@@ -202,9 +202,9 @@ def _end(*unfinished: Unfinished) -> None:
 class MXRecordIO:
     """A RecordIO file, read or written from its beginning to its end.
 
-    What is written takes the place of a file of that name with `close` (which the end of the object or of the program does, too): until then
-    the old file stays as it was, and it stays if the program is killed or ends with an exception. Only this process can read the records
-    before that.
+    `close` replaces an existing file of that name by the written one; the end of the object or of the program closes it as well. Until then the
+    old file is unchanged, and it is kept if the program is killed or ends with an exception. Before `close` only this process can read the
+    records.
 
     Parameters
     ----------
@@ -255,8 +255,8 @@ class MXRecordIO:
         self.is_open = True
 
     def _guard(self, action: Callable[[], object]) -> None:
-        """See to it that the files are finished with the object or the program, too. A ``__del__`` would run for closed ones as well, and Python
-        loses a Ctrl-C that comes when one begins."""
+        """Ensure that the files are finished at the end of the object or of the program. A ``__del__`` would also run for closed ones, and
+        Python loses a Ctrl-C at its start."""
         self._finalizer = weakref.finalize(self, at_the_end, action)
 
     def __enter__(self) -> "MXRecordIO":
@@ -286,7 +286,7 @@ class MXRecordIO:
             self.open()
 
     def _check_pid(self, allow_reset: bool = False) -> None:
-        """In a forked process the file's position is shared with the parent: reopen it, or refuse."""
+        """Reopen the file in a forked process, which shares the position with its parent, or raise an error."""
         if self.pid == os.getpid():
             return
         if not allow_reset:
@@ -301,7 +301,7 @@ class MXRecordIO:
                              f"open it with flag '{'w' if writable else 'r'}' for this")
 
     def close(self) -> None:
-        """Close the file. What was written is complete then, and takes its place."""
+        """Close the file. A written file is completed and replaces the existing one."""
         if not self.is_open:
             return
         self.is_open = False
@@ -313,7 +313,7 @@ class MXRecordIO:
             self._reader.close()
 
     def reset(self) -> None:
-        """Go back to the first record; a file being written is closed, and another begun."""
+        """Return to the first record; a file that is being written is closed, and a new one is begun."""
         self.close()
         self.open()
 
@@ -336,7 +336,7 @@ class MXRecordIO:
             self._end += len(encoded)
 
     def read(self) -> bytes | None:
-        """The next record as bytes, or None after the last one.
+        """Return the next record as bytes, or None after the last one.
 
         Raises
         ------
@@ -363,12 +363,12 @@ class MXIndexedRecordIO(MXRecordIO):
     flag : str
         ``'w'`` or ``'r'``.
     key_type : type
-        What makes a key out of its text.
+        Converts the text of a key to the key.
 
     Raises
     ------
     MXNetError
-        If a file cannot be opened, or a line of the index is none.
+        If a file cannot be opened, or a line of the index is invalid.
 
     Example
     -------
@@ -387,11 +387,11 @@ class MXIndexedRecordIO(MXRecordIO):
         self.idx: dict[Any, int] = {}
         self.keys: list[Any] = []
         self.key_type = key_type
-        self.fidx: IO[bytes] | None = None  # the index that is written
+        self.fidx: IO[bytes] | None = None  # the index file in write mode
         super().__init__(uri, flag)
 
     def open(self) -> None:
-        """Open both files; reading, the index is loaded."""
+        """Open both files; in read mode the index is loaded."""
         if self.flag == "r":
             recover(self.uri, self.idx_path)
         super().open()
@@ -420,7 +420,7 @@ class MXIndexedRecordIO(MXRecordIO):
         return {**super().__getstate__(), "fidx": None}
 
     def seek(self, idx: Any) -> None:
-        """Make the record with key `idx` the one that `read` returns next."""
+        """Set the position to the record with key `idx`, for `read`."""
         self._require(writable=False)
         self._check_pid(allow_reset=True)
         if idx not in self.idx:
@@ -428,12 +428,12 @@ class MXIndexedRecordIO(MXRecordIO):
         self._reader.offset = self.idx[idx]
 
     def tell(self) -> int:
-        """The offset at which the next record will be written, in bytes."""
+        """Return the offset at which the next record will be written, in bytes."""
         self._require(writable=True)
         return self._end
 
     def read_idx(self, idx: Any) -> bytes:
-        """The record with key `idx`, as bytes."""
+        """Return the record with key `idx`, as bytes."""
         with self._lock:
             self.seek(idx)
             try:
@@ -461,7 +461,7 @@ class MXIndexedRecordIO(MXRecordIO):
 
 
 def read_index(path: str | os.PathLike[str], key_type: Callable[[Any], Any] = int) -> list[tuple[Any, int]]:
-    """The (key, offset) pairs of an index file, in its order.
+    """Return the (key, offset) pairs of an index file, in its order.
 
     Raises
     ------
@@ -488,14 +488,14 @@ def read_index(path: str | os.PathLike[str], key_type: Callable[[Any], Any] = in
     return pairs
 
 
-# Its own name too, under which pickle looks for it.
+# Also defined under its own name, which pickle looks up.
 HEADER = collections.namedtuple("HEADER", ["flag", "label", "id", "id2"])
-HEADER.__doc__ = """What precedes the image in an image record.
+HEADER.__doc__ = """The header of an image record, which precedes the image.
 
 Parameters
 ----------
 flag : int
-    The number of labels that follow the header, 0 if the only one stands in it; `pack` sets it.
+    The number of labels that follow the header, 0 if the only one is in it; `pack` sets it.
 label : float or array of float
 id : int
     The number of the image.
@@ -508,7 +508,7 @@ _HEADER = struct.Struct("<" + _IR_FORMAT)
 
 
 def pack(header: HEADER, s: bytes) -> bytes:
-    """Put a header before a byte string.
+    """Prepend a header to a byte string.
 
     Parameters
     ----------
@@ -531,18 +531,18 @@ def pack(header: HEADER, s: bytes) -> bytes:
 
 
 def unpack(s: Any) -> tuple[HEADER, Any]:
-    """Take the header from a packed record.
+    """Split a packed record into header and content.
 
     Returns
     -------
     header : IRHeader
     s : bytes
-        What follows it.
+        The content after the header.
 
     Raises
     ------
     MXNetError
-        If the record is shorter than its header says.
+        If the record is shorter than declared in its header.
     """
     if len(s) < _HEADER.size:
         raise MXNetError(f"an image record starts with a header of {_HEADER.size} bytes, received {len(s)} bytes")
@@ -556,7 +556,7 @@ def unpack(s: Any) -> tuple[HEADER, Any]:
 
 
 def unpack_img(s: bytes, iscolor: int = -1) -> tuple[HEADER, np.ndarray | None]:
-    """Take the header from a packed record and decode the image that follows.
+    """Split off the header of a packed record, and decode the image after it.
 
     Parameters
     ----------
@@ -574,14 +574,14 @@ def unpack_img(s: bytes, iscolor: int = -1) -> tuple[HEADER, np.ndarray | None]:
     Raises
     ------
     MXNetError
-        If the record is shorter than its header says, or the image has more pixels than ``MXNET_IMAGE_MAX_PIXELS``.
+        If the record is shorter than declared in its header, or the image has more pixels than ``MXNET_IMAGE_MAX_PIXELS``.
     """
     header, s = unpack(s)
     return header, decode(np.frombuffer(s, np.uint8), iscolor, "the image of a record")
 
 
 def pack_img(header: HEADER, img: np.ndarray, quality: int = 95, img_fmt: str = ".jpg") -> bytes:
-    """Encode an image and put a header before it.
+    """Encode an image and prepend a header.
 
     Parameters
     ----------

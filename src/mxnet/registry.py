@@ -23,18 +23,18 @@ _REGISTRY = {}  # base class -> {lower-case name: class}
 
 
 def get_registry(base_class):
-    """A copy of the registered classes under `base_class`, by lower-case name."""
+    """Return a copy of the registered classes under `base_class`, by lower-case name."""
     return _REGISTRY.setdefault(base_class, {}).copy()
 
 
 def get_register_func(base_class, nickname):
-    """A function ``register(klass, name=None)`` that files classes derived from `base_class`.
+    """Return a function ``register(klass, name=None)`` that registers classes derived from `base_class`.
 
     Parameters
     ----------
     base_class : type
     nickname : str
-        What such a class is called in messages, such as ``'optimizer'``.
+        The term for such a class in messages, such as ``'optimizer'``.
     """
     registry = _REGISTRY.setdefault(base_class, {})
 
@@ -54,7 +54,7 @@ def get_register_func(base_class, nickname):
 
 
 def get_alias_func(base_class, nickname):
-    """A decorator ``alias(*names)`` that files a class under further names."""
+    """Return a decorator ``alias(*names)`` that registers a class under further names."""
     register = get_register_func(base_class, nickname)
 
     def alias(*aliases):
@@ -69,7 +69,7 @@ def get_alias_func(base_class, nickname):
 
 
 def get_create_func(base_class, nickname):
-    """A function ``create(name, *args, **kwargs)`` that makes an object of a registered class.
+    """Return a function ``create(name, *args, **kwargs)`` that makes an object of a registered class.
 
     The name may also be an object of `base_class` (returned as it is), a dict ``{nickname: name, ...}``, or JSON: ``["name", {...}]``
     or ``{"nickname": "name", ...}``.

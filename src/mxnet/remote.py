@@ -1,4 +1,4 @@
-"""Files of other machines, by fsspec: ``s3://``, ``gs://``, ``hdfs://``, ``http(s)://`` with the extra ``remote``, and whatever else it knows."""
+"""Remote files, by fsspec: ``s3://``, ``gs://``, ``hdfs://``, ``http(s)://`` with the extra ``remote``, and its other protocols."""
 import collections
 import concurrent.futures
 import io
@@ -9,27 +9,27 @@ from typing import IO, Any
 
 from .base import MXNetError
 
-# What each needs besides fsspec.
+# The packages that protocols need besides fsspec.
 _PACKAGES = {"s3": "s3fs", "s3a": "s3fs", "gs": "gcsfs", "gcs": "gcsfs", "hdfs": "pyarrow", "http": "aiohttp", "https": "aiohttp"}
 _INSTALL = "install it with: pip install 'remex[remote]'"
-_BLOCK = 1 << 20  # bytes that are asked for at once
-_AHEAD = 16  # blocks at most that are asked for before they are needed
+_BLOCK = 1 << 20  # bytes of a request
+_AHEAD = 16  # the most blocks that are prefetched
 _THREADS = 8
-_KEPT = 4  # blocks that stay behind the one that was read last
+_KEPT = 4  # blocks before the one read last that stay in the cache
 
 
 def is_remote(path: str | os.PathLike[str]) -> bool:
-    """True if the path names a file system other than the local one."""
+    """Return True if the path is on a file system other than the local one."""
     return "://" in str(path) and not str(path).startswith("file://")
 
 
 def fsspec_for(path: str | os.PathLike[str]) -> Any:
-    """The module fsspec.
+    """Return the module fsspec.
 
     Raises
     ------
     MXNetError
-        If it is not installed; the text says how to.
+        If it is not installed; the text has the command to install it.
     """
     try:
         import fsspec
@@ -39,7 +39,7 @@ def fsspec_for(path: str | os.PathLike[str]) -> Any:
 
 
 def explained(path: str | os.PathLike[str], error: Exception) -> str:
-    """What an error of fsspec's means: which package is missing, where it is that."""
+    """Return the text for an error of fsspec; for an ImportError it names the missing package."""
     protocol = str(path).partition("://")[0]
     if isinstance(error, ImportError) and is_remote(path):
         known = protocol in _PACKAGES
@@ -49,9 +49,10 @@ def explained(path: str | os.PathLike[str], error: Exception) -> str:
 
 
 def open_reading(path: str | os.PathLike[str]) -> IO[bytes]:
-    """A remote file to read from, anywhere in it. What is read in order is fetched ahead, several blocks at a time.
+    """Open a remote file for reading with random access. Sequential reads prefetch several blocks at a time.
 
-    One whose server gives no parts of files is copied to the local disk for that time. Raises what fsspec and the libraries below it raise.
+    If the size is unknown or the server does not support range requests, the file is copied to a local temporary one. Errors of fsspec and its
+    libraries are not converted.
     """
     files, name = fsspec_for(path).url_to_fs(os.fspath(path))
     size = files.info(name).get("size")
@@ -61,7 +62,7 @@ def open_reading(path: str | os.PathLike[str]) -> IO[bytes]:
 
 
 def _gives_parts(files: Any, name: str, size: int) -> bool:
-    """Whether a server answers with a part of the file where that is what it is asked for. Only those of HTTP may not."""
+    """Return True if the server supports range requests. Only HTTP servers may not."""
     if "http" not in files.protocol or size < 2:
         return True
     try:
@@ -83,16 +84,16 @@ def _copied(files: Any, name: str) -> IO[bytes]:
 
 
 class ReadAhead(io.RawIOBase):
-    """A file of which blocks are fetched by several threads before they are asked for, as many as have been read in order just before.
+    """A file whose blocks are prefetched by several threads: as many as were read sequentially just before.
 
     Parameters
     ----------
     fetch : callable
-        ``fetch(begin, end)`` gives these bytes; called from several threads.
+        ``fetch(begin, end)`` returns these bytes; called from several threads.
     size : int
-        Of the file.
+        The size of the file in bytes.
     name : str
-        What errors call it.
+        The name of the file in errors.
     """
 
     def __init__(self, fetch: Callable[[int, int], bytes], size: int, name: str) -> None:
@@ -101,27 +102,27 @@ class ReadAhead(io.RawIOBase):
         self._pid = os.getpid()
         self._pool: concurrent.futures.ThreadPoolExecutor | None = None
         self._blocks: collections.OrderedDict[int, concurrent.futures.Future[bytes]] = collections.OrderedDict()
-        self._last, self._run = -2, 0  # the block read last, and how many before it were read in order
+        self._last, self._run = -2, 0  # the block read last, and the length of the sequential run before it
 
     def readable(self) -> bool:
-        """True."""
+        """Return True."""
         return True
 
     def seekable(self) -> bool:
-        """True."""
+        """Return True."""
         return True
 
     def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
-        """Go to an offset; the offset from the beginning."""
+        """Set the offset, and return it from the beginning of the file."""
         self._at = max(0, offset + {os.SEEK_SET: 0, os.SEEK_CUR: self._at, os.SEEK_END: self._size}[whence])
         return self._at
 
     def tell(self) -> int:
-        """The offset."""
+        """Return the offset."""
         return self._at
 
     def readinto(self, buffer: Any) -> int:
-        """Fill a buffer with what follows, up to the end of a block; how many bytes."""
+        """Fill a buffer with the next bytes, up to the end of a block; return their number."""
         if self._at >= self._size:
             return 0
         number, start = divmod(self._at, _BLOCK)
@@ -142,7 +143,7 @@ class ReadAhead(io.RawIOBase):
         return memoryview(self._blocks[number].result())
 
     def _ask(self, number: int) -> None:
-        """Have a block fetched, unless it is already, or failed: then it is tried again."""
+        """Request a block unless it is requested already; a failed request is repeated."""
         begin = number * _BLOCK
         waiting = self._blocks.get(number)
         if begin >= self._size or waiting is not None and not (waiting.done() and (waiting.cancelled() or waiting.exception())):
@@ -160,7 +161,7 @@ class ReadAhead(io.RawIOBase):
 
     def close(self) -> None:
         """Stop fetching."""
-        if not self.closed and self._pool is not None and self._pid == os.getpid():  # a forked process has none of the threads
+        if not self.closed and self._pool is not None and self._pid == os.getpid():  # a forked process does not have the threads
             self._pool.shutdown(wait=False, cancel_futures=True)
         self._blocks.clear()
         super().close()

@@ -1,4 +1,4 @@
-"""Trainings that go on where they were: what each worker of a job keeps in a folder, and from which of it all of them start."""
+"""Resumable training: the saves of each worker in a folder, and the agreement of all workers on the save to start from."""
 import json
 import os
 import shutil
@@ -11,11 +11,11 @@ from .base import MXNetError
 from .io import load_position, save_position
 
 PARAMETERS, STATES, _POSITION, _SUMMARY = "weights.params", "optimizer.states", "data.position", "summary.json"
-_KEPT = 2  # while one worker writes its newest save, another may not have begun
+_KEPT = 2  # saves per worker: when one worker has written its newest save, another may not have begun its own
 
 
 class Save(NamedTuple):
-    """One that is complete: where it is, and where the training was. `exact` is False if the job has another number of workers now."""
+    """A complete save: its folder, and the position of the training. `exact` is False if the job has another number of workers now."""
 
     path: str
     epoch: int
@@ -23,27 +23,27 @@ class Save(NamedTuple):
     exact: bool
 
     def restore_position(self, data):
-        """Let the iterator go on behind the batches that were trained on, and the random generators, too."""
+        """Restore the position of the iterator after the trained batches, and the state of the random generators."""
         if self.exact:
             load_position(os.path.join(self.path, _POSITION), data)
 
 
 class Saves:
-    """The saves of this worker, in folders ``000000012-0of2``: the number of the save, the worker, and how many there are.
+    """The saves of this worker, in folders such as ``000000012-0of2``: the numbers of the save, of the worker, and of all workers.
 
-    A save appears in one piece, when all of it is on the disk; the newest two are kept.
+    A save appears atomically, when all of it is on the disk; the newest two are kept.
 
     Parameters
     ----------
     folder : str
-        Made if it is not there. For jobs whose number of workers changes, one that all machines share.
+        The folder, created if it does not exist. Jobs with a changing number of workers need one that all machines share.
     store : KVStoreBase, optional
-        Through which the workers agree on the newest save that all of them have.
+        The store with which the workers agree on the newest save that all of them have.
 
     Raises
     ------
     MXNetError
-        If the store's workers do not go in step.
+        If the store's workers are not synchronous.
     """
 
     def __init__(self, folder, store=None):
@@ -56,7 +56,7 @@ class Saves:
             os.makedirs(self.folder, exist_ok=True)
 
     def _complete(self):
-        """``(number, worker, workers)`` of all saves that are here, the newest first."""
+        """Return ``(number, worker, workers)`` of all complete saves in the folder, the newest first."""
         found = []
         for name in os.listdir(self.folder):
             number, dash, rest = name.partition("-")
@@ -66,14 +66,14 @@ class Saves:
         return sorted(found, reverse=True)
 
     def newest(self):
-        """The `Save` to go on from, the same on all workers; None if there is none.
+        """Return the `Save` to resume from, the same on all workers; None if there is none.
 
-        If the number of workers has changed since, it is worker 0's, and the epoch that was under way begins anew.
+        If the number of workers has changed since, it is worker 0's, and the interrupted epoch starts again.
 
         Raises
         ------
         MXNetError
-            If it is damaged, or can't be reached from here.
+            If it is damaged, or not accessible from this machine.
         """
         found = self._complete()
         own = [number for number, rank, workers in found if (rank, workers) == (self.rank, self.workers)]
@@ -84,7 +84,7 @@ class Saves:
             everyone = self._net.begin_gather(torch.tensor(everyone[0]), "the newest save of all workers")().tolist()
         common = max(set.intersection(*(set(row[:_KEPT]) for row in everyone)) | {0})
         number, workers = everyone[0][_KEPT:]
-        # Numbers go on behind any that was given before.
+        # New numbers follow all earlier ones.
         self._number = max(n for row in everyone for n in row[:_KEPT + 1])
         if number <= common:
             number, workers = common, self.workers
@@ -108,13 +108,13 @@ class Saves:
         Parameters
         ----------
         save : function
-            Writes the weights and the optimizer's states into a folder, as `PARAMETERS` and `STATES`.
+            A function that writes the weights and the optimizer's states into a folder, as `PARAMETERS` and `STATES`.
         data : iterator
-            With a state, see `mx.io.save_position`.
+            An iterator with a state, see `mx.io.save_position`.
         epoch, batch : int
-            What comes next: the batches of the epoch that were trained on are `batch`.
+            The position of the training: `batch` batches of epoch `epoch` were trained on.
         epoch_over : bool
-            Whether `data` is at the end of an epoch, and not reset.
+            True if `data` is at the end of an epoch, and not reset.
         """
         self._number += 1
         path = os.path.join(self.folder, _name(self._number, self.rank, self.workers))
@@ -124,7 +124,7 @@ class Saves:
             save(part)
             save_position(os.path.join(part, _POSITION), data, epoch_over)
             files.write_bytes(os.path.join(part, _SUMMARY), json.dumps({"epoch": epoch, "batch": batch}).encode())
-            shutil.rmtree(path, ignore_errors=True)  # of a run that went another way
+            shutil.rmtree(path, ignore_errors=True)  # a save of an earlier run with this number
             os.replace(part, path)
         mine = [entry for entry in self._complete() if entry[1] == self.rank]
         for entry in mine[_KEPT:]:

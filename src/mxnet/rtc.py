@@ -14,7 +14,7 @@ _ARGUMENT = re.compile(r"^(const)?\s?([\w_]+)\s?(\*)?\s?([\w_]+)?$")
 
 
 class CudaModule:
-    """CUDA source code with kernels in it.
+    """A module of CUDA source code with kernels.
 
     Parameters
     ----------
@@ -22,7 +22,7 @@ class CudaModule:
     options : str or tuple of str
         Flags for the compiler, such as ``-I/usr/local/cuda/include``.
     exports : str or tuple of str
-        The kernels to offer, such as ``axpy<float>``; without them those declared ``extern "C"``.
+        The kernels to export, such as ``axpy<float>``; by default those declared ``extern "C"``.
 
     Raises
     ------
@@ -46,11 +46,11 @@ class CudaModule:
         self._compiled = {}
         if not torch.cuda.is_available():
             raise MXNetError("rtc.CudaModule: there is no GPU that torch can use on this machine; kernels in CUDA need one")
-        if not hasattr(torch.cuda, "_compile_kernel"):  # private, and so far the only way that torch offers
+        if not hasattr(torch.cuda, "_compile_kernel"):  # private, and so far torch's only interface to NVRTC
             raise MXNetError(f"rtc.CudaModule: torch {torch.__version__} can't compile kernels; update torch to 2.9 or later")
 
     def get_kernel(self, name, signature):
-        """A kernel of the module.
+        """Return a kernel of the module.
 
         Parameters
         ----------
@@ -73,7 +73,7 @@ class CudaModule:
         return CudaKernel(self._compile(name), name, [array for array, _ in parsed], [dtype for _, dtype in parsed])
 
     def _compile(self, name):
-        """A function of a torch device: the kernel, compiled for it."""
+        """Return a function from a torch device to the kernel compiled for it."""
         def compiled(device):
             if (name, device) not in self._compiled:
                 try:
@@ -87,7 +87,7 @@ class CudaModule:
 
 
 def parse_signature(signature):
-    """For each parameter of a kernel whether it is an array, and its numpy type."""
+    """Return (is_array, NumPy type) for each parameter of a kernel."""
     found = []
     for argument in re.sub(r"\s+", " ", signature).split(","):
         match = _ARGUMENT.match(argument.strip())
@@ -100,7 +100,7 @@ def parse_signature(signature):
 
 
 def as_passed(number, dtype):
-    """The Python number that torch's launcher, which knows C's int and double only, passes as the bytes of `number` in the type `dtype`."""
+    """Return the int or float that torch's launcher passes as the bytes of `number` in the type `dtype`; it supports C's int and double only."""
     data = np.array(number, dtype=dtype).tobytes()
     return struct.unpack("<d", data)[0] if len(data) == 8 else struct.unpack("<i", data.ljust(4, b"\0"))[0]
 

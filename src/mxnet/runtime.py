@@ -1,4 +1,4 @@
-"""What this installation can do.
+"""The features of this installation.
 
 Example
 -------
@@ -21,12 +21,12 @@ from .suggestions import did_you_mean
 
 __all__ = ["Feature", "Features", "Threads", "feature_list", "threads"]
 
-# The variables by which OpenMP, MKL and OpenCV are told about threads.
+# The prefixes of OpenMP's, MKL's and OpenCV's variables about threads.
 _OF_THREADS = ("OMP_", "GOMP_", "MKL_", "OPENCV_FOR_THREADS_NUM")
 
 
 class Feature(collections.namedtuple("Feature", ["name", "enabled"])):
-    """A feature: its `name`, and whether it is `enabled`."""
+    """A feature: its `name`, and the flag `enabled`."""
 
     __slots__ = ()
 
@@ -39,7 +39,7 @@ def _has(module):
 
 
 def _facts():
-    """MXNet's features in its order, then those of this package alone, each with whether it is there."""
+    """Return MXNet's features in its order, then those of this package only, each with a flag for its availability."""
     build = torch.__config__.show()
     cuda = torch.version.cuda is not None
     cpu = processor.flags()
@@ -64,12 +64,12 @@ def _facts():
 
 
 def feature_list():
-    """All features, enabled or not."""
+    """Return all features, enabled or not."""
     return [Feature(name, bool(enabled)) for name, enabled in _facts()]
 
 
 class Features(collections.OrderedDict):
-    """The features by name; every call gives the same object."""
+    """The features by name; every call returns the same object."""
 
     instance = None
 
@@ -80,13 +80,13 @@ class Features(collections.OrderedDict):
         return cls.instance
 
     def __init__(self):
-        """Filled once, in ``__new__``."""
+        """Do nothing: the object is filled once, in ``__new__``."""
 
     def __repr__(self):
         return str(list(self.values()))
 
     def is_enabled(self, feature_name):
-        """Whether a feature, such as ``'CUDA'``, is there.
+        """Return True if a feature, such as ``'CUDA'``, is enabled.
 
         Raises
         ------
@@ -112,7 +112,7 @@ class Threads(NamedTuple):
 
 
 def threads():
-    """Return how many threads this process computes with, and why.
+    """Return the numbers of threads of this process, and the reason for them.
 
     Returns
     -------

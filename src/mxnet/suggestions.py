@@ -1,4 +1,4 @@
-"""Names that are spelled like one that nobody knows: every error about a name ends with them."""
+"""Suggestions for unknown names: errors about a name end with similarly spelled known names."""
 import functools
 import inspect
 import sys
@@ -6,7 +6,7 @@ import sys
 _RELU = "put the addition and an Activation behind a BatchNorm: on a GPU they train as one kernel here anyway"
 _GROUP = "SyncBatchNorm normalizes over several devices"
 _CUDNN = "torch has cuDNN choose its algorithms"
-# Names that only NVIDIA's own builds of MXNet have, what there is in their place, and beside which names they stand there.
+# Names that exist only in NVIDIA's builds of MXNet, their replacements, and the names that identify the context in which they occur.
 OF_NVIDIA = {**dict.fromkeys(("BatchNormAddRelu", "FusedBatchNormAddRelu"), (_RELU, {"BatchNorm"})), "act_type": (_RELU, {"momentum"}),
              **dict.fromkeys(("bn_group", "xbuf_ptr"), (_GROUP, {"momentum"})),
              **dict.fromkeys(("cudnn_algo_fwd", "cudnn_algo_bwd_data", "cudnn_algo_bwd_filter", "cudnn_algo_verbose", "cudnn_algo_fwd_prec",
@@ -16,7 +16,7 @@ OF_NVIDIA = {**dict.fromkeys(("BatchNormAddRelu", "FusedBatchNormAddRelu"), (_RE
 def did_you_mean(name, known):
     """Return ``"; did you mean 'a' or 'b'?"``, the names in `known` that are spelled much like `name`; nothing where none is.
 
-    Of names that only NVIDIA's own builds have it says what to take in their place.
+    For names that exist only in NVIDIA's builds of MXNet it returns their replacement.
 
     Example
     -------
@@ -39,13 +39,13 @@ def did_you_mean(name, known):
 
 
 class MissingAttributeError(AttributeError):
-    """A module does not have what it is asked for; the text names what is spelled much like it.
+    """A module has no attribute of the requested name; the text lists similarly spelled ones.
 
-    The names are looked for when the text is read: programs probe modules with `hasattr`.
+    The similar names are computed when the text is read, since programs probe modules with `hasattr`.
     """
 
     def __init__(self, module, name):
-        super().__init__(f"module '{module}' has no attribute '{name}'", obj=self)  # with an object of its own Python looks for no names itself
+        super().__init__(f"module '{module}' has no attribute '{name}'", obj=self)  # `obj` disables Python's own suggestions
         self._module, self._missing = module, name
 
     def __reduce__(self):
@@ -57,7 +57,7 @@ class MissingAttributeError(AttributeError):
 
 
 def suggests_arguments(init):
-    """Decorate an ``__init__`` that subclasses pass further keywords to: a keyword that nobody takes is reported with those spelled like it."""
+    """Decorate an ``__init__`` that receives keywords from subclasses: the error for an unknown keyword lists similarly spelled ones."""
     @functools.wraps(init)
     def checked(self, *args, **kwargs):
         try:
@@ -72,7 +72,7 @@ def suggests_arguments(init):
 
 
 def _arguments(cls):
-    """Return the names of the arguments that a class takes, and whether it takes any keyword besides."""
+    """Return the names of the arguments that a class accepts, and True if it accepts any other keyword as well."""
     known = {}
     for base in cls.__mro__:
         if "__init__" in vars(base) and base is not object:
@@ -84,20 +84,20 @@ def _arguments(cls):
 
 
 def unknown_arguments(cls, keywords):
-    """Return those of the keywords that no ``__init__`` of a class takes; none where it may take any."""
+    """Return those of the keywords that no ``__init__`` of a class accepts; none if it accepts any keyword."""
     known, more = _arguments(cls)
     return [] if more else [k for k in keywords if k not in known]
 
 
 def unexpected_argument(cls, name):
-    """Return the sentence about a keyword that no ``__init__`` of a class takes, with the arguments that these do take."""
+    """Return the error text for a keyword that no ``__init__`` of a class accepts, with the accepted arguments."""
     known, _ = _arguments(cls)
     hint = did_you_mean(name, known)
     return f"unexpected argument '{name}'{hint + ' The' if hint else '; the'} arguments are {', '.join(known)}"
 
 
 def shortened(value, length=80):
-    """Return the ``repr`` of a value for an error's text: of an array its type and shape, of anything else the beginning."""
+    """Return the shortened ``repr`` of a value for an error's text; for an array its type and shape."""
     shape = getattr(value, "shape", None)
     if isinstance(shape, tuple) and hasattr(value, "dtype"):
         return f"an array of shape {shape} and type {value.dtype}"

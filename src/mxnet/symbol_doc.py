@@ -1,12 +1,12 @@
-"""Documentation of operators on Symbols, written apart from them."""
+"""Documentation of operators on Symbols, separate from their definitions."""
 
 
 class SymbolDoc:
-    """What is written about an operator in Python only: the docstring of a subclass named ``<operator>Doc``."""
+    """The base class of separate documentation: a subclass ``<operator>Doc`` has the additional docstring of an operator."""
 
     @staticmethod
     def get_output_shape(sym, **input_shapes):
-        """The shape of each output by name.
+        """Return the shape of each output by name.
 
         Example
         -------

@@ -1,9 +1,9 @@
 """The number of threads that share an operator: one for each core of the process, and fewer while other programs need the cores.
 
-Threads of OpenMP divide an operator evenly, and who is done first waits at full speed for the others. Beside a busy program one of them waits for
-a core, and all others for it: a step that takes 2 ms alone then takes 100. With as many threads as there are free cores nobody waits. What is free is
-measured from time to time while the main thread trains or scores, since programs come and go; who sets ``OMP_NUM_THREADS``, or calls
-``torch.set_num_threads``, decides alone.
+OpenMP divides an operator evenly among threads, and those that finish first spin until the others finish. If another program is busy, one waits
+for a core, and all others wait for that thread: a step of 2 ms then takes 100. With at most as many threads as free cores there is no such wait.
+The free cores are measured periodically while the main thread trains or scores, since the load changes. A number set by ``OMP_NUM_THREADS`` or
+``torch.set_num_threads`` is never changed.
 """
 import functools
 import math
@@ -17,14 +17,14 @@ import torch
 from . import environment, openmp
 
 _STAT, _GROUPS, _OWN = pathlib.Path("/proc/stat"), pathlib.Path("/sys/fs/cgroup"), pathlib.Path("/proc/self/cgroup")
-_FIRST, _PERIOD = 0.1, 0.3  # seconds between two looks: the system counts in hundredths
-_ENOUGH = 0.35  # a core of which so much is taken still counts as free
-_IDLE = slice(3, 5)  # of a processor's line: idle, and waiting for a disk
+_FIRST, _PERIOD = 0.1, 0.3  # seconds between two measurements: the system's resolution is a hundredth
+_ENOUGH = 0.35  # a core with this load still counts as free
+_IDLE = slice(3, 5)  # fields of a processor's line: idle, and waiting for a disk
 _TICKS = os.sysconf("SC_CLK_TCK") if hasattr(os, "sysconf") else 100
 
 
 def usable() -> float:
-    """How many cores this process may use at once: it may be tied to some, or have a share of them (a container)."""
+    """Return the number of cores that this process may use: its affinity, limited by the quotas of its control groups (containers)."""
     count = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     try:
         own = _OWN.read_text().splitlines()
@@ -34,14 +34,14 @@ def usable() -> float:
     for line in own:
         _, controllers, path = line.split(":", 2)
         if controllers == "" or "cpu" in controllers.split(","):
-            # Seen from inside of a container the path may be the host's: then there is no such folder, and the uppermost one is the container's.
+            # In a container the path may be the host's: then there is no such folder, and the topmost one is the container's.
             group = pathlib.PurePosixPath(path)
             shares += [share for folder in (group, *group.parents) if (share := _share(controllers, str(folder).lstrip("/"))) is not None]
     return min(shares)
 
 
 def _share(controllers: str, group: str) -> float | None:
-    """How many cores a control group gets; None where it has no limit, or doesn't exist. The first version has two files, the second one."""
+    """Return a control group's quota in cores; None if it has no limit or doesn't exist. Version 1 has two files, version 2 has one."""
     try:
         if controllers:
             folder = _GROUPS / controllers / group
@@ -54,7 +54,7 @@ def _share(controllers: str, group: str) -> float | None:
 
 
 def idle() -> float | None:
-    """For how many seconds this process's cores have been idle since the machine started, added up; None where the system doesn't say."""
+    """Return the idle time of this process's cores since the machine started, in seconds, summed; None if the system doesn't report it."""
     cores = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else set()
     try:
         lines = [line.split() for line in _STAT.read_text().splitlines() if line.startswith("cpu")]
@@ -70,13 +70,13 @@ class Policy:
     Attributes
     ----------
     full : int
-        How many there are where no other program is busy.
+        The number of threads when no other program is busy.
     count : int
-        How many there are now.
+        The current number of threads.
     due : float
-        When `look` looks again, on `time.perf_counter`'s clock.
+        The time of the next measurement, on `time.perf_counter`'s clock.
     reason : str
-        Why there are so many.
+        The reason for the current number.
     """
 
     def __init__(self) -> None:
@@ -85,7 +85,7 @@ class Policy:
         self._thread, self._last, self._calm = 0, (0.0, 0.0, 0.0), 0
 
     def begin(self) -> None:
-        """Choose for the calling thread, and look from now on. Called once, at import."""
+        """Choose the number of threads for the calling thread, and start measuring. Called once, at import."""
         self.full = self.count = torch.get_num_threads()
         self._thread, self._calm, self.due = threading.get_ident(), 0, math.inf
         if "OMP_NUM_THREADS" in os.environ:
@@ -100,7 +100,7 @@ class Policy:
             self._last, self.due = now, now[0] + _FIRST
 
     def end(self) -> None:
-        """Leave the number to the user from now on."""
+        """Stop adapting the number of threads: the user sets it."""
         self.full = self.count = torch.get_num_threads()
         self.due, self.reason = math.inf, "torch.set_num_threads, or OpenMP's own function, was called"
 
@@ -110,7 +110,7 @@ class Policy:
         return None if seconds is None else (time.perf_counter(), seconds, time.process_time())
 
     def look(self) -> None:
-        """Find out how many cores other programs leave, and take no more threads than that."""
+        """Measure the cores that other programs leave free, and limit the number of threads to them."""
         if threading.get_ident() != self._thread:
             return
         now = self._now()
@@ -123,10 +123,10 @@ class Policy:
             return
         found = torch.get_num_threads()
         if found != self.count:
-            if found != 1:  # one thread may be `openmp.alone`, or a fork's
+            if found != 1:  # one thread may be due to `openmp.alone` or a fork
                 self.end()
             return
-        # What is idle, and what this process takes itself, is what it can have.
+        # The available cores are the idle ones and those that this process uses itself.
         free = (unused - unused_then + spent - spent_then) / (at - then)
         wanted = max(1, min(self.full, int(free + _ENOUGH)))
         self._calm = self._calm + 1 if wanted > self.count else 0
@@ -138,22 +138,22 @@ class Policy:
 
 policy = Policy()
 if hasattr(os, "register_at_fork"):
-    # A forked process computes with one thread (`environment.configure`), for good. No Python in the hook: that could lose a Ctrl-C.
+    # A forked process always computes with one thread (`environment.configure`). The hook is in C: a Python function could lose a Ctrl-C.
     os.register_at_fork(after_in_child=functools.partial(vars(policy).update, full=1, count=1, due=math.inf, reason="this process was forked"))
 
 
 def poll() -> None:
-    """Look if it is time to. For calls that take longer than an operator."""
+    """Measure the free cores if the period has passed. Called from functions that take longer than an operator."""
     if time.perf_counter() >= policy.due:
         policy.look()
 
 
 def reduced() -> bool:
-    """Whether there are fewer threads than usual, because other programs are busy: no time to find out what is the fastest."""
+    """Return True if there are fewer threads than usual because other programs are busy; benchmarks are then unreliable."""
     return policy.count < policy.full
 
 
 def usual() -> int:
-    """How many threads there are where no other program is busy: by these is kept what was found out for a number of threads."""
+    """Return the number of threads when no other program is busy; cached results for a number of threads have this as their key."""
     count = torch.get_num_threads()
-    return policy.full if reduced() and count in (1, policy.count) else count  # another number is the user's, of which `look` does not know yet
+    return policy.full if reduced() and count in (1, policy.count) else count  # another number was set by the user since the last `look`

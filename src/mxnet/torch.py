@@ -1,4 +1,4 @@
-"""Torch's functions on MXNet's arrays: ``mx.th.<name>`` is ``torch.<name>``, arrays in and arrays out.
+"""Torch's functions on MXNet's arrays: ``mx.th.<name>`` calls ``torch.<name>`` on arrays and returns arrays.
 
 Gradients flow through them inside of ``autograd.record()``.
 

@@ -1,4 +1,4 @@
-"""NumPy semantics on and off, environment variables, facts about GPUs, and helpers for API functions."""
+"""Switches of NumPy semantics, environment variables, properties of GPUs, and helpers for API functions."""
 import functools
 import inspect
 import logging
@@ -34,12 +34,12 @@ def _announce(topic, text):
 # -- NumPy shapes --------------------------------------------------------------------------------------------------------
 
 def is_np_shape():
-    """Whether NumPy shape semantics is on: ``()`` is a scalar's shape and 0 a size, where otherwise both mean 'unknown'."""
+    """Return True if NumPy shape semantics is on: ``()`` is a scalar's shape and 0 a size; otherwise both mean 'unknown'."""
     return _np_shape_everywhere or _flags.np_shape
 
 
 def np_shape_level():
-    """0 if NumPy shape semantics is off, 1 if it is on in this thread, 2 if it is on everywhere."""
+    """Return 0 if NumPy shape semantics is off, 1 if it is on in this thread, 2 if it is on in all threads."""
     return _GLOBAL if _np_shape_everywhere else int(_flags.np_shape)
 
 
@@ -54,7 +54,7 @@ def set_np_shape(active):
     Returns
     -------
     bool
-        Whether it was on before.
+        True if it was on before.
 
     Raises
     ------
@@ -67,7 +67,7 @@ def set_np_shape(active):
 
 
 def _shape_level(active):
-    """What sets a level when it is called, by C alone."""
+    """Return a function, written in C, that sets a level."""
     if not active and is_np_array():
         raise ValueError(_NOT_WITH_ARRAYS)
     level = int(active)
@@ -80,11 +80,11 @@ def _shape_level(active):
 
 
 def _shape_back(before):
-    """A generator that puts NumPy shape semantics back when it goes on, which it does inside of its ``try``, before it calls anything."""
+    """Return a generator that restores NumPy shape semantics when it resumes, inside of its ``try`` and before any call."""
     global _np_shape_everywhere
     try:
         yield
-    except GeneratorExit:  # the block was entered, and never left
+    except GeneratorExit:  # the block was entered and never exited
         before = None
     finally:
         if before is not None:
@@ -97,7 +97,7 @@ def _shape_back(before):
 
 
 class _NumpyShapeScope(interrupts.Scope):
-    """What `np_shape` returns; None leaves everything as it is."""
+    """The context manager of `np_shape`; None changes nothing."""
 
     _blocks = interrupts.Blocks()
 
@@ -114,7 +114,7 @@ class _NumpyShapeScope(interrupts.Scope):
 
 
 def np_shape(active=True):
-    """A scope with NumPy shape semantics switched on (or off).
+    """Return a scope with NumPy shape semantics switched on (or off).
 
     Example
     -------
@@ -129,11 +129,11 @@ def np_shape(active=True):
 # -- NumPy arrays --------------------------------------------------------------------------------------------------------
 
 class _Current(threading.local):
-    value = None  # `_LEGACY`, once that is made: looking for what is missing takes ten times as long
+    value = None  # `_LEGACY` once it exists: a failed attribute look-up takes ten times as long
 
 
 class _NumpyArrayScope(interrupts.Scope):
-    """What `np_array` returns. ``_current.value`` is the scope in force in this thread."""
+    """The context manager of `np_array`. ``_current.value`` is the scope in force in this thread."""
 
     _current, _blocks = _Current(), interrupts.Blocks()
 
@@ -146,14 +146,14 @@ class _NumpyArrayScope(interrupts.Scope):
 
 
 class ByArgument(_NumpyArrayScope):
-    """The scope of a block that received an ``mx.np`` array where the program has entered none."""
+    """The scope of a block that receives an ``mx.np`` array while the program is in no scope."""
 
     def __init__(self):
         super().__init__(True)
 
     @staticmethod
     def in_force():
-        """Return whether it is this thread's scope."""
+        """Return True if this thread's scope is of this class."""
         return type(_NumpyArrayScope._current.value) is ByArgument
 
 
@@ -161,15 +161,15 @@ _LEGACY = _Current.value = _NumpyArrayScope(False)
 
 
 def is_np_array():
-    """Whether NumPy array semantics is on: Gluon makes and returns ``mx.np.ndarray`` instead of ``mx.nd.NDArray``."""
+    """Return True if NumPy array semantics is on: Gluon makes and returns ``mx.np.ndarray`` instead of ``mx.nd.NDArray``."""
     try:
         return _NumpyArrayScope._current.value._is_np_array
-    except AttributeError:  # programs put a scope of their own in place of `_current`
+    except AttributeError:  # programs may replace `_current` by a scope of their own
         return False
 
 
 def np_array(active=True):
-    """A scope with NumPy array semantics switched on (or off)."""
+    """Return a scope with NumPy array semantics switched on (or off)."""
     return _NumpyArrayScope(active)
 
 
@@ -187,7 +187,7 @@ def set_np(shape=True, array=True):
     Raises
     ------
     ValueError
-        If arrays are asked for without shapes.
+        If array semantics is requested without shape semantics.
     """
     if array and not shape:
         raise ValueError("set_np: NumPy array semantics needs NumPy shape semantics; use set_np(shape=True, array=True)")
@@ -207,19 +207,19 @@ _version = _VERSIONS[0]
 
 
 def version():
-    """Return ``'1.9'`` or ``'2.0'``: which MXNet decides where the two contradict and a call does not say which it means."""
+    """Return ``'1.9'`` or ``'2.0'``, the version whose behaviour applies where the two differ and a call is ambiguous."""
     return _version
 
 
-# Not empty after `set_version('2.0')`: fractions beside arrays of integers make these float64. What is called often reads this and not `version`.
+# Not empty after `set_version('2.0')`: fractions beside integer arrays then promote to float64. Hot paths read this list, not `version`.
 fractions_widen: list[bool] = []
 
 
 def set_version(version):
-    """Choose between MXNet 1.9 and MXNet 2.0 where they contradict and a call does not say which it means; for all threads.
+    """Select the behaviour of MXNet 1.9 or 2.0 where they differ and a call is ambiguous; for all threads.
 
-    With ``'2.0'`` NumPy semantics is active in all threads that have not switched it themselves, `Block.collect_params` gives a dict of the names
-    that say where parameters are (``'0.weight'``), and `HybridBlock.export` writes these names.
+    With ``'2.0'`` NumPy semantics is active in all threads that have not switched it themselves, `Block.collect_params` returns a dict with
+    structural names of parameters (``'0.weight'``), and `HybridBlock.export` writes these names.
 
     Parameters
     ----------
@@ -228,7 +228,7 @@ def set_version(version):
     Returns
     -------
     str
-        The one before.
+        The previous version.
 
     Raises
     ------
@@ -263,8 +263,13 @@ def set_version(version):
 def _decorate(func, decorator, scope):
     if inspect.isclass(func):
         for name, member in inspect.getmembers(func, lambda m: inspect.isfunction(m) or inspect.ismethod(m) or isinstance(m, property)):
+            if name[0] == "_" != name[1] and getattr(member, "__module__", "").partition(".")[0] == __package__:
+                continue  # private methods of this package are called by public ones
+            defined = inspect.getattr_static(func, name)
             if isinstance(member, property):
                 setattr(func, name, property(decorator(member.__get__), member.__set__, member.__delattr__, member.__doc__))
+            elif isinstance(defined, (staticmethod, classmethod)):
+                setattr(func, name, type(defined)(decorator(defined.__func__)))
             else:
                 setattr(func, name, decorator(member))
         return func
@@ -304,7 +309,7 @@ def use_np(func):
 
 
 def set_module(module):
-    """A decorator that sets ``__module__``, so that a function appears where users import it from; None leaves it."""
+    """Return a decorator that sets ``__module__`` to the module from which users import a function; None leaves it unchanged."""
     def decorate(func):
         if module is not None:
             func.__module__ = module
@@ -320,7 +325,7 @@ _UFUNC_TYPES = frozenset(("int8", "uint8", "int32", "int64", "float16", "float32
 
 
 def np_ufunc_legal_option(key, value):
-    """Whether NumPy would take `value` for the ufunc argument `key`."""
+    """Return True if NumPy accepts `value` for the ufunc argument `key`."""
     if key == "casting":
         return value in _CASTINGS
     if key == "dtype":
@@ -343,7 +348,7 @@ def _check_ufunc_arguments(name, kwargs):
 
 
 def wrap_np_unary_func(func):
-    """Let ``func(x, out)`` take NumPy's ufunc arguments, as long as they have their defaults."""
+    """Decorate ``func(x, out)`` to accept NumPy's ufunc arguments with their default values."""
     @functools.wraps(func)
     def unary(x, out=None, **kwargs):
         if kwargs:
@@ -353,7 +358,7 @@ def wrap_np_unary_func(func):
 
 
 def wrap_np_binary_func(func):
-    """Let ``func(x1, x2, out)`` take NumPy's ufunc arguments, as long as they have their defaults."""
+    """Decorate ``func(x1, x2, out)`` to accept NumPy's ufunc arguments with their default values."""
     @functools.wraps(func)
     def binary(x1, x2, out=None, **kwargs):
         if kwargs:
@@ -371,12 +376,12 @@ def _sanity_check_params(func_name, unsupported_params, param_dict):
 # -- the machine ---------------------------------------------------------------------------------------------------------
 
 def makedirs(d):
-    """Make a folder, and those above it, unless it exists."""
+    """Create a folder and its parents unless it exists."""
     os.makedirs(os.path.expanduser(d), exist_ok=True)
 
 
 def getenv(name):
-    """The value of an environment variable, or None."""
+    """Return the value of an environment variable, or None."""
     return os.environ.get(name)
 
 
@@ -389,13 +394,13 @@ def setenv(name, value):
 
 
 def get_gpu_count():
-    """How many GPUs torch can use."""
+    """Return the number of GPUs that torch can use."""
     import torch
     return torch.cuda.device_count()
 
 
 def get_gpu_memory(gpu_dev_id):
-    """Free and total memory of a GPU, in bytes.
+    """Return the free and the total memory of a GPU, in bytes.
 
     Raises
     ------
@@ -407,7 +412,7 @@ def get_gpu_memory(gpu_dev_id):
 
 
 def get_cuda_compute_capability(ctx):
-    """The compute capability of a GPU as one number: 90 for ``sm_90``.
+    """Return the compute capability of a GPU as one number: 90 for ``sm_90``.
 
     Raises
     ------

@@ -18,7 +18,7 @@ _OTHER_COLOR = "#fccde5"
 
 
 def _integers(text):
-    """The integers in the text of a shape, such as ``'(3, 3)'``, as text."""
+    """Return the integers in the text of a shape, such as ``'(3, 3)'``, as text."""
     return re.findall(r"\d+", text)
 
 
@@ -29,7 +29,7 @@ def _graph(symbol, what):
 
 
 def _inferred(symbol, given, kind):
-    """Shapes or types of everything inside the network, by output name."""
+    """Return the shapes or types of all values inside the network, by output name."""
     internals = symbol.get_internals()
     _, found, _ = (internals.infer_shape if kind == "shape" else internals.infer_type)(**given)
     if found is None:
@@ -38,7 +38,7 @@ def _inferred(symbol, given, kind):
 
 
 def _output_name(node):
-    """The name of what a node computes; of several outputs, the last."""
+    """Return the name of a node's output; of several outputs, the last."""
     if node["op"] == "null":
         return node["name"]
     count = node.get("attrs", {}).get("num_outputs")
@@ -46,7 +46,7 @@ def _output_name(node):
 
 
 def _count(node, name, shape):
-    """Return how many numbers an input of a node holds: from its shape, or as far as the operator's attributes say."""
+    """Return the number of elements of a node's input, from its shape or as far as the operator's attributes determine it."""
     if shape and all(size > 0 for size in shape):
         return math.prod(shape)
     attributes = {} if node.op is None else node.op.with_defaults(node.parsed())
@@ -57,12 +57,12 @@ def _count(node, name, shape):
     return 0
 
 
-# What operators call the inputs that are no parameters, besides their data.
+# The names of operators' inputs that are no parameters, besides their data.
 _NO_PARAMETERS = {"label", "length", "state", "state_cell", "sequence_length", "data_lengths", "label_lengths"}
 
 
 def _inputs(symbol, given):
-    """Return the variables that are no parameters of a network: those of `given`, the first one if it is data, labels, and states."""
+    """Return the variables of a network that are no parameters: those of `given`, the first one if it is data, labels, and states."""
     uses = {}
     for node in symbol._nodes():
         if node.op is not None:
@@ -77,19 +77,19 @@ def _inputs(symbol, given):
 
 
 def print_summary(symbol, shape=None, line_length=120, positions=(.44, .64, .74, 1.)):
-    """Print a table of a network's layers: output shape, number of parameters, what comes before.
+    """Print a table of a network's layers: output shape, number of parameters, and previous layers.
 
-    Parameters are counted from their shapes, in the first layer that uses them; auxiliary states are none.
+    Parameters are counted from their shapes, in the first layer that uses them; auxiliary states do not count.
 
     Parameters
     ----------
     symbol : Symbol
     shape : dict of str to tuple, optional
-        Shapes of the inputs; without them the column of shapes stays empty, and parameters count whose shapes are known anyway.
+        Shapes of the inputs. Without them the column of shapes stays empty, and only parameters with known shapes count.
     line_length : int
         Characters in a line.
     positions : list of float or int
-        Where columns end, as parts of the line or in characters.
+        The ends of the columns, as fractions of the line or in characters.
 
     Raises
     ------
@@ -142,7 +142,7 @@ def print_summary(symbol, shape=None, line_length=120, positions=(.44, .64, .74,
 
 
 def _label(node):
-    """What stands in the box of a node."""
+    """Return the label in the box of a node."""
     op, attrs = node["op"], node.get("attrs", {})
 
     def size(key, otherwise):

@@ -1,4 +1,4 @@
-"""Augmenters: objects that change an image, at random or not, for `ImageIter`."""
+"""Augmenters of `ImageIter`: objects that transform an image, randomly or deterministically."""
 import json
 import random
 import warnings
@@ -25,19 +25,19 @@ def _times(image, matrix):
 
 
 def _plain(value):
-    """What JSON can hold of a parameter."""
+    """Convert a parameter to a type that JSON supports: arrays become lists."""
     if isinstance(value, NDArray):
         value = value.asnumpy()
     return value.tolist() if isinstance(value, np.ndarray) else value
 
 
 class Described:
-    """What can say, as JSON text, how it was made.
+    """The base class of objects whose name and parameters can be serialized as JSON text.
 
     Parameters
     ----------
     **kwargs
-        What `dumps` shows.
+        The parameters for `dumps`.
     """
 
     def __init__(self, **kwargs):
@@ -49,21 +49,21 @@ class Described:
 
 
 class Augmenter(Described):
-    """The base of augmenters.
+    """The base class of augmenters.
 
     Parameters
     ----------
     **kwargs
-        What `dumps` shows.
+        The parameters for `dumps`.
     """
 
     def __call__(self, src):
-        """The changed image; `src` itself may be changed."""
+        """Return the transformed image; `src` may be changed in place."""
         raise NotImplementedError(f"{type(self).__name__} must implement __call__")
 
 
 class SequentialAug(Augmenter):
-    """Several augmenters, one after the other.
+    """Applies several augmenters in order.
 
     Parameters
     ----------
@@ -85,7 +85,7 @@ class SequentialAug(Augmenter):
 
 
 class RandomOrderAug(SequentialAug):
-    """Several augmenters, each time in another order.
+    """Applies several augmenters, each time in a random order.
 
     Parameters
     ----------
@@ -109,7 +109,7 @@ class ResizeAug(Augmenter):
 
 
 class ForceResizeAug(Augmenter):
-    """Resize to `size` (width, height), whatever the aspect ratio."""
+    """Resize to `size` (width, height), regardless of the aspect ratio."""
 
     def __init__(self, size, interp=2):
         super().__init__(size=size, interp=interp)
@@ -120,7 +120,7 @@ class ForceResizeAug(Augmenter):
 
 
 class RandomCropAug(Augmenter):
-    """Cut out a window of `size` (width, height) anywhere; see `random_crop`."""
+    """Crop a window of `size` (width, height) at a random position; see `random_crop`."""
 
     def __init__(self, size, interp=2):
         super().__init__(size=size, interp=interp)
@@ -131,7 +131,7 @@ class RandomCropAug(Augmenter):
 
 
 class CenterCropAug(Augmenter):
-    """Cut out the window of `size` (width, height) in the middle; see `center_crop`."""
+    """Crop the central window of `size` (width, height); see `center_crop`."""
 
     def __init__(self, size, interp=2):
         super().__init__(size=size, interp=interp)
@@ -142,7 +142,7 @@ class CenterCropAug(Augmenter):
 
 
 class RandomSizedCropAug(Augmenter):
-    """Cut out a window of random area and aspect ratio and resize it; see `random_size_crop`."""
+    """Crop a window of random area and aspect ratio and resize it; see `random_size_crop`."""
 
     def __init__(self, size, area, ratio, interp=2, **kwargs):
         if "min_area" in kwargs:
@@ -192,10 +192,10 @@ class BrightnessJitterAug(Augmenter):
 
 
 class _ColourAug(Augmenter):
-    """The base of augmenters that compute colours, for which integers have too few values."""
+    """The base class of augmenters of colours, which need floats."""
 
     def _require(self, src, channels=(1, 3)):
-        """Raise an MXNetError unless `src` is an image (H, W, C) of floats with so many channels."""
+        """Raise an MXNetError unless `src` is an image (H, W, C) of floats with one of these numbers of channels."""
         name = type(self).__name__
         if not src._data.is_floating_point():
             raise MXNetError(f"{name} changes images of floats, received type {np.dtype(src.dtype)}: convert it with astype('float32'), or put "
@@ -214,7 +214,7 @@ class ContrastJitterAug(_ColourAug):
     def __call__(self, src):
         self._require(src)
         alpha = 1.0 + random.uniform(-self.contrast, self.contrast)
-        shares = src._data * _LUMA.to(src._data.device)  # of one channel, too, three
+        shares = src._data * _LUMA.to(src._data.device)  # three channels, also for a gray image
         gray = shares.sum() * (3.0 * (1.0 - alpha) / shares.numel())
         src *= alpha
         src += like(src, gray.reshape(1, 1, 1))
@@ -254,7 +254,7 @@ class HueJitterAug(_ColourAug):
 
 
 class ColorJitterAug(RandomOrderAug):
-    """Change brightness, contrast and saturation at random, in random order; those that are 0 are left alone."""
+    """Change brightness, contrast and saturation randomly, in random order; those that are 0 are not changed."""
 
     def __init__(self, brightness, contrast, saturation):
         super().__init__([kind(amount) for kind, amount in ((BrightnessJitterAug, brightness), (ContrastJitterAug, contrast),
@@ -312,7 +312,7 @@ class RandomGrayAug(_ColourAug):
 
 
 def colour_augmenters(brightness, contrast, saturation, hue, pca_noise, rand_gray, mean, std):
-    """The augmenters that change colours, for `CreateAugmenter` and `CreateDetAugmenter`."""
+    """Return the augmenters of colours for `CreateAugmenter` and `CreateDetAugmenter`."""
     augmenters = []
     if brightness or contrast or saturation:
         augmenters.append(ColorJitterAug(brightness, contrast, saturation))
@@ -330,24 +330,24 @@ def colour_augmenters(brightness, contrast, saturation, hue, pca_noise, rand_gra
 
 def CreateAugmenter(data_shape, resize=0, rand_crop=False, rand_resize=False, rand_mirror=False, mean=None, std=None, brightness=0, contrast=0,
                     saturation=0, hue=0, pca_noise=0, rand_gray=0, inter_method=2):
-    """The usual augmenters for training a classifier, in the usual order.
+    """Create the standard list of augmenters for training a classifier.
 
     Parameters
     ----------
     data_shape : tuple of int
         (channels, height, width) of the result.
     resize : int
-        First resize the shorter side to so many pixels, if above 0.
+        If above 0, first resize the shorter side to this number of pixels.
     rand_crop : bool
-        Crop anywhere; else from the middle.
+        Crop at a random position; else at the center.
     rand_resize : bool
         Crop a part of random size, too; needs `rand_crop`.
     rand_mirror : bool
         Mirror half of the images.
     mean, std : array of 1 or 3 numbers, True or None
-        To subtract and to divide by; True stands for those of ImageNet.
+        The mean to subtract and the deviation to divide by; True for those of ImageNet.
     brightness, contrast, saturation, hue : float
-        How far to change each at most, as a fraction of 1.
+        The maximal change of each, as a fraction of 1.
     pca_noise : float
         Standard deviation of noise along the principal components of colour.
     rand_gray : float

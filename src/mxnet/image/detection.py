@@ -1,7 +1,7 @@
-"""Object detection: augmenters that change boxes with their images, and the iterator that applies them.
+"""Object detection: augmenters that transform boxes together with their images, and the iterator that applies them.
 
 The objects of an image are an array (objects, 5 or more): class, left, top, right, bottom, each side as a fraction of the image's,
-and whatever else a program keeps there.
+and optional additional columns.
 """
 import logging
 import math
@@ -26,11 +26,11 @@ from .image_iter import ImageIter
 __all__ = ["CreateDetAugmenter", "CreateMultiRandCropAugmenter", "DetAugmenter", "DetBorrowAug", "DetHorizontalFlipAug", "DetRandomCropAug",
            "DetRandomPadAug", "DetRandomSelectAug", "ImageDetIter"]
 
-_ISOLATED = 16  # OpenCV's border that is filled with a constant and knows nothing of pixels around
+_ISOLATED = 16  # OpenCV's BORDER_ISOLATED: a border that ignores pixels outside of the array
 
 
 def _range(name, value):
-    """A pair, of which one number stands for both."""
+    """Return a range as a pair; a single number is used for both ends."""
     if isinstance(value, numeric_types):
         return value, value
     if not isinstance(value, (list, tuple)) or len(value) != 2:
@@ -39,21 +39,21 @@ def _range(name, value):
 
 
 class DetAugmenter(Described):
-    """The base of augmenters for detection.
+    """The base class of augmenters for detection.
 
     Parameters
     ----------
     **kwargs
-        What `dumps` shows.
+        The parameters for `dumps`.
     """
 
     def __call__(self, src, label):
-        """The changed image and its objects; both may be changed in place."""
+        """Return the transformed image and its objects; both may be changed in place."""
         raise NotImplementedError(f"{type(self).__name__} must implement __call__")
 
 
 class DetBorrowAug(DetAugmenter):
-    """An `Augmenter` that leaves objects where they are.
+    """Applies an `Augmenter` that does not move objects.
 
     Parameters
     ----------
@@ -75,13 +75,13 @@ class DetBorrowAug(DetAugmenter):
 
 
 class DetRandomSelectAug(DetAugmenter):
-    """One of several augmenters, chosen anew for each image.
+    """Applies one of several augmenters, chosen randomly for each image.
 
     Parameters
     ----------
     aug_list : list of DetAugmenter
     skip_prob : float
-        Probability of choosing none.
+        The probability of applying none.
     """
 
     def __init__(self, aug_list, skip_prob=0):
@@ -118,7 +118,7 @@ class DetHorizontalFlipAug(DetAugmenter):
 
 
 class _Reframing(DetAugmenter):
-    """An augmenter that looks at the image through another window, sought at random within ranges of shape and area."""
+    """The base class of augmenters that replace the image's frame by a random window within ranges of aspect ratio and area."""
 
     def __init__(self, least_area, aspect_ratio_range, area_range, max_attempts, **kwargs):
         aspect_ratio_range = _range("aspect_ratio_range", aspect_ratio_range)
@@ -131,7 +131,7 @@ class _Reframing(DetAugmenter):
                           f"aspect_ratio_range={aspect_ratio_range}", stacklevel=3)
 
     def _find(self, label, height, width):
-        """(x, y, width, height, objects in it) of a window, or None."""
+        """Return (x, y, width, height, objects in it) of a window, or None."""
         if not self.enabled or height <= 0 or width <= 0:
             return None
         area = height * width
@@ -145,27 +145,27 @@ class _Reframing(DetAugmenter):
 
 
 class DetRandomCropAug(_Reframing):
-    """Cut out a random window that shows enough of some object.
+    """Crop a random window that covers enough of the objects.
 
     Parameters
     ----------
     min_object_covered : float
-        Every object of which the window shows anything must be in it by more than this share.
+        More than this fraction of every object that intersects the window must be inside of it.
     aspect_ratio_range : tuple of float
         Range of the window's width / height.
     area_range : tuple of float
-        Range of the fraction of the image that it covers.
+        Range of the fraction of the image that the window covers.
     min_eject_coverage : float
-        Objects of which no more than this share is left are dropped.
+        Objects with at most this fraction inside of the window are dropped.
     max_attempts : int
-        The image stays as it is when so many attempts found no window.
+        The maximal number of attempts; if none finds a window, the image is not changed.
     """
 
     def __init__(self, min_object_covered=0.1, aspect_ratio_range=(0.75, 1.33), area_range=(0.05, 1.0), min_eject_coverage=0.3, max_attempts=50):
         super().__init__(0, aspect_ratio_range, area_range, max_attempts, min_object_covered=min_object_covered,
                          min_eject_coverage=min_eject_coverage)
         self.min_object_covered, self.min_eject_coverage = min_object_covered, min_eject_coverage
-        # MXNet's order, which `dumps` shows.
+        # MXNet's order, for `dumps`.
         self._kwargs = {name: self._kwargs[name] for name in ("min_object_covered", "aspect_ratio_range", "area_range", "min_eject_coverage",
                                                               "max_attempts")}
 
@@ -184,7 +184,7 @@ class DetRandomCropAug(_Reframing):
         h = min(int(round(math.sqrt(min_area / ratio))), most)
         if h < most:
             h = random.randint(h, most)
-        # Rounding may have left the range by a pixel.
+        # Rounding may exceed the range by a pixel.
         w = int(round(h * ratio))
         if w * h < min_area:
             h += 1
@@ -215,23 +215,23 @@ class DetRandomCropAug(_Reframing):
         size = window[2:] - window[:2]
         out = label.copy()
         out[:, 1:5] = np.clip((out[:, 1:5] - np.tile(window[:2], 2)) / np.tile(size, 2), 0, 1)
-        # Boxes without an area divide by 0; they are dropped for that.
+        # Boxes without an area divide by 0, and are dropped because of the result.
         with np.errstate(divide="ignore", invalid="ignore"):
             left = areas(out[:, 1:5]) * size.prod() / areas(label[:, 1:5])
         return out[have_extent(out) & (left > self.min_eject_coverage)]
 
 
 class DetRandomPadAug(_Reframing):
-    """Put the image somewhere in a larger one, filled with a colour.
+    """Pad the image to a larger one of a constant colour, at a random position.
 
     Parameters
     ----------
     aspect_ratio_range : tuple of float
         Range of the larger image's width / height.
     area_range : tuple of float
-        Range of its area, of which the image's is 1.
+        Range of its area, relative to the image's.
     max_attempts : int
-        The image stays as it is when so many attempts found no such size.
+        The maximal number of attempts; if none finds a size, the image is not changed.
     pad_val : float or tuple of float
         The colour.
     """
@@ -257,7 +257,7 @@ class DetRandomPadAug(_Reframing):
         if h < most:
             h = random.randint(h, most)
         w = int(round(h * ratio))
-        # A border of a pixel is not worth the trouble.
+        # Borders of one pixel are skipped.
         return (w, h) if h - height >= 2 and w - width >= 2 else None
 
     def _place(self, label, w, h, height, width):
@@ -271,9 +271,9 @@ class DetRandomPadAug(_Reframing):
 
 def CreateMultiRandCropAugmenter(min_object_covered=0.1, aspect_ratio_range=(0.75, 1.33), area_range=(0.05, 1.0), min_eject_coverage=0.3,
                                  max_attempts=50, skip_prob=0):
-    """Several `DetRandomCropAug`, of which each image gets one.
+    """Create several `DetRandomCropAug`, one of which is applied to each image.
 
-    Each parameter may be a list; those that are none, or have one entry, are the same for all.
+    Each parameter may be a list; scalars, and lists with one entry, apply to all.
 
     Parameters
     ----------
@@ -305,14 +305,14 @@ def CreateMultiRandCropAugmenter(min_object_covered=0.1, aspect_ratio_range=(0.7
 def CreateDetAugmenter(data_shape, resize=0, rand_crop=0, rand_pad=0, rand_gray=0, rand_mirror=False, mean=None, std=None, brightness=0, contrast=0,
                        saturation=0, pca_noise=0, hue=0, inter_method=2, min_object_covered=0.1, aspect_ratio_range=(0.75, 1.33),
                        area_range=(0.05, 3.0), min_eject_coverage=0.3, max_attempts=50, pad_val=(127, 127, 127)):
-    """The usual augmenters for training a detector, in the usual order.
+    """Create the standard list of augmenters for training a detector.
 
     Parameters
     ----------
     data_shape : tuple of int
         (channels, height, width) of the result.
     resize : int
-        First resize the shorter side to so many pixels, if above 0.
+        If above 0, first resize the shorter side to this number of pixels.
     rand_crop, rand_pad, rand_gray : float
         Probabilities of cropping, of padding, and of a gray image.
     rand_mirror : bool
@@ -339,11 +339,11 @@ def CreateDetAugmenter(data_shape, resize=0, rand_crop=0, rand_pad=0, rand_gray=
 
 
 class ImageDetIter(ImageIter):
-    """Batches of images with boxes of objects; see `ImageIter` for the sources.
+    """Iterates over batches of images with boxes of objects; see `ImageIter` for the sources.
 
     The labels of an image are ``header width, object width, ..., objects``: the width of the header, at least 2, of an object, at
-    least 5, what else the header holds, and the objects. A batch has them as (batch size, most objects of an image, object
-    width), filled up with -1. Images without a valid object are left out.
+    least 5, the rest of the header, and the objects. A batch has them as (batch size, maximal objects of an image, object
+    width), padded with -1. Images without a valid object are skipped.
 
     Parameters
     ----------
@@ -374,7 +374,7 @@ class ImageDetIter(ImageIter):
         self.provide_label = [DataDesc(label_name, (batch_size, *self.label_shape))]
 
     def _estimate_label_shape(self):
-        """(most objects of an image, object width) of the data."""
+        """Return (maximal objects of an image, object width) of the data."""
         count = width = 0
         self.hard_reset()
         while True:
@@ -390,12 +390,12 @@ class ImageDetIter(ImageIter):
         return count, width
 
     def _parse_label(self, label):
-        """The objects in a label, those without extent left out.
+        """Return the objects of a label, without those of no extent.
 
         Raises
         ------
         MXNetError
-            If it has another form, or no valid object.
+            If it has another format, or no valid object.
         """
         raw = np.asarray(label.asnumpy() if isinstance(label, NDArray) else label, np.float32).ravel()
         try:
@@ -437,7 +437,7 @@ class ImageDetIter(ImageIter):
         return data, label
 
     def check_label_shape(self, label_shape):
-        """Refuse a `label_shape` that the data don't fit into."""
+        """Raise an error if the data don't fit into `label_shape`."""
         if len(label_shape) != 2:
             raise ValueError(f"label_shape must be (objects, width of an object), received {label_shape}")
         if label_shape[0] < self.label_shape[0]:
@@ -446,7 +446,7 @@ class ImageDetIter(ImageIter):
             raise ValueError(f"label_shape object width inconsistent: {self.label_shape[1]} vs {label_shape[1]}.")
 
     def reshape(self, data_shape=None, label_shape=None):
-        """Change the shape of the images, or the number of objects that a batch has room for.
+        """Change the shape of the images, or the number of objects of a batch's labels.
 
         Raises
         ------
@@ -463,7 +463,7 @@ class ImageDetIter(ImageIter):
             self.provide_label = [DataDesc(self.provide_label[0].name, (self.batch_size, *label_shape))]
 
     def sync_label_shape(self, it, verbose=False):
-        """Give two iterators, as for training and validation, room for the same number of objects.
+        """Set the label shapes of two iterators, such as those for training and validation, to the larger number of objects.
 
         Parameters
         ----------
@@ -496,13 +496,13 @@ class ImageDetIter(ImageIter):
         color : tuple, optional
             (red, green, blue); random for each box by default.
         thickness : int
-            Of the lines, in pixels.
+            The thickness of the lines, in pixels.
         mean, std : True or array, optional
-            What the augmenters subtracted and divided by, to be undone.
+            The mean and the deviation of the augmenters, which are reverted.
         clip : bool
-            Cut values off at 0 and 255.
+            Clip values to 0 and 255.
         waitKey : int, optional
-            Show each image in a window for so many milliseconds, 0 until a key is pressed. Needs OpenCV with a display.
+            Show each image in a window for this time in milliseconds, 0 until a key is pressed. Needs OpenCV with a display.
         window_name : str
         id2labels : dict, optional
             Names of classes, to be written into the boxes.
@@ -510,7 +510,7 @@ class ImageDetIter(ImageIter):
         Yields
         ------
         numpy.ndarray
-            uint8, (height, width, 3), with blue first.
+            uint8, (height, width, 3), in BGR order.
         """
         cv2 = opencv.load()
         mean, std = check_per_channel("mean", mean, MEAN), check_per_channel("std", std, STD)

@@ -1,7 +1,7 @@
 """Reading, resizing, cropping and rotating single images.
 
-Images are NDArrays (height, width, channels), uint8 as they come from a file, with red first. Random choices come from Python's
-`random` and NumPy's global generator, in MXNet's order: with the same seeds they are the same.
+Images are NDArrays (height, width, channels) in RGB order, uint8 when read from a file. Random choices are drawn from Python's
+`random` and NumPy's global generator, in MXNet's order: the same seeds give the same results.
 """
 import random
 import warnings
@@ -23,7 +23,7 @@ __all__ = ["center_crop", "color_normalize", "copyMakeBorder", "fixed_crop", "im
 
 
 def like(src, tensor):
-    """`tensor` as an array of the class and context of `src`."""
+    """Return `tensor` as an array of the class and context of `src`."""
     return type(src)._new(tensor, src._ctx)
 
 
@@ -40,9 +40,9 @@ def imread(filename, *args, **kwargs):
     flag : int
         1 for three channels, 0 for one (gray).
     to_rgb : bool
-        Whether red comes first; else blue does.
+        RGB order if True, else BGR.
     out : NDArray, optional
-        Where to put the image.
+        The array to write the image to.
 
     Returns
     -------
@@ -52,7 +52,7 @@ def imread(filename, *args, **kwargs):
     Raises
     ------
     MXNetError
-        If there is no such file or it is no image.
+        If there is no such file or it is not an image.
     """
     return _returned(_internal._cvimread(filename, *args, **kwargs))
 
@@ -69,7 +69,7 @@ def imdecode(buf, *args, **kwargs):
     Raises
     ------
     MXNetError
-        If it is no image.
+        If it is not an image.
     ValueError
         If `buf` is of another type.
 
@@ -110,7 +110,7 @@ def imresize(src, w, h, *args, **kwargs):
 
 
 def copyMakeBorder(src, top, bot, left, right, *args, **kwargs):
-    """Put a border around an image.
+    """Add a border to an image.
 
     Parameters
     ----------
@@ -129,7 +129,7 @@ def copyMakeBorder(src, top, bot, left, right, *args, **kwargs):
 
 
 def scale_down(src_size, size):
-    """The size of a crop, reduced in proportion until it fits into an image; both (width, height).
+    """Return the size of a crop, reduced proportionally to fit into an image; both are (width, height).
 
     Example
     -------
@@ -147,7 +147,7 @@ def scale_down(src_size, size):
 
 
 def resize_to(src, width, height, interp):
-    """`imresize` with MXNet's methods 9 and 10 too."""
+    """Resize as `imresize` does, also by MXNet's methods 9 and 10."""
     return imresize(src, width, height, interp=interpolation(interp, src.shape[:2], (height, width)))
 
 
@@ -166,7 +166,7 @@ def resize_short(src, size, interp=2):
 
 
 def fixed_crop(src, x0, y0, w, h, size=None, interp=2):
-    """Cut out the window of `w` x `h` pixels at column `x0` and row `y0`, and resize it if `size` (width, height) is given."""
+    """Crop the window of `w` x `h` pixels at column `x0` and row `y0`, and resize it if `size` (width, height) is given."""
     out = src[y0:y0 + h, x0:x0 + w]
     if size is None or (w, h) == tuple(size):
         return out
@@ -174,7 +174,7 @@ def fixed_crop(src, x0, y0, w, h, size=None, interp=2):
 
 
 def random_crop(src, size, interp=2):
-    """Cut out a window of `size` (width, height) anywhere; from a smaller image as much as there is, enlarged.
+    """Crop a window of `size` (width, height) at a random position; a smaller image is cropped to the aspect ratio and enlarged.
 
     Returns
     -------
@@ -187,7 +187,7 @@ def random_crop(src, size, interp=2):
 
 
 def random_window(height, width, size):
-    """The window (x, y, width, height) of `random_crop` in an image of that size."""
+    """Return the window (x, y, width, height) of `random_crop` in an image of the given height and width."""
     new_width, new_height = scale_down((width, height), size)
     x0 = random.randint(0, width - new_width)
     y0 = random.randint(0, height - new_height)
@@ -195,7 +195,7 @@ def random_window(height, width, size):
 
 
 def center_crop(src, size, interp=2):
-    """Cut out the window of `size` (width, height) in the middle; from a smaller image as much as there is, enlarged.
+    """Crop the central window of `size` (width, height); a smaller image is cropped to the aspect ratio and enlarged.
 
     Returns
     -------
@@ -215,20 +215,20 @@ def center_crop(src, size, interp=2):
 
 
 def center_window(height, width, size):
-    """The window (x, y, width, height) of `center_crop` in an image of that size."""
+    """Return the window (x, y, width, height) of `center_crop` in an image of the given height and width."""
     new_width, new_height = scale_down((width, height), size)
     return (width - new_width) // 2, (height - new_height) // 2, new_width, new_height
 
 
 def random_size_crop(src, size, area, ratio, interp=2, **kwargs):
-    """Cut out a window of random place, area and aspect ratio and resize it to `size` (width, height).
+    """Crop a window of random position, area and aspect ratio and resize it to `size` (width, height).
 
     Parameters
     ----------
     src : NDArray
     size : tuple of int
     area : float or tuple of float
-        Range of the fraction of the image that the window covers; one number is the least, 1 the most.
+        Range of the fraction of the image that the window covers; a single number is the minimum, with the maximum 1.
     ratio : tuple of float
         Range of width / height.
     interp : int
@@ -237,7 +237,7 @@ def random_size_crop(src, size, area, ratio, interp=2, **kwargs):
     -------
     NDArray
     tuple of int
-        (x, y, width, height) of the window. When ten attempts found none that fits, it is that of `center_crop`.
+        (x, y, width, height) of the window. If ten attempts find none that fits, it is that of `center_crop`.
     """
     if "min_area" in kwargs:
         warnings.warn("`min_area` is the old name of `area`", DeprecationWarning, stacklevel=2)
@@ -249,7 +249,7 @@ def random_size_crop(src, size, area, ratio, interp=2, **kwargs):
 
 
 def random_size_window(height, width, size, area, ratio):
-    """The window (x, y, width, height) of `random_size_crop` in an image of that size."""
+    """Return the window (x, y, width, height) of `random_size_crop` in an image of the given height and width."""
     least, most = (area, 1.0) if isinstance(area, numeric_types) else area
     for _ in range(10):
         pixels = random.uniform(least, most) * height * width
@@ -272,7 +272,7 @@ def color_normalize(src, mean, std=None):
 
 
 def _zoom(angles, height, width, zoom_in):
-    """By how much to scale the grid so that the result shows no padding (`zoom_in`), or all of the image."""
+    """Return the scale of the sampling grid for a result without padding (`zoom_in`), or with the complete image."""
     radius, corner = torch.hypot(height, width), torch.atan(height / width)
     angles = angles.abs()
     reach = [torch.maximum(torch.abs(radius * f(corner + angles)), torch.abs(radius * f(corner - angles))) for f in (torch.cos, torch.sin)]
@@ -291,16 +291,16 @@ def imrotate(src, rotation_degrees, zoom_in=False, zoom_out=False):
     rotation_degrees : float or NDArray
         For a batch also one angle for each image.
     zoom_in : bool
-        Enlarge the image until no padding shows.
+        Enlarge the image so that no padding is visible.
     zoom_out : bool
-        Shrink the image until all of it shows.
+        Shrink the image so that all of it is visible.
 
     Raises
     ------
     ValueError
-        If both are asked for, the number of axes is another, or there are not as many angles as images.
+        If both zooms are True, the number of axes is wrong, or the number of angles differs from that of images.
     TypeError
-        If the image is not float32, or several angles come with a single image.
+        If the image is not float32, or several angles are given for a single image.
     """
     if zoom_in and zoom_out:
         raise ValueError("imrotate: zoom_in or zoom_out expected, received both")
@@ -333,14 +333,14 @@ def imrotate(src, rotation_degrees, zoom_in=False, zoom_out=False):
 
 
 def random_rotate(src, angle_limits, zoom_in=False, zoom_out=False):
-    """`imrotate` by random angles between two limits in degrees, one for each image."""
+    """Rotate by random angles between two limits in degrees, one for each image; see `imrotate`."""
     if src.ndim == 3:
         return imrotate(src, np.random.uniform(*angle_limits), zoom_in, zoom_out)
     return imrotate(src, array(np.random.uniform(*angle_limits, size=src.shape[0])), zoom_in, zoom_out)
 
 
 def check_per_channel(name, values, default):
-    """A mean or deviation that a user gave: True for the usual one, else 1 or 3 numbers.
+    """Check a mean or deviation, 1 or 3 numbers, and return it; True selects the default.
 
     Raises
     ------

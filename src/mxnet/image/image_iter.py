@@ -26,7 +26,7 @@ _HANDLINGS = ("pad", "discard", "roll_over")
 
 
 def _listed(imglist, dtype):
-    """{number: (labels, path)} out of a Python list of ``[label, ..., path]``; the keys count from '1'."""
+    """Return {number: (labels, path)} for a Python list of ``[label, ..., path]``; the keys count from '1'."""
     entries = {}
     for number, (*labels, path) in enumerate(imglist, 1):
         if len(labels) == 1 and not isinstance(labels[0], numeric_types):
@@ -36,9 +36,9 @@ def _listed(imglist, dtype):
 
 
 class ImageIter(DataIter):
-    """Batches of images from a ``.rec`` file, or from image files that a list names.
+    """Iterates over batches of images from a ``.rec`` file, or from the image files of a list.
 
-    Slower than `mx.io.ImageRecordIter`, and open: augmenters are Python objects, and every step can be overridden.
+    It is slower than `mx.io.ImageRecordIter`, and extensible: augmenters are Python objects, and every step can be overridden.
 
     Parameters
     ----------
@@ -46,19 +46,19 @@ class ImageIter(DataIter):
     data_shape : tuple of int
         (3, height, width).
     label_width : int
-        How many labels an image has.
+        The number of labels of an image.
     path_imgrec : str, optional
         The ``.rec`` file.
     path_imglist : str, optional
         A list file: ``number<TAB>label<TAB>...<TAB>path`` in each line.
     path_root : str, optional
-        The folder that paths in lists are relative to.
+        The base folder of relative paths in lists.
     path_imgidx : str, optional
         The index of `path_imgrec`; needed for `shuffle` and `num_parts`.
     shuffle : bool
-        Another order in each epoch.
+        Use a random order in each epoch.
     part_index, num_parts : int
-        Cut the data into so many parts and take this one.
+        Divide the data into `num_parts` parts and use part `part_index`.
     aug_list : list of Augmenter, optional
         By default that of `CreateAugmenter`.
     imglist : list, optional
@@ -67,14 +67,14 @@ class ImageIter(DataIter):
     dtype : str
         Type of the labels of lists: int32, int64, float32 or float64.
     last_batch_handle : str
-        ``'pad'`` fills the last batch from the beginning, ``'discard'`` leaves it out, ``'roll_over'`` puts it before the next epoch.
+        ``'pad'`` fills the last batch from the beginning, ``'discard'`` drops it, ``'roll_over'`` moves it to the next epoch.
     **kwargs
         For `CreateAugmenter`.
 
     Raises
     ------
     MXNetError
-        If the sources don't fit, a file cannot be read, or (while iterating) an image is broken; the text names it.
+        If the sources are inconsistent, a file cannot be read, or (while iterating) an image is damaged; the text names it.
     ValueError
         If `data_shape` is not (3, height, width).
 
@@ -119,8 +119,8 @@ class ImageIter(DataIter):
         self.auglist = CreateAugmenter(data_shape, **kwargs) if aug_list is None else aug_list
         self.cur = 0
         self._allow_read = True
-        self._rolled = None  # (data, label, how many examples) of a batch that waits for the next epoch
-        self._sample = None  # what errors call the image in work
+        self._rolled = None  # (data, label, number of examples) of a partial batch for the next epoch
+        self._sample = None  # the current image's name in errors
         self.reset()
 
     def _open_records(self, path, index):
@@ -133,7 +133,7 @@ class ImageIter(DataIter):
         return records, list(records.keys)
 
     def _sequence(self, shuffle, part_index, num_parts):
-        """The keys of the images to read, or None for all records in the order of the file."""
+        """Return the keys of the images to read, or None for all records in the order of the file."""
         if self.imgrec is None:
             keys = list(self.imglist)
         elif self.imgidx is not None:
@@ -164,19 +164,19 @@ class ImageIter(DataIter):
             self._rewind()
 
     def hard_reset(self):
-        """Start the next epoch and forget what would roll over."""
+        """Start the next epoch and drop the partial batch of ``'roll_over'``."""
         if self.seq is not None and self.shuffle:
             random.shuffle(self.seq)
         self._rolled = None
         self._rewind()
 
     def next_sample(self):
-        """The next (label, content of the image file).
+        """Return the next (label, content of the image file).
 
         Raises
         ------
         StopIteration
-            At the end of the data; unless the rest is discarded, the next call gives the first image again.
+            At the end of the data; unless the rest is discarded, the next call returns the first image again.
         """
         if not self._allow_read:
             raise StopIteration
@@ -214,11 +214,11 @@ class ImageIter(DataIter):
         return header.label, content
 
     def _new_batch(self):
-        """Empty tensors for data and labels."""
+        """Return empty tensors for data and labels."""
         return torch.zeros(self.provide_data[0].shape), torch.zeros(self.provide_label[0].shape)
 
     def _store(self, data, label, i, sample):
-        """Decode and augment a sample and put it at place `i`; whether it is usable."""
+        """Decode and augment a sample and store it at position `i`; return True if it is valid."""
         values, content = sample
         image = self.imdecode(content)
         try:
@@ -237,7 +237,7 @@ class ImageIter(DataIter):
         return True
 
     def _fill(self, data, label, start):
-        """Put samples into a batch from place `start` on; where it ends."""
+        """Store samples in a batch from position `start` on; return the end position."""
         i = start
         while i < self.batch_size:
             try:
@@ -248,7 +248,7 @@ class ImageIter(DataIter):
         return i
 
     def next(self):
-        """The next batch."""
+        """Return the next batch."""
         rolled = self._rolled
         if rolled is None:
             data, label = self._new_batch()
@@ -274,14 +274,14 @@ class ImageIter(DataIter):
         return DataBatch([arrays[0]], [arrays[1]], pad=pad)
 
     def check_data_shape(self, data_shape):
-        """Refuse a `data_shape` that images cannot have."""
+        """Raise an error for a `data_shape` that images cannot have."""
         if len(data_shape) != 3:
             raise ValueError(f"data_shape must be (channels, height, width), received {data_shape}")
         if data_shape[0] != 3:
             raise ValueError(f"data_shape must begin with 3, for the colours, received {data_shape}")
 
     def check_valid_image(self, data):
-        """Raise a RuntimeError for an image that is to be skipped."""
+        """Raise a RuntimeError for an image that should be skipped."""
         if len(data[0].shape) == 0:
             raise RuntimeError("Data shape is wrong")
 
@@ -293,7 +293,7 @@ class ImageIter(DataIter):
             raise MXNetError(f"Broken image {self._sample}, {error}") from error
 
     def read_image(self, fname):
-        """The content of an image file that a list names."""
+        """Return the content of an image file of a list."""
         path = os.path.join(self.path_root or "", fname)
         with open_stream(path) as stream, reported(path):
             return stream.read()
@@ -305,5 +305,5 @@ class ImageIter(DataIter):
         return data
 
     def postprocess_data(self, datum):
-        """Bring the channels to the front."""
+        """Move the channels to the first axis."""
         return datum.transpose((2, 0, 1))

@@ -1,21 +1,21 @@
 """``mx.io``: data iterators.
 
 ``base``
-    Batches, their description, and the class of all iterators.
+    Batches, their descriptions, and the base class of all iterators.
 ``ndarray_iter``
-    Batches out of arrays in memory.
+    Batches from arrays in memory.
 ``wrappers``, ``background``
-    Iterators around iterators, and the thread in which data are read ahead.
+    Iterators that wrap other iterators, and the prefetching thread.
 ``native``
-    The front of the iterators below, which MXNet implements in C++.
+    The common interface of the iterators below, which MXNet implements in C++.
 ``mnist``, ``text``
     MNIST, CSV and LibSVM files.
 ``record_source``, ``augment``, ``image_record``
-    Images in RecordIO files: reading records, augmenting images, putting batches together.
+    Images in RecordIO files: reading records, augmenting images, assembling batches.
 ``detection_record``
     The same for images with boxes of objects.
 ``position``
-    How far an iterator is, as a file of a checkpoint.
+    The position of an iterator, as a file of a checkpoint.
 """
 from .base import DataBatch, DataDesc, DataIter
 from .detection_record import ImageDetRecordIter

@@ -1,7 +1,7 @@
 """The augmentation of `ImageRecordIter`: resizing, affine transformation, padding, cropping and colour, on OpenCV images.
 
-Images are uint8 arrays as OpenCV has them: (height, width) or (height, width, channels) with blue first. Every random number
-comes from a `random.Random` that the caller gives, so that an image can be augmented the same way again.
+Images are uint8 arrays in OpenCV's layout: (height, width) or (height, width, channels) in BGR order. All random numbers
+are drawn from the caller's `random.Random`, so that an augmentation can be reproduced.
 """
 import dataclasses
 import math
@@ -22,7 +22,7 @@ _NO_LIMIT = 1e10
 
 
 def resize_image(image: np.ndarray, height: int, width: int, method: int, rng: Random) -> np.ndarray:
-    """`image` resized by MXNet's `inter_method`."""
+    """Return `image` resized by MXNet's `inter_method`."""
     cv2 = opencv.load()
     return cv2.resize(image, (width, height), interpolation=interpolation(method, image.shape[:2], (height, width), rng))
 
@@ -42,14 +42,14 @@ def _apply_table(image: np.ndarray, table: np.ndarray) -> np.ndarray:
 
 
 def _linear(image: np.ndarray, factor: float, offset: float = 0.0) -> np.ndarray:
-    """``image * factor + offset``, rounded and clipped to 0 and 255."""
+    """Return ``image * factor + offset``, rounded and clipped to 0 and 255."""
     values = np.arange(256, dtype=np.float32) * np.float32(factor) + np.float32(offset)
     return _apply_table(image, np.clip(np.rint(values), 0, 255).astype(np.uint8))
 
 
 @dataclasses.dataclass
 class DefaultAugmenter:
-    """What `aug_default` does to an image. The fields are parameters of `ImageRecordIter`, which documents them."""
+    """The augmentation `aug_default`. The fields are parameters of `ImageRecordIter`, which documents them."""
 
     data_shape: tuple
     resize: int = -1
@@ -114,12 +114,12 @@ class DefaultAugmenter:
 
     @property
     def is_random(self) -> bool:
-        """Whether an image may come out differently each time."""
+        """True if the augmentation is random."""
         return bool(self._affine or self.rand_crop or self.random_resized_crop or self.max_crop_size != -1 or self._colour or self._hls
                     or self.pca_noise > 0 or self.inter_method == 10)
 
     def __call__(self, image: np.ndarray, rng: Random) -> np.ndarray:
-        """`image`, augmented, with the height and width of `data_shape`."""
+        """Return the augmented image, with the height and width of `data_shape`."""
         cv2 = opencv.load()
         if self.resize != -1:
             image = resize_image(image, *shorter_side(image.shape[0], image.shape[1], self.resize), self.inter_method, rng)
@@ -140,7 +140,7 @@ class DefaultAugmenter:
         if self._colour:
             image = self._jitter(image, rng)
         if self._hls:
-            # The mean of two uniform numbers of different weight is near 0 more often than far from it.
+            # The weighted mean of two uniform numbers is near 0 more often than far from it.
             hue, saturation, lightness = (int((rng.random() + 4 * rng.random()) / 5 * 2 * limit - limit)
                                           for limit in (self.random_h, self.random_s, self.random_l))
             image = shift_hls(image, hue, lightness, saturation)
@@ -151,7 +151,7 @@ class DefaultAugmenter:
         return image
 
     def cut(self, rows: int, columns: int, rng: Random) -> Cut | None:
-        """What `__call__` does to an image of that size, where it is no more than resizing once, linearly, and cropping; else None."""
+        """Return the `Cut` of `__call__` for an image of the given size if it only resizes once, linearly, and crops; else None."""
         if self.inter_method != LINEAR or self._affine or self._colour or self._hls or self.pad > 0 or self.pca_noise > 0:
             return None
         resized = (rows, columns) if self.resize == -1 else shorter_side(rows, columns, self.resize)
@@ -185,14 +185,14 @@ class DefaultAugmenter:
         w = ratio * h
         width, height = (max(self.min_img_size, min(self.max_img_size, scale * side)) for side in (columns, rows))
         matrix = np.array([[h * cos - shear * sin * w, h * sin + shear * cos * w, 0], [-sin * w, cos * w, 0]])
-        # The middle of the image stays the middle.
+        # The center of the image stays the center.
         matrix[:, 2] = (np.array([width, height]) - matrix[:, :2] @ (columns, rows)) / 2
         size = (int(width), int(height))
         return cv2.warpAffine(image, matrix.astype(np.float32), size, borderMode=cv2.BORDER_CONSTANT, borderValue=self._fill,
                               flags=interpolation(self.inter_method, image.shape[:2], size[::-1], rng))
 
     def _window_of_area(self, rows: int, columns: int, rng: Random) -> tuple[int, int, int, int] | None:
-        """A random part (top, left, height, width) of random area and aspect ratio; None if ten attempts found none that fits."""
+        """Return a window (top, left, height, width) of random area and aspect ratio; None if ten attempts find none that fits."""
         if self.max_random_area == self.min_random_area == 1 and self._aspect == (1, 1):
             return None
         for _ in range(10):
@@ -215,7 +215,7 @@ class DefaultAugmenter:
         return (rng.randint(0, y), rng.randint(0, x)) if self.rand_crop else (y // 2, x // 2)
 
     def _crop(self, image: np.ndarray, rng: Random) -> np.ndarray:
-        """A part of the size of `data_shape`; a smaller image is enlarged first."""
+        """Crop a part of the size of `data_shape`; a smaller image is enlarged first."""
         cv2 = opencv.load()
         height, width = self.data_shape[1:]
         if image.shape[0] < height or image.shape[1] < width:
@@ -241,7 +241,7 @@ class DefaultAugmenter:
             if step == 0:
                 image = _linear(image, brightness)
                 continue
-            # MXNet weighs blue as red here and red as blue.
+            # MXNet swaps the weights of blue and red here.
             gray = cv2.cvtColor(image, cv2.COLOR_RGB2GRAY)
             if step == 1:
                 image = _linear(image, contrast, (1 - contrast) * cv2.mean(gray)[0])

@@ -1,4 +1,4 @@
-"""Running an iterator in a thread of its own, some items ahead of its consumer."""
+"""Prefetching: an iterator that runs in a thread of its own, ahead of its consumer."""
 import contextlib
 import os
 import queue
@@ -18,20 +18,20 @@ class _Failure:
 
 
 class _Channel:
-    """A queue that holds so many items at most and can be closed from both ends without anybody waiting for ever.
+    """A bounded queue that can be closed from both ends without blocking any thread forever.
 
-    An interrupt in `threading.Condition` can leave its lock taken; these queues are written in C and wait in one step.
+    An interrupt in `threading.Condition` can leave its lock acquired; the queues used here are written in C and wait atomically.
     """
 
     def __init__(self, capacity: int) -> None:
         self._items: queue.SimpleQueue[Any] = queue.SimpleQueue()
-        self._room: queue.SimpleQueue[None] = queue.SimpleQueue()  # an entry for each item that may still be put
+        self._room: queue.SimpleQueue[None] = queue.SimpleQueue()  # an entry for each free slot
         for _ in range(max(1, capacity)):
             self._room.put(None)
         self.closed = False
 
     def put(self, item: Any) -> bool:
-        """Add an item when there is room; False if the channel was closed instead."""
+        """Add an item when there is a free slot; return False if the channel was closed instead."""
         self._room.get()
         if self.closed:
             return False
@@ -39,13 +39,13 @@ class _Channel:
         return True
 
     def get(self) -> Any:
-        """The next item when there is one; `_END` if the channel was closed."""
+        """Wait for the next item and return it; `_END` if the channel was closed."""
         if self.closed:
             return _END
-        self._room.put(None)  # first: after an interrupt behind `get`, there would be less room for good
+        self._room.put(None)  # first: an interrupt after `get` would lose the slot permanently
         item = self._items.get()
         if self.closed:
-            self._items.put(_END)  # for others who wait
+            self._items.put(_END)  # for other waiting threads
             return _END
         return item
 
@@ -59,14 +59,14 @@ class _Channel:
 
 
 def _fill(channel: _Channel, items: Iterator[Any]) -> None:
-    """What the thread does. It holds no reference to the Background, so that this can be collected while the thread waits."""
+    """Run the thread. It has no reference to the Background, which can therefore be garbage collected while the thread waits."""
     try:
         for item in items:
             if not channel.put(item):
                 break
         else:
             channel.put(_END)
-    except BaseException as error:  # whatever it is, the consumer has to learn of it
+    except BaseException as error:  # all errors are passed to the consumer
         channel.put(_Failure(error))
     finally:
         close = getattr(items, "close", None)
@@ -76,25 +76,25 @@ def _fill(channel: _Channel, items: Iterator[Any]) -> None:
 
 def _stop(channel: _Channel, thread: threading.Thread, pid: int) -> None:
     if pid != os.getpid():
-        return  # a forked process has not the thread, and may have its queues in the state in which the thread held them
+        return  # a forked process does not have the thread, and its queues may be in an inconsistent state
     channel.close()
-    # A garbage collection may come in any thread: one of ours, such as one that decodes, may be what that thread is waiting for.
+    # A garbage collection may run in any thread: the thread to end may be waiting for this one, such as a decoding thread.
     if not threading.current_thread().name.startswith("mxnet-"):
         with interrupts.deferred() as interrupt:
-            while thread.is_alive() and not interrupt.came:  # it may be at something long, and ends by itself after that
+            while thread.is_alive() and not interrupt.came:  # a long operation may be running; the thread ends by itself after it
                 thread.join(0.1)
 
 
 class Background:
-    """Iterates over `items` in a thread, up to `ahead` items before they are asked for.
+    """Iterates over `items` in a thread, up to `ahead` items ahead of the consumer.
 
-    An error in the thread is raised where the item is taken. The thread ends with the items, with `close`, when this object is
-    garbage, and at the latest when the interpreter exits.
+    An error in the thread is raised when the item is taken. The thread ends with the items, with `close`, when this object is
+    garbage collected, and at the latest when the interpreter exits.
 
     Parameters
     ----------
     items : iterator
-        A generator is closed in the end.
+        The items; a generator is closed at the end.
     ahead : int
     """
 
@@ -102,7 +102,7 @@ class Background:
         self._channel = _Channel(ahead)
         self._pid = os.getpid()
         self.thread = threading.Thread(target=_fill, args=(self._channel, items), daemon=True, name="mxnet-io")
-        with interrupts.deferred():  # an interrupt can leave a thread that starts waiting for ever
+        with interrupts.deferred():  # an interrupt can block a starting thread forever
             self.thread.start()
             self._ending = interrupts.at_end(_stop, self._channel, self.thread, self._pid, exits=True)
 

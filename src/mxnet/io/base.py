@@ -1,4 +1,4 @@
-"""What every data iterator gives: batches, their description, and the class that all iterators derive from."""
+"""The interface of data iterators: batches, their descriptions, and the base class of all iterators."""
 import collections
 from collections.abc import Iterable
 from typing import Any
@@ -46,12 +46,12 @@ class DataDesc(collections.namedtuple("DataDesc", ["name", "shape"])):
 
     @staticmethod
     def get_batch_axis(layout: str | None) -> int:
-        """The axis of a layout that counts examples; 0 for None, -1 if there is none."""
+        """Return the batch axis of a layout; 0 for None, -1 if there is none."""
         return 0 if layout is None else layout.find("N")
 
     @staticmethod
     def get_list(shapes: Iterable[tuple[str, tuple[int, ...]]], types: Iterable[tuple[str, Any]] | None) -> list["DataDesc"]:
-        """Descriptions out of (name, shape) pairs and, if `types` is not None, (name, type) pairs."""
+        """Return descriptions for (name, shape) pairs and, if `types` is not None, (name, type) pairs."""
         if types is None:
             return [DataDesc(name, shape) for name, shape in shapes]
         type_of = dict(types)
@@ -66,18 +66,18 @@ class DataBatch:
     data : list of NDArray
     label : list of NDArray, optional
     pad : int, optional
-        How many examples at the end are there only to fill the batch.
+        The number of padding examples at the end of the batch.
     index : numpy.ndarray, optional
         The numbers of the examples.
     bucket_key : optional
-        Which bucket of a BucketingModule the batch belongs to.
+        The batch's bucket in a BucketingModule.
     provide_data, provide_label : list of DataDesc, optional
-        What the arrays are, where batches differ.
+        The descriptions of the arrays, if they differ between batches.
 
     Raises
     ------
     TypeError
-        If `data` or `label` is no list.
+        If `data` or `label` is not a list.
     """
 
     def __init__(self, data: list[Any], label: list[Any] | None = None, pad: int | None = None, index: Any = None,
@@ -94,9 +94,9 @@ class DataBatch:
 
 
 class DataIter:
-    """The base of data iterators.
+    """The base class of data iterators.
 
-    A subclass gives `provide_data` and `provide_label` (lists of DataDesc) and either `next`, or `iter_next` with `getdata`,
+    A subclass defines `provide_data` and `provide_label` (lists of DataDesc) and either `next`, or `iter_next` with `getdata`,
     `getlabel`, `getpad` and `getindex`. An epoch ends with StopIteration; `reset` starts the next one.
 
     Parameters
@@ -104,7 +104,7 @@ class DataIter:
     batch_size : int
     """
 
-    # Lists of DataDesc, or of pairs; a subclass gives them as attributes or as properties, which `Any` allows.
+    # Lists of DataDesc, or of pairs; a subclass defines them as attributes or as properties, which `Any` allows.
     provide_data: Any
     provide_label: Any
 
@@ -118,10 +118,10 @@ class DataIter:
         return self.next()
 
     def reset(self) -> None:
-        """Go to the beginning of the data."""
+        """Return to the beginning of the data."""
 
     def next(self) -> DataBatch:
-        """The next batch.
+        """Return the next batch.
 
         Raises
         ------
@@ -133,17 +133,17 @@ class DataIter:
         return DataBatch(data=self.getdata(), label=self.getlabel(), pad=self.getpad(), index=self.getindex())
 
     def iter_next(self) -> Any:
-        """Move to the next batch; whether there is one."""
+        """Advance to the next batch; return True if there is one."""
 
     def getdata(self) -> Any:
-        """The data of the current batch, a list of NDArray."""
+        """Return the data of the current batch, a list of NDArray."""
 
     def getlabel(self) -> Any:
-        """The labels of the current batch, a list of NDArray."""
+        """Return the labels of the current batch, a list of NDArray."""
 
     def getindex(self) -> np.ndarray | None:
-        """The numbers of the examples of the current batch, or None."""
+        """Return the numbers of the examples of the current batch, or None."""
         return None
 
     def getpad(self) -> int | None:
-        """How many examples of the current batch only fill it up."""
+        """Return the number of padding examples of the current batch."""

@@ -1,4 +1,4 @@
-"""Decoding images of record files, into memory that each thread keeps for it."""
+"""Decoding of images of record files into a reusable buffer of each thread."""
 import functools
 import threading
 from collections.abc import Callable
@@ -15,11 +15,11 @@ from ..ops.image.geometry import shorter_side
 from .native import require
 
 _Needed = Callable[[int, int], tuple[int, int, int, int]]
-_KEPT = 1 << 25  # bytes of the largest image that a thread keeps memory for
+_KEPT = 1 << 25  # bytes of the largest image for which a thread keeps its buffer
 
 
 class _Room:
-    """Memory that does not shrink: torch and NumPy see the same bytes for as long as what comes fits."""
+    """A growing buffer: torch's tensor and NumPy's array share it until a larger one is allocated."""
 
     def __init__(self) -> None:
         self.resize(1 << 20)
@@ -30,18 +30,18 @@ class _Room:
 
     def fit(self, size: int) -> None:
         if size > self.array.size:
-            self.resize(1 << (size - 1).bit_length())  # kernels keep a verdict for each size
+            self.resize(1 << (size - 1).bit_length())  # a power of two, since kernels cache a check for each size
 
 
 class _Memory(threading.local):
-    """A thread's memory for an image, and for the file that it comes from."""
+    """A thread's buffers for an image, and for the content of its file."""
 
     def __init__(self) -> None:
         self.image, self.file = _Room(), _Room()
 
 
 class Decoder:
-    """Decodes images for a number of channels: 1 gray, 3 colour (blue first), 4 with alpha.
+    """Decodes images to a number of channels: 1 gray, 3 colour (BGR), 4 with alpha.
 
     With `scaled_to`, a JPEG whose sides are at least twice as long as needed is decoded to a fraction of its size, which is several
     times faster.
@@ -57,25 +57,25 @@ class Decoder:
         return jpeg.available()
 
     def __call__(self, content: memoryview, needed: _Needed | None = None) -> np.ndarray:
-        """The image in the content of a file, until this thread decodes another.
+        """Decode the content of an image file; the array is valid until this thread decodes another one.
 
         Parameters
         ----------
         content : memoryview
         needed : callable, optional
-            ``needed(height, width)``, called once at most, says which part of the image will be looked at: top, left, rows and columns. The
-            rest may hold anything then.
+            ``needed(height, width)``, called at most once, returns the part of the image that is needed: top, left, rows and columns. The
+            values of the rest are undefined then.
 
         Raises
         ------
         MXNetError
-            If there is none, or it has not the channels.
+            If there is no image, or it does not have the channels.
         """
         cv2 = opencv.load()
         what = f"{len(content)} bytes"
         if self.channels != 4:
             frame = decodable_jpeg(content, what)
-            # OpenCV turns images as Exif says, and knows what to do with 4 channels.
+            # OpenCV applies Exif orientations, and converts images of 4 channels.
             if frame is not None and frame.channels in (1, 3) and not frame.annotated:
                 image = self._jpeg(content, frame.height, frame.width, needed)
                 if image is not None:
@@ -105,7 +105,7 @@ class Decoder:
             options["min_height"], options["min_width"] = shorter_side(height, width, self.scaled_to)
         try:
             image = simplejpeg.decode_jpeg(content, kind, **options)
-        except ValueError:  # it is damaged; OpenCV decides by how much
+        except ValueError:  # it is damaged; OpenCV decides if it is readable
             return None
         return image if self.channels == 3 else image[:, :, 0]
 
@@ -116,7 +116,7 @@ class Decoder:
         return jpeg.decode(file.tensor, length, size, window, self._memory.image.tensor, self.channels)
 
     def flat(self, image: np.ndarray) -> torch.Tensor:
-        """The bytes of an image as a tensor: the thread's memory, if it begins there, else those of the image alone."""
+        """Return the bytes of an image as a tensor: the thread's buffer if the image begins there, else the image's own."""
         if image.__array_interface__["data"] == self._memory.image.array.__array_interface__["data"] and image.flags.c_contiguous:
             return self._memory.image.tensor
         return torch.from_numpy(np.ascontiguousarray(image).reshape(-1))

@@ -21,12 +21,12 @@ from .record_source import SequentialRecords
 
 __all__ = ["ImageDetRecordIter"]
 
-# A smaller enlargement than this is not worth padding for.
+# Smaller enlargements are not padded.
 _LEAST_PAD = 1.05
 
 
 def _project(objects: np.ndarray, window: tuple[float, ...]) -> np.ndarray:
-    """Objects as seen through the window (left, top, right, bottom)."""
+    """Transform objects to the coordinates of the window (left, top, right, bottom)."""
     left, top, right, bottom = window
     size = np.array([right - left, bottom - top], np.float32)
     out = objects.copy()
@@ -37,7 +37,7 @@ def _project(objects: np.ndarray, window: tuple[float, ...]) -> np.ndarray:
 
 @dataclasses.dataclass
 class Cropper:
-    """One of the crop samplers: the ranges in which a window is sought, and what it must show."""
+    """A crop sampler: the ranges of its random windows, and the constraints on the objects in them."""
 
     scale: tuple
     aspect_ratio: tuple
@@ -47,7 +47,7 @@ class Cropper:
     trials: int
 
     def window(self, image_ratio: float, rng: random.Random) -> tuple[float, ...]:
-        """A random window (left, top, right, bottom)."""
+        """Return a random window (left, top, right, bottom)."""
         scale = rng.uniform(*self.scale) + 1e-12
         least = max(self.aspect_ratio[0] / image_ratio, scale * scale)
         most = min(self.aspect_ratio[1] / image_ratio, 1 / (scale * scale))
@@ -57,7 +57,7 @@ class Cropper:
         return left, top, left + width, top + height
 
     def accepts(self, window: tuple[float, ...], boxes: np.ndarray) -> bool:
-        """Whether some box meets all the constraints."""
+        """Return True if at least one box meets all the constraints."""
         left, top, right, bottom = window
         common, area, own = areas_within(boxes, window), (right - left) * (bottom - top), areas(boxes)
         good = np.ones(len(boxes), bool)
@@ -70,7 +70,7 @@ class Cropper:
 
 @dataclasses.dataclass
 class DetectionAugmenter:
-    """What `det_aug_default` does to an image and its objects. The fields are parameters of `ImageDetRecordIter`."""
+    """The augmentation `det_aug_default` of an image and its objects. The fields are parameters of `ImageDetRecordIter`."""
 
     data_shape: tuple
     croppers: list
@@ -142,7 +142,7 @@ class DetectionAugmenter:
         return image, objects
 
     def _kept(self, cropper: "Cropper", window: tuple[float, ...], objects: np.ndarray) -> np.ndarray | None:
-        """The objects that remain in the window, or None if it does not show enough."""
+        """Return the objects that remain in the window, or None if the window does not meet the constraints."""
         if not len(objects):
             return objects
         boxes = objects[:, 1:5]
@@ -169,12 +169,12 @@ class DetectionAugmenter:
 
 @dataclasses.dataclass
 class DetectionBatches(ImageBatches):
-    """Batches of images with boxes; see `ImageDetRecordIter` for the parameters."""
+    """The source of batches of images with boxes; see `ImageDetRecordIter` for the parameters."""
 
     label_pad_value: float = -1.0
 
     def _labels_of(self, header: Any) -> Any:
-        """The raw label of an image."""
+        """Return the raw label of an image."""
         if self.labels is not None:
             require(header.id in self.labels, f"fail to find imagelabel for id {header.id} in path_imglist")
             return self.labels[header.id]
@@ -259,7 +259,7 @@ def ImageDetRecordIter(*, path_imglist: str = "", path_imgrec: str = "./data/img
                        mean_b: float = 0.0, mean_a: float = 0.0, std_r: float = 0.0, std_g: float = 0.0, std_b: float = 0.0, std_a: float = 0.0,
                        scale: float = 1.0, layout: Literal["NCHW", "NHWC"] = "NCHW",
                        on_error: Literal["raise", "skip"] = "raise") -> BatchSource:
-    """Batches of images with boxes of objects out of RecordIO files, packed with ``im2rec --pack-label``.
+    """Iterate over batches of images with boxes of objects from RecordIO files, packed with ``im2rec --pack-label``.
 
     The label of an image is ``header width, object width, ..., objects``, an object ``class, left, top, right, bottom, ...`` with
     sides as fractions of the image's. A batch's labels are (N, 4 + `label_pad_width`): channels, rows and columns of the image, the
@@ -275,7 +275,7 @@ def ImageDetRecordIter(*, path_imglist: str = "", path_imgrec: str = "./data/img
     label_width : int
         The length of each label; not above 0 for any length.
     label_pad_width : int
-        Room for labels; by default that of the longest one.
+        The padded length of labels; by default that of the longest one.
     label_pad_value : float
     rand_crop_prob : float
         Probability of cropping, by one of `num_crop_sampler` samplers. Each tries windows within its ranges of scale and aspect
@@ -283,24 +283,24 @@ def ImageDetRecordIter(*, path_imglist: str = "", path_imgrec: str = "./data/img
         coverage (share of the object) are within its ranges, at most `max_crop_trials` times. Ranges have one value, or one for
         each sampler.
     crop_emit_mode : str
-        Objects that remain: ``'center'`` those whose middle is in the window, ``'overlap'`` those of which more than
-        `emit_overlap_thresh` is.
+        The objects to keep: ``'center'`` those whose center is in the window, ``'overlap'`` those of which a fraction of more than
+        `emit_overlap_thresh` is inside.
     rand_pad_prob, max_pad_scale : float
-        Probability of padding, and by how much the sides grow at most.
+        Probability of padding, and the maximal factor of the sides.
     max_random_hue, max_random_saturation, max_random_illumination, max_random_contrast : int, int, int, float
         Largest changes of colour, each with its probability (``random_..._prob``).
     rand_mirror_prob : float
         Probability of mirroring.
     resize_mode : str
-        ``'force'`` the image into `data_shape`, ``'fit'`` it into it, or only ``'shrink'`` it if it is larger; the aspect ratio is
-        kept by the last two, and the rest of the data is 0.
+        ``'force'`` resizes the image to `data_shape`, ``'fit'`` fits it into that shape, ``'shrink'`` does so only if it is larger; the
+        last two keep the aspect ratio, and the rest of the data is 0.
     mean_r, mean_g, mean_b, mean_a, std_r, std_g, std_b, std_a : float
-        A deviation of 0 stands for none.
+        Means and deviations; a deviation of 0 disables the division.
 
     Raises
     ------
     MXNetError
-        As for `ImageRecordIter`, and if a label has another form.
+        As for `ImageRecordIter`, and if a label has another format.
     """
     given = dict(locals())
     require(len(data_shape) == 3 and min(data_shape) > 0, f"ImageDetRecordIter: data_shape must be (channels, height, width), received {data_shape}")
@@ -325,7 +325,7 @@ def ImageDetRecordIter(*, path_imglist: str = "", path_imgrec: str = "./data/img
     require(channels == 3 or not any(augmenter.hls_probs),
             f"random hue, saturation and illumination need images of 3 channels, received {data_shape}")
     means, stds = (mean_r, mean_g, mean_b, mean_a), (std_r, std_g, std_b, std_a)
-    # MXNet leaves means alone unless one is above 0, and prefers them to the mean image.
+    # MXNet ignores the means unless one is above 0; they have precedence over the mean image.
     use_means = any(mean > 0 for mean in means)
     normalizer = Normalizer(dtype, channels, means if use_means else (0.0,) * 4, tuple(std if std > 0 else 1.0 for std in stds), scale,
                             False, False, 0.0, 0.0, layout)

@@ -1,4 +1,4 @@
-"""Batches of images out of records: decoded by threads, in an order that does not depend on them."""
+"""Batches of images from records, decoded by threads; the order is deterministic."""
 import collections
 import concurrent.futures
 import dataclasses
@@ -29,31 +29,31 @@ _log = logging.getLogger(__name__)
 
 
 def read_labels(path: str, label_width: Optional[int]) -> dict[int, np.ndarray]:
-    """Labels by image number out of a list file; see `read_image_list`."""
+    """Return labels by image number from a list file; see `read_image_list`."""
     return {number: np.array(labels, np.float32) for number, labels, _ in read_image_list(path, label_width)}
 
 
 class _Stream:
-    """The records of the passes over the data, from one place on."""
+    """The stream of records of successive passes over the data, from a given position on."""
 
     def __init__(self, source: IndexedRecords | SequentialRecords, number: int, used: int) -> None:
         self.source, self.number, self.used = source, number, used
         self._records: Iterator[Any] = source.records(number, used)
 
     def take(self, count: int) -> list[Any]:
-        """The next records, fewer at the end."""
+        """Return the next records, fewer at the end."""
         taken = list(itertools.islice(self._records, count))
         self.used += len(taken)
         return taken
 
 
 class _Batch:
-    """A batch that is being made.
+    """A batch in preparation.
 
     Attributes
     ----------
     size, pad : int
-        How many images it has, and how many of them only fill it up.
+        The number of images, and of padding images among them.
     state : tuple
         See `ImageBatches.epoch`.
     """
@@ -68,12 +68,12 @@ class _Batch:
         self.futures: list[concurrent.futures.Future[list[int]]] = []
 
     def wait(self) -> list[int]:
-        """The positions of images that could not be decoded."""
+        """Wait for the batch; return the positions of images that could not be decoded."""
         futures, self.futures = self.futures, []
         return [i for future in futures for i in future.result()]
 
     def drop(self, failed: list[int]) -> None:
-        """Leave images out; those behind them move up."""
+        """Remove images; later ones move forward."""
         if failed:
             good = sorted(set(range(self.size)) - set(failed))
             self.size = len(good)
@@ -85,7 +85,7 @@ class _Batch:
 
 @dataclasses.dataclass
 class ImageBatches(BatchSource):
-    """Batches of decoded images; see `ImageRecordIter` for the parameters."""
+    """The source of batches of decoded images; see `ImageRecordIter` for the parameters."""
 
     source: IndexedRecords | SequentialRecords
     decode: Decoder
@@ -109,23 +109,23 @@ class ImageBatches(BatchSource):
         self.skipped: dict[str, str] = {}
 
     def epoch(self, state: Any) -> Iterator[tuple[Any, ...]]:
-        """See `BatchSource.epoch`; the state is the pass over the data that follows, how many of its records are used up, and how many of this
-        one's are."""
+        """Implement `BatchSource.epoch`; the state has the next pass over the data, the number of its used records, and the number of this
+        pass's used records."""
         number, used = (state or (0, 0))[:2]
         return self._epoch(number, used)
 
     def knows(self, state: Any) -> bool:
-        """See `BatchSource.knows`."""
+        """Implement `BatchSource.knows`."""
         return state is None or isinstance(state, (list, tuple)) and len(state) == 3 and all(map(is_count, state))
 
     def rest(self, state: Any, last: Any, taken: int) -> Iterator[tuple[Any, ...]]:
-        """See `BatchSource.rest`; no image is decoded for it."""
+        """Implement `BatchSource.rest`, without decoding the skipped images."""
         return self._epoch((state or (0, 0))[0], last[2]) if taken and last else super().rest(state, last, taken)
 
     def _epoch(self, number: int, used: int) -> Iterator[tuple[Any, ...]]:
         stream = _Stream(self.source, number, used)
         pool = concurrent.futures.ThreadPoolExecutor(self.threads, thread_name_prefix="mxnet-decode")
-        # While the images of a batch are decoded, those of the next one are handed out already, so that no thread idles.
+        # The next batch's images are submitted while those of one batch are decoded, so that no thread is idle.
         waiting: collections.deque[_Batch] = collections.deque()
         try:
             while True:
@@ -145,7 +145,7 @@ class ImageBatches(BatchSource):
         return batch.data, batch.label[:, 0] if batch.label.shape[1] == 1 else batch.label, batch.pad, batch.index, batch.state
 
     def _next(self, pool: concurrent.futures.ThreadPoolExecutor, stream: _Stream) -> _Batch | None:
-        """A batch of the images that follow, which threads decode meanwhile."""
+        """Return a batch of the next images, which threads decode in the background."""
         records = stream.take(self.batch_size)
         if not records:
             return None
@@ -164,9 +164,9 @@ class ImageBatches(BatchSource):
         return batch
 
     def _fill(self, pool: concurrent.futures.ThreadPoolExecutor, batch: _Batch, stream: _Stream, records: list[Any]) -> None:
-        """Hand records out; where some are to be skipped, wait for them, and take others until the batch is full or the pass over."""
+        """Submit records; if damaged ones are skipped, wait, and submit others until the batch is full or the pass has ended."""
         while records:
-            # One task for each thread, not for each image: handing a task over costs as much as decoding a very small image.
+            # One task for each thread, not for each image: submitting a task costs as much as decoding a very small image.
             share = min(self.threads, len(records))
             batch.futures += [pool.submit(self._decode, batch, batch.size + i, records[i::share], share) for i in range(share)]
             batch.size += len(records)
@@ -176,7 +176,7 @@ class ImageBatches(BatchSource):
             records = stream.take(self.batch_size - batch.size)
 
     def _decode(self, batch: _Batch, position: int, records: list[Any], step: int) -> list[int]:
-        """Put images at a position and each so many behind it; the positions of those that can't be decoded."""
+        """Decode images to every `step`-th position from `position` on; return the positions of those that can't be decoded."""
         failed = []
         for place, payload in records:
             try:
@@ -199,7 +199,7 @@ class ImageBatches(BatchSource):
         try:
             header, content = unpack(memoryview(payload))
             batch.index[i] = header.id
-            # Each image has its own generator: which thread decodes it makes no difference.
+            # Each image has its own generator, so that the results do not depend on the threads.
             self._put_image(batch, i, header, content, f"{self.seed} {batch.number} {place}")
         except (MXNetError, cv2.error) as error:
             raise MXNetError(f"{place}: {getattr(error, 'err', None) or error}") from error
@@ -216,7 +216,7 @@ class ImageBatches(BatchSource):
 
         image = self.decode(content, needed if self.normalize.fuses else None)
         if cut is None or (cut.height, cut.width) != image.shape[:2]:
-            rng = random.Random(seed) if self._random else None  # anew: trying may have used some of its numbers
+            rng = random.Random(seed) if self._random else None  # a new one: the failed attempt may have drawn numbers
             cut = augment.cut(*image.shape[:2], rng) if self.normalize.fuses else None
         if cut is None:
             rng = random.Random(seed) if self._random else None
@@ -234,11 +234,11 @@ class ImageBatches(BatchSource):
         return header.label
 
     def mean_image(self) -> np.ndarray:
-        """The mean of all images, after augmentation, as float32 (channels, height, width)."""
+        """Return the mean of all images after augmentation, as float32 (channels, height, width)."""
         plain = dataclasses.replace(self, round_batch=False, normalize=Normalizer(
             "float32", self.data_shape[0], (0,) * 4, (1,) * 4, 1.0, False, False, 0.0, 0.0))
         total, count = torch.zeros(self.data_shape, dtype=torch.float64), 0
-        # In a thread: waiting for another may leave a lock taken if Ctrl-C comes meanwhile.
+        # In a thread, since a Ctrl-C during a wait for another thread may leave a lock acquired.
         for data, _, pad, _, _ in Background(plain.epoch(None), 1):
             total += data[:self.batch_size - pad].sum(0, dtype=torch.float64)
             count += self.batch_size - pad
@@ -247,7 +247,7 @@ class ImageBatches(BatchSource):
 
 
 def load_mean_image(path: str, data_shape: tuple[int, ...], batches: ImageBatches, verbose: bool) -> np.ndarray:
-    """The mean image in a file, which is made if it does not exist."""
+    """Return the mean image of a file, which is computed and written if it does not exist."""
     if not os.path.exists(path):
         if verbose:
             _log.info("%s does not exist: computing it from all images", path)
@@ -261,5 +261,5 @@ def load_mean_image(path: str, data_shape: tuple[int, ...], batches: ImageBatche
 
 
 def usable_threads(asked: int) -> int:
-    """Return how many threads decode: as many as are asked for, but no more than the cores that this process may use, rounded up."""
+    """Return the number of decoding threads: the requested one, limited to the usable cores of this process, rounded up."""
     return max(1, min(asked, math.ceil(usable())))

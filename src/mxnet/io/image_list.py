@@ -16,24 +16,25 @@ class ListedImage(NamedTuple):
 
 def read_image_list(path: str, label_width: Optional[int] = None, unlabelled: bool = False,
                     report: Optional[Callable[[str], None]] = None) -> Iterator[ListedImage]:
-    """The images of a list file, in its order.
+    """Yield the images of a list file, in its order.
 
-    Fields stand between tabs; in a line that has none, between spaces.
+    Fields are separated by tabs; in a line without tabs, by spaces.
 
     Parameters
     ----------
     path : str
     label_width : int, optional
-        Read so many labels behind the number, and nothing of what follows but the path; by default all fields between number and path.
+        The number of labels to read after the image's number; further fields except the path are ignored. By default all fields between
+        number and path are labels.
     unlabelled : bool
-        Whether a line may be without labels.
+        Allow lines without labels.
     report : callable, optional
-        Gets a message about each line of another form, which is then left out; by default that is an error.
+        Receives a message about each invalid line, which is skipped; by default an invalid line is an error.
 
     Raises
     ------
     MXNetError
-        If the file cannot be read, or a line has another form.
+        If the file cannot be read, or a line is invalid.
     """
     with open_stream(path) as stream:
         for number, raw in enumerate(stream, 1):

@@ -1,4 +1,4 @@
-"""`ImageRecordIter`: batches of images out of RecordIO files, decoded and augmented by several threads."""
+"""`ImageRecordIter`: batches of images from RecordIO files, decoded and augmented by several threads."""
 import dataclasses
 import inspect
 import logging
@@ -22,7 +22,7 @@ _log = logging.getLogger(__name__)
 
 
 def _parse_angles(value: str) -> tuple[int, ...]:
-    """MXNet takes ``rotate_list`` as text, numbers separated by commas."""
+    """Parse ``rotate_list``, which is a text of numbers separated by commas in MXNet."""
     try:
         return tuple(int(angle) for angle in value.strip("()[] ").split(",") if angle.strip())
     except ValueError:
@@ -45,13 +45,13 @@ def ImageRecordIter(*, path_imglist: str = "", path_imgrec: str = "", path_imgid
                     scale: float = 1.0, max_random_contrast: float = 0.0, max_random_illumination: float = 0.0, rotate_list: str = "",
                     scaled_decode: bool = False, layout: Literal["NCHW", "NHWC"] = "NCHW",
                     on_error: Literal["raise", "skip"] = "raise") -> BatchSource:
-    """Batches of images out of RecordIO files, as im2rec makes them: decoded, augmented and normalized by several threads.
+    """Iterate over batches of images from RecordIO files of im2rec, decoded, augmented and normalized by several threads.
 
-    Images go through these steps, each of which is skipped unless asked for: resize the shorter side; rotate, shear, scale;
-    pad; crop to `data_shape` (by default from the middle); change colours; mirror; subtract the mean, divide by the deviation.
-    The data are (N, channels, height, width) with red first; the labels (N,), or (N, label_width). No batch shares memory with another.
+    Images are processed in these steps, each of which is skipped unless enabled: resize the shorter side; rotate, shear, scale;
+    pad; crop to `data_shape` (by default at the center); change colours; mirror; subtract the mean, divide by the deviation.
+    The data are (N, channels, height, width) in RGB order; the labels (N,), or (N, label_width). Batches share no memory.
 
-    The same seed gives the same images in the same order, whatever the number of threads; ``state()`` and ``load_state()`` of the iterator go on
+    The same seed gives the same images in the same order, for any number of threads; ``state()`` and ``load_state()`` of the iterator resume
     in the middle of an epoch.
 
     Parameters
@@ -59,49 +59,49 @@ def ImageRecordIter(*, path_imglist: str = "", path_imgrec: str = "", path_imgid
     path_imgrec : str
         The ``.rec`` file, a folder of them, or several separated by semicolons.
     path_imgidx : str
-        Its index. With it parts are even, and `shuffle` shuffles all records.
+        The index. With it parts have equal sizes, and `shuffle` shuffles all records.
     path_imglist : str
         A list file whose labels replace those in the records.
     data_shape : tuple of int
         (channels, height, width) of an output image; 1 channel is gray, 3 are colour, 4 have alpha.
     batch_size : int
     label_width : int
-        How many labels an image has.
+        The number of labels of an image.
     aug_seq : str
         Only ``'aug_default'``.
     preprocess_threads : int
-        Threads that decode and augment; not more than there are processors.
+        The number of decoding and augmenting threads; at most the number of processors.
     verbose : bool
-        Log (level INFO) what is read.
+        Log the source of the data (level INFO).
     num_parts, part_index : int
-        Cut the data into so many parts and take this one.
+        Divide the data into `num_parts` parts and use part `part_index`.
     device_id : int
-        -1 keeps the batches out of page-locked memory, from which copies to a GPU are fast.
+        -1 disables page-locked memory for batches, from which copies to a GPU are fast.
     shuffle : bool
-        Take the records in another random order in each epoch; without an index only among 64 MB at a time.
+        Read the records in a new random order in each epoch; without an index only within 64 MB at a time.
     shuffle_chunk_size, shuffle_chunk_seed : int
         Shuffling without an index: the size of a chunk in MB; chunks are read in random order.
     seed, seed_aug : int
-        Of shuffling, and of augmentation (by default the same).
+        The seeds of shuffling, and of augmentation (by default the same).
     round_batch : bool
-        Fill the last batch from the beginning of the data; the next epoch starts behind that. Otherwise the rest of the last
-        batch is 0.
+        Fill the last batch from the beginning of the data; the next epoch starts after these records. Otherwise the rest of the
+        last batch is 0.
     prefetch_buffer : int
-        How many batches are read ahead.
+        The number of prefetched batches.
     ctx : str
-        ``'cpu'`` or ``'gpu'``; makes no difference.
+        ``'cpu'`` or ``'gpu'``; has no effect.
     dtype : str
         ``'float32'`` (the default); ``'float16'``; ``'uint8'``, without mean, deviation and scale; ``'int8'``, with the mean only.
     resize : int
         Length of the shorter side in pixels.
     rand_crop : bool
-        Crop anywhere instead of from the middle.
+        Crop at a random position instead of the center.
     random_resized_crop : bool
-        Crop a part of random area (`min_random_area` to `max_random_area`, of 1) and aspect ratio, and resize it.
+        Crop a window of random area (`min_random_area` to `max_random_area`, as a fraction) and aspect ratio, and resize it.
     max_rotate_angle, rotate, rotate_list : int, int, str
-        Rotate by up to so many degrees either way; by just so many; by one of several, separated by commas.
+        Rotate by a random angle of up to this many degrees in both directions; by exactly this angle; by one of several, separated by commas.
     max_aspect_ratio, min_aspect_ratio : float
-        Range of width/height; with the maximum alone it is the distance from 1 either way.
+        Range of width/height; the maximum alone is the distance from 1 in both directions.
     max_shear_ratio : float
     max_crop_size, min_crop_size : int
         Crop a square of random size and resize it.
@@ -109,11 +109,11 @@ def ImageRecordIter(*, path_imglist: str = "", path_imgrec: str = "", path_imgid
     max_img_size, min_img_size : float
         Limits of the size after rotation and scaling.
     brightness, contrast, saturation : float
-        Each a largest change as a fraction of 1, in random order.
+        The maximal changes as fractions of 1, applied in random order.
     pca_noise : float
         Standard deviation of noise along the principal components of colour.
     random_h, random_s, random_l : int
-        Largest changes of hue, saturation and lightness.
+        The maximal changes of hue, saturation and lightness.
     fill_value : int
         Value of pixels outside the image.
     inter_method : int
@@ -121,27 +121,27 @@ def ImageRecordIter(*, path_imglist: str = "", path_imgrec: str = "", path_imgid
     pad : int
         Pixels to add on each side.
     mirror, rand_mirror : bool
-        Flip the images left to right; flip half of them.
+        Flip all images horizontally; flip a random half of them.
     mean_img : str
-        File of a mean image to subtract; it is made if it does not exist.
+        File of a mean image to subtract; it is computed and written if it does not exist.
     mean_r, mean_g, mean_b, mean_a, std_r, std_g, std_b, std_a : float
     scale : float
         Factor after subtraction of the mean.
     max_random_contrast, max_random_illumination : float
-        Largest changes of the contrast as a fraction of 1, and of all values.
+        The maximal changes of the contrast as a fraction of 1, and of all values.
     scaled_decode : bool
-        With `resize`: decode JPEG files that are at least twice too large to a fraction of their size. Much faster for large
-        photographs, and smoother than MXNet's results rather than equal to them.
+        With `resize`: decode JPEG files that are at least twice too large to a fraction of their size. This is much faster for large
+        photographs; the results are smoother than MXNet's, not equal.
     layout : str
         ``'NHWC'`` puts the channels last.
     on_error : str
-        ``'skip'`` leaves out images that cannot be decoded, or whose labels do not fit, with a warning in the log; ``handle.skipped`` of the
-        iterator says which and why. A damaged file, whose further records cannot be found, raises in any case.
+        ``'skip'`` skips images that cannot be decoded, or have wrong labels, with a warning in the log; ``handle.skipped`` of the iterator
+        lists them with the reasons. A damaged file whose further records cannot be found always raises an error.
 
     Raises
     ------
     MXNetError
-        If a parameter does not fit, a file is missing or damaged, or a record holds no image; the text names the record.
+        If a parameter is invalid, a file is missing or damaged, or a record contains no image; the text names the record.
 
     Example
     -------
@@ -200,6 +200,6 @@ def _of_type(name: str, dtype: str | None) -> Callable[..., MXDataIter]:
 
 ImageRecordUInt8Iter = _of_type("ImageRecordUInt8Iter", "uint8")
 ImageRecordInt8Iter = _of_type("ImageRecordInt8Iter", "int8")
-# The first version of MXNet's iterator took the same parameters.
+# The first version of MXNet's iterator has the same parameters.
 ImageRecordIter_v1 = _of_type("ImageRecordIter_v1", None)
 ImageRecordUInt8Iter_v1 = _of_type("ImageRecordUInt8Iter_v1", "uint8")

@@ -32,18 +32,18 @@ def _read_at_most(stream: IO[bytes], length: int) -> bytes:
 
 
 def read_idx(path: str, ndim: int) -> np.ndarray:
-    """The array in an idx file of unsigned bytes, which may be compressed with gzip.
+    """Read the array of an IDX file of unsigned bytes, which may be compressed with gzip.
 
     Parameters
     ----------
     path : str
     ndim : int
-        How many axes it must have.
+        The required number of axes.
 
     Raises
     ------
     MXNetError
-        If the file is no such file or is truncated.
+        If the file is not an IDX file or is truncated.
     """
     try:
         with open_stream(path) as raw:
@@ -62,7 +62,7 @@ def read_idx(path: str, ndim: int) -> np.ndarray:
     require(len(content) == length, f"{path}: truncated: shape {shape} needs {length} bytes after the header, the file has {len(content)}")
     try:
         return np.frombuffer(content, np.uint8).reshape(shape)
-    except ValueError:  # a size of 0 beside others whose product has no 64 bits
+    except ValueError:  # a size of 0 beside others whose product exceeds 64 bits
         raise MXNetError(f"{path}: no array has the shape {shape}") from None
 
 
@@ -78,7 +78,7 @@ class _Arrays(BatchSource):
 
 
 def _shuffled(count: int, seed: int) -> list[int]:
-    """The numbers below `count` in the order that C++'s ``std::shuffle`` has for ``std::mt19937(seed)`` in the library MXNet was built with."""
+    """Return the numbers below `count` in the order of ``std::shuffle`` with ``std::mt19937(seed)`` of MXNet's C++ library."""
     numbers = np.random.RandomState(seed % 2**32)
     drawn: Iterator[int] = iter(())
     order = list(range(count))
@@ -86,7 +86,7 @@ def _shuffled(count: int, seed: int) -> list[int]:
         buckets = last + 1
         width = 0xFFFFFFFF // buckets
         place = buckets
-        while place >= buckets:  # the remainder of the range, which would favour the first, is drawn anew
+        while place >= buckets:  # numbers in the remainder of the range, which would cause a bias, are drawn again
             number = next(drawn, None)
             if number is None:
                 drawn = iter(numbers.randint(0, 2**32, 4096, dtype="uint32").tolist())
@@ -100,10 +100,10 @@ def _shuffled(count: int, seed: int) -> list[int]:
 def MNISTIter(*, image: str = "./train-images-idx3-ubyte", label: str = "./train-labels-idx1-ubyte", batch_size: int = 128, shuffle: bool = True,
               flat: bool = False, seed: int = 0, silent: bool = False, num_parts: int = 1, part_index: int = 0, prefetch_buffer: int = 4,
               ctx: LoaderContext = "gpu", dtype: Dtype = None) -> BatchSource:
-    """Batches of MNIST images, with values from 0 to 255/256.
+    """Iterate over batches of MNIST images, with values from 0 to 255/256.
 
-    A rest of fewer than `batch_size` images is left out. All images are held in memory, so that `prefetch_buffer` and `ctx` make
-    no difference.
+    A rest of fewer than `batch_size` images is dropped. All images are in memory, so that `prefetch_buffer` and `ctx` have no
+    effect.
 
     Parameters
     ----------
@@ -111,15 +111,15 @@ def MNISTIter(*, image: str = "./train-images-idx3-ubyte", label: str = "./train
         The files, which may be compressed (``.gz``).
     batch_size : int
     shuffle : bool
-        Put the images in a random order, the same in each epoch.
+        Use a random order, the same in each epoch.
     flat : bool
-        Give images of shape (784,) instead of (1, 28, 28).
+        Return images of shape (784,) instead of (1, 28, 28).
     seed : int
-        Of the random order.
+        The seed of the random order.
     silent : bool
-        Do not log what was loaded.
+        Disable the log message about the data.
     num_parts, part_index : int
-        Cut the data into so many parts and take this one.
+        Divide the data into `num_parts` parts and use part `part_index`.
     dtype : str
         Type of the arrays, float32 by default.
 

@@ -1,7 +1,7 @@
-"""The iterators that MXNet implements in C++: their common front, and how they are declared.
+"""The common interface and the declaration of the iterators that MXNet implements in C++.
 
 Such an iterator is a function with keyword-only, annotated parameters (the annotations are those of operators, `ops.schema`) that
-returns a source of batches; `native_iterator` turns it into what users call.
+returns a source of batches; `native_iterator` converts it to the public function.
 """
 import difflib
 import functools
@@ -26,19 +26,19 @@ from .background import Background
 from .base import DataBatch, DataDesc, DataIter
 
 __all__ = ["MXDataIter"]
-_log = logging.getLogger(__name__)  # never the root logger, whose functions make `logging.basicConfig` futile
+_log = logging.getLogger(__name__)  # not the root logger, whose functions make later `logging.basicConfig` calls ineffective
 
 Dtype = Optional[Literal["float32", "float64", "float16", "bfloat16", "int64", "int32", "uint8", "int8"]]
 LoaderContext = Literal["cpu", "gpu"]
 
 
 class BatchSource:
-    """Where an MXDataIter gets its batches from.
+    """The source of an MXDataIter's batches.
 
     Attributes
     ----------
     prefetch_buffer : int
-        How many batches to read ahead in a thread; 0 for none.
+        The number of batches that a thread prefetches; 0 for none.
     """
 
     prefetch_buffer = 0
@@ -46,30 +46,30 @@ class BatchSource:
     def epoch(self, state: Any) -> Iterator[tuple[Any, ...]]:
         """Yield (data, label, pad, index, state after it) for each batch of an epoch, data and label tensors or NDArrays.
 
-        `state` is None at first, then what came with the last batch that was taken; a source whose epochs do not all start at
-        the beginning of the data keeps there how far it got.
+        `state` is None at first, then the state of the last batch that was taken; it has the position of a source whose epochs do not
+        all start at the beginning of the data.
         """
         raise NotImplementedError
 
     def knows(self, state: Any) -> bool:
-        """Whether that may have come from `epoch`; JSON makes lists of tuples."""
+        """Return True if the value is a valid state of `epoch`, also after JSON has converted tuples to lists."""
         return state is None or is_count(state)
 
     def rest(self, state: Any, last: Any, taken: int) -> Iterator[tuple[Any, ...]]:
-        """The batches of `epoch(state)` after the first `taken`; `last` is what came with the last of these as the state after it."""
+        """Return the batches of `epoch(state)` after the first `taken`; `last` is the state after the last of these."""
         return itertools.islice(self.epoch(state), taken, None)
 
 
 class MXDataIter(DataIter):
-    """The iterator that `ImageRecordIter`, `MNISTIter`, `CSVIter` and their like return.
+    """The iterator that `ImageRecordIter`, `MNISTIter`, `CSVIter` and similar functions return.
 
-    It reads ahead in a thread, which ends with the iterator.
+    It prefetches in a thread, which ends with the iterator.
 
     Parameters
     ----------
     handle : BatchSource
     data_name, label_name : str
-        What a Module calls the inputs.
+        The names of the inputs in a Module.
     """
 
     provide_data: list[DataDesc]
@@ -80,8 +80,8 @@ class MXDataIter(DataIter):
         self.handle = handle
         self._debug_skip_load = False
         self._at_begin = True
-        self._begun: Any = None  # the state in which the epoch began
-        self._state: Any = None  # and that after its last batch that was taken
+        self._begun: Any = None  # the state at the beginning of the epoch
+        self._state: Any = None  # the state after the last batch that was taken
         self._taken = 0
         self._batch: Any = None  # the current one
         self.first_batch: DataBatch | None
@@ -91,7 +91,7 @@ class MXDataIter(DataIter):
         except StopIteration:
             self.close()
             raise MXNetError("the data hold no batch: there are no examples, or fewer than a batch needs") from None
-        data, label = first.data[0], first.label[0]  # type: ignore[index]  # these iterators always have labels
+        data, label = first.data[0], first.label[0]  # type: ignore[index]  # all of these iterators have labels
         self.provide_data = [DataDesc(data_name, data.shape, data.dtype)]
         self.provide_label = [DataDesc(label_name, label.shape, label.dtype)]
         self.batch_size = data.shape[0]
@@ -104,7 +104,7 @@ class MXDataIter(DataIter):
         self._batches: Any = Background(epoch, self.handle.prefetch_buffer) if self.handle.prefetch_buffer else epoch
 
     def state(self) -> dict[str, Any]:
-        """Where the iterator is: numbers, which any format of files holds.
+        """Return the position of the iterator, as numbers that any file format supports.
 
         Example
         -------
@@ -118,18 +118,18 @@ class MXDataIter(DataIter):
         >>> it.next().data[0].asnumpy().ravel()
         array([2., 3.], dtype=float32)
         """
-        # The first batch is read when the iterator is made, and may not have been asked for.
+        # The first batch is read when the iterator is made, and may not have been taken.
         taken = self._taken - (self.first_batch is not None)
         return {"begun": self._begun, "taken": taken, "last": self._state if taken else self._begun}
 
     def load_state(self, state: dict[str, Any]) -> None:
-        """Go to where an iterator over the same data with the same arguments was when its `state()` was asked for: the next batch is the one that
-        followed there.
+        """Restore the position of a `state()` of an iterator over the same data with the same arguments: the next batch is the one that followed
+        there.
 
         Raises
         ------
         MXNetError
-            If it is no such state.
+            If the state is invalid.
         """
         if not isinstance(state, dict) or state.keys() != {"begun", "taken", "last"} or not is_count(state["taken"]) \
                 or not (self.handle.knows(state["begun"]) and self.handle.knows(state["last"])):
@@ -140,11 +140,11 @@ class MXDataIter(DataIter):
         self._read(self.handle.rest(self._begun, self._state, self._taken))
 
     def close(self) -> None:
-        """Stop reading ahead. `reset` starts again."""
+        """Stop prefetching; `reset` starts it again."""
         self._batches.close()
 
     def debug_skip_load(self) -> None:
-        """Give the current batch for ever instead of loading others: shows how fast a network is without its data."""
+        """Repeat the current batch endlessly instead of loading others, to measure a network without its data loading."""
         self._debug_skip_load = True
         _log.info("debug_skip_load: from now on every batch is the current one")
 
@@ -163,7 +163,7 @@ class MXDataIter(DataIter):
         return self._batch
 
     def next(self) -> DataBatch:
-        """The next batch."""
+        """Return the next batch."""
         if self._debug_skip_load and not self._at_begin:
             return self._batch
         self._at_begin = False
@@ -173,7 +173,7 @@ class MXDataIter(DataIter):
         return self._take()
 
     def iter_next(self) -> bool:
-        """Move to the next batch; whether there is one."""
+        """Advance to the next batch; return True if there is one."""
         try:
             self.next()
         except StopIteration:
@@ -181,19 +181,19 @@ class MXDataIter(DataIter):
         return True
 
     def getdata(self) -> Any:
-        """The data of the current batch, an NDArray."""
+        """Return the data of the current batch, an NDArray."""
         return self._batch.data[0]
 
     def getlabel(self) -> Any:
-        """The labels of the current batch, an NDArray."""
+        """Return the labels of the current batch, an NDArray."""
         return self._batch.label[0]
 
     def getindex(self) -> np.ndarray | None:
-        """The numbers of the examples of the current batch, an array of uint64, or None."""
+        """Return the numbers of the examples of the current batch, an array of uint64, or None."""
         return self._batch.index
 
     def getpad(self) -> int | None:
-        """How many examples of the current batch only fill it up."""
+        """Return the number of padding examples of the current batch."""
         return self._batch.pad
 
 
@@ -202,10 +202,10 @@ def _as_ndarray(values: Any) -> Any:
 
 
 def native_iterator(function: Callable[..., BatchSource]) -> Callable[..., MXDataIter]:
-    """Make an iterator out of a function that returns a BatchSource.
+    """Decorate a function that returns a BatchSource, so that it returns an iterator.
 
-    The result takes keyword arguments, also as strings such as ``"(3, 224, 224)"``, and returns an MXDataIter. An argument that
-    the iterator does not know is ignored with a warning, where MXNet ignores it without one.
+    The result accepts keyword arguments, also as strings such as ``"(3, 224, 224)"``, and returns an MXDataIter. An unknown
+    argument is ignored with a warning; MXNet ignores it without one.
     """
     name = function.__name__
     parameters = inspect.signature(function).parameters.values()
@@ -253,17 +253,17 @@ def require(condition: object, message: str) -> None:
 
 
 def is_count(value: Any) -> bool:
-    """Whether that is a number of examples, such as a file may hold."""
+    """Return True if the value is a plausible number of examples: an integer from 0 to below 2**62."""
     return isinstance(value, int) and 0 <= value < 1 << 62
 
 
 def files_of(uri: str) -> list[tuple[str, int]]:
-    """The files that a path names: itself, those of a folder, or several separated by semicolons; (path, size) pairs.
+    """Return (path, size) pairs for a path: the file itself, the files of a folder, or several files separated by semicolons.
 
     Raises
     ------
     MXNetError
-        If there is none.
+        If there is no file.
     """
     found = []
     for path in filter(None, os.fspath(uri).split(";")):
@@ -288,7 +288,7 @@ def _remote_files(path: str) -> list[tuple[str, int]]:
 
 
 def part_of(total: int, part_index: int, num_parts: int, alignment: int = 1) -> tuple[int, int]:
-    """The range of a part when `total` is cut into `num_parts`, each but the last a multiple of `alignment` long."""
+    """Return the range of a part if `total` is divided into `num_parts`; the lengths of all but the last are multiples of `alignment`."""
     require(num_parts > 0 and 0 <= part_index < num_parts,
             f"part_index must be from 0 to num_parts - 1, received part_index={part_index} and num_parts={num_parts}")
     step = -(-total // num_parts)

@@ -1,4 +1,4 @@
-"""Batches out of arrays in memory."""
+"""Batches from arrays in memory."""
 from typing import Any
 
 import numpy as np
@@ -16,12 +16,12 @@ _HANDLINGS = ("pad", "discard", "roll_over")
 
 
 def _is_h5py(x: Any) -> bool:
-    # Asking the type's module spares the import of h5py.
+    # Checking the name of the type's module avoids the import of h5py.
     return type(x).__module__.partition(".")[0] == "h5py"
 
 
 def _named_arrays(source: Any, allow_empty: bool, default_name: str) -> list[tuple[str, Any]]:
-    """(name, array) pairs out of an array, a list or a dict of them, sorted by name."""
+    """Return (name, array) pairs for an array, or for a list or a dict of arrays, sorted by name."""
     if source is None:
         source = []
     if isinstance(source, (np.ndarray, NDArray, torch.Tensor)) or _is_h5py(source):
@@ -46,12 +46,12 @@ def _named_arrays(source: Any, allow_empty: bool, default_name: str) -> list[tup
 
 
 def _has_instance(data, dtype):
-    """Whether any array of the (name, array) pairs is of the type `dtype`."""
+    """Return True if any array of the (name, array) pairs is of the type `dtype`."""
     return any(isinstance(x, dtype) for _, x in data)
 
 
 def _rows_of(x: CSRNDArray, positions: torch.Tensor) -> CSRNDArray:
-    """Some rows of a CSR array, in that order."""
+    """Return the rows of a CSR array at the given positions, in that order."""
     starts, columns = x._aux
     positions = positions.to(starts.device)
     counts = starts.diff()[positions]
@@ -61,28 +61,28 @@ def _rows_of(x: CSRNDArray, positions: torch.Tensor) -> CSRNDArray:
 
 
 class NDArrayIter(DataIter):
-    """Batches out of arrays: NDArray, numpy.ndarray, CSRNDArray, scipy.sparse.csr_matrix or h5py.Dataset.
+    """Iterates over batches from arrays: NDArray, numpy.ndarray, CSRNDArray, scipy.sparse.csr_matrix or h5py.Dataset.
 
     Parameters
     ----------
     data : array, list of arrays or dict of arrays
-        All with the same number of examples.
+        The data; all arrays have the same number of examples.
     label : array, list of arrays or dict of arrays, optional
     batch_size : int
     shuffle : bool
-        Take the examples in another random order in each epoch, by NumPy's global generator.
+        Use a new random order in each epoch, drawn from NumPy's global generator.
     last_batch_handle : str
-        What happens when the number of examples is no multiple of `batch_size`: ``'pad'`` fills the last batch with examples
-        from the beginning, ``'discard'`` leaves the rest out, ``'roll_over'`` puts it before the next epoch.
+        The handling of the last batch if the number of examples is not a multiple of `batch_size`: ``'pad'`` fills it with examples
+        from the beginning, ``'discard'`` drops it, ``'roll_over'`` moves its examples to the next epoch.
     data_name, label_name : str
-        Names for arrays that come without one.
+        Names of arrays without a name.
     layout : str
         A letter for each axis; ``N`` is the one along which examples are counted.
 
     Raises
     ------
     TypeError
-        If `data` or `label` is no array.
+        If `data` or `label` is not an array.
     MXNetError
         If an array has fewer examples than the first one.
     NotImplementedError
@@ -124,7 +124,7 @@ class NDArrayIter(DataIter):
         self.reset()
 
     def _count_examples(self) -> int:
-        """The number of examples of the first array, which no other may lack."""
+        """Return the number of examples of the first array; raise an error if another array has fewer."""
         for name, x in self.data + self.label:
             if self._axis < 0 or self._axis >= len(x.shape):
                 raise MXNetError(f"NDArrayIter: layout {self.layout!r} places the examples on axis {self._axis}, which {name} of shape "
@@ -151,18 +151,18 @@ class NDArrayIter(DataIter):
 
     def _shuffle_data(self) -> None:
         np.random.shuffle(self.idx)
-        # Shuffling the shuffled gives the order that MXNet has for the same seed, epoch by epoch; what lies in files it reads in the order itself.
+        # Shuffling the shuffled order again gives MXNet's order for the same seed in each epoch; for h5py data MXNet uses the order directly.
         self._order = self.idx.copy() if all(map(_is_h5py, self.data_list)) else self._order[self.idx]
 
     def hard_reset(self) -> None:
-        """Go to the beginning and forget what would roll over."""
+        """Return to the beginning and drop the examples of ``'roll_over'``."""
         self._rest = self.idx[:0]
         if self.shuffle:
             self._shuffle_data()
         self.cursor = -self.batch_size
 
     def reset(self) -> None:
-        """Go to the beginning of the next epoch."""
+        """Start the next epoch."""
         positions = self._positions() if 0 <= self.cursor < self.num_data or -self.batch_size < self.cursor < 0 else self.idx[:0]
         incomplete = self.last_batch_handle == "roll_over" and 0 < len(positions) < self.batch_size
         self._rest = positions.copy() if incomplete else self.idx[:0]
@@ -171,8 +171,8 @@ class NDArrayIter(DataIter):
         self.cursor = -self.batch_size - len(self._rest)
 
     def state(self) -> dict[str, Any]:
-        """Where the iterator is in its epoch, and the order of this, as numbers that any format of files holds. Orders of later epochs come from
-        NumPy's generator, which is the program's to keep.
+        """Return the position in the epoch and its order, as numbers that any file format supports. The orders of later epochs depend on NumPy's
+        generator, whose state the program has to save.
 
         Example
         -------
@@ -188,12 +188,12 @@ class NDArrayIter(DataIter):
         return {"cursor": int(self.cursor), "rest": self._rest.tolist(), **shuffled}
 
     def load_state(self, state: dict[str, Any]) -> None:
-        """Go to where an iterator over the same arrays with the same arguments was when its `state()` was asked for.
+        """Restore the position of a `state()` of an iterator over the same arrays with the same arguments.
 
         Raises
         ------
         MXNetError
-            If it is no such state.
+            If the state is invalid.
         """
         expected, size = {"cursor", "rest", *(("idx", "order") if self.shuffle else ())}, self.batch_size
         if not isinstance(state, dict) or state.keys() != expected or not self._are_examples(state["rest"]) or len(state["rest"]) >= size \
@@ -209,18 +209,18 @@ class NDArrayIter(DataIter):
         return isinstance(numbers, list) and all(type(number) is int and 0 <= number < self.num_data for number in numbers)
 
     def iter_next(self) -> bool:
-        """Move to the next batch; whether there is any example left."""
+        """Advance to the next batch; return True if there are examples left."""
         self.cursor += self.batch_size
         return self.cursor < self.num_data
 
     def next(self) -> DataBatch:
-        """The next batch."""
+        """Return the next batch."""
         if not self.iter_next() or len(self._positions()) < self.batch_size:
             raise StopIteration
         return DataBatch(data=self.getdata(), label=self.getlabel(), pad=self.getpad(), index=None)
 
     def _positions(self) -> np.ndarray:
-        """Which examples are in the current batch."""
+        """Return the numbers of the examples in the current batch."""
         start, stop = self.cursor, self.cursor + self.batch_size
         if start >= self.num_data:
             raise MXNetError("NDArrayIter is at the end of its data; call reset() first")
@@ -231,30 +231,30 @@ class NDArrayIter(DataIter):
         return self._order[start:stop]
 
     def _batchify(self, pairs: list[tuple[str, Any]]) -> list[NDArray]:
-        """The arrays of the current batch out of (name, array) pairs."""
+        """Return the arrays of the current batch for (name, array) pairs."""
         positions = self._positions()
         in_order = not self.shuffle and self.cursor >= 0 and self.cursor + len(positions) <= self.num_data
         return [self._pick_from(x, positions, in_order) for _, x in pairs]
 
     def _getdata(self, pairs: list[tuple[str, Any]], start: int | None = None, end: int | None = None) -> list[NDArray]:
-        """The examples from number `start` to `end`, in this epoch's order, of (name, array) pairs."""
+        """Return the examples `start` to `end`, in this epoch's order, of (name, array) pairs."""
         positions = self._order[slice(start, end)]
         return [self._pick_from(x, positions, in_order=not self.shuffle and len(positions) > 0) for _, x in pairs]
 
     def _concat(self, first: list[NDArray], second: list[NDArray]) -> list[NDArray]:
-        """Arrays joined pair by pair along the examples' axis; the one list if the other is empty."""
+        """Concatenate two lists of arrays pairwise along the batch axis; if one list is empty, return the other."""
         if not first or not second:
             return first or second
         return [concat(a, b, dim=self._axis) for a, b in zip(first, second, strict=True)]
 
     @staticmethod
     def _tile(arrays: list[NDArray], repeats: int) -> list[NDArray]:
-        """Each array `repeats` times over, along its first axis."""
+        """Repeat each array `repeats` times along its first axis."""
         return [concat(*[x] * repeats, dim=0) for x in arrays]
 
     def _pick_from(self, x: Any, positions: np.ndarray, in_order: bool) -> NDArray:
         if _is_h5py(x):
-            # h5py wants each index once and in increasing order.
+            # h5py requires unique, increasing indices.
             unique, inverse = np.unique(positions, return_inverse=True)
             return array(np.take(x[(slice(None),) * self._axis + (unique,)], inverse, axis=self._axis), dtype=x.dtype)
         if isinstance(x, CSRNDArray):
@@ -270,15 +270,15 @@ class NDArrayIter(DataIter):
         return type(x)._new(values, x._ctx)
 
     def getdata(self) -> Any:
-        """The data arrays of the current batch."""
+        """Return the data arrays of the current batch."""
         return self._batchify(self.data)
 
     def getlabel(self) -> Any:
-        """The label arrays of the current batch."""
+        """Return the label arrays of the current batch."""
         return self._batchify(self.label)
 
     def getpad(self) -> int | None:
-        """How many examples fill the last batch up, or were rolled over into the first."""
+        """Return the number of padding examples of the last batch, or of examples rolled over into the first one."""
         if self.last_batch_handle == "pad":
             return max(0, self.cursor + self.batch_size - self.num_data)
         return max(0, -self.cursor) if self.last_batch_handle == "roll_over" else 0

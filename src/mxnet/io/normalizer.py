@@ -1,4 +1,4 @@
-"""From an image to its place in a batch: the last part of the augmentation, mirroring, mean, deviation, type and layout."""
+"""The last steps of the augmentation: mirroring, mean, deviation, type, layout, and the copy into the batch."""
 import dataclasses
 import random
 import warnings
@@ -13,14 +13,14 @@ TORCH_TYPES = {"float32": torch.float32, "float16": torch.float16, "uint8": torc
 
 
 _STDS, _RANDOM = ("std_r", "std_g", "std_b", "std_a"), ("max_random_contrast", "max_random_illumination")
-# What a type of output leaves out, in MXNet too, which does not say it.
+# The parameters without effect for an output type, as in MXNet, which does not document it.
 _LEFT_OUT = {"int8": (*_STDS, "scale", *_RANDOM),
              "uint8": ("mean_img", "mean_r", "mean_g", "mean_b", "mean_a", *_STDS, "scale", *_RANDOM)}
 _NEUTRAL = {"scale": (1.0,), **dict.fromkeys(_STDS, (0.0, 1.0))}
 
 
 def warn_ignored(iterator: str, dtype: str, given: dict[str, Any], applied: tuple[str, ...] = ()) -> None:
-    """Say which normalization of those `given` the output type leaves out; `applied` are parameters that act in another place."""
+    """Warn about the `given` normalization parameters that the output type ignores; `applied` ones have an effect elsewhere."""
     named = [name for name in _LEFT_OUT.get(dtype, ()) if name not in applied and given[name] not in _NEUTRAL.get(name, ("", 0.0))]
     if named:
         warnings.warn(f"{iterator} with dtype={dtype} does not apply {', '.join(named)}", stacklevel=5)
@@ -28,7 +28,7 @@ def warn_ignored(iterator: str, dtype: str, given: dict[str, Any], applied: tupl
 
 @dataclasses.dataclass
 class Normalizer:
-    """Writes images (blue first) into output arrays (red first).
+    """Writes images (BGR) into output arrays (RGB).
 
     The fields are parameters of `ImageRecordIter`; `mean`, `std` are (r, g, b, a).
     """
@@ -52,12 +52,12 @@ class Normalizer:
 
     @property
     def is_random(self) -> bool:
-        """Whether an image may come out differently each time."""
+        """True if the result is random."""
         return self.rand_mirror or self._varying
 
     @property
     def fuses(self) -> bool:
-        """Whether it takes a `Cut` of an image, instead of an image that is resized and cropped."""
+        """True if it accepts a `Cut` of an image, instead of a resized and cropped image."""
         return (self.mean_image is None or self.dtype == "uint8") and self._has_kernel
 
     def _factors(self, contrast: float, illumination: float) -> list[tuple[np.floating, np.floating]]:
@@ -65,12 +65,12 @@ class Normalizer:
         return [(f(contrast * self.scale) / f(std), f(illumination * self.scale) / f(std)) for std in self.std[:self.channels]]
 
     def _make_table(self, contrast: float, illumination: float) -> torch.Tensor:
-        """For each channel of the output what the 256 values of a pixel become."""
+        """Return the look-up table of the 256 pixel values for each output channel."""
         values = np.arange(256, dtype=np.float32)
         if self.dtype == "uint8":
             rows = [values] * self.channels
         elif self.dtype == "int8":
-            # Half away from zero, as C rounds.
+            # Rounds half away from zero, as C does.
             means = [np.sign(mean) * np.floor(abs(mean) + 0.5) for mean in self.mean[:self.channels]]
             rows = [np.clip(values - mean, -128, 127) for mean in means]
         else:
@@ -80,7 +80,7 @@ class Normalizer:
             return table_of(np.stack(rows).astype(self.dtype))
 
     def __call__(self, image: np.ndarray, out: torch.Tensor, rng: random.Random, flat: torch.Tensor, cut: Optional[Cut] = None) -> None:
-        """Write `image`, or what is cut out of it, into `out`; `flat` has its bytes (see `Decoder.flat`)."""
+        """Write `image`, or its part `cut`, into `out`; `flat` has its bytes (see `Decoder.flat`)."""
         mirrored = (self.rand_mirror and rng.random() < 0.5) or self.mirror
         contrast, illumination = 1.0, 0.0
         if self._varying:
@@ -102,7 +102,7 @@ class Normalizer:
             target.numpy()[:] = table[channel].numpy()[planes[channel]]
 
     def _planes(self, image: np.ndarray, mirrored: bool) -> np.ndarray:
-        """The image with its channels first, red before them."""
+        """Return the image with its channels first, in RGB order."""
         planes = image[None] if self.channels == 1 else image.transpose(2, 0, 1)[[2, 1, 0, 3][:self.channels]]
         return planes[:, :, ::-1] if mirrored else planes
 

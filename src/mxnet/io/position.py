@@ -1,4 +1,4 @@
-"""Files that say how far an iterator is in its data, as parts of checkpoints."""
+"""Files with the position of an iterator in its data, as parts of checkpoints."""
 import base64
 import json
 import os
@@ -15,23 +15,23 @@ from ..ops import random_state
 __all__ = ["load_position", "save_position"]
 
 _FORMAT = "remex data position 1"
-_DAMAGE = (ValueError, KeyError, TypeError, IndexError, OverflowError, RecursionError)  # what wrong contents lead to
+_DAMAGE = (ValueError, KeyError, TypeError, IndexError, OverflowError, RecursionError)  # the errors of invalid contents
 
 
 def save_position(fname: str | os.PathLike[str], data: Any, epoch_over: bool = False) -> None:
-    """Write to a file how far `data` is, and where the random generators are on which later orders and augmentations depend: NumPy's, Python's,
-    this thread's for CPU arrays, and those of the GPUs in use. The file is written whole or not at all.
+    """Save the position of `data` to a file, and the states of the random generators on which later orders and augmentations depend: NumPy's,
+    Python's, this thread's for CPU arrays, and those of the GPUs in use. The file is written atomically.
 
-    `Module.fit` has taken the next batch when it calls a ``batch_end_callback``; positions within its epochs are one batch further than training.
+    `Module.fit` has already taken the next batch when it calls a ``batch_end_callback``: positions within its epochs are one batch ahead of training.
 
     Parameters
     ----------
     fname : str
     data : NDArrayIter, MXDataIter, ResizeIter or gluon.data.DataLoader
-        Anything with ``state()``, ``load_state(state)`` and ``reset()`` (or a loader's ``clean()``); a state is of dicts, lists, texts,
-        numbers and None.
+        Any object with ``state()``, ``load_state(state)`` and ``reset()`` (or a loader's ``clean()``); a state consists of dicts, lists,
+        texts, numbers and None.
     epoch_over : bool
-        Whether the next epoch follows, whatever is left of this one.
+        Continue with the next epoch, even if the current one is not finished.
 
     Raises
     ------
@@ -60,12 +60,12 @@ def save_position(fname: str | os.PathLike[str], data: Any, epoch_over: bool = F
 
 
 def load_position(fname: str | os.PathLike[str], data: Any) -> None:
-    """Let `data`, made with the arguments that it had when `save_position` wrote the file, go on from there, and the random generators, too.
+    """Restore the position of `data` and the random generators from a file of `save_position`; `data` must be made with the same arguments.
 
     Raises
     ------
     MXNetError
-        If the file is missing or holds something else, or its state belongs to other data.
+        If the file is missing or has another content, or its state belongs to other data.
     """
     _require_state(data)
     try:
@@ -98,7 +98,7 @@ def _text(values: Any) -> str:
 
 
 def _devices() -> list[torch.device]:
-    """The GPUs whose generators may have drawn."""
+    """Return the GPUs whose generators may have been used."""
     return [torch.device("cuda", i) for i in range(torch.cuda.device_count())] if torch.cuda.is_initialized() else []
 
 
@@ -109,13 +109,13 @@ def _generators() -> dict[str, Any]:
 
 
 def _restoration(kept: dict[str, Any]) -> Any:
-    """A function that sets the generators; what is kept of them is read first, so that a damaged file changes none."""
+    """Return a function that sets the generators; all states are read first, so that a damaged file changes none."""
     name, keys, position, has_gauss, cached = kept["numpy"]
     for_numpy = name, np.frombuffer(base64.b85decode(keys), np.uint32), int(position), int(has_gauss), float(cached)
     version, internal, gauss = kept["python"]
     for_python = version, tuple(internal), gauss
     if not 0 <= for_numpy[2] <= len(for_numpy[1]):
-        raise ValueError(f"the position {position} of NumPy's generator is outside of it")  # NumPy would read there
+        raise ValueError(f"the position {position} of NumPy's generator is outside of it")  # NumPy would read out of bounds
     random.Random().setstate(for_python)
     np.random.RandomState().set_state(for_numpy)
     cpu = np.frombuffer(base64.b85decode(kept["cpu"]), np.uint32)

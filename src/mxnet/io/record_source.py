@@ -9,18 +9,18 @@ from ..files import recover
 from ..recordio import MAGIC, RecordReader, read_index
 from .native import files_of, part_of, require
 
-# Shuffling without an index happens among so many bytes of records at a time, as in MXNet.
+# Bytes of records that are shuffled at a time without an index, as in MXNet.
 _CHUNK = 64 << 20
 _SCAN = 1 << 16
 
 
 def _next_head(reader: RecordReader, offset: int) -> int:
-    """The offset of the first record that starts at or after `offset`, a multiple of 4; the end of the file if there is none."""
+    """Return the offset of the first record that starts at or after `offset`, a multiple of 4; the end of the file if there is none."""
     while True:
         block = reader.read_at(offset, _SCAN + 4)
         at = block.find(MAGIC)
         while 0 <= at < _SCAN:
-            # A part that goes on with an earlier record has 2 or 3 in the upper 3 bits of its second word.
+            # A part that continues an earlier record has 2 or 3 in the upper 3 bits of its second word.
             if at % 4 == 0 and at + 8 <= len(block) and block[at + 7] >> 5 in (0, 1):
                 return offset + at
             at = block.find(MAGIC, at + 1)
@@ -37,15 +37,15 @@ class SequentialRecords:
     uri : str
         A file, a folder, or several separated by semicolons.
     part_index, num_parts : int
-        Cut the bytes into so many parts and take the records that start in this one.
+        Divide the bytes into `num_parts` parts and use the records that start in part `part_index`.
     shuffle : bool
-        Shuffle among records that are near each other.
+        Shuffle records within a range of neighbours.
     seed : int
-        Of the shuffling.
+        The seed of the shuffling.
     chunk_size : int
-        With `shuffle`: cut the data into chunks of so many megabytes, read these in random order, and shuffle within each.
+        With `shuffle`: the size of chunks in megabytes, which are read in random order and shuffled within each.
     chunk_seed : int
-        Of the order of the chunks.
+        The seed of the order of the chunks.
     """
 
     def __init__(self, uri: str, part_index: int, num_parts: int, shuffle: bool, seed: int, chunk_size: int, chunk_seed: int) -> None:
@@ -57,12 +57,12 @@ class SequentialRecords:
         self.pieces = 1
         self.buffer = _CHUNK
         if shuffle and chunk_size > 0:
-            # The tenth more is MXNet's, against chunks that come out larger than asked for.
+            # The additional tenth is MXNet's, so that chunks are not larger than requested.
             self.pieces = max(1, math.ceil(self.total * 1.1 / (num_parts * (chunk_size << 20))))
             self.buffer = chunk_size << 20
 
     def records(self, number: int, start: int = 0) -> Iterator[tuple[str, bytes]]:
-        """The (place, payload) of each record in pass `number` from the record `start` on; the place names file and offset."""
+        """Yield (place, payload) of each record in pass `number`, beginning with record `start`; the place has file and offset."""
         return itertools.islice(self._records(number), start, None)
 
     def _records(self, number: int) -> Iterator[tuple[str, bytes]]:
@@ -91,7 +91,7 @@ class SequentialRecords:
         start = 0
         for path, size in self.files:
             first, last = max(begin - start, 0), min(end - start, size)
-            # Parts are cut at multiples of 4 of all bytes together; a file of another length shifts them.
+            # Parts begin at multiples of 4 in the concatenation of all files; a file of another length shifts them.
             first += -first % 4
             start += size
             if first >= last:
@@ -110,13 +110,13 @@ class SequentialRecords:
 
 
 class IndexedRecords:
-    """The records of one file that has an index, which can be cut evenly and shuffled as a whole.
+    """The records of one file with an index, which can be divided evenly and shuffled as a whole.
 
     Parameters
     ----------
     path, index_path : str
     part_index, num_parts : int
-        Cut the records into so many parts and take this one.
+        Divide the records into `num_parts` parts and use part `part_index`.
     shuffle : bool
     seed : int
     """
@@ -135,7 +135,7 @@ class IndexedRecords:
         self.shuffle, self.seed = shuffle, seed
 
     def records(self, number: int, start: int = 0) -> Iterator[tuple[str, bytes]]:
-        """Yield (place, payload) of each record in pass `number` from the record `start` on; the place names file and offset."""
+        """Yield (place, payload) of each record in pass `number`, beginning with record `start`; the place has file and offset."""
         offsets = self.offsets
         if self.shuffle:
             offsets = offsets.copy()

@@ -19,13 +19,13 @@ from .native import BatchSource, Dtype, LoaderContext, files_of, native_iterator
 __all__ = ["CSVIter", "LibSVMIter"]
 
 _BLOCK = 1 << 20  # bytes that are parsed at once
-_LINES = 256  # lines that Python reads where one is not plain
+_LINES = 256  # lines that Python parses at a line that the kernel can't parse
 
 
 class Lines(NamedTuple):
-    """Whole lines of a text file: the first `size` bytes of `text`, which stand from `offset` on. Behind them are empty lines.
+    """Complete lines of a text file: the first `size` bytes of `text`, from `offset` of the file on; the rest of `text` is empty lines.
 
-    The memory of `text` is used for the next lines, too. Lines are counted from `start` on.
+    The memory of `text` is reused for the next lines. Lines are counted from `start` on.
     """
 
     path: str
@@ -36,9 +36,9 @@ class Lines(NamedTuple):
 
 
 def blocks_of_lines(uri: str, part_index: int = 0, num_parts: int = 1) -> Iterator[Lines]:
-    """The text of a part, in blocks of whole lines.
+    """Yield the text of a part, in blocks of complete lines.
 
-    The parts are cut by size: a line belongs to the part in which the line before it ends, as dmlc-core cuts text.
+    The parts are divided by size: a line belongs to the part in which the previous line ends, as in dmlc-core.
 
     Raises
     ------
@@ -56,13 +56,13 @@ def blocks_of_lines(uri: str, part_index: int = 0, num_parts: int = 1) -> Iterat
 
 
 def _blocks(path: str, first: int, last: int, size: int) -> Iterator[Lines]:
-    """The lines of a file from the one that begins behind `first` to the one that `last` is in."""
+    """Yield the lines of a file from the one that begins after `first` to the one that contains `last`."""
     with open_stream(path) as stream:
         stream.seek(first)
         start = offset = first + len(stream.readline()) if first else 0
         text, filled = bytearray(min(_BLOCK, max(size - offset, 0)) + 1), 0
         while offset < last or (offset == last and last < size):
-            if filled == len(text) - 1:  # with a part of one line
+            if filled == len(text) - 1:  # full of a part of one line
                 text += bytes(len(text))
             with memoryview(text) as view, reported(path):
                 got = stream.readinto(view[filled:min(len(text) - 1, size - offset)])  # type: ignore[attr-defined]  # of all binary files
@@ -83,7 +83,7 @@ def _blocks(path: str, first: int, last: int, size: int) -> Iterator[Lines]:
 
 
 class _Table:
-    """Rows of numbers: `cut` gives some of them, `join` makes fresh memory of several."""
+    """Rows of numbers: `cut` returns some of them, `join` concatenates tables in new memory."""
 
     def __init__(self, rows: np.ndarray) -> None:
         self.rows = rows
@@ -100,7 +100,7 @@ class _Table:
 
 
 class _Sparse:
-    """The same for rows of which few numbers are not 0."""
+    """A table like `_Table` for sparse rows."""
 
     def __init__(self, rows: SparseRows) -> None:
         self.rows = rows
@@ -122,19 +122,19 @@ class _Sparse:
         return cls(SparseRows(labels, np.concatenate(starts), columns, values))
 
     def matrix(self, width: int) -> CSRNDArray:
-        """The rows as a CSR array, which shares their memory."""
+        """Return the rows as a CSR array, which shares their memory."""
         _, *parts = map(torch.from_numpy, self.rows)
         return CSRNDArray._make(parts[2], parts[:2], (len(self), width), cpu(0))
 
 
 class _Reader:
-    """Takes rows from chunks, which are tables of any length."""
+    """A reader of rows from chunks, which are tables of any length."""
 
     def __init__(self, chunks: Iterator[Any]) -> None:
         self.chunks, self.chunk, self.at = chunks, None, 0
 
     def take(self, count: int) -> list[Any]:
-        """The next `count` rows, fewer at the end, as a list of tables."""
+        """Return the next `count` rows, fewer at the end, as a list of tables."""
         parts = []
         while count:
             if self.chunk is None or self.at == len(self.chunk):
@@ -148,7 +148,7 @@ class _Reader:
         return parts
 
     def skip(self, count: int) -> None:
-        """Pass over rows."""
+        """Skip rows."""
         while count and (part := self.take(min(count, _LINES))):
             count -= sum(map(len, part))
 
@@ -157,10 +157,10 @@ class _Reader:
 
 
 def _chunks(blocks: Iterator[Lines], plain: Callable[[bytearray], Plain | None], other: Callable[[list[tuple[str, bytes]]], Any]) -> Iterator[Any]:
-    """What the text says, in tables.
+    """Parse text to tables, and yield them.
 
-    ``plain(text)`` reads the lines that are nothing but numbers, up to the first that is not; None if there is no kernel. ``other`` makes a table of
-    (place, line) pairs.
+    ``plain(text)`` parses lines of plain numbers, up to the first other line; it returns None if there is no kernel. ``other`` parses (place, line)
+    pairs to a table.
     """
     path, number = "", 0
     for block in blocks:
@@ -175,7 +175,7 @@ def _chunks(blocks: Iterator[Lines], plain: Callable[[bytearray], Plain | None],
                 number += found.lines - max(at + found.size - block.size, 0)
                 at += found.size
             lines: list[tuple[str, bytes]] = []
-            while at < block.size and len(lines) < _LINES:  # several: they may all be of a kind
+            while at < block.size and len(lines) < _LINES:  # several lines, since others of the same kind may follow
                 end = block.text.find(b"\n", at) + 1
                 line = bytes(block.text[at:end])
                 number += 1
@@ -187,10 +187,10 @@ def _chunks(blocks: Iterator[Lines], plain: Callable[[bytearray], Plain | None],
 
 
 class _Rows(BatchSource):
-    """Batches out of tables, going on at the beginning of the data to fill the last one.
+    """Batches from tables; the last one is filled from the beginning of the data.
 
-    ``data()`` and ``labels()`` give the chunks of a pass over the data; `labels` is None where they stand in the data. ``before()`` says how many
-    labels belong to rows before these.
+    ``data()`` and ``labels()`` return the chunks of a pass over the data; `labels` is None if labels are part of the data. ``before()`` returns the
+    number of labels of earlier rows.
     """
 
     def __init__(self, data: Callable[[], Iterator[Any]], labels: Callable[[], Iterator[Any]] | None, files: tuple[str, str],
@@ -201,7 +201,7 @@ class _Rows(BatchSource):
         self.prefetch_buffer = max(1, prefetch_buffer)
 
     def epoch(self, state: Any) -> Iterator[tuple[Any, ...]]:
-        # What the last batch of an epoch took from the beginning is left out of the next one.
+        # The rows that filled the last batch of an epoch are skipped in the next one.
         number = state or 0
         with self._pass() as take:
             take(number)
@@ -219,7 +219,7 @@ class _Rows(BatchSource):
                                          "a smaller batch_size")
                     data, labels, index = data + more_data, labels + more_labels, np.concatenate([index, np.arange(pad, dtype=np.uint64)])
                 elif pad:
-                    # MXNet documents that the rest of the batch keeps what the batch before had there.
+                    # As MXNet documents, the rest of the batch keeps the values of the previous batch.
                     before = previous or (data, labels, index)
                     rest = slice(count, None) if previous else np.zeros(pad, np.int64)
                     data = [*data, _rest(before[0], rest)]
@@ -233,7 +233,7 @@ class _Rows(BatchSource):
 
     @contextlib.contextmanager
     def _pass(self) -> Iterator[Callable[[int], tuple[list[Any], list[Any], int]]]:
-        """A function that takes so many rows: tables of data and of labels, and how many rows they have."""
+        """Yield a function that takes a number of rows and returns tables of data and of labels, and their number of rows."""
         data = _Reader(self.data())
         labels = None if self.labels is None else _Reader(self.labels())
         if labels is not None:
@@ -263,7 +263,7 @@ def _rest(parts: list[_Table], which: Any) -> _Table:
 
 
 def _csv_chunks(uri: str, width: int, dtype: np.dtype, what: str) -> Iterator[_Table]:
-    """The rows of CSV files, each of `width` numbers."""
+    """Yield the rows of CSV files, each of `width` numbers."""
     def plain(text: bytearray) -> Plain | None:
         found = comma_separated(text, width, dtype)
         return found and found._replace(rows=_Table(found.rows))
@@ -281,7 +281,7 @@ def _csv_chunks(uri: str, width: int, dtype: np.dtype, what: str) -> Iterator[_T
 
 
 def _csv_row(place: str, line: bytes, dtype: Any, width: int, what: str) -> np.ndarray:
-    """One row by itself, to say which is wrong."""
+    """Parse a single row, so that an error names its line."""
     fields = line.decode("utf-8", "replace").strip().split(",")
     require(len(fields) == width, f"{place}: {what} asks for {width} numbers, the row has {len(fields)}")
     try:
@@ -294,7 +294,7 @@ def _csv_row(place: str, line: bytes, dtype: Any, width: int, what: str) -> np.n
 @native_iterator
 def CSVIter(*, data_csv: str, data_shape: Shape, label_csv: str = "NULL", label_shape: Shape = (1,), batch_size: int, round_batch: bool = True,
             prefetch_buffer: int = 4, ctx: LoaderContext = "gpu", dtype: Dtype = None) -> BatchSource:
-    """Batches out of CSV files, one example a row.
+    """Iterate over batches from CSV files, one example a row.
 
     Parameters
     ----------
@@ -307,19 +307,19 @@ def CSVIter(*, data_csv: str, data_shape: Shape, label_csv: str = "NULL", label_
     label_shape : tuple of int
     batch_size : int
     round_batch : bool
-        Fill the last batch from the beginning of the data; the next epoch starts behind that. Otherwise the rest of the last
-        batch holds what stood there before, and `pad` says how many examples that are.
+        Fill the last batch from the beginning of the data; the next epoch starts after these rows. Otherwise the rest of the last
+        batch keeps the values of the previous batch, and `pad` is the number of these examples.
     prefetch_buffer : int
-        How many batches are read ahead.
+        The number of prefetched batches.
     ctx : str
-        Accepted; it makes no difference.
+        Accepted, without effect.
     dtype : str
         ``'float32'`` (the default), ``'int32'`` or ``'int64'``.
 
     Raises
     ------
     MXNetError
-        If a row does not fit or holds something else than numbers; the text names file and line.
+        If a row has another length or contains anything but numbers; the text names file and line.
     """
     require(dtype in (None, "float32", "int32", "int64"), f"{dtype} is not supported for CSVIter; use float32, int32 or int64")
     require(batch_size >= 1, f"CSVIter: batch_size must be at least 1, received {batch_size}")
@@ -341,7 +341,7 @@ def CSVIter(*, data_csv: str, data_shape: Shape, label_csv: str = "NULL", label_
 
 
 def _libsvm_row(place: str, line: bytes, width: int) -> tuple[float, np.ndarray, np.ndarray]:
-    """(label, columns, values) of a line ``label column:value column:value ...``."""
+    """Return (label, columns, values) of a line ``label column:value column:value ...``."""
     fields = line.split(b"#", 1)[0].split()
     try:
         label = float(fields[0].partition(b":")[0]) if fields else 0.0
@@ -359,7 +359,7 @@ def _libsvm_row(place: str, line: bytes, width: int) -> tuple[float, np.ndarray,
 
 
 def _libsvm_chunks(uri: str, width: int, part_index: int, num_parts: int) -> Iterator[_Sparse]:
-    """The rows of LibSVM files, in which columns are less than `width`."""
+    """Yield the rows of LibSVM files, whose columns must be below `width`."""
     def plain(text: bytearray) -> Plain | None:
         found = sparse(text, width)
         return found and found._replace(rows=_Sparse(found.rows))
@@ -382,7 +382,7 @@ def _rows_before(uri: str, part_index: int, num_parts: int) -> int:
 def LibSVMIter(*, data_libsvm: str, data_shape: Shape, label_libsvm: str = "NULL", label_shape: Shape = (1,), num_parts: int = 1,
                part_index: int = 0, batch_size: int, round_batch: bool = True, prefetch_buffer: int = 4, ctx: LoaderContext = "gpu",
                dtype: Dtype = None) -> BatchSource:
-    """Batches of sparse examples (``csr``) out of LibSVM files, in which columns count from 0 and ascend.
+    """Iterate over batches of sparse examples (``csr``) from LibSVM files with zero-based, ascending columns.
 
     Parameters
     ----------
@@ -391,25 +391,25 @@ def LibSVMIter(*, data_libsvm: str, data_shape: Shape, label_libsvm: str = "NULL
     data_shape : tuple of int
         The number of columns, as a tuple of one.
     label_libsvm : str
-        Another such file whose columns are the labels, which are sparse then; without it they are the first numbers of the rows.
+        Another such file whose columns are the labels, which are sparse then; without it labels are the first numbers of the rows.
     label_shape : tuple of int
         The number of columns of `label_libsvm`, as a tuple of one.
     num_parts, part_index : int
-        Cut the data into so many parts, which may be of different size, and take this one, with its labels.
+        Divide the data into `num_parts` parts, which may have different sizes, and use part `part_index` with its labels.
     batch_size : int
     round_batch : bool
         Must be True: the last batch is filled from the beginning of the data.
     prefetch_buffer : int
-        How many batches are read ahead.
+        The number of prefetched batches.
     ctx : str
-        Accepted; it makes no difference.
+        Accepted, without effect.
     dtype : str
         Must be float32 or None.
 
     Raises
     ------
     MXNetError
-        If a line is no such line; the text names file and line.
+        If a line is invalid; the text names file and line.
     """
     require(len(data_shape) == 1, f"LibSVMIter: dimension of data_shape is expected to be 1, received {data_shape}")
     require(round_batch, "LibSVMIter: round_batch=False received, but csr batches can't be filled up; pass round_batch=True")
@@ -428,7 +428,7 @@ def LibSVMIter(*, data_libsvm: str, data_shape: Shape, label_libsvm: str = "NULL
     files_of(data_libsvm)
     if sparse_labels:
         files_of(label_libsvm)
-    # The parts of another file of other lines would be other rows: MXNet pairs these with labels of other rows.
+    # Dividing the label file by size would give other rows than those of the data, as happens in MXNet.
     return _Rows(lambda: _libsvm_chunks(data_libsvm, data_shape[0], part_index, num_parts),
                  (lambda: _libsvm_chunks(label_libsvm, label_shape[0], 0, 1)) if sparse_labels else None,
                  (data_libsvm, label_libsvm), collate, batch_size, True, prefetch_buffer,

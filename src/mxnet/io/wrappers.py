@@ -1,4 +1,4 @@
-"""Iterators around other iterators."""
+"""Iterators that wrap other iterators."""
 import threading
 from collections.abc import Iterator
 from typing import Any
@@ -14,44 +14,44 @@ __all__ = ["PrefetchingIter", "ResizeIter"]
 
 
 class _CurrentBatch(DataIter):
-    """An iterator whose current batch is at hand."""
+    """The base class of iterators with a `current_batch`."""
 
     current_batch: Any = None
 
     def next(self) -> DataBatch:
-        """The next batch."""
+        """Return the next batch."""
         if not self.iter_next():
             raise StopIteration
         return self.current_batch
 
     def getpad(self) -> int | None:
-        """How many examples of the current batch only fill it up."""
+        """Return the number of padding examples of the current batch."""
         return self.current_batch.pad
 
     def getindex(self) -> np.ndarray | None:
-        """The numbers of the examples of the current batch."""
+        """Return the numbers of the examples of the current batch."""
         return self.current_batch.index
 
     def getlabel(self) -> Any:
-        """The labels of the current batch."""
+        """Return the labels of the current batch."""
         return self.current_batch.label
 
     def getdata(self) -> Any:
-        """The data of the current batch."""
+        """Return the data of the current batch."""
         return self.current_batch.data
 
 
 class ResizeIter(_CurrentBatch):
-    """Another iterator with a given number of batches in each epoch.
+    """Wraps an iterator with a given number of batches in each epoch.
 
     Parameters
     ----------
     data_iter : DataIter
-        It starts again whenever it ends before `size` batches.
+        The wrapped iterator; it starts again whenever it ends before `size` batches.
     size : int
         Batches in an epoch.
     reset_internal : bool
-        Whether `reset` resets `data_iter` too; otherwise an epoch goes on where the last one ended.
+        If True, `reset` resets `data_iter` too; otherwise an epoch continues after the end of the previous one.
 
     Example
     -------
@@ -78,7 +78,7 @@ class ResizeIter(_CurrentBatch):
         self.cur = 0
 
     def iter_next(self) -> bool:
-        """Move to the next batch; whether there is one."""
+        """Advance to the next batch; return True if there is one."""
         if self.cur >= self.size:
             return False
         batch = _next_batch(self.data_iter)
@@ -92,16 +92,16 @@ class ResizeIter(_CurrentBatch):
         return True
 
     def state(self) -> dict[str, Any]:
-        """Where it is in its epoch, and where the inner iterator, which needs a ``state()``, is."""
+        """Return the position in the epoch, and that of the inner iterator, which needs a ``state()``."""
         return {"cur": self.cur, "data_iter": self.data_iter.state()}  # type: ignore[attr-defined]
 
     def load_state(self, state: dict[str, Any]) -> None:
-        """Go to where such an iterator was when its `state()` was asked for.
+        """Restore the position of a `state()` of such an iterator.
 
         Raises
         ------
         MXNetError
-            If it is no such state.
+            If the state is invalid.
         """
         if not isinstance(state, dict) or state.keys() != {"cur", "data_iter"} or type(state["cur"]) is not int:
             raise MXNetError(f"load_state: what `state()` of a ResizeIter returned is expected, received {shortened(state)}")
@@ -122,21 +122,21 @@ def _batches(data_iter: DataIter) -> Iterator[DataBatch]:
 
 
 class PrefetchingIter(_CurrentBatch):
-    """One or more iterators, each fetching its next batch in a thread of its own.
+    """Wraps one or more iterators, each of which prefetches its next batch in a thread of its own.
 
     Errors of the inner iterators are raised by `next`.
 
     Parameters
     ----------
     iters : DataIter or list of DataIter
-        The batches of several are joined: the arrays of the first, then those of the second, ....
+        The batches of several are concatenated: the arrays of the first, then those of the second, ....
     rename_data, rename_label : list of dict, optional
-        For each iterator: old names to new ones.
+        For each iterator, a dict from old names to new ones.
 
     Raises
     ------
     MXNetError
-        While iterating: if the iterators have different numbers of batches, or batches that are filled up differently.
+        While iterating: if the iterators have different numbers of batches, or batches with different padding.
 
     Example
     -------
@@ -167,7 +167,7 @@ class PrefetchingIter(_CurrentBatch):
 
     @property
     def started(self) -> bool:
-        """Whether the threads fetch, or wait until a batch is taken."""
+        """True if the prefetching threads are alive: fetching, or waiting until a batch is taken."""
         return any(thread.is_alive() for thread in self.prefetch_threads)
 
     def _describe(self, kind: str, renames: list[dict[str, str]] | None) -> list[DataDesc]:
@@ -191,7 +191,7 @@ class PrefetchingIter(_CurrentBatch):
         return self._describe("provide_label", self.rename_label)
 
     def reset(self) -> None:
-        """Reset the iterators and start to fetch again."""
+        """Reset the iterators and restart the prefetching."""
         for fetching in self._fetching:
             fetching.close()
         for inner in self.iters:
@@ -199,7 +199,7 @@ class PrefetchingIter(_CurrentBatch):
         self._start()
 
     def iter_next(self) -> bool:
-        """Move to the next batch; whether there is one."""
+        """Advance to the next batch; return True if there is one."""
         batches: list[Any] = [next(fetching, None) for fetching in self._fetching]
         ended = [batch is None for batch in batches]
         if all(ended):

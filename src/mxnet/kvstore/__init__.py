@@ -1,4 +1,4 @@
-"""Stores that keep parameters by key and join what several devices and machines compute: ``mx.kv``."""
+"""Key-value stores of parameters, which reduce gradients over devices and machines: ``mx.kv``."""
 import importlib as _importlib
 
 from .base import KVStoreBase, built_in_module, create
@@ -7,7 +7,7 @@ from .kvstore_server import KVStoreServer
 
 __all__ = ["KVStore", "KVStoreBase", "KVStoreServer", "create"]
 
-# What only programs of many processes need is imported when the first store of that type is made.
+# The modules of multi-process stores are imported when the first store of that type is made.
 _in_step = "dist", "dist_sync", "dist_device", "dist_device_sync", "dist_sync_device"
 built_in_module(lambda: _importlib.import_module(f"{__name__}.dist_sync"), *_in_step)
 built_in_module(lambda: _importlib.import_module(f"{__name__}.sharded"), *_in_step, sharded=True)

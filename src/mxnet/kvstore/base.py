@@ -11,16 +11,16 @@ from ..suggestions import did_you_mean, shortened
 
 __all__ = ["KVStoreBase", "create"]
 
-_BUILT_IN: dict = {}  # the types that are no registered class of that name -> the class
-_SHARDED: dict = {}  # those of them that go with shard=True -> the class for that
-_latest = None  # a weak reference to the distributed store that was made last
+_BUILT_IN: dict = {}  # from a type that is no registered class to its class
+_SHARDED: dict = {}  # likewise for shard=True
+_latest = None  # a weak reference to the latest distributed store
 
 
 _MOVE_VALUES = ("broadcast", "init", "pull", "push", "pushpull", "row_sparse_pull")
 
 
 def _unrecorded(method):
-    """Return the method as one that autograd records nothing of: a store that a block's first call fills is no part of what it computes."""
+    """Wrap a method so that autograd does not record it: filling a store in a block's first call is not part of the block's computation."""
     @functools.wraps(method)
     def call(*args, **kwargs):
         if not dispatch.mode.recording:
@@ -31,7 +31,7 @@ def _unrecorded(method):
 
 
 def built_in_module(load, *types, sharded=False):
-    """Register what makes stores of these types, which `load` imports when the first one is asked for."""
+    """Register a lazy factory of stores of these types: `load` imports the module of their class at the first use."""
     makers = _SHARDED if sharded else _BUILT_IN
 
     def make(kind):
@@ -41,7 +41,7 @@ def built_in_module(load, *types, sharded=False):
 
 
 def built_in(*types, sharded=False):
-    """Register a class that `create` makes for these types, of the type alone; with `sharded`, where shard=True is asked for. A decorator."""
+    """Return a decorator that registers a class for `create` under these types, or for shard=True if `sharded`."""
     def register(klass):
         (_SHARDED if sharded else _BUILT_IN).update(dict.fromkeys(types, klass))
         return klass
@@ -49,12 +49,12 @@ def built_in(*types, sharded=False):
 
 
 class KVStoreBase:
-    """What every key-value store offers; a class registered with `KVStoreBase.register` can be made by name.
+    """The interface of all key-value stores; a class registered with `KVStoreBase.register` can be made by name.
 
     Example
     -------
     >>> import mxnet as mx
-    >>> store = mx.kv.create('teststore')      # one that is registered
+    >>> store = mx.kv.create('teststore')      # a registered class
     >>> value = mx.nd.zeros((2,))
     >>> store.broadcast('w', mx.nd.ones((2,)), out=value)
     >>> value.asnumpy()
@@ -64,10 +64,10 @@ class KVStoreBase:
     #: The capability to run the optimizer: see `is_capable`.
     OPTIMIZER = "optimizer"
 
-    #: Whether `pushpull` of many keys in one call is faster than one by one, as it is where they travel together.
+    #: True if `pushpull` of many keys in one call is faster than one by one, since they are sent together.
     batches = False
 
-    #: Whether `pushpull` keeps sums that no optimizer takes, to be pulled later. A store that a Trainer made for itself need not.
+    #: True if `pushpull` without an optimizer keeps the sums for a later pull. A Trainer's own store does not need it.
     keeps_sums = True
 
     kv_registry = {}
@@ -80,14 +80,14 @@ class KVStoreBase:
                 setattr(cls, name, _unrecorded(method))
 
     def broadcast(self, key, value, out, priority=0):
-        """Give every worker and device the value that rank 0 holds.
+        """Broadcast the value of rank 0 to every worker and device.
 
         Parameters
         ----------
         key : str, int, or list of them
         value : NDArray, or list of them
         out : NDArray, list of NDArray, or list of lists
-            Where the values go.
+            The arrays that receive the values.
         priority : int
             Keys of higher priority go first.
         """
@@ -107,18 +107,18 @@ class KVStoreBase:
         raise NotImplementedError()
 
     def _expect(self, names, arrays):
-        """Say whose gradients the next backward will finish: a function to call with each key then, or None if it makes no difference."""
+        """Announce the gradients of the next backward; return a function to call with each finished key, or None if it has no effect."""
 
     def _replace(self, key, value):
-        """Give a key another value, from which the optimizer goes on; returns False from a store that cannot."""
+        """Replace a key's value, from which the optimizer continues; return False if the store does not support this."""
         return False
 
     def set_optimizer(self, optimizer):
-        """Have the store itself update the values it keeps, by this optimizer, with what is pushed."""
+        """Set the optimizer with which the store updates its values by pushed gradients."""
         raise NotImplementedError()
 
     def is_capable(self, capability):
-        """True if the store offers ``KVStoreBase.OPTIMIZER``, the one capability that is defined."""
+        """Return True if the store offers ``KVStoreBase.OPTIMIZER``, the one capability that is defined."""
         raise NotImplementedError()
 
     def save_optimizer_states(self, fname, dump_optimizer=False):
@@ -126,7 +126,7 @@ class KVStoreBase:
         raise NotImplementedError()
 
     def load_optimizer_states(self, fname):
-        """Continue from optimizer states that were saved."""
+        """Load saved optimizer states."""
         raise NotImplementedError()
 
     @property
@@ -141,12 +141,12 @@ class KVStoreBase:
 
     @property
     def num_workers(self):
-        """How many workers there are."""
+        """The number of workers."""
         raise NotImplementedError()
 
     @staticmethod
     def register(klass):
-        """Make a class of stores available to `create` under its name in lower case; usable as a decorator."""
+        """Register a class of stores for `create` under its name in lower case; usable as a decorator."""
         if not isinstance(klass, type):
             raise MXNetError(f"KVStoreBase.register takes a class, received {shortened(klass)}")
         name = klass.__name__.lower()
@@ -159,9 +159,9 @@ class KVStoreBase:
 
 @KVStoreBase.register
 class TestStore(KVStoreBase):
-    """A store for tests: adds up and broadcasts within one process, and keeps nothing."""
+    """A store for tests: sums and broadcasts within one process, without keeping values."""
 
-    __test__ = False  # pytest, this is no test
+    __test__ = False  # for pytest: not a test class
 
     def broadcast(self, key, value, out, priority=0):
         """Write `value` to `out`."""
@@ -178,7 +178,7 @@ class TestStore(KVStoreBase):
 
     @staticmethod
     def is_capable(capability):
-        """False: there is no optimizer in this store."""
+        """Return False: this store has no optimizer."""
         return check_capability(capability) and False
 
     @property
@@ -203,14 +203,14 @@ def _write_each(out, value):
 
 
 def check_capability(capability):
-    """True; raises ValueError for anything that is no capability of stores."""
+    """Return True, or raise a ValueError if `capability` is no capability of stores."""
     if capability.lower() != KVStoreBase.OPTIMIZER:
         raise ValueError(f"Unknown capability: {capability}; expected {KVStoreBase.OPTIMIZER!r}")
     return True
 
 
 def spans_processes(kind):
-    """Whether a store of this type joins processes, so that even one device needs it."""
+    """Return True if a store of this type spans processes, so that it is needed even with one device."""
     return "dist" in kind or kind.lower() in ("horovod", "byteps", "p3")
 
 
@@ -224,13 +224,13 @@ def create(name="local", shard=None):
         ``'device'`` (also ``'local_allreduce_device'``): values are added up on the devices that hold them.
         ``'nccl'``: as ``'device'``, for GPUs.
         ``'dist_sync'`` (also ``'dist'``), ``'dist_device_sync'`` (also ``'dist_sync_device'``, ``'dist_device'``): values are added up over all
-        workers of a job too, which go in step; see docs/distributed.md.
+        workers of a job too, synchronously; see docs/distributed.md.
         ``'horovod'``, ``'byteps'``, ``'p3'``: values are added up over all workers, which run the optimizer.
-        ``'dist_async'``: servers of the job keep the values, and update them by each worker's push as it comes.
+        ``'dist_async'``: servers of the job keep the values, and update them at each push of a worker.
         Or the name of a class registered with `KVStoreBase.register`.
     shard : bool, optional
-        For ``'dist_sync'`` and its like: whether each worker updates a part of the weights, and so keeps only its part of the optimizer's states.
-        By default what ``MXNET_KVSTORE_SHARD`` says.
+        For ``'dist_sync'`` and its aliases: if True, each worker updates a part of the weights, and keeps only that part of the optimizer's
+        states. The default is ``MXNET_KVSTORE_SHARD``.
 
     Returns
     -------
@@ -239,7 +239,7 @@ def create(name="local", shard=None):
     Raises
     ------
     MXNetError
-        If there is no such type, or ``'nccl'`` is asked for and torch has no CUDA with NCCL, or `shard` for another type.
+        If there is no such type, if torch has no CUDA with NCCL for ``'nccl'``, or if the type does not support `shard`.
 
     Example
     -------
@@ -278,7 +278,7 @@ def create(name="local", shard=None):
 
 
 def distributed_store():
-    """The distributed store that this process made last, if there is one still."""
+    """Return the latest distributed store of this process, or None if there is none any more."""
     return _latest and _latest()
 
 

@@ -1,7 +1,7 @@
-"""Sums of compressed gradients over many workers, in about the bytes that two workers need: each adds a share up, and sends the sums to all.
+"""All-reduce of compressed gradients: each worker sums one share of all codes, and sends the compressed sums to all workers.
 
-If every worker sent its codes to all others, what travels would grow with their number: with three workers it were a tenth of the dense gradients. A
-share's sums are whole numbers from -n to n, most of them 0, so that Huffman's codes for them, as for what goes in, are short.
+If every worker sent its codes to all others, the traffic would grow with their number: with three workers it would be a tenth of the dense gradients.
+Here it stays about that of two workers. The sums are integers from -n to n, most of them 0, so that their Huffman codes are short, as for the inputs.
 """
 import zlib
 
@@ -12,14 +12,14 @@ from ..base import MXNetError
 
 
 class Code:
-    """What the bytes of a compression say, in whole numbers.
+    """The decoding table of a compression: from packed bytes to integers.
 
     Parameters
     ----------
     values : list of int
-        What a byte's highest bits stand for, by their number; a power of two of them. All lie between -1 and 1.
+        The integers of the codes 0, 1, ..., from -1 to 1; their number is a power of two. The first code is in a byte's highest bits.
     unit : float
-        What a 1 stands for.
+        The value of the integer 1.
     """
 
     def __init__(self, values, unit):
@@ -29,24 +29,24 @@ class Code:
         self._table = torch.tensor(values, dtype=torch.int8)[torch.arange(256)[:, None] >> shifts & (len(values) - 1)]
 
     def numbers(self, packed):
-        """The numbers that bytes say, (bytes * per_byte,) int8."""
+        """Decode bytes to integers, (bytes * per_byte,) int8."""
         return self._table.to(packed.device)[packed.int()].view(-1)
 
 
 def begin_sum(net, packed, code, doing):
-    """Begin to add up what the workers' codes stand for.
+    """Begin the sum of the workers' codes, decoded to integers.
 
     Parameters
     ----------
     net : Group
     packed : torch.Tensor of uint8
-        As many on all workers.
+        The codes; of the same size on all workers.
     code : Code
 
     Returns
     -------
     function
-        Ends it, with the sums, (bytes * per_byte,) whole numbers.
+        Waits for the end, and returns the sums, (bytes * per_byte,) integers.
     """
     count, share = packed.numel(), -(-packed.numel() // net.num_workers)
     mine = [_shortened(part) for part in packed.cpu().split(share)]
@@ -74,7 +74,7 @@ def begin_sum(net, packed, code, doing):
 
 
 def _paired(sums, most):
-    """Sums from ``-most`` to ``most`` as bytes, two in one where they fit."""
+    """Encode sums from ``-most`` to ``most`` as bytes, two in a byte if they fit."""
     levels = 2 * most + 1
     if levels * levels > 256:
         return sums.view(torch.uint8)
@@ -83,7 +83,7 @@ def _paired(sums, most):
 
 
 def _unpaired(part, count, most, doing):
-    """`count` sums, of what `_paired` and `_shortened` made of them."""
+    """Decode `count` sums that `_paired` and `_shortened` have encoded."""
     levels, wide = 2 * most + 1, torch.int8 if most < 128 else torch.int32
     if levels * levels > 256:
         return _restored(part, count * wide.itemsize, doing).view(wide)
@@ -92,13 +92,13 @@ def _unpaired(part, count, most, doing):
 
 
 def _shortened(tensor):
-    """Bytes in Huffman's code."""
+    """Return bytes compressed with a Huffman code."""
     coder = zlib.compressobj(1, wbits=-15, strategy=zlib.Z_HUFFMAN_ONLY)
     return torch.frombuffer(bytearray(coder.compress(tensor.contiguous().numpy()) + coder.flush()), dtype=torch.uint8)
 
 
 def _restored(part, count, doing):
-    """`count` bytes out of what `_shortened` made of them."""
+    """Decompress `count` bytes that `_shortened` has compressed."""
     decoder = zlib.decompressobj(wbits=-15)
     try:
         found = decoder.decompress(part.numpy(), count + 1)

@@ -1,4 +1,4 @@
-"""Stores for which workers update their weights themselves: ``horovod``, ``byteps`` and ``p3``, on torch.distributed."""
+"""Stores whose workers run the optimizer: ``horovod``, ``byteps`` and ``p3``, on torch.distributed."""
 import torch
 
 from .. import environment
@@ -12,9 +12,9 @@ from .overlap import COLLECTS, Overlap
 
 @built_in("horovod", "byteps")
 class CollectiveKVStore(group.Member, KVStoreBase):
-    """A store that keeps nothing: it adds up over all workers, and broadcasts; `mxnet.kv.create` makes it for ``horovod`` and ``byteps``.
+    """A store without values: it sums over all workers, and broadcasts; `mxnet.kv.create` makes it for ``horovod`` and ``byteps``.
 
-    Neither of these packages is needed. A process that no launcher has started is a job of one worker.
+    Neither of these packages is needed. A process that was not started by a launcher is a job of one worker.
 
     Parameters
     ----------
@@ -30,7 +30,7 @@ class CollectiveKVStore(group.Member, KVStoreBase):
         self._overlap = Overlap(self._group, self._merge, self._begin_sums)
 
     def broadcast(self, key, value, out, priority=0):
-        """Give every worker and device the value that worker 0 holds; all workers call it.
+        """Broadcast the value of worker 0 to every worker and device; all workers call it.
 
         Parameters
         ----------
@@ -92,12 +92,12 @@ class CollectiveKVStore(group.Member, KVStoreBase):
         return net.begin_sum_many(tensors, doing)
 
     def _expect(self, names, arrays):
-        """Say whose gradients the next backward will finish, see `Overlap.expect`."""
+        """Announce the gradients of the next backward, see `Overlap.expect`."""
         return self._overlap.expect(names, arrays)
 
     @staticmethod
     def is_capable(capability):
-        """False: workers run the optimizer."""
+        """Return False: workers run the optimizer."""
         return check_capability(capability) and False
 
     @property
@@ -113,7 +113,7 @@ class CollectiveKVStore(group.Member, KVStoreBase):
 
 @built_in("p3")
 class P3KVStore(DistSyncKVStore):
-    """As ``dist_sync``, with large values in slices, which go out in the order of the keys, so that the first keys are complete first.
+    """A variant of ``dist_sync`` that sends large values in slices, in the order of the keys, so that the first keys are complete first.
 
     It adds up gradients and leaves the optimizer to the workers. ``DMLC_PS_VAN_TYPE=p3`` makes the types ``dist_sync`` and their like this one.
 
@@ -133,16 +133,16 @@ class P3KVStore(DistSyncKVStore):
         raise MXNetError(f"{doing}: a kvstore of type 'p3' takes dense arrays, received a row_sparse one; use 'dist_sync'")
 
     def row_sparse_pull(self, key, out=None, priority=0, row_ids=None):
-        """Not offered: values are dense."""
+        """Raise an error: values are dense."""
         raise MXNetError("row_sparse_pull: a kvstore of type 'p3' keeps dense values; use 'dist_sync'")
 
     def _set_updater(self, updater):
         raise MXNetError("a kvstore of type 'p3' does not update values, its workers do (update_on_kvstore=False); or use 'dist_sync'")
 
     def set_gradient_compression(self, compression_params):
-        """Not offered."""
+        """Raise an error: there is no compression."""
         raise MXNetError("a kvstore of type 'p3' does not compress gradients; use 'dist_sync'")
 
     def is_capable(self, capability):
-        """False: workers run the optimizer."""
+        """Return False: workers run the optimizer."""
         return check_capability(capability) and False

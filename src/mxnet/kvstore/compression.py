@@ -1,4 +1,4 @@
-"""Gradient compression: one or two bits for each number, with the error carried over to the next time, or 16-bit floats."""
+"""Gradient compression: one or two bits for each number, with error feedback, or 16-bit floats."""
 import torch
 
 from ..base import MXNetError
@@ -9,7 +9,7 @@ from .coded import Code
 class TwoBitCompression:
     """Sends +threshold, 0 or -threshold for each number, four numbers in a byte.
 
-    What is not sent stays in a residual for each sender and is added to its next gradient, so that nothing is lost for good.
+    The difference stays in a residual for each sender and is added to its next gradient (error feedback).
 
     Parameters
     ----------
@@ -26,7 +26,7 @@ class TwoBitCompression:
         return f"2bit({self.threshold!r})"
 
     def compress(self, gradient, residual):
-        """The gradient in two bits a number; `residual` takes, in place, what is left over.
+        """Compress a gradient to two bits a number; the error is stored in `residual`, in place.
 
         Parameters
         ----------
@@ -42,12 +42,12 @@ class TwoBitCompression:
         high, low = residual >= self.threshold, residual <= -self.threshold
         residual.sub_(high.to(residual.dtype) - low.to(residual.dtype), alpha=self.threshold)
         codes = (high.to(torch.uint8) * 3 + low.to(torch.uint8) * 2).flatten()
-        # A block of 16 numbers makes one float32 in MXNet's buffers; the last block is filled up.
+        # MXNet's buffers pack a block of 16 numbers into one float32; the last block is padded.
         codes = torch.nn.functional.pad(codes, (0, -codes.numel() % 16)).view(-1, 4)
         return codes[:, 0] << 6 | codes[:, 1] << 4 | codes[:, 2] << 2 | codes[:, 3]
 
     def decompress(self, packed, shape, dtype=torch.float32):
-        """The numbers that `compress` sent, as a tensor of this shape."""
+        """Decompress the numbers of `compress` to a tensor of this shape."""
         shifts = torch.tensor([6, 4, 2, 0], dtype=torch.uint8, device=packed.device)
         codes = packed[:, None] >> shifts & 3
         values = torch.tensor([0.0, 0.0, -self.threshold, self.threshold], dtype=dtype, device=packed.device)
@@ -55,7 +55,7 @@ class TwoBitCompression:
 
 
 class OneBitCompression:
-    """Sends +1 where what has gathered is above the threshold, else -1, eight numbers in a byte; what that leaves over is kept as by two bits.
+    """Sends +1 where gradient plus residual is above the threshold, else -1, eight numbers in a byte; with error feedback as for two bits.
 
     Parameters
     ----------
@@ -69,7 +69,7 @@ class OneBitCompression:
         return f"1bit({self.threshold!r})"
 
     def compress(self, gradient, residual):
-        """The gradient in one bit a number, the first in the highest bit of a byte; `residual` takes, in place, what is left over."""
+        """Compress a gradient to one bit a number, the first in a byte's highest bit; the error is stored in `residual`, in place."""
         residual.add_(gradient.to(residual.dtype))
         high = residual > self.threshold
         residual.sub_(high.to(residual.dtype).mul_(2).sub_(1))
@@ -77,13 +77,13 @@ class OneBitCompression:
         return (bits << torch.arange(7, -1, -1, dtype=torch.uint8, device=bits.device)).sum(1, dtype=torch.uint8)
 
     def decompress(self, packed, shape, dtype=torch.float32):
-        """The numbers that `compress` sent, as a tensor of this shape."""
+        """Decompress the numbers of `compress` to a tensor of this shape."""
         bits = packed[:, None] >> torch.arange(7, -1, -1, dtype=torch.uint8, device=packed.device) & 1
         return bits.flatten()[:shape.numel()].to(dtype).mul_(2).sub_(1).view(shape)
 
 
 class HalfCompression:
-    """Sends numbers as 16-bit floats, and adds them up in 32 bits.
+    """Sends numbers as 16-bit floats, and sums them in 32 bits.
 
     Parameters
     ----------
@@ -97,11 +97,11 @@ class HalfCompression:
         return str(self.dtype)
 
     def compress(self, gradient, residual):
-        """The gradient in 16 bits a number; `residual` stays as it is."""
+        """Compress a gradient to 16 bits a number; `residual` is not changed."""
         return gradient.to(self.dtype)
 
     def decompress(self, packed, shape, dtype=torch.float32):
-        """The numbers that `compress` sent, as a tensor of this shape."""
+        """Decompress the numbers of `compress` to a tensor of this shape."""
         return packed.to(dtype).view(shape)
 
 
@@ -109,12 +109,12 @@ _KINDS = {"2bit": TwoBitCompression, "1bit": OneBitCompression, "fp16": torch.fl
 
 
 def make_compression(params):
-    """The compression that ``{'type': '2bit', 'threshold': 0.5}`` asks for; the other types are ``1bit``, ``fp16`` and ``bf16``.
+    """Return the compression for ``{'type': '2bit', 'threshold': 0.5}``; the other types are ``1bit``, ``fp16`` and ``bf16``.
 
     Raises
     ------
     MXNetError
-        If the type is unknown, or the threshold no number, not above 0 for ``2bit``, or given where there is none.
+        If the type is unknown, or the threshold is no number, not above 0 for ``2bit``, or given for a type without one.
     """
     if not isinstance(params, dict):
         raise MXNetError(f"gradient compression: expected a dict such as {{'type': '2bit', 'threshold': 0.5}}, received {shortened(params)}")

@@ -1,4 +1,4 @@
-"""The store of workers that do not wait for one another: servers keep the values, and update them by each push as it comes."""
+"""The asynchronous store: servers keep the values, and update them at each push, without synchronization of the workers."""
 import copy
 import itertools
 import json
@@ -21,8 +21,8 @@ from .kvstore import KVStore, _pairs, _require_stype
 from .liveness import STEP, name
 from .parts import Part, cut, divide
 
-_ROUND = 64 << 20  # bytes that are asked for at a time
-_numbers = itertools.count()  # of the stores of this process; the same on all workers, which make the same stores
+_ROUND = 64 << 20  # bytes of one request
+_numbers = itertools.count()  # of this process's stores; equal on all workers, which make the same stores
 
 
 class _Kept(NamedTuple):
@@ -52,7 +52,7 @@ class _Line:
             raise self._lost(error) from error
 
     def hear(self):
-        """The tensors of the answer to the oldest request that has one."""
+        """Receive the tensors of the response to the oldest request that has one."""
         try:
             while not self._connection.poll(STEP):
                 trouble = self._net.monitor.trouble(self._server)
@@ -75,8 +75,8 @@ class _Line:
 class DistAsyncKVStore(group.Member, KVStore):
     """A key-value store on servers; `mxnet.kv.create` makes it for the type ``dist_async``.
 
-    What a worker pushes is added up over its devices and sent to the servers, which update at once, whatever others do. Small keys are on one
-    server, large ones divided among all (``MXNET_KVSTORE_BIGARRAY_BOUND``). An optimizer sees each part as a weight of its own.
+    A worker's pushed values are summed over its devices and sent to the servers, which update immediately, independently of other workers. Small keys
+    are on one server, large ones divided among all (``MXNET_KVSTORE_BIGARRAY_BOUND``). An optimizer handles each part as a separate weight.
 
     Parameters
     ----------
@@ -97,7 +97,7 @@ class DistAsyncKVStore(group.Member, KVStore):
         self._on_wire, self._left_over = None, {}
 
     def _ask(self, head, tensors=(), servers=None):
-        """The answers of servers to the same request, in order."""
+        """Send the same request to servers, and return their responses in order."""
         lines = self._lines if servers is None else [self._lines[i] for i in servers]
         for line in lines:
             line.tell({"store": self._name, **head}, tensors)
@@ -112,7 +112,7 @@ class DistAsyncKVStore(group.Member, KVStore):
     # -- values ------------------------------------------------------------------------------------------------------------------
 
     def init(self, key, value):
-        """Give keys their first values, those of worker 0; all workers call it.
+        """Initialize keys with the values of worker 0; all workers call it.
 
         Parameters
         ----------
@@ -140,16 +140,16 @@ class DistAsyncKVStore(group.Member, KVStore):
 
     @staticmethod
     def _cut_rows(array, kept):
-        """``(part, [row numbers within it, rows])`` of a row_sparse array."""
+        """Yield ``(part, [row numbers within it, rows])`` of a row_sparse array."""
         numbers, values = array._aux[0].to("cpu"), array._values
         for part in kept.parts:
             first, last = torch.searchsorted(numbers, torch.tensor([part.begin, part.end], dtype=numbers.dtype)).tolist()
             yield part, [numbers[first:last].long() - part.begin, values[first:last]]
 
     def push(self, key, value, priority=0):
-        """Add up values over the devices of this worker and send them to the servers, which update by them; does not wait for that.
+        """Sum values over the devices of this worker and send them to the servers for an update, without waiting for it.
 
-        What goes wrong on a server is raised by the next call that waits, such as `pull`.
+        An error of a server is raised by the next call that waits, such as `pull`.
 
         Parameters
         ----------
@@ -191,7 +191,7 @@ class DistAsyncKVStore(group.Member, KVStore):
         self._lines[part.server].tell({"store": self._name, "do": "push", "silent": True, "keys": [[key, stype]]}, tensors)
 
     def pull(self, key, out=None, priority=0, ignore_sparse=True):
-        """Write the values that the servers have now, this worker's pushes included, to arrays.
+        """Write the servers' current values, including this worker's pushes, to arrays.
 
         Parameters
         ----------
@@ -199,7 +199,7 @@ class DistAsyncKVStore(group.Member, KVStore):
         out : NDArray, list of NDArray (one per device), or list of lists
         priority : int
         ignore_sparse : bool
-            Must be true: row_sparse arrays are filled by `row_sparse_pull`, and left alone here.
+            Must be true: row_sparse arrays are filled by `row_sparse_pull`, and not changed here.
         """
         if out is None:
             raise MXNetError("pull needs out=...: the arrays to write to")
@@ -232,7 +232,7 @@ class DistAsyncKVStore(group.Member, KVStore):
                 found.copyto(array)
 
     def row_sparse_pull(self, key, out=None, priority=0, row_ids=None):
-        """Write some rows of values to row_sparse arrays; only these rows travel.
+        """Write some rows of values to row_sparse arrays; only these rows are transferred.
 
         Parameters
         ----------
@@ -240,7 +240,7 @@ class DistAsyncKVStore(group.Member, KVStore):
         out : RowSparseNDArray, list of them (one per device), or list of lists
         priority : int
         row_ids : NDArray, or as many of them as there are in `out`
-            A single one serves all arrays of a key.
+            The rows; a single NDArray applies to all arrays of a key.
         """
         for k, targets in self._sparse_targets(key, out, row_ids):
             kept = self._known(k)
@@ -260,7 +260,7 @@ class DistAsyncKVStore(group.Member, KVStore):
                 RowSparseNDArray._make(values, [wanted], kept.shape, cpu()).copyto(array)
 
     def _sparse_targets(self, key, out, row_ids):
-        """``(key, [(array, row numbers)])`` of what is pulled."""
+        """Return ``(key, [(array, row numbers)])`` of the arrays to pull."""
         if out is None or row_ids is None:
             raise MXNetError("row_sparse_pull needs out=... and row_ids=...")
         row_ids = [row_ids] if isinstance(row_ids, NDArray) else row_ids
@@ -283,14 +283,14 @@ class DistAsyncKVStore(group.Member, KVStore):
     # -- optimizer ---------------------------------------------------------------------------------------------------------------
 
     def set_optimizer(self, optimizer):
-        """Have the servers update their values by this optimizer with what is pushed; a class of the program's own must be known there."""
+        """Set the optimizer of the servers' updates by pushed gradients; a user-defined class must be registered on the servers."""
         self._ask({"do": "optimizer"}, [_as_tensor(pickles.dumps(_for_servers(optimizer)))])
 
     def _set_updater(self, updater):
         raise MXNetError("functions can't be sent to the servers, which update the values: use set_optimizer")
 
     def save_optimizer_states(self, fname, dump_optimizer=False):
-        """Save the optimizer's states, collected from all servers, in the format of one process; whole or not at all."""
+        """Save the optimizer's states, collected from all servers, in the single-process format; the file is written atomically."""
         answers = self._ask({"do": "states", "with_optimizer": dump_optimizer})
         found = [pickles.loads(answer[0].numpy().tobytes(), "the optimizer states of a server") for answer in answers]
         tables = [part[0] if dump_optimizer else part for part in found]
@@ -302,7 +302,7 @@ class DistAsyncKVStore(group.Member, KVStore):
         files.write_bytes(fname, pickles.dumps((whole, found[0][1]) if dump_optimizer else whole))
 
     def load_optimizer_states(self, fname):
-        """Continue from optimizer states that were saved, here or in one process; one worker calls it.
+        """Load optimizer states that were saved by this store or by a single process; one worker calls it.
 
         Raises
         ------
@@ -323,17 +323,17 @@ class DistAsyncKVStore(group.Member, KVStore):
             line.hear()
 
     def set_gradient_compression(self, compression_params):
-        """Compress what is sent to the servers; see `KVStore.set_gradient_compression`."""
+        """Compress the gradients that are sent to the servers; see `KVStore.set_gradient_compression`."""
         self._on_wire = make_compression(compression_params), dict(compression_params)
 
-    # -- what it is --------------------------------------------------------------------------------------------------------------
+    # -- properties --------------------------------------------------------------------------------------------------------------
 
     def _send_command_to_servers(self, head, body):
-        """Have all servers do what a number stands for: 5 is the profiler."""
+        """Send a command by its number to all servers: 5 is the profiler."""
         self._ask({"do": "command", "head": head, "body": body})
 
     def _barrier(self):
-        """Wait for the other workers, and until the servers have what all of them have pushed before."""
+        """Wait for the other workers, and until the servers have processed all earlier pushes."""
         self._ask({"do": "flush"})
         self._group.barrier()
 
@@ -343,7 +343,7 @@ def _as_tensor(content):
 
 
 def _for_servers(optimizer):
-    """The optimizer with what it takes from Gluon's parameters, which stay behind, as numbers of its own."""
+    """Return a copy of the optimizer with the multipliers of Gluon's parameters as its own numbers; the parameters are not sent."""
     sent = copy.copy(optimizer)
     sent.lr_mult = {**optimizer.lr_mult, **{i: p.lr_mult for i, p in optimizer.param_dict.items() if p.lr_mult != 1}}
     sent.wd_mult = {**optimizer.wd_mult, **{i: p.wd_mult for i, p in optimizer.param_dict.items() if p.wd_mult != 1}}
@@ -351,7 +351,7 @@ def _for_servers(optimizer):
 
 
 def _joined(parts, kept):
-    """The state of a whole value from those of its parts."""
+    """Return the state of a whole value, joined from those of its parts."""
     first = parts[0]
     if isinstance(first, (list, tuple)):
         return type(first)(_joined(list(some), kept) for some in zip(*parts))
@@ -362,7 +362,7 @@ def _joined(parts, kept):
 
 
 def _divided(state, part, kept):
-    """A part's share of the state of a whole value."""
+    """Return a part's slice of the state of a whole value."""
     if isinstance(state, (list, tuple)):
         return type(state)(_divided(some, part, kept) for some in state)
     if not isinstance(state, NDArray) or len(kept.parts) == 1 or state.shape != kept.shape:

@@ -1,4 +1,4 @@
-"""The stores of many workers that go in step: sums over all of them by torch.distributed, the same update in each."""
+"""The synchronous stores: torch.distributed sums over all workers, and each worker makes the same update."""
 import torch
 
 from .. import optimizer as opt
@@ -20,7 +20,7 @@ def _signature(pairs):
 
 
 def hand_over(total, arrays):
-    """Write a sum that nobody else holds to arrays. A single one on its device takes over its memory, which may be a part of a bucket."""
+    """Write an unshared sum to arrays. A single array on its device takes over the sum's memory, which may be a part of a bucket."""
     if len(arrays) == 1 and arrays[0].stype == "default" and total.device == arrays[0]._data.device:
         total.alone = True
         Marked(arrays[0], "write").take(total)
@@ -31,10 +31,10 @@ def hand_over(total, arrays):
 
 @built_in("dist", "dist_sync", "dist_device", "dist_device_sync", "dist_sync_device")
 class DistSyncKVStore(group.Member, KVStore):
-    """A key-value store of many workers; `mxnet.kv.create` makes it for the types ``dist_sync``, ``dist_device_sync`` and their like.
+    """A synchronous key-value store; `mxnet.kv.create` makes it for the types ``dist_sync``, ``dist_device_sync`` and their aliases.
 
-    What is pushed is added up over the devices of a worker, then over all workers. Each worker keeps all values, and updates them
-    alike, so that pulling costs nothing. All workers push the same keys in the same order, which is checked.
+    Pushed values are summed over the devices of a worker, then over all workers. Each worker keeps all values, and updates them identically,
+    so that pulling needs no communication. All workers push the same keys in the same order, which is checked.
 
     Parameters
     ----------
@@ -47,14 +47,14 @@ class DistSyncKVStore(group.Member, KVStore):
     def __init__(self, handle):
         self._group = group.joined(handle)
         super().__init__(handle)
-        self._on_wire, self._left_over = None, {}  # how gradients are compressed, and what that leaves for the next time
-        self._configured = 0  # how often this worker has set an optimizer
+        self._on_wire, self._left_over = None, {}  # the compression, and its residuals
+        self._configured = 0  # the number of optimizers that this worker has set
         self._overlap = Overlap(self._group, self._merge, self._begin_sums)
 
     # -- values ------------------------------------------------------------------------------------------------------------------
 
     def init(self, key, value):
-        """Give keys their first values, those of worker 0; all workers call it.
+        """Initialize keys with the values of worker 0; all workers call it.
 
         Parameters
         ----------
@@ -70,7 +70,7 @@ class DistSyncKVStore(group.Member, KVStore):
             self._values[k] = self._from_first(arrays[0].copyto(cpu()), k)
 
     def _from_first(self, array, key):
-        """The array of worker 0, in each."""
+        """Return the array of worker 0 on each worker."""
         doing, net = f"init of key {key!r}", self._group
         if array.stype == "default":
             tensor = array._raw().contiguous()
@@ -88,7 +88,7 @@ class DistSyncKVStore(group.Member, KVStore):
         return RowSparseNDArray._make(values, [numbers], array.shape, array.ctx)
 
     def push(self, key, value, priority=0):
-        """Add up values over devices and workers and give the sum to the store: to the optimizer if there is one, else it replaces what is kept.
+        """Sum values over devices and workers. The optimizer updates the kept value by the sum; without one the sum replaces it.
 
         Parameters
         ----------
@@ -100,7 +100,7 @@ class DistSyncKVStore(group.Member, KVStore):
         self._take(self._checked(key, value, "value"), {})
 
     def pushpull(self, key, value, out=None, priority=0):
-        """`push`, then `pull` into `out`, or over the values themselves; of many keys in one call, some travel while others are updated.
+        """Call `push`, then `pull` into `out`, or over the values themselves; for many keys, communication and updates overlap.
 
         Parameters
         ----------
@@ -114,11 +114,11 @@ class DistSyncKVStore(group.Member, KVStore):
         self._take(pairs, outs)
 
     def _take(self, pairs, outs):
-        """Add up, update or keep, and write to `outs`: as many keys at a time as the optimizer updates in one go, while the next ones travel."""
+        """Sum, update or keep, and write to `outs`. The keys of one aggregated update are handled at a time while the next ones are sent."""
         waiting = []
         for item in self._summed(pairs):
             waiting.append(item)
-            # Another worker's optimizer may have come with the sums.
+            # Another worker's optimizer may have arrived with the sums.
             if len(waiting) >= (self._updater.optimizer.aggregate_num if isinstance(self._updater, opt.Updater) else 0):
                 self._give_many(waiting, outs)
                 waiting = []
@@ -140,11 +140,11 @@ class DistSyncKVStore(group.Member, KVStore):
                 self._pull(k, outs[k], True)
 
     def _summed(self, pairs):
-        """``(key, sum over all workers)`` of each key, in order."""
+        """Yield ``(key, sum over all workers)`` of each key, in order."""
         names = [k for k, _ in pairs]
         doing = f"push of key {names[0]!r}" + (f" and {len(names) - 1} more" if names[1:] else "")
         early = self._overlap.state(pairs)
-        # What is under way was merged before; an array has the shape and type of the sum.
+        # Keys in flight are already merged; an array has the shape and type of the sum.
         merged = [arrays[0] if early & COLLECTS else self._merge(k, arrays) for k, arrays in pairs]
         said = group.digest("push", _signature(zip(names, [[m] for m in merged])), self._on_wire)
         agreed = self._group.agree([said, self._configured, early], doing)
@@ -170,9 +170,9 @@ class DistSyncKVStore(group.Member, KVStore):
             yield k, NDArray._new(total, array.ctx)
 
     def _expect(self, names, arrays):
-        """Say whose gradients the next backward will finish, see `Overlap.expect`."""
+        """Announce the gradients of the next backward, see `Overlap.expect`."""
         if self._on_wire is not None and not isinstance(self._on_wire, HalfCompression):
-            return None  # what compression leaves over could not be taken back
+            return None  # the compression's residuals could not be restored
         return self._overlap.expect(names, arrays)
 
     def _begin_sums(self, names, tensors, doing, net=None):
@@ -191,7 +191,7 @@ class DistSyncKVStore(group.Member, KVStore):
                 raise MXNetError(f"{doing}: gradient compression is for float32, received {str(tensor.dtype).removeprefix('torch.')}")
 
     def _begin_compressed(self, names, tensors, doing):
-        """As `_begin_sums`, of what compression leaves; the rest is added to the next gradient."""
+        """Do the same as `_begin_sums` for compressed tensors; the compression errors are added to the next gradients."""
         self._require_float32(tensors, doing)
         packed = []
         for k, tensor in zip(names, tensors):
@@ -207,7 +207,7 @@ class DistSyncKVStore(group.Member, KVStore):
 
     @staticmethod
     def _decoded(tensors, together, code):
-        """The sums of tensors, from those of their codes."""
+        """Yield the sums of tensors, converted from the sums of their codes."""
         for bucket, end in together:
             for sums in end().split([len(b) * code.per_byte for b in bucket]):
                 tensor = next(tensors)
@@ -224,7 +224,7 @@ class DistSyncKVStore(group.Member, KVStore):
                 yield total
 
     def _sum_rows(self, array, doing):
-        """The sum of row_sparse arrays; only their rows travel."""
+        """Return the sum of row_sparse arrays; only their rows are sent."""
         if self._on_wire is not None:
             raise MXNetError(f"{doing}: gradient compression is for dense arrays, received a row_sparse one")
         net, numbers, values = self._group, array._aux[0], array._values
@@ -236,12 +236,12 @@ class DistSyncKVStore(group.Member, KVStore):
     # -- optimizer ---------------------------------------------------------------------------------------------------------------
 
     def _set_updater(self, updater):
-        """Have ``updater(key, sum over all workers, kept value)`` change the kept values in place; all workers set the same one."""
+        """Set ``updater(key, sum over all workers, kept value)``, which changes the kept values in place; all workers set the same one."""
         self._configured += 1
         super()._set_updater(updater)
 
     def _adopt(self, configured):
-        """Take over the optimizer of the worker that has set one last, if others have not: programs do so on worker 0 only, too."""
+        """Take over the optimizer of the worker that has set one last: programs may set it on worker 0 only."""
         latest = max(configured)
         if min(configured) == latest:
             return
@@ -259,26 +259,26 @@ class DistSyncKVStore(group.Member, KVStore):
             self._configured = latest
 
     def set_gradient_compression(self, compression_params):
-        """Compress what travels between workers; all workers do so.
+        """Compress the gradients that are sent between workers; all workers call it.
 
         Parameters
         ----------
         compression_params : dict
-            ``{'type': '2bit', 'threshold': 0.5}``: each number is sent as +threshold, 0 or -threshold; what that leaves over is
-            added to the next gradient. ``{'type': '1bit'}``: as +1 or -1. ``{'type': 'fp16'}``, ``{'type': 'bf16'}``: as 16-bit floats.
+            ``{'type': '2bit', 'threshold': 0.5}``: each number is sent as +threshold, 0 or -threshold; the error is added to
+            the next gradient. ``{'type': '1bit'}``: as +1 or -1. ``{'type': 'fp16'}``, ``{'type': 'bf16'}``: as 16-bit floats.
 
         Raises
         ------
         MXNetError
             For an unknown type or a threshold that is not above 0.
         """
-        self._overlap.stop()  # what is under way travels as before; whether anything may go out early is asked anew
+        self._overlap.stop()  # gradients in flight keep the old format; early sending is negotiated again
         self._on_wire = make_compression(compression_params)
 
-    # -- what it is --------------------------------------------------------------------------------------------------------------
+    # -- properties --------------------------------------------------------------------------------------------------------------
 
     def _send_command_to_servers(self, head, body):
-        """Not possible: workers do what servers would."""
+        """Raise an error: there are no servers."""
         raise MXNetError(f"a kvstore of type {self.type!r} uses no servers, its workers update the values: profile and configure these "
                          "(profile_process='worker')")
 

@@ -1,4 +1,4 @@
-"""All workers of a job, and what they do together: sums, broadcasts and barriers of torch.distributed that end with an error where one is gone."""
+"""The workers of a job and their collectives: sums, broadcasts and barriers of torch.distributed that raise an error if a worker is lost."""
 import atexit
 import contextlib
 import copy
@@ -16,16 +16,16 @@ from ..base import MXNetError
 from . import membership
 from .liveness import SERVERS, STEP, WORKERS, Monitor, name
 
-# The monitor decides who is dead; Gloo's own limit is only there because it needs one.
+# The monitor detects failures; Gloo requires a timeout of its own, which must not expire before.
 _LONG = datetime.timedelta(days=7)
-# Tensors are sent together up to this size: large enough for the latency of each to vanish, small enough for sending and updating to overlap.
+# Tensors are sent in buckets up to this size: large enough to hide the latency, small enough to overlap sending with updates.
 BUCKET = 4 << 20  # bytes
 _ADVICE = "The job can't go on: start it again from its last checkpoint"
 _joined = None
 
 
 class Group:
-    """The workers of a job, seen from one of them.
+    """The process group of a job's workers, from the perspective of one of them.
 
     Parameters
     ----------
@@ -48,26 +48,26 @@ class Group:
             self._gloo = dist.new_group(backend="gloo", timeout=_LONG)
         self._nccl = None
         self._channels = []
-        self._given_up = []  # groups of torch's whose work will never end
-        self._under_way = {}  # work -> what it reads and writes
+        self._given_up = []  # torch's groups with work that never ends
+        self._under_way = {}  # work -> the tensors that it reads and writes
         self._sent = [0]
         self._left = threading.Event()
 
     @property
     def sent(self):
-        """The bytes that this worker has sent, by the algorithms that Gloo and NCCL use."""
+        """The bytes that this worker has sent, computed for the algorithms of Gloo and NCCL."""
         return self._sent[0]
 
     def _count(self, number):
         self._sent[0] += number
 
     def channel(self, doing):
-        """The same workers, for work of another order than everything else; all make it.
+        """Return a group of the same workers for collectives in an independent order; all workers call it.
 
         Raises
         ------
         MXNetError
-            If one of them does not come.
+            If one of them does not join.
         """
         other = copy.copy(self)
         other._nccl = None
@@ -80,7 +80,7 @@ class Group:
         return other
 
     def begin(self, collective, *what, **options):
-        """Begin a collective call of torch.distributed; returns work to `wait` for.
+        """Begin a collective call of torch.distributed; return work to `wait` for.
 
         Raises
         ------
@@ -89,7 +89,7 @@ class Group:
         """
         if self._left.is_set():
             raise MXNetError(f"worker {self.rank} has left its job, as a program does at its end, and can't send or receive anything more")
-        while (oldest := next(iter(self._under_way), None)) is not None and oldest.is_completed():  # nobody waited for it
+        while (oldest := next(iter(self._under_way), None)) is not None and oldest.is_completed():  # finished without a wait
             self._under_way.pop(oldest, None)
         work = collective(*what, async_op=True, **options)
         self._under_way[work] = what
@@ -103,7 +103,7 @@ class Group:
         Raises
         ------
         MXNetError
-            If it can't end, because another worker has died, is silent, or has left.
+            If it can't end, because another worker has died, does not respond, or has left.
         """
         while True:
             try:
@@ -111,7 +111,7 @@ class Group:
                 self._under_way.pop(work, None)
                 return
             except RuntimeError:
-                if work.is_completed():  # with an error, or just behind the end of this wait
+                if work.is_completed():  # with an error, or just after the end of this wait
                     try:
                         work.wait()
                         self._under_way.pop(work, None)
@@ -124,10 +124,10 @@ class Group:
                 raise MXNetError(f"{doing}: worker {self.rank} waits in vain ({trouble}). {_ADVICE}")
 
     def _give_up(self):
-        """Leave work that will never end: its threads wait for it, and at its end the process would wait for them.
+        """Abandon work that will never end, so that the process does not wait for its threads at exit.
 
-        What it reads and writes stays, too: it may end with an error while the interpreter ends, and a thread of torch's that frees the last
-        use of a tensor then ends the process with SIGABRT.
+        Its tensors are kept as well: it may fail during the interpreter's exit, and a thread of torch that frees the last reference to a tensor
+        then ends the process with SIGABRT.
         """
         for kept in (self._under_way, dist.group.WORLD, self._gloo, self._nccl, *(channel._gloo for channel in self._channels)):
             if kept and kept not in self._given_up:
@@ -135,14 +135,14 @@ class Group:
                 ctypes.pythonapi.Py_IncRef(ctypes.py_object(kept))
 
     def _broken(self, doing, error):
-        self._give_up()  # other work may be under way, which waits for a worker that is stopped or cut off
+        self._give_up()  # other work in flight may wait for a stopped or disconnected worker
         reason = next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)
         gone = self.monitor.gone()
         left = f"; {', '.join(gone)} left before the others" if gone else ""
         return MXNetError(f"{doing}: worker {self.rank} has lost another worker, which died or ended early{left} ({reason.strip():.200}). "
                           f"{_ADVICE}")
 
-    # -- together ----------------------------------------------------------------------------------------------------------------
+    # -- collectives -------------------------------------------------------------------------------------------------------------
 
     def _group_for(self, tensor):
         if tensor.device.type != "cuda" or not dist.is_nccl_available():
@@ -152,7 +152,7 @@ class Group:
         return self._nccl or self._gloo
 
     def _make_nccl(self, device):
-        """A group for GPUs; False if workers share one, which NCCL can't have (Gloo copies then)."""
+        """Return an NCCL group for GPUs, or False if workers share a GPU, which NCCL does not support (Gloo copies then)."""
         mine = f"{os.uname().nodename}/{torch.cuda.get_device_properties(device).uuid}"
         self.store.set(f"gpu/{self.rank}", mine)
         keys = [f"gpu/{i}" for i in range(self.num_workers)]
@@ -162,41 +162,41 @@ class Group:
         return dist.new_group(backend="nccl", timeout=_LONG)
 
     def all_reduce(self, tensor, op=dist.ReduceOp.SUM):
-        """Begin to add `tensor` up over all workers, in place; returns work to `wait` for."""
+        """Begin to sum `tensor` over all workers, in place; return work to `wait` for."""
         self._count(2 * (self.num_workers - 1) * tensor.nbytes // self.num_workers)
         return self.begin(dist.all_reduce, tensor, op=op, group=self._group_for(tensor))
 
     def begin_broadcast(self, tensor, root=0):
-        """Begin to write the root's `tensor` to that of all others; returns work to `wait` for."""
+        """Begin to broadcast the root's `tensor` to all others; return work to `wait` for."""
         self._count(tensor.nbytes * (self.num_workers - 1) if self.rank == root else 0)
         group = self._group_for(tensor)
         return self.begin(dist.broadcast, tensor, src=root if group is None else dist.get_global_rank(group, root), group=group)
 
     def all_gather_uneven(self, tensor, sizes, doing):
-        """The tensors of all workers, whose first axis has the given sizes; nothing is padded."""
+        """Gather the tensors of all workers, whose first axes have the given sizes, without padding."""
         found = [tensor.contiguous() if i == self.rank else tensor.new_empty((size, *tensor.shape[1:])) for i, size in enumerate(sizes)]
         for work in [self.begin_broadcast(part, i) for i, part in enumerate(found) if part.numel()]:
             self.wait(work, doing)
         return found
 
     def barrier(self, doing="barrier"):
-        """Wait until all workers are here."""
+        """Wait until all workers have called this."""
         self.wait(self.all_reduce(torch.zeros(1)), doing)
 
     def agree(self, numbers, doing):
-        """Begin to compare what this worker does with what all others do.
+        """Begin to compare this worker's operation with those of all others.
 
-        Sums of different keys would be wrong without a sign, and of different sizes would never end.
+        Without this check, sums of different keys would be silently wrong, and those of different sizes would never end.
 
         Parameters
         ----------
         numbers : list of int
-            The first must be the same on all workers; as many on each.
+            The first number must be the same on all workers; all lists have the same length.
 
         Returns
         -------
         function
-            Ends it, and returns the lists of all workers.
+            Waits for the end, and returns the lists of all workers.
         """
         mine, everyone = torch.tensor(numbers, dtype=torch.int64), torch.empty(self.num_workers, len(numbers), dtype=torch.int64)
         work = self.begin(dist.all_gather, list(everyone.unbind()), mine, group=self._gloo)
@@ -213,7 +213,7 @@ class Group:
         return end
 
     def begin_sum(self, tensor, doing):
-        """Begin to add a tensor up over all workers, in place; 16-bit floats are added in 32 bits. Returns a function that ends it with the sum."""
+        """Begin to sum a tensor over all workers, in place, 16-bit floats in 32 bits; return a function that waits for the sum and returns it."""
         if tensor.dtype in (torch.float16, torch.bfloat16):
             return self.begin_half_sum(tensor, tensor.dtype, doing)
         work = self.all_reduce(tensor)
@@ -224,14 +224,14 @@ class Group:
         return end
 
     def begin_half_sum(self, tensor, dtype, doing):
-        """As `begin_sum`, for flat tensors that travel as 16-bit floats: each worker adds a part up in 32 bits, and sends it to all."""
+        """Do the same as `begin_sum` for flat tensors that are sent as 16-bit floats: each worker sums a part in 32 bits, and sends it to all."""
         count, workers, group = tensor.numel(), self.num_workers, self._group_for(tensor)
         share = -(-count // workers)
         parts = torch.zeros(workers * share, dtype=dtype, device=tensor.device)
         parts[:count] = tensor.reshape(-1)
         received = torch.empty_like(parts)
         self._count(2 * (workers - 1) * share * parts.element_size())
-        # As bytes: not every release of Gloo knows all types of 16 bits.
+        # As bytes: not every release of Gloo supports all 16-bit types.
         work = self.begin(dist.all_to_all_single, received.view(torch.uint8), parts.view(torch.uint8), group=group)
 
         def end():
@@ -242,9 +242,9 @@ class Group:
         return end
 
     def begin_sum_parts(self, parts, doing):
-        """Begin to add up what all workers have for this one: flat tensors, one for each worker. Returns a function that ends it with the sum.
+        """Begin a reduce-scatter of flat tensors, one for each worker; return a function that waits for this worker's sum and returns it.
 
-        16-bit floats are added in 32 bits, and stay so.
+        16-bit floats are summed in 32 bits, and the result stays float32.
         """
         own = parts[self.rank]
         sent, received = torch.cat(parts), own.new_empty(self.num_workers * len(own))
@@ -259,7 +259,7 @@ class Group:
         return end
 
     def begin_gather(self, tensor, doing):
-        """Begin to collect the tensors of all workers; returns a function that ends it with all of them, stacked."""
+        """Begin to gather the tensors of all workers; return a function that waits for them and returns them stacked."""
         found = tensor.new_empty((self.num_workers, *tensor.shape))
         self._count(tensor.nbytes * (self.num_workers - 1))
         work = self.begin(dist.all_gather, list(found.unbind()), tensor.contiguous(), group=self._group_for(tensor))
@@ -270,12 +270,12 @@ class Group:
         return end
 
     def begin_sum_many(self, tensors, doing, half=None):
-        """Begin to add tensors up over all workers, small ones together; they stay as they are, and travel as type `half` if that is given.
+        """Begin to sum tensors over all workers, small ones in buckets. The inputs are not changed; `half` is an optional 16-bit type for sending.
 
         Returns
         -------
         iterator of torch.Tensor
-            The sums, in order, each as soon as it is there.
+            The sums, in order, each as soon as it is available.
         """
         flights = []
         for bucket in buckets(tensors):
@@ -290,28 +290,28 @@ class Group:
                 yield part.view(tensor.shape)
 
     def local(self):
-        """``(number, count)``: which of the workers on this machine this one is, and how many there are."""
-        if "LOCAL_RANK" in os.environ and "LOCAL_WORLD_SIZE" in os.environ:  # torchrun's
+        """Return ``(number, count)``: the number of this worker on its machine, and the count of workers there."""
+        if "LOCAL_RANK" in os.environ and "LOCAL_WORLD_SIZE" in os.environ:  # set by torchrun
             return int(os.environ["LOCAL_RANK"]), int(os.environ["LOCAL_WORLD_SIZE"])
         hosts = self.store.multi_get([f"host/{i}" for i in range(self.num_workers)])
         same = [i for i, host in enumerate(hosts) if host == hosts[self.rank]]
         return same.index(self.rank), len(same)
 
     def num_dead(self, node_id, seconds):
-        """How many workers (4) and servers (2) have failed, or were silent for so long."""
+        """Return the number of workers (4) and servers (2) that have failed, or have not responded for `seconds`."""
         wanted = tuple(role for role, bit in (("worker", WORKERS), ("server", SERVERS)) if node_id & bit)
         return sum(node.startswith(wanted) for node in self.monitor.silent(seconds))
 
     # -- the end -----------------------------------------------------------------------------------------------------------------
 
     def _wait_for_others(self):
-        """Stay until the others have ended: the place where all meet is in this process."""
+        """Wait until the others have ended, since this process hosts the rendezvous."""
         nodes, monitor, pause = set(self.monitor.others) - {self.monitor.me}, self.monitor, threading.Event()
         while not {*monitor.gone(), *monitor.silent(monitor.limit)}.issuperset(nodes):
             pause.wait(monitor.interval / 2)
 
     def leave(self):
-        """Tell the others that this worker has ended, or failed; waits only for what is under way, and for nobody after a failure."""
+        """Report the end or the failure of this worker to the others. It waits for work in flight only, and not at all after a failure."""
         if self._pid != os.getpid() or self._left.is_set():
             return
         self._left.set()
@@ -319,7 +319,7 @@ class Group:
         if error is not None and not all(work.is_completed() for work in self._under_way):
             self._give_up()
         if not self._given_up:
-            with contextlib.suppress(MXNetError):  # it has given up then
+            with contextlib.suppress(MXNetError):  # the work is abandoned then
                 for work in list(self._under_way):
                     self.wait(work, "end")
         if self.place.hosts and error is None:
@@ -329,7 +329,7 @@ class Group:
             self._end_threads()
 
     def _end_threads(self):
-        """The last reference to a group ends its threads: one that frees a tensor while the interpreter ends would end the process with SIGABRT."""
+        """Drop the references to groups, which ends their threads: one that frees a tensor during the interpreter's exit causes a SIGABRT."""
         self._under_way.clear()
         for member in (*self._channels, self):
             made, member._gloo, member._nccl = [g for g in (member._gloo, member._nccl) if g], None, None
@@ -340,7 +340,7 @@ class Group:
 
 
 class Member:
-    """What the stores of a job's workers tell of the job, from their `_group`."""
+    """A mixin of stores with the properties of the job, from their `_group`."""
 
     @property
     def rank(self):
@@ -349,29 +349,29 @@ class Member:
 
     @property
     def num_workers(self):
-        """How many workers there are."""
+        """The number of workers."""
         return self._group.num_workers
 
     def get_num_dead_node(self, node_id, timeout=60):
-        """How many processes have died, or have been silent for a while.
+        """Return the number of processes that have died, or have not responded for a while.
 
         Parameters
         ----------
         node_id : int
-            Whom to count: 2 for servers, 4 for workers, 6 for both; 1, the scheduler, has no share in the work and is never counted.
+            The roles to count: 2 for servers, 4 for workers, 6 for both. The scheduler (1) takes no part in the training and is never counted.
         timeout : float
-            The seconds.
+            The time without a response, in seconds.
         """
         return self._group.num_dead(node_id, timeout)
 
 
 def digest(*things):
-    """A number for what a worker does, for `Group.agree`."""
+    """Return a hash of a worker's operation, for `Group.agree`."""
     return zlib.crc32(repr(things).encode())
 
 
 def buckets(tensors):
-    """Tensors in lists that are sent together: of one type and device, in order, up to `BUCKET` bytes."""
+    """Divide tensors into buckets that are sent together: of one type and device, in order, up to `BUCKET` bytes."""
     pending, size = [], 0
     for tensor in tensors:
         if pending and (size + tensor.nbytes > BUCKET or tensor.dtype != pending[0].dtype or tensor.device != pending[0].device):
@@ -384,12 +384,12 @@ def buckets(tensors):
 
 
 def joined(kind, alone=False):
-    """The group of this process; joined when first asked for. With `alone` a process that no launcher has started is a group of its own.
+    """Return the group of this process, joined at the first call. With `alone`, a process without a launcher is a group of its own.
 
     Raises
     ------
     MXNetError
-        If no launcher has started this process, or the others don't come.
+        If this process was not started by a launcher, or the others don't join.
     """
     global _joined
     if _joined is None or _joined._pid != os.getpid() or not (alone or _joined.place.port):

@@ -1,4 +1,4 @@
-"""The store of one process: keeps a value per key, and adds up what its devices push."""
+"""The single-process store: keeps a value per key, and sums the values that its devices push."""
 import contextlib
 import logging
 
@@ -18,12 +18,12 @@ from .compression import make_compression
 
 __all__ = ["KVStore"]
 _log = logging.getLogger(__name__)
-_LARGE = 1 << 20  # elements from which on a value is not copied for itself where that can be
-_WRITES_COPIES = (opt.Adam, opt.Adamax)  # whose `update` ends with the kernel's step: classes derived from them may go on
+_LARGE = 1 << 20  # the least number of elements of a value that the update also writes to the pulled array, without a separate copy
+_WRITES_COPIES = (opt.Adam, opt.Adamax)  # their `update` ends with the kernel's step; derived classes may do more after it
 
 
 def _pairs(key, value, what):
-    """``[(key, [arrays])]`` from a key and its array(s), or lists of both; arrays of a key that stands there twice come together."""
+    """Return ``[(key, [arrays])]`` for a key and its array(s), or lists of both; the arrays of a repeated key are merged."""
     if not isinstance(key, (list, tuple)):
         if not isinstance(key, (int, str)):
             raise MXNetError(f"a key must be a str or an int, received {shortened(key)} of type {type(key).__name__}")
@@ -50,7 +50,7 @@ def _require_stype(key, what, array, stype):
 class KVStore(KVStoreBase):
     """A key-value store within one process; `mxnet.kv.create` makes it.
 
-    Operations happen in the order of the calls; `priority` is accepted everywhere and has no effect, since nothing waits in a queue.
+    Operations run in the order of the calls; `priority` is accepted everywhere and has no effect, since there is no queue.
 
     Parameters
     ----------
@@ -71,7 +71,7 @@ class KVStore(KVStoreBase):
     # -- values ------------------------------------------------------------------------------------------------------------------
 
     def init(self, key, value):
-        """Give keys their first values; each key once, before it is pushed or pulled.
+        """Initialize keys; each key once, before it is pushed or pulled.
 
         Parameters
         ----------
@@ -90,7 +90,7 @@ class KVStore(KVStoreBase):
             self._values[k] = arrays[0].copyto(cpu())
 
     def push(self, key, value, priority=0):
-        """Add up values and give the sum to the store: to the optimizer if there is one, else it replaces what is kept.
+        """Sum values. The optimizer updates the kept value by the sum; without one the sum replaces it.
 
         Parameters
         ----------
@@ -102,7 +102,7 @@ class KVStore(KVStoreBase):
             self._push(k, arrays)
 
     def pull(self, key, out=None, priority=0, ignore_sparse=True):
-        """Write the values that are kept to arrays.
+        """Write the kept values to arrays.
 
         Parameters
         ----------
@@ -110,7 +110,7 @@ class KVStore(KVStoreBase):
         out : NDArray, list of NDArray (one per device), or list of lists
         priority : int
         ignore_sparse : bool
-            Leave row_sparse arrays as they are; `row_sparse_pull` fills them.
+            Skip row_sparse arrays; `row_sparse_pull` fills them.
         """
         if out is None:
             raise MXNetError("pull needs out=...: the arrays to write to")
@@ -118,7 +118,7 @@ class KVStore(KVStoreBase):
             self._pull(k, arrays, ignore_sparse)
 
     def _replace(self, key, value):
-        """Give a key another value, from which the optimizer goes on."""
+        """Replace a key's value, from which the optimizer continues."""
         stored = self._kept(key)
         value.tostype(stored.stype).astype(stored.dtype, copy=False).copyto(stored)
         if isinstance(self._updater, opt.Updater):
@@ -126,7 +126,7 @@ class KVStore(KVStoreBase):
         return True
 
     def broadcast(self, key, value, out, priority=0):
-        """Give keys their first values, and write them to arrays on all devices.
+        """Initialize keys, and write their values to arrays on all devices.
 
         Parameters
         ----------
@@ -139,7 +139,7 @@ class KVStore(KVStoreBase):
         self.pull(key, out, priority)
 
     def pushpull(self, key, value, out=None, priority=0):
-        """`push`, then `pull` into `out`, or over the values themselves.
+        """Call `push`, then `pull` into `out`, or over the values themselves.
 
         Parameters
         ----------
@@ -155,7 +155,7 @@ class KVStore(KVStoreBase):
             self.pull(key, value if out is None else out, priority)
 
     def _written_at_once(self, key, out):
-        """A block in which the optimizer writes a large value to the one array that pulls it, too, if it can: ``[True]`` then."""
+        """Return a context manager in which the optimizer also writes a large value to the single array that pulls it; it yields ``[True]`` then."""
         array = out[0] if isinstance(out, (list, tuple)) and len(out) == 1 else out
         kept = self._values.get(key) if isinstance(key, (int, str)) else None
         optimizer = self._updater.optimizer if type(self._updater) is opt.Updater else None
@@ -175,7 +175,7 @@ class KVStore(KVStoreBase):
         out : RowSparseNDArray, list of them (one per device), or list of lists
         priority : int
         row_ids : NDArray, or as many of them as there are in `out`
-            The rows; one NDArray serves all arrays of a key.
+            The rows; a single NDArray applies to all arrays of a key.
         """
         if out is None or row_ids is None:
             raise MXNetError("row_sparse_pull needs out=... and row_ids=...")
@@ -224,7 +224,7 @@ class KVStore(KVStoreBase):
         self._give(key, merged, merged is not arrays[0])
 
     def _merge(self, key, arrays):
-        """The sum over the devices of what is pushed; a single array is returned as it is."""
+        """Return the sum of pushed arrays over the devices; a single array is returned unchanged."""
         kept = self._kept(key)
         for array in arrays:
             if array.shape != kept.shape:
@@ -234,7 +234,7 @@ class KVStore(KVStoreBase):
         return self._reduce(key, arrays)
 
     def _give(self, key, merged, fresh):
-        """Give a sum to the optimizer, or keep it; a copy unless it is `fresh`."""
+        """Pass a sum to the optimizer, or without one keep it; it is copied unless it is `fresh`."""
         kept = self._values[key]
         if kept.ctx.device_type != merged.ctx.device_type:
             kept = self._values[key] = kept.copyto(merged.ctx)
@@ -248,7 +248,7 @@ class KVStore(KVStoreBase):
             self._values[key] = merged
 
     def _reduce(self, key, arrays):
-        """The sum of the arrays; a single one is returned as it is."""
+        """Return the sum of the arrays; a single one is returned unchanged."""
         where = arrays[0].ctx if self._on_device else cpu()
         if arrays[0].stype == "row_sparse":
             return row_sparse.add([a._on(where) for a in arrays])
@@ -292,7 +292,7 @@ class KVStore(KVStoreBase):
     # -- optimizer ---------------------------------------------------------------------------------------------------------------
 
     def set_optimizer(self, optimizer):
-        """Have the store update its values by this optimizer with what is pushed.
+        """Set the optimizer with which the store updates its values by pushed gradients.
 
         Example
         -------
@@ -309,7 +309,7 @@ class KVStore(KVStoreBase):
         self._set_updater(opt.get_updater(optimizer))
 
     def _set_updater(self, updater):
-        """Have ``updater(key, pushed sum, kept value)`` change the kept values in place."""
+        """Set ``updater(key, pushed sum, kept value)``, which changes the kept values in place."""
         self._updater = updater
 
     def _require_optimizer(self, what):
@@ -317,12 +317,12 @@ class KVStore(KVStoreBase):
             raise MXNetError(f"{what}: this store has no optimizer; call set_optimizer(...) first")
 
     def save_optimizer_states(self, fname, dump_optimizer=False):
-        """Save the optimizer's states, and with `dump_optimizer` the optimizer itself; whole or not at all."""
+        """Save the optimizer's states, and with `dump_optimizer` the optimizer itself; the file is written atomically."""
         self._require_optimizer("save_optimizer_states")
         save_optimizer_states(fname, self._updater, dump_optimizer)
 
     def load_optimizer_states(self, fname):
-        """Continue from optimizer states that were saved.
+        """Load saved optimizer states.
 
         Raises
         ------
@@ -333,27 +333,27 @@ class KVStore(KVStoreBase):
         load_optimizer_states(fname, self._updater)
 
     def set_gradient_compression(self, compression_params):
-        """Compress what devices push.
+        """Compress the gradients that devices push.
 
         Parameters
         ----------
         compression_params : dict
-            ``{'type': '2bit', 'threshold': 0.5}``: each number is sent as +threshold, 0 or -threshold; what that leaves over is
-            added to the next gradient. ``{'type': '1bit'}``: as +1 or -1. ``{'type': 'fp16'}``, ``{'type': 'bf16'}``: as 16-bit floats.
+            ``{'type': '2bit', 'threshold': 0.5}``: each number is sent as +threshold, 0 or -threshold; the error is added to
+            the next gradient. ``{'type': '1bit'}``: as +1 or -1. ``{'type': 'fp16'}``, ``{'type': 'bf16'}``: as 16-bit floats.
 
         Raises
         ------
         MXNetError
-            If the store adds up on the CPU, or for an unknown type or a threshold that is not above 0.
+            If the store sums on the CPU, or for an unknown type or a threshold that is not above 0.
         """
         if "device" not in self.type:
             raise MXNetError(f"gradients are compressed by a kvstore of type 'device', received {shortened(self.type)}")
         self._compression = make_compression(compression_params)
 
-    # -- what it is --------------------------------------------------------------------------------------------------------------
+    # -- properties --------------------------------------------------------------------------------------------------------------
 
     def is_capable(self, capability):
-        """True for ``KVStoreBase.OPTIMIZER``.
+        """Return True for ``KVStoreBase.OPTIMIZER``.
 
         Raises
         ------
@@ -378,8 +378,8 @@ class KVStore(KVStoreBase):
         return 1
 
     def _send_command_to_servers(self, head, body):
-        """Nothing: this store has no servers."""
+        """Do nothing: this store has no servers."""
 
     def _barrier(self):
-        """Wait for the other workers: there are none."""
+        """Do nothing: there are no other workers."""
         nd.waitall()

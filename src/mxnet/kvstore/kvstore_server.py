@@ -7,7 +7,7 @@ __all__ = ["KVStoreServer"]
 class KVStoreServer:
     """Runs a store as a server for workers in other processes.
 
-    Processes that are started with ``DMLC_ROLE=server`` serve as soon as they import mxnet, and never come here.
+    Processes that are started with ``DMLC_ROLE=server`` serve from the import of mxnet on, and never use this class.
 
     Parameters
     ----------
@@ -18,7 +18,7 @@ class KVStoreServer:
         self.kvstore = kvstore
 
     def run(self):
-        """Serve until told to stop.
+        """Raise an error: this process is no server.
 
         Raises
         ------

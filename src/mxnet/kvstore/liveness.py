@@ -1,7 +1,7 @@
-"""Who of a distributed job is alive: every process counts up a number in the common store, and one watches the numbers.
+"""Failure detection in a distributed job: every process increments a heartbeat counter in the common store, and one watches the counters.
 
-A process that is killed closes its connections, which shows at once; one that is stopped, or whose network is cut, only falls silent. So
-whoever waits for others asks the `Monitor` of its own process, which never blocks, whether waiting still makes sense.
+A killed process closes its connections, which is detected immediately; a stopped or disconnected one only stops responding. While a process waits
+for others it therefore polls its own `Monitor`, which never blocks, and gives up if one of them has failed.
 """
 import datetime
 import json
@@ -11,29 +11,29 @@ import time
 
 from .. import environment
 
-#: Seconds between looks at the monitor while waiting.
+#: Seconds between two polls of the monitor while waiting.
 STEP = 1.0
 
-#: Groups of nodes, as MXNet numbers them; they can be added up.
+#: MXNet's bit flags of the groups of nodes.
 SCHEDULER, SERVERS, WORKERS = 1, 2, 4
 
 
 def name(role, rank):
-    """How messages call a process."""
+    """Return the name of a process in messages."""
     return role if role == "scheduler" else f"{role} {rank}"
 
 
 class Monitor:
-    """Says in a thread of its own that this process is alive, and hears who else is.
+    """Sends this process's heartbeat in a thread of its own, and receives the state of the other processes.
 
     Parameters
     ----------
     store : torch.distributed.Store
-        Where all processes meet; the monitor works on a connection of its own.
+        The rendezvous of all processes; the monitor has a connection of its own.
     me : str
-        As `name` makes it.
+        The result of `name` for this process.
     others : list of str
-        All workers and servers of the job. The first one that has not left watches the others and tells them.
+        All workers and servers of the job. The first one that has not left watches the others and publishes their state.
     """
 
     def __init__(self, store, me, others):
@@ -44,7 +44,7 @@ class Monitor:
         self._store.set_timeout(datetime.timedelta(seconds=max(self.limit, 1)))
         self._counts, self._heard = {}, {}
         self._table, self._version, self._told = {}, None, time.monotonic()
-        self._ended = {}  # those that watched before, and why they ended
+        self._ended = {}  # from earlier watchers to the reasons of their end
         self._reached = time.monotonic()
         self._left = None
         self._stop = threading.Event()
@@ -52,7 +52,7 @@ class Monitor:
         self._thread = threading.Thread(target=self._run, name="mxnet-kvstore-monitor", daemon=True)
 
     def start(self):
-        """Begin; all others have joined."""
+        """Start the thread; all others have joined before."""
         now = time.monotonic()
         self._heard = dict.fromkeys(self.others, now)
         self._told = self._reached = now
@@ -61,12 +61,12 @@ class Monitor:
         return self
 
     def stop(self, mark="left"):
-        """End, and tell the others why: ``left``, or ``failed`` and a reason."""
+        """Stop the thread, and publish the reason: ``left``, or ``failed`` and a text."""
         if self._pid != os.getpid() or self._stop.is_set():
             return
         self._left = mark
         self._stop.set()
-        # As long as the store's calls under way may take: a thread that is left in one ends the process with SIGABRT when the interpreter ends.
+        # The longest time of the store's pending calls: a thread inside of one at the interpreter's exit causes a SIGABRT.
         self._thread.join(timeout=2 * (self.interval + max(self.limit, 1)) + 1)
 
     def _run(self):
@@ -81,7 +81,7 @@ class Monitor:
                 else:
                     self._listen()
                 self._reached = time.monotonic()
-            except Exception:  # noqa: BLE001  (whatever is wrong with the store: `trouble` says that it can't be reached)
+            except Exception:  # noqa: BLE001  (any error of the store: `trouble` reports that it can't be reached)
                 if not stopping:
                     self._stop.wait(self.interval)
             if stopping:
@@ -103,7 +103,7 @@ class Monitor:
 
     @property
     def watches(self):
-        """Whether this process watches all others."""
+        """True if this process watches all others."""
         return self._watcher < len(self.others) and self.me == self.others[self._watcher]
 
     def _listen(self):
@@ -121,7 +121,7 @@ class Monitor:
             self._table, self._version, self._told = table, version, time.monotonic()
 
     def silent(self, seconds):
-        """The workers and servers of which nothing was heard for so many seconds, or which have failed, with the reason."""
+        """Return the workers and servers that have not responded for `seconds`, or have failed, with the reasons."""
         found = {}
         for node in self.others:
             age = self._ended.get(node) or self._table.get(node, 0.0)
@@ -131,16 +131,16 @@ class Monitor:
             elif node != self.me and age > seconds:
                 found[node] = f"silent for {age:.0f} s"
         late = time.monotonic() - self._told
-        if not self.watches and late > seconds and self._watcher < len(self.others):  # of the others nothing is known then
+        if not self.watches and late > seconds and self._watcher < len(self.others):  # the state of the others is not known then
             found.setdefault(self.others[self._watcher], f"silent for {late:.0f} s")
         return found
 
     def gone(self):
-        """Those that have ended without an error."""
+        """Return the processes that have ended without an error."""
         return [node for node in self.others if (self._ended.get(node) or self._table.get(node)) == "left"]
 
     def cut_off(self):
-        """Why this process is alone, if nobody could be reached for long; else None."""
+        """Return an error text if this process has not reached the rendezvous for longer than the limit; else None."""
         lost = time.monotonic() - self._reached
         if lost <= self.limit:
             return None
@@ -148,6 +148,6 @@ class Monitor:
                 "point is gone")
 
     def trouble(self, about=""):
-        """Why waiting for the others makes no sense any more, or for those whose names begin so; None if it does."""
+        """Return the reason why waiting for the processes whose names begin with `about` is futile; None if it is not."""
         silent = {node: why for node, why in self.silent(self.limit).items() if node.startswith(about)}
         return self.cut_off() or ", ".join(f"{node}: {why}" for node, why in silent.items()) or None

@@ -1,7 +1,7 @@
-"""Which process of a distributed job this one is, and where all of them meet.
+"""The role and rank of this process in a distributed job, and the rendezvous of all processes.
 
-torchrun says it with ``RANK``, ``WORLD_SIZE``, ``MASTER_ADDR`` and ``MASTER_PORT``, MXNet's launchers with ``DMLC_ROLE``, ``DMLC_PS_ROOT_URI`` and
-others; `mxnet.tools.launch` sets both. The processes meet at a `torch.distributed.TCPStore`: the launcher, the scheduler or worker 0 has it.
+torchrun sets ``RANK``, ``WORLD_SIZE``, ``MASTER_ADDR`` and ``MASTER_PORT``, MXNet's launchers set ``DMLC_ROLE``, ``DMLC_PS_ROOT_URI`` and others;
+`mxnet.tools.launch` sets both. The rendezvous is a `torch.distributed.TCPStore`, hosted by the launcher, the scheduler or worker 0.
 """
 import datetime
 import os
@@ -19,7 +19,7 @@ ROLES = ("worker", "server", "scheduler")
 
 
 class Place(NamedTuple):
-    """What the environment says: the role, the rank (None if it is to be drawn), the counts, and where to meet."""
+    """The settings from the environment: the role, the rank (None if it is assigned at joining), the counts, and the rendezvous address."""
 
     role: str
     rank: int | None
@@ -27,8 +27,8 @@ class Place(NamedTuple):
     num_servers: int
     address: str
     port: int
-    hosts: bool  # whether the meeting point is in this process
-    attempt: str  # tells a job that torchrun has started again from what it left behind
+    hosts: bool  # True if this process hosts the rendezvous
+    attempt: str  # distinguishes a job restarted by torchrun from its earlier attempts
 
 
 def _number(name, least=0):
@@ -43,12 +43,12 @@ def _number(name, least=0):
 
 
 def role():
-    """The role of this process: ``worker`` unless ``DMLC_ROLE`` says otherwise.
+    """Return the role of this process: ``DMLC_ROLE``, by default ``worker``.
 
     Raises
     ------
     MXNetError
-        If ``DMLC_ROLE`` is no role.
+        If ``DMLC_ROLE`` is not a role.
     """
     name = environment.get_str("DMLC_ROLE") or "worker"
     if name not in ROLES:
@@ -57,7 +57,7 @@ def role():
 
 
 def place():
-    """The `Place` of this process; None if no launcher has started it.
+    """Return the `Place` of this process; None if it was not started by a launcher.
 
     Raises
     ------
@@ -95,12 +95,12 @@ def place():
 
 
 def meet(where):
-    """The store where all processes of the job meet, and the rank of this one.
+    """Connect to the job's rendezvous; return its store, and the rank of this process.
 
     Raises
     ------
     MXNetError
-        If nobody is there within ``MXNET_KVSTORE_JOIN_TIMEOUT`` seconds.
+        If the rendezvous does not respond within ``MXNET_KVSTORE_JOIN_TIMEOUT`` seconds.
     """
     limit = environment.get_float("MXNET_KVSTORE_JOIN_TIMEOUT")
     _use_interface()
@@ -120,7 +120,7 @@ def meet(where):
 
 
 def join(store, where):
-    """Wait until all workers and servers are there; `meet` comes first.
+    """Wait until all workers and servers have joined; `meet` is called before.
 
     Raises
     ------
@@ -133,7 +133,7 @@ def join(store, where):
 
 
 def join_as_host(store, where):
-    """`join`, without being one of those who are expected."""
+    """Do the same as `join` for the host of the rendezvous, which is not one of the expected processes."""
     limit = environment.get_float("MXNET_KVSTORE_JOIN_TIMEOUT")
     try:
         store.wait(["complete"], datetime.timedelta(seconds=limit))
@@ -143,10 +143,10 @@ def join_as_host(store, where):
 
 
 def own_address(where):
-    """The address under which the other processes of the job reach this machine."""
+    """Return the address of this machine for the other processes of the job."""
     interface = environment.get_str("DMLC_INTERFACE")
     if interface:
-        import fcntl  # Unix has it; so has every system where one names interfaces
+        import fcntl  # exists on all systems with named network interfaces
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asking:
             try:  # SIOCGIFADDR
                 answer = fcntl.ioctl(asking.fileno(), 0x8915, struct.pack("256s", interface[:15].encode()))
@@ -155,7 +155,7 @@ def own_address(where):
         return socket.inet_ntoa(answer[20:24])
     family, kind, _, _, target = socket.getaddrinfo(where.address, where.port, type=socket.SOCK_DGRAM)[0]
     with socket.socket(family, kind) as asking:
-        asking.connect(target)  # sends nothing
+        asking.connect(target)  # UDP: no packet is sent
         return asking.getsockname()[0]
 
 

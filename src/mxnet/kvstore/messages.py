@@ -1,7 +1,7 @@
-"""What workers and servers say to each other: a line of JSON, then the bytes of tensors, over the connections of `multiprocessing.connection`.
+"""The messages of workers and servers: a line of JSON, then the bytes of tensors, over the connections of `multiprocessing.connection`.
 
-Why these and not `torch.distributed.rpc`: its TensorPipe is not maintained any more, and it unpickles what comes, which may be any program.
-Nor Gloo's own messages, where one lost worker ends the waiting for all others. A connection of Python's library asks for the key of the job,
+`torch.distributed.rpc` is not used: its TensorPipe is not maintained any more, and it unpickles received data, which may execute any code. Nor are
+Gloo's messages, where one lost worker ends the waiting for all others. A connection of Python's library authenticates with the key of the job,
 frames messages, and refuses those that are longer than expected; nothing here is unpickled.
 """
 import json
@@ -13,12 +13,12 @@ from ..base import MXNetError
 
 _HEAD = 1 << 20  # the longest line
 _DTYPES = {name: getattr(torch, name) for name in ("float32", "float64", "float16", "bfloat16", "uint8", "int8", "int32", "int64", "bool")}
-#: The most bytes of a tensor whose size nobody knows beforehand: keys are divided long before.
+#: The maximal bytes of a tensor without an expected size; keys are divided at far smaller sizes.
 LARGEST = 1 << 40
 
 
 def send(connection, head, tensors=()):
-    """Send a dict, and tensors behind it."""
+    """Send a dict, followed by tensors."""
     tensors = [t.detach().to("cpu").contiguous() for t in tensors]
     described = [[str(t.dtype).removeprefix("torch."), list(t.shape)] for t in tensors]
     line = json.dumps({**head, "tensors": described}).encode()
@@ -32,12 +32,12 @@ def send(connection, head, tensors=()):
 
 
 def receive(connection, largest=LARGEST):
-    """``(dict, tensors)`` of the next message.
+    """Receive the next message, and return ``(dict, tensors)``.
 
     Raises
     ------
     MXNetError
-        If it is malformed, or its tensors have over `largest` bytes together; the connection is of no use then.
+        If it is malformed, or its tensors have over `largest` bytes together; the connection is unusable then.
     EOFError, OSError
         If the other side is gone.
     """
@@ -60,7 +60,7 @@ def receive(connection, largest=LARGEST):
 
 
 def _bytes(connection, longest):
-    # What is longer is refused before it is read, and memory grows only with what has come.
+    # Longer messages are refused before they are read, and memory grows only with the received bytes.
     try:
         return connection.recv_bytes(longest)
     except OSError as error:

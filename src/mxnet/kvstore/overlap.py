@@ -1,8 +1,8 @@
-"""Gradients that travel while backward still runs.
+"""Overlap of gradient communication with backward.
 
-What backward finishes goes out in buckets, in an order that all workers keep: that in which worker 0 finished its gradients in the step before.
-The step then waits for what is still under way instead of sending everything. Its result is always that of sending then: a gradient that was
-changed after it went out (clipped, computed anew) is noticed, all workers send everything once more, and from then on nothing goes out early.
+Finished gradients are sent in buckets, in an order that all workers share: that in which worker 0 finished its gradients in the previous step.
+The step then waits for the buckets in flight instead of sending everything. Its result is always the same as without overlap: if a gradient was
+changed after it was sent (clipped, computed again), all workers send everything once more, and the overlap is disabled from then on.
 """
 import logging
 import threading
@@ -14,13 +14,13 @@ import torch
 from ..ndarray import writes
 from . import group
 
-#: What a worker tells the others of its early gradients; numbers to be added up.
+#: Bit flags of a worker's state of early gradients, which it sends to the others.
 COLLECTS, ACTIVE, CHANGED = 1, 2, 4
 _log = logging.getLogger(__name__)
 
 
 class _Flight:
-    """A bucket under way. `writes` sets `stale` if what was sent is written to, and `compares` if torch's counters have to tell."""
+    """A bucket in flight. `writes` sets `stale` if a sent tensor is written to, and `compares` if torch's version counters must be compared."""
 
     __slots__ = ("names", "sources", "counts", "end", "stale", "compares", "__weakref__")
 
@@ -34,22 +34,22 @@ class _Flight:
             self.stale = True
 
     def holds(self, arrays):
-        """Whether these arrays still have the values that were sent."""
+        """Return True if these arrays still have the values that were sent."""
         return (not self.stale and len(arrays) == len(self.sources)
                 and all(a is b and a._data is tensor for a, (b, tensor) in zip(arrays, self.sources))
                 and not (self.compares and self.counts != [tensor._version for _, tensor in self.sources]))
 
 
 class Overlap:
-    """The early gradients of a store.
+    """The early gradients of a store, which are sent during backward.
 
     Parameters
     ----------
     net : group.Group
     merge : function
-        From a key and its arrays to the tensor to send.
+        Returns the tensor to send for a key and its arrays.
     begin : function
-        From keys, tensors, a text for errors and a group to an iterator over the sums; it begins at once.
+        Begins to sum, and returns an iterator over the sums; its arguments are keys, tensors, a text for errors and a group.
     """
 
     def __init__(self, net: Any, merge: Callable, begin: Callable) -> None:
@@ -65,17 +65,17 @@ class Overlap:
         self._left: list[int] = []
         self._flights: list[_Flight] = []
         self._changed = False
-        self._lock = threading.Lock()  # each GPU's gradients are finished in a thread of its own
+        self._lock = threading.Lock()  # backward has a thread for each GPU
 
     # -- before and during backward ------------------------------------------------------------------------------------------------
 
     def expect(self, names: Sequence[Any], arrays: Sequence[Sequence[Any]]) -> Callable[[Any], None] | None:
-        """Say which gradients the next backward will finish; all workers do so after the same step.
+        """Announce the gradients of the next backward; all workers call it after the same step.
 
         Returns
         -------
         function or None
-            To be called with a key each time that one of its arrays is finished; None if nothing is to go out early.
+            The function to call with a key each time that one of its arrays is finished; None if gradients are not sent early.
         """
         if self._off:
             return None
@@ -93,7 +93,7 @@ class Overlap:
         return self._finished
 
     def _plan(self) -> None:
-        """Choose the buckets, as worker 0 has seen gradients come; what it has not seen goes last."""
+        """Choose the buckets in worker 0's order of finished gradients; those that it did not finish are last."""
         doing = "the order of gradients"
         self._net.agree([group.digest(doing, self._names)], doing)()
         positions = {k: i for i, k in enumerate(self._names)}
@@ -113,7 +113,7 @@ class Overlap:
                 self._seen.append(name)
                 return
             self._missing[name] -= 1
-            if self._missing[name] < 0:  # by a second backward
+            if self._missing[name] < 0:  # finished again by a second backward
                 self._changed = True
                 return
             self._left[self._where[name]] -= 1
@@ -129,14 +129,14 @@ class Overlap:
     # -- in the step ---------------------------------------------------------------------------------------------------------------
 
     def state(self, pairs: Sequence[tuple[Any, Sequence[Any]]]) -> int:
-        """What to tell the others where these keys and arrays are to be added up; if they are those that were expected, all are under way then."""
+        """Return this worker's flags for the sum of these keys and arrays; if the keys are the announced ones, all buckets are in flight then."""
         if self._buckets is None:
             return 0
         given = dict(pairs)
         if given.keys() != self._arrays.keys():
             return ACTIVE if self._flights else 0
         self._changed = self._changed or not all(flight.holds([array for k in flight.names for array in given[k]]) for flight in self._flights)
-        self._arrays = given  # of another executor perhaps, for what is not under way yet
+        self._arrays = given  # possibly another executor's, for buckets that are not in flight yet
         self._launch_all()
         return COLLECTS + CHANGED * self._changed
 
@@ -145,7 +145,7 @@ class Overlap:
             self._launch()
 
     def settle(self, states: Sequence[int]) -> bool:
-        """Whether `sums` has what is wanted, from the `state` of all workers; if early gradients are of no use it ends them."""
+        """Return True if `sums` has the valid sums, given the `state` of all workers. If early gradients are invalid, the overlap is disabled."""
         mine = states[self._net.rank]
         if not any(state & (CHANGED | ACTIVE) or (state ^ mine) & COLLECTS for state in states):
             return bool(mine & COLLECTS)
@@ -155,7 +155,7 @@ class Overlap:
         return False
 
     def stop(self) -> None:
-        """End what is under way, and forget what is expected; all workers do so."""
+        """Finish the buckets in flight, and discard the plan; all workers call it."""
         self._launch_all()
         for flight in self._flights:
             for _ in flight.end:
@@ -163,7 +163,7 @@ class Overlap:
         self._names, self._buckets, self._flights, self._arrays = [], None, [], {}
 
     def sums(self) -> Iterator[tuple[Any, torch.Tensor]]:
-        """``(key, sum)`` of all that was under way, each as soon as it is there."""
+        """Yield ``(key, sum)`` of all buckets in flight, each as soon as it is available."""
         flights, self._flights = self._flights, []
         for flight in flights:
             yield from zip(flight.names, flight.end)

@@ -1,4 +1,4 @@
-"""Which server has which part of which key: small keys whole, by a hash of their name; large ones divided, so that the load is even."""
+"""The placement of keys on servers: small keys on one, by a hash of their name; large ones are divided evenly among all."""
 import math
 import zlib
 from typing import NamedTuple
@@ -16,7 +16,7 @@ class Part(NamedTuple):
 
 
 def divide(key, shape, servers, sparse=False):
-    """The `Part`s of a value, in order.
+    """Return the `Part`s of a value, in order.
 
     Values of ``MXNET_KVSTORE_BIGARRAY_BOUND`` elements and more are divided among all servers: by rows, or by elements if there are fewer rows than
     servers.
@@ -31,7 +31,7 @@ def divide(key, shape, servers, sparse=False):
     """
     rows, size = (shape[0] if shape else 1), math.prod(shape)
     if servers == 1 or size < environment.get_int("MXNET_KVSTORE_BIGARRAY_BOUND") or (sparse and rows < servers):
-        # Not Python's hash, which differs from process to process.
+        # Not Python's hash, which differs between processes.
         return [Part(zlib.crc32(repr(key).encode()) % servers, 0, rows, False)]
     flat = rows < servers
     count = size if flat else rows
@@ -40,7 +40,7 @@ def divide(key, shape, servers, sparse=False):
 
 
 def cut(tensor, part):
-    """A part of a tensor; a view."""
+    """Return a part of a tensor as a view."""
     if part.flat:
         return tensor.reshape(-1)[part.begin:part.end]
     return tensor[part.begin:part.end] if tensor.dim() else tensor

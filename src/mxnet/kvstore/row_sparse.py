@@ -3,7 +3,7 @@ from ..ndarray.sparse.arrays import RowSparseNDArray, summed_rows
 
 
 def add(arrays):
-    """The sum of row_sparse arrays on one device; a single one is returned as it is."""
+    """Return the sum of row_sparse arrays on one device; a single one is returned unchanged."""
     first = arrays[0]
     if len(arrays) == 1:
         return first

@@ -1,4 +1,4 @@
-"""A server of a distributed job: keeps its part of the values, and updates them by what workers push, as it comes."""
+"""A server of a distributed job: keeps its part of the values, and updates them at each push of a worker."""
 import contextlib
 import json
 import os
@@ -21,7 +21,7 @@ from .liveness import Monitor, name
 
 
 class Store:
-    """The values of one kvstore of the workers, as far as this server has them."""
+    """This server's part of the values of one kvstore of the workers."""
 
     def __init__(self):
         self.values, self.updater, self.optimizer = {}, None, None
@@ -36,13 +36,13 @@ class Store:
 class Server:
     """Serves the workers of a job until all of them have left.
 
-    One thread for each connection reads and writes; the thread that calls `run` does the work, one request after the other.
+    Each connection has a thread that reads and writes; the thread that calls `run` processes the requests, one after the other.
 
     Parameters
     ----------
     where : membership.Place
     commands : dict of int to function, optional
-        What workers may ask for by number, besides values: called with a text and the rank of this server.
+        The commands that workers may send by number; called with a text and the rank of this server.
     """
 
     def __init__(self, where, commands=None):
@@ -67,7 +67,7 @@ class Server:
                 continue
             try:
                 answer.put(self._handle(head, tensors))
-            except Exception as error:  # noqa: BLE001  (the worker is told; others are served on)
+            except Exception as error:  # noqa: BLE001  (it is sent to the worker; the server continues)
                 answer.put(({"error": str(error) if isinstance(error, MXNetError) else repr(error)}, ()))
         self._monitor.stop()
 
@@ -83,12 +83,12 @@ class Server:
         while True:
             try:
                 connection = self._listener.accept()
-            except Exception:  # noqa: BLE001, S112  (somebody without the key, or who hung up)
+            except Exception:  # noqa: BLE001, S112  (a client without the key, or a closed connection)
                 continue
             threading.Thread(target=self._converse, args=(connection,), daemon=True).start()
 
     def _converse(self, connection):
-        failed = None  # of requests without an answer, the first error, which the next answer brings
+        failed = None  # the first error of requests without a response; it is sent with the next response
         with contextlib.suppress(EOFError, OSError), connection:
             while True:
                 try:
@@ -108,7 +108,7 @@ class Server:
     # -- requests ------------------------------------------------------------------------------------------------------------------
 
     def _handle(self, head, tensors):
-        """The answer to a request: a dict and tensors."""
+        """Process a request, and return the response: a dict and tensors."""
         if head.get("do") == "command" and head.get("head") in self._commands:
             self._commands[head["head"]](head["body"], self.rank)
             return {}, ()
@@ -122,7 +122,7 @@ class Server:
 
 
 def _init(store, head, tensors):
-    """Values: dense ones, or row numbers and rows of row_sparse ones."""
+    """Initialize values: dense ones, or row numbers and rows of row_sparse ones."""
     tensors = iter(tensors)
     for key, stype, shape in head["keys"]:
         if key in store.values:
@@ -193,7 +193,7 @@ def _pull_rows(store, head, tensors):
 def _set_optimizer(store, head, tensors):
     (content,) = tensors
     content = content.numpy().tobytes()
-    if content != store.optimizer:  # all workers send the same one; its states must not start anew each time
+    if content != store.optimizer:  # all workers send the same one; its states must not be reset each time
         store.updater = opt.get_updater(pickles.loads(content, "the optimizer that a worker sent"))
         store.optimizer = content
 
@@ -211,7 +211,7 @@ def _load_states(store, head, tensors):
 
 
 def _flush(store, head, tensors):
-    """Nothing: the answer says that all earlier requests of the connection are done."""
+    """Do nothing: the response confirms that all earlier requests of the connection are processed."""
 
 
 _ACTIONS = {"flush": _flush, "init": _init, "push": _push, "pull": _pull, "pull_rows": _pull_rows, "optimizer": _set_optimizer, "states": _states,
@@ -219,12 +219,12 @@ _ACTIONS = {"flush": _flush, "init": _init, "push": _push, "pull": _pull, "pull_
 
 
 def serve(commands=None):
-    """Do what ``DMLC_ROLE`` says, server or scheduler, until the job has ended; `commands` as for `Server`.
+    """Run the role in ``DMLC_ROLE``, server or scheduler, until the job has ended; `commands` as for `Server`.
 
     Raises
     ------
     MXNetError
-        If the environment does not say where, the others don't come, or this process is a worker.
+        If the environment has no rendezvous address, the others don't join, or this process is a worker.
     """
     where = membership.place()
     role = where.role if where else "worker"
@@ -237,7 +237,7 @@ def serve(commands=None):
 
 
 def _schedule(where):
-    """Be the place where all meet, until all have left."""
+    """Host the rendezvous until all processes have left."""
     store, _ = membership.meet(where)
     membership.join_as_host(store, where)
     nodes = [name("worker", i) for i in range(where.num_workers)] + [name("server", i) for i in range(where.num_servers)]

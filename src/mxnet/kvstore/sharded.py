@@ -1,4 +1,4 @@
-"""Stores of workers in step of which each updates a part of the weights, and so keeps a part of the optimizer's states only."""
+"""Synchronous stores with sharded updates: each worker updates a part of the weights, and keeps only that part of the optimizer's states."""
 import torch
 
 from .. import files
@@ -12,19 +12,19 @@ from .base import built_in
 from .compression import HalfCompression, make_compression
 from .dist_sync import DistSyncKVStore
 
-# Optimizers for which an element's update depends on nothing but this element: large weights are divided among all workers. Others get whole weights.
+# Optimizers with element-wise updates: large weights are divided among all workers. Other optimizers get whole weights.
 _BY_ELEMENT = {opt.SGD, opt.ccSGD, opt.NAG, opt.Signum, opt.DCASGD, opt.Adam, opt.AdaGrad, opt.RMSProp, opt.AdaDelta, opt.Adamax, opt.Ftrl, opt.FTML,
                opt.AdamW, opt.AdaBelief}
-_SMALL = 4096  # elements of a weight that is not worth dividing
+_SMALL = 4096  # weights of fewer elements are not divided
 
 
 @built_in("dist", "dist_sync", "dist_device", "dist_device_sync", "dist_sync_device", sharded=True)
 class ShardedKVStore(DistSyncKVStore):
-    """As `DistSyncKVStore`, with sharded updates: gradients are added up where they are used, and updated weights go to all.
+    """A `DistSyncKVStore` with sharded updates: gradients are reduce-scattered, and updated weights are gathered by all workers.
 
-    As many bytes travel as by adding up for all. Large weights are divided evenly; small ones, and all weights of an optimizer that looks at whole
-    ones (LARS, LAMB, one of the program's own), belong to one worker each. ``row_sparse`` gradients are updated by all. Without an optimizer in
-    the store it works as any other.
+    The traffic is that of an all-reduce. Large weights are divided evenly; small ones, and all weights of an optimizer that needs whole ones (LARS,
+    LAMB, user-defined ones), belong to one worker each. ``row_sparse`` gradients are updated by all workers. Without an optimizer in the store it
+    works like a `DistSyncKVStore`.
 
     Parameters
     ----------
@@ -37,10 +37,10 @@ class ShardedKVStore(DistSyncKVStore):
         self._edges = {}  # by key: worker i updates the elements from edge i to edge i + 1
         self._load = [0] * self.num_workers
 
-    # -- who updates what --------------------------------------------------------------------------------------------------------
+    # -- assignment of parts -----------------------------------------------------------------------------------------------------
 
     def _divided(self, key, size):
-        """The edges of a key's parts; its states, if they were loaded, become those of this worker's."""
+        """Return the edges of a key's parts; loaded states are cut to this worker's part."""
         if key not in self._edges:
             workers = self.num_workers
             if type(self._updater.optimizer) in _BY_ELEMENT and size >= _SMALL:
@@ -62,7 +62,7 @@ class ShardedKVStore(DistSyncKVStore):
         return isinstance(self._updater, opt.Updater)
 
     def _set_updater(self, updater):
-        """Have the store update its values by an optimizer, or by a function, which gets whole values."""
+        """Set the updater of the store's values: an optimizer's, or a function, which gets whole values."""
         if isinstance(updater, opt.Updater) and isinstance(updater.optimizer, opt.Nadam):
             raise MXNetError("a sharded kvstore can't run Nadam, whose schedule goes on with every weight that it updates; use Adam, or shard=False")
         self._forget()
@@ -73,7 +73,7 @@ class ShardedKVStore(DistSyncKVStore):
         self._edges, self._load = {}, [0] * self.num_workers
 
     def set_gradient_compression(self, compression_params):
-        """Send 16-bit floats, by ``{'type': 'fp16'}`` or ``{'type': 'bf16'}``; all workers do so.
+        """Send 16-bit floats, by ``{'type': 'fp16'}`` or ``{'type': 'bf16'}``; all workers call it.
 
         Raises
         ------
@@ -87,14 +87,14 @@ class ShardedKVStore(DistSyncKVStore):
     # -- a step ------------------------------------------------------------------------------------------------------------------
 
     def _begin_sums(self, names, tensors, doing, net=None):
-        # During backward it is known who updates; in a step another worker's optimizer may just be coming.
+        # During backward the updater is known; in a step another worker's optimizer may still arrive.
         return self._begin_parts(names, tensors, doing, net) if net else self._sums_later(names, tensors, doing)
 
     def _sums_later(self, names, tensors, doing):
         yield from self._begin_parts(names, tensors, doing, self._group)
 
     def _begin_parts(self, names, tensors, doing, net):
-        """An iterator over this worker's parts of the sums, which are under way."""
+        """Begin the sums, and return an iterator over this worker's parts of them."""
         if not self._shards:
             return super()._begin_sums(names, tensors, doing, net)
         half = self._on_wire.dtype if isinstance(self._on_wire, HalfCompression) else None
@@ -110,7 +110,7 @@ class ShardedKVStore(DistSyncKVStore):
 
     def _take(self, pairs, outs):
         if not self._shards and not self._configured:
-            sums = list(self._summed(pairs))  # an optimizer may have come with them
+            sums = list(self._summed(pairs))  # an optimizer may have arrived with them
         else:
             sums = self._summed(pairs)
         if not self._shards:
@@ -135,7 +135,7 @@ class ShardedKVStore(DistSyncKVStore):
                     self._pull(key, outs[key], True)
 
     def _update(self, items):
-        """Update this worker's parts, and begin to send them to all; returns a function that ends it, with the keys."""
+        """Update this worker's parts, and begin to send them to all; return a function that waits for the end, with the keys."""
         net, doing = self._group, f"update of key {items[0][0]!r}"
         flats = []
         for key, total in items:
@@ -146,7 +146,7 @@ class ShardedKVStore(DistSyncKVStore):
         edges = [self._divided(key, flat.numel()) for (key, _), flat in zip(items, flats)]
         mine = [(key, total, NDArray._new(flat[e[net.rank]:e[net.rank + 1]], total.ctx)) for (key, total), flat, e in zip(items, flats, edges)]
         for key, total, weight in mine:
-            if not weight.size:  # another worker's: it is counted alike, for schedules and for states that others load
+            if not weight.size:  # another worker's: it counts as an update, for schedules and for saved states
                 self._updater.optimizer._set_current_context(total.ctx.device_id)
                 self._updater.optimizer._update_count(key)
         mine = [entry for entry in mine if entry[2].size]
@@ -169,9 +169,9 @@ class ShardedKVStore(DistSyncKVStore):
     # -- states ------------------------------------------------------------------------------------------------------------------
 
     def save_optimizer_states(self, fname, dump_optimizer=False):
-        """Save the optimizer's states of all workers, whole, and with `dump_optimizer` the optimizer itself; all workers call it.
+        """Save the optimizer's states, gathered from all workers, and with `dump_optimizer` the optimizer itself; all workers call it.
 
-        A store that is not sharded, or with another number of workers, can load them.
+        Stores without sharding, or with another number of workers, can load them.
         """
         self._require_optimizer("save_optimizer_states")
         if not self._shards:
@@ -189,20 +189,20 @@ class ShardedKVStore(DistSyncKVStore):
         files.write_bytes(fname, pickles.dumps((states, self._updater.optimizer) if dump_optimizer else states))
 
     def load_optimizer_states(self, fname):
-        """Continue from optimizer states that were saved, by a store of any kind; all workers call it."""
+        """Load optimizer states that were saved by a store of any kind; all workers call it."""
         super().load_optimizer_states(fname)
         self._forget()
 
 
 def _each(state, change):
-    """A state with its arrays changed."""
+    """Return a state with `change` applied to its arrays."""
     if isinstance(state, NDArray):
         return change(state)
     return type(state)(_each(s, change) for s in state) if isinstance(state, (list, tuple)) else state
 
 
 def _joined(parts, shape):
-    """A state out of its parts, in the order of the workers."""
+    """Return a state joined from its parts, in the order of the workers."""
     first = parts[0]
     if isinstance(first, NDArray):
         whole = torch.cat([part._raw().reshape(-1) for part in parts])

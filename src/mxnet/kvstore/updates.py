@@ -1,4 +1,4 @@
-"""How training uses a store: which one it takes, the parameters' first values, and their updates."""
+"""The use of stores in training: their choice, the initialization of parameters, and the updates."""
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from .. import environment
@@ -17,7 +17,7 @@ PerDevice = Sequence[Sequence[NDArray]]
 
 
 def create_kvstore(kvstore: str | KVStoreBase | None, num_device: int, arg_params: Mapping[str, NDArray]) -> tuple[KVStoreBase | None, bool]:
-    """The store that `kvstore` asks for (None if one device needs none), and whether it runs the optimizer.
+    """Return the store for `kvstore` (None if one device needs none), and True if the store runs the optimizer.
 
     ``MXNET_UPDATE_ON_KVSTORE=0`` keeps the optimizer out of the store.
     """
@@ -38,12 +38,12 @@ def create_kvstore(kvstore: str | KVStoreBase | None, num_device: int, arg_param
 
 
 def joined_store(kvstore: str | KVStoreBase | None) -> str | KVStoreBase | None:
-    """The store itself where the name of one stands that joins processes; else what is given."""
+    """Create the store if `kvstore` is the name of one that spans processes; return anything else unchanged."""
     return create(kvstore) if isinstance(kvstore, str) and spans_processes(kvstore) else kvstore
 
 
 def create_sparse_kvstore(kvstore: str | KVStore) -> tuple[KVStoreBase, bool]:
-    """The store for parameters that are row_sparse; it always runs the optimizer."""
+    """Return the store for row_sparse parameters and True: it always runs the optimizer."""
     if isinstance(kvstore, KVStore):
         store = kvstore
     elif isinstance(kvstore, str):
@@ -57,7 +57,7 @@ def create_sparse_kvstore(kvstore: str | KVStore) -> tuple[KVStoreBase, bool]:
 
 def initialize_kvstore(kvstore: KVStoreBase, param_arrays: PerDevice, arg_params: Mapping[str, NDArray], param_names: Sequence[str],
                        update_on_kvstore: bool) -> None:
-    """Give the store all parameters; if it runs the optimizer, the devices get its values."""
+    """Initialize the store with all parameters; if it runs the optimizer, its values are written to the devices."""
     for name, on_devices in zip(param_names, param_arrays):
         value = arg_params[name]
         # `init` is not part of the interface of stores (KVStoreBase), only of the built-in one.
@@ -65,19 +65,19 @@ def initialize_kvstore(kvstore: KVStoreBase, param_arrays: PerDevice, arg_params
             kvstore.broadcast(name, value, out=on_devices)
         else:
             kvstore.init(name, value)
-            if value.stype == "default" and kvstore.num_workers > 1:  # all begin with the values of worker 0, however they were seeded
+            if value.stype == "default" and kvstore.num_workers > 1:  # all begin with the values of worker 0, regardless of their seeds
                 kvstore.pull(name, out=on_devices)
 
 
 def _with_gradient(param_arrays: PerDevice, grad_arrays: PerDevice) -> Iterator[tuple[int, Sequence[NDArray], Sequence[NDArray]]]:
-    """``(index, arrays, gradients)`` of each parameter that has a gradient."""
+    """Yield ``(index, arrays, gradients)`` of each parameter that has a gradient."""
     for index, (arrays, gradients) in enumerate(zip(param_arrays, grad_arrays)):
         if gradients[0] is not None:
             yield index, arrays, gradients
 
 
 def _exchange_many(kvstore: KVStoreBase, items: Sequence[tuple[str, Sequence[NDArray], Sequence[NDArray]]], in_store: bool) -> bool:
-    """Push the gradients of many parameters and pull in one call; False if the store or what is sparse wants them one by one."""
+    """Push the gradients of many parameters and pull in one call; return False if the store or sparse arrays need single calls."""
     if not kvstore.batches or any(gradients[0].stype != "default" or arrays[0].stype != "default" for _, arrays, gradients in items):
         return False
     if items:
@@ -97,10 +97,10 @@ def _exchange(kvstore: KVStoreBase, name: str, gradients: Sequence[NDArray], arr
 
 
 def renumber_states(updater: Updater, names: Sequence[str], num_device: int, by_name: bool) -> None:
-    """Give loaded states the keys under which an updater looks for them.
+    """Rename the keys of loaded states to those of the updater.
 
-    A store updates parameters by their names, a module those on each of its devices by ``position * num_device + device``: a file may come from
-    another number of devices.
+    A store's keys are names of parameters; a module's keys are ``position * num_device + device``, for each device. A file may be from another number
+    of devices.
     """
     updater._states_matched = True
     states = updater.states
@@ -108,7 +108,7 @@ def renumber_states(updater: Updater, names: Sequence[str], num_device: int, by_
     saved_devices = max(numbers, default=0) // max(len(names), 1) + 1
     if not by_name and len(numbers) == len(states) and saved_devices == num_device or by_name and not numbers:
         return
-    first: dict[str, object] = {}  # states are the same on all devices
+    first: dict[str, object] = {}  # all devices have the same states
     for key, state in states.items():
         if isinstance(key, str):
             first.setdefault(key, state)
@@ -124,7 +124,7 @@ def renumber_states(updater: Updater, names: Sequence[str], num_device: int, by_
 
 
 def update_params_on_kvstore(param_arrays: PerDevice, grad_arrays: PerDevice, kvstore: KVStoreBase, param_names: Sequence[str]) -> None:
-    """Let the store update the parameters, and fetch them."""
+    """Update the parameters in the store, and pull them."""
     if _exchange_many(kvstore, [(param_names[i], *rest) for i, *rest in _with_gradient(param_arrays, grad_arrays)], True):
         return
     for index, arrays, gradients in _with_gradient(param_arrays, grad_arrays):
@@ -132,7 +132,7 @@ def update_params_on_kvstore(param_arrays: PerDevice, grad_arrays: PerDevice, kv
 
 
 def update_params_on_kvstore_nccl(param_arrays: PerDevice, grad_arrays: PerDevice, kvstore: KVStoreBase, param_names: Sequence[str]) -> None:
-    """As `update_params_on_kvstore`, ``MXNET_UPDATE_AGGREGATION_SIZE`` parameters at a time."""
+    """Do the same as `update_params_on_kvstore`, with ``MXNET_UPDATE_AGGREGATION_SIZE`` parameters at a time."""
     items = list(_with_gradient(param_arrays, grad_arrays))
     step = environment.get_int("MXNET_UPDATE_AGGREGATION_SIZE") or 16
     for start in range(0, len(items), step):
@@ -142,7 +142,7 @@ def update_params_on_kvstore_nccl(param_arrays: PerDevice, grad_arrays: PerDevic
 
 def update_params(param_arrays: PerDevice, grad_arrays: PerDevice, updater: Callable[[list, list, list], object], num_device: int,
                   kvstore: KVStoreBase | None = None, param_names: Sequence[str] = (), updated_names: Sequence[str] | None = None) -> None:
-    """Update the parameters on each device, after the store, if any, has added up the gradients.
+    """Update the parameters on each device, after the store, if any, has summed the gradients.
 
     The updater receives all parameters of a device in one call, so that it can update many at a time. It numbers them as `updated_names`
     does, by default as `param_names`: networks that share an updater may have their parameters in another order, or fewer of them.

@@ -1,4 +1,4 @@
-"""Training as it was before `Module`: `FeedForward`, and the executors on several devices that it trains with.
+"""The training interface before `Module`: `FeedForward`, and its data-parallel executors.
 
-Kept for old programs, which find it as ``mx.model.FeedForward`` and ``mx.executor_manager``. Nothing else of the project stands on it.
+Kept for old programs, which import it as ``mx.model.FeedForward`` and ``mx.executor_manager``. No other module depends on it.
 """

@@ -1,6 +1,6 @@
-"""Batches made by processes that read numbers from one queue and write batches to another, as `DataLoader` did before it had a pool.
+"""Batches made by processes that read indices from one queue and write batches to another; the predecessor of `DataLoader`'s pool.
 
-Kept for programs with loaders of their own that are made of these parts; `DataLoader` is faster and stands on none of them.
+Kept for programs whose own loaders use these parts; `DataLoader` is faster and does not use them.
 """
 import io
 import multiprocessing
@@ -16,7 +16,7 @@ from ..gluon.data.dataloader import _as_in_context
 
 
 class ConnectionWrapper:
-    """A connection between processes that passes arrays through shared memory; all else is the connection's own."""
+    """A wrapper of a connection between processes that passes arrays through shared memory; other attributes are the connection's."""
 
     def __init__(self, conn):
         self._conn = conn
@@ -33,12 +33,12 @@ class ConnectionWrapper:
 
     def __getattr__(self, name):
         if name == "_conn":
-            raise AttributeError(name)  # while it is unpickled
+            raise AttributeError(name)  # during unpickling
         return getattr(self._conn, name)
 
 
 def worker_loop_v1(dataset, key_queue, data_queue, batchify_fn):
-    """Make the batches asked for by ``(number, indices)`` and answer ``(number, batch)``, until the number None."""
+    """Read requests ``(number, indices)``, make the batches, and write ``(number, batch)``, until the number is None."""
     while True:
         number, indices = key_queue.get()
         if number is None:
@@ -47,7 +47,7 @@ def worker_loop_v1(dataset, key_queue, data_queue, batchify_fn):
 
 
 def fetcher_loop_v1(data_queue, data_buffer, pin_memory=False, pin_device_id=0, data_buffer_lock=None):
-    """Put ``(number, batch)`` out of a queue into a dict, on the CPU, or in pinned memory, until the number None."""
+    """Move ``(number, batch)`` from a queue to a dict, on the CPU or in pinned memory, until the number is None."""
     while True:
         number, batch = data_queue.get()
         if number is None:
@@ -70,7 +70,7 @@ class _MultiWorkerIterV1:
     pin_memory : bool
     pin_device_id : int
     worker_fn : callable
-        What a worker runs; see `worker_loop_v1`.
+        The function that a worker runs; see `worker_loop_v1`.
     """
 
     def __init__(self, num_workers, dataset, batchify_fn, batch_sampler, pin_memory=False, pin_device_id=0, worker_fn=worker_loop_v1):
@@ -86,7 +86,7 @@ class _MultiWorkerIterV1:
                          for _ in range(num_workers)]
         self._fetcher = threading.Thread(target=fetcher_loop_v1, daemon=True,
                                          args=(self._data_queue, self._data_buffer, pin_memory, pin_device_id, _Announcing(self._arrived)))
-        with interrupts.deferred():  # Python loses one that comes in the hooks of a fork, and a thread that starts could be waited for for ever
+        with interrupts.deferred():  # Python loses a Ctrl-C in the hooks of a fork, and one during a thread's start may block it forever
             for worker in self._workers:
                 worker.start()
             self._fetcher.start()
@@ -101,10 +101,10 @@ class _MultiWorkerIterV1:
         return self
 
     def _push_next(self):
-        """Ask for another batch, if there is one."""
+        """Request another batch, if there is one."""
         indices = next(self._iter, None)
         if indices is not None:
-            with interrupts.deferred():  # half a message would keep the workers waiting
+            with interrupts.deferred():  # an incomplete message would block the workers
                 self._key_queue.put((self._sent_idx, indices))
             self._sent_idx += 1
 
@@ -125,18 +125,18 @@ class _MultiWorkerIterV1:
         return batch
 
     def next(self):
-        """The next batch."""
+        """Return the next batch."""
         return self.__next__()
 
     def shutdown(self):
-        """End workers and thread."""
+        """Stop the workers and the thread."""
         if not getattr(self, "_shutdown", True):
             self._shutdown = True
             self._ending.now()
 
 
 def _end(data_queue, fetcher, workers):
-    data_queue.put((None, None))  # while all workers live: one that is cut off in the middle of a message keeps the queue's lock
+    data_queue.put((None, None))  # before workers end: one that is killed within a message keeps the queue's lock
     fetcher.join()
     for worker in workers:
         worker.terminate()
@@ -144,7 +144,7 @@ def _end(data_queue, fetcher, workers):
 
 
 class _Announcing:
-    """What stands for a lock, and tells who waits on a queue that something was done."""
+    """A context manager in the place of a lock, which at its end puts None into a queue to wake up the waiting thread."""
 
     def __init__(self, arrived):
         self._arrived = arrived

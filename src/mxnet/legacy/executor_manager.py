@@ -1,4 +1,4 @@
-"""Executors of one network on several devices, as `FeedForward` uses them. New programs use `Module`."""
+"""The executors of one network on several devices for `FeedForward`. New programs use `Module`."""
 import logging
 from collections.abc import Sequence
 from operator import attrgetter
@@ -48,7 +48,7 @@ def _load_label(batch, targets):
 
 
 def _bind_exec(sym, ctx, input_shapes, param_names, need_grad=False, base_exec=None, shared_data_arrays=None, input_types=None, logger=logging):
-    """An executor whose parameters are those of `base_exec`, if it is given, and whose inputs are in the arrays of `shared_data_arrays`.
+    """Return an executor that shares the parameters of `base_exec`, if it is given, and has its inputs in the arrays of `shared_data_arrays`.
 
     `need_grad` is a set of the names of arguments that get gradients, True for all but the inputs, or False.
     """
@@ -85,7 +85,7 @@ def _bind_exec(sym, ctx, input_shapes, param_names, need_grad=False, base_exec=N
 
 
 class DataParallelExecutorGroup:
-    """An executor of one network per device: the group that modules use, by the interface that it had before them.
+    """An executor of one network per device: the executor group of modules with its older interface.
 
     Parameters
     ----------
@@ -93,11 +93,11 @@ class DataParallelExecutorGroup:
     arg_names, param_names : list of str
     ctx : list of Context
     slices : list of slice
-        Which samples of a batch each device takes.
+        The samples of a batch for each device.
     train_data : DataIter or DataBatch
-        Tells names and shapes; samples lie along the first axis.
+        Defines names and shapes; samples are along the first axis.
     shared_group : DataParallelExecutorGroup, optional
-        Whose parameters and memory to share.
+        The group whose parameters and memory are shared.
     """
 
     def __init__(self, sym: Symbol, arg_names: Sequence[str], param_names: Sequence[str], ctx: Sequence[Context], slices: Sequence[slice],
@@ -118,7 +118,7 @@ class DataParallelExecutorGroup:
         self.param_arrays, self.grad_arrays, self.aux_arrays = group.param_arrays, group.grad_arrays, group.aux_arrays
 
     def load_data_batch(self, data_batch: DataBatch) -> None:
-        """Give each device its share of a batch."""
+        """Load each device's slice of a batch."""
         self._group.load_data_batch(data_batch)
 
     def forward(self, is_train: bool = False) -> None:
@@ -130,7 +130,7 @@ class DataParallelExecutorGroup:
         self._group.backward()
 
     def update_metric(self, metric: EvalMetric, labels: Sequence, pre_sliced: bool = False) -> None:
-        """Give each device's outputs, with its share of the labels, to a metric; unlike in a module by position, not by name."""
+        """Update a metric with each device's outputs and its slice of the labels; by position, not by name as in a module."""
         for i, (executor, part) in enumerate(zip(self.train_execs, self.slices)):
             metric.update(labels[i] if pre_sliced else [label[part] for label in labels], executor.outputs)
 
@@ -145,10 +145,10 @@ class DataParallelExecutorManager:
     train_data : DataIter
     arg_names, param_names, aux_names : list of str
     work_load_list : list of number, optional
-        How much of each batch each device takes, in proportion.
+        The relative sizes of the devices' slices of a batch.
     logger : Logger, optional
     sym_gen : callable, optional
-        From a bucket key to its network.
+        Maps a bucket key to its network.
     """
 
     def __init__(self, symbol, ctx, train_data, arg_names, param_names, aux_names, work_load_list=None, logger=None, sym_gen=None):
@@ -170,7 +170,7 @@ class DataParallelExecutorManager:
             self.execgrp_bucket = {train_data.default_bucket_key: self.execgrp}
 
     def install_monitor(self, monitor):
-        """Let a `Monitor` watch the executors."""
+        """Install a `Monitor` in the executors."""
         if self.sym_gen is not None:
             raise NotImplementedError("with buckets there is no one network to watch; use BucketingModule.install_monitor")
         self.execgrp._group.install_monitor(monitor)
@@ -188,7 +188,7 @@ class DataParallelExecutorManager:
     aux_arrays = property(attrgetter("execgrp.aux_arrays"), doc="Per auxiliary state, the array on each device.")
 
     def load_data_batch(self, data_batch):
-        """Give each device its share of a batch, in the group of the batch's bucket."""
+        """Load each device's slice of a batch in the group of the batch's bucket."""
         self.curr_execgrp = self.execgrp
         if self.sym_gen is not None:
             key = data_batch.bucket_key
@@ -199,7 +199,7 @@ class DataParallelExecutorManager:
         self.curr_execgrp.load_data_batch(data_batch)
 
     def update_metric(self, metric, labels, pre_sliced=False):
-        """Give labels and outputs of the current group to a metric."""
+        """Update a metric with the labels and the outputs of the current group."""
         self.curr_execgrp.update_metric(metric, labels, pre_sliced)
 
     def backward(self):

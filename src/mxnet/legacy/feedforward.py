@@ -32,7 +32,7 @@ def _train_multi_device(symbol, ctx, arg_names, param_names, aux_names, arg_para
                         optimizer, kvstore, update_on_kvstore, train_data, eval_data=None, eval_metric=None, epoch_end_callback=None,
                         batch_end_callback=None, logger=None, work_load_list=None, monitor=None, eval_end_callback=None,
                         eval_batch_end_callback=None, sym_gen=None):
-    """The training loop of `FeedForward`."""
+    """Run the training loop of `FeedForward`."""
     logger = logger or logging
     manager = DataParallelExecutorManager(symbol=symbol, sym_gen=sym_gen, ctx=ctx, train_data=train_data, param_names=param_names,
                                           arg_names=arg_names, aux_names=aux_names, work_load_list=work_load_list, logger=logger)
@@ -118,17 +118,17 @@ class FeedForward:
     ctx : Context or list of Context, optional
         Default: ``mx.cpu()``.
     num_epoch, epoch_size : int, optional
-        Where to stop, and how many batches make an epoch (default: all data).
+        The number of epochs, and of batches in an epoch (default: all data).
     optimizer : str or Optimizer
     initializer : Initializer
     numpy_batch_size : int
-        For data given as arrays.
+        The batch size for data given as arrays.
     arg_params, aux_params : dict of str to NDArray, optional
     allow_extra_params : bool
         Accept parameters that the network does not have.
     begin_epoch : int
     **kwargs
-        For the optimizer.
+        The arguments of the optimizer.
     """
 
     def __init__(self, symbol, ctx=None, num_epoch=None, epoch_size=None, optimizer="sgd", initializer=Uniform(0.01), numpy_batch_size=128,
@@ -154,13 +154,13 @@ class FeedForward:
             self._check_arguments()
 
     def get_params(self, deep=True):
-        """The constructor's arguments, as scikit-learn asks for them."""
+        """Return the constructor's arguments, as in scikit-learn's interface."""
         names = ("symbol", "ctx", "num_epoch", "epoch_size", "optimizer", "initializer", "numpy_batch_size", "arg_params", "aux_params",
                  "allow_extra_params", "begin_epoch")
         return {**{name: getattr(self, name) for name in names}, **self.kwargs}
 
     def set_params(self, **params):
-        """Change the constructor's arguments, as scikit-learn does."""
+        """Set the constructor's arguments, as in scikit-learn's interface."""
         known = self.get_params()
         for name, value in params.items():
             if name not in known:
@@ -181,7 +181,7 @@ class FeedForward:
             self.aux_params = _only(self.aux_params, self.symbol.list_auxiliary_states())
 
     def _init_params(self, inputs, overwrite=False):
-        """Give all parameters values, known or initial ones; returns the names of arguments, parameters and auxiliary states."""
+        """Set all parameters to known or initial values; return the names of arguments, parameters and auxiliary states."""
         inputs = [d if isinstance(d, DataDesc) else DataDesc(*d) for d in inputs]
         arg_shapes, _, aux_shapes = self.symbol.infer_shape(**{d.name: d.shape for d in inputs})
         arg_types, _, aux_types = self.symbol.infer_type(**{d.name: d.dtype for d in inputs})
@@ -214,7 +214,7 @@ class FeedForward:
         self.__dict__.update(state)
 
     def _init_predictor(self, data):
-        """Bind for the shapes and types of an iterator; returns the bound data arrays."""
+        """Bind for the shapes and types of an iterator; return the bound data arrays."""
         types = {name: value.dtype for name, value in self.arg_params.items()}
         types.update((d[0], d.dtype if isinstance(d, DataDesc) else mx_real_t) for d in data.provide_data)
         shapes = {name: value.shape for name, value in self.arg_params.items()}
@@ -228,7 +228,7 @@ class FeedForward:
         return [bound.arg_dict[d[0]] for d in data.provide_data]
 
     def _init_iter(self, X, y, is_train):
-        """An iterator over X (and y), which may be arrays."""
+        """Return an iterator over X (and y), which may be arrays."""
         if not isinstance(X, (np.ndarray, nd.NDArray)):
             if not isinstance(X, io.DataIter):
                 raise TypeError(f"X must be DataIter, NDArray or numpy.ndarray, received {type(X).__name__}")
@@ -251,7 +251,7 @@ class FeedForward:
         return io.NDArrayIter(X, y, size, shuffle=False)
 
     def _init_eval_iter(self, eval_data):
-        """An iterator over `eval_data`, which may be a pair of arrays or lists."""
+        """Return an iterator over `eval_data`, which may be a pair of arrays or lists."""
         if eval_data is None or isinstance(eval_data, io.DataIter):
             return eval_data
         if not (isinstance(eval_data, (tuple, list)) and len(eval_data) == 2):
@@ -271,7 +271,7 @@ class FeedForward:
         ----------
         X : DataIter, NDArray or numpy.ndarray
         num_batch : int, optional
-            Stop after so many batches.
+            The maximal number of batches.
         return_data : bool
             Return the data and labels too.
         reset : bool
@@ -301,7 +301,7 @@ class FeedForward:
         return tuple(joined) if return_data else joined[0]
 
     def score(self, X, eval_metric="acc", num_batch=None, batch_end_callback=None, reset=True):
-        """The value of a metric over an iterator; see `predict` for the parameters."""
+        """Return the value of a metric over an iterator; see `predict` for the parameters."""
         if not isinstance(eval_metric, metric.EvalMetric):
             eval_metric = metric.create(eval_metric)
         X = self._init_iter(X, None, is_train=False)
@@ -319,7 +319,7 @@ class FeedForward:
 
     @staticmethod
     def _is_data_arg(name):
-        """Whether an argument's name says that it is data or label."""
+        """Return True if the argument is data or a label, by its name."""
         return name.endswith(("data", "label"))
 
     def fit(self, X, y=None, eval_data=None, eval_metric="acc", epoch_end_callback=None, batch_end_callback=None, kvstore="local",
@@ -366,7 +366,7 @@ class FeedForward:
             eval_metric=eval_metric, epoch_end_callback=epoch_end_callback, batch_end_callback=batch_end_callback, kvstore=kvstore,
             update_on_kvstore=update_on_kvstore, logger=logger, work_load_list=work_load_list, monitor=monitor,
             eval_end_callback=eval_end_callback, eval_batch_end_callback=eval_batch_end_callback, sym_gen=self.sym_gen)
-        self._pred_exec = None  # it holds the parameters of before
+        self._pred_exec = None  # it has the old parameters
 
     def save(self, prefix, epoch=None, remove_amp_cast=True):
         """Save network and parameters as a checkpoint; see `save_checkpoint`."""
@@ -377,7 +377,7 @@ class FeedForward:
 
     @staticmethod
     def load(prefix, epoch, ctx=None, **kwargs):
-        """A model with the network and parameters of a checkpoint; `kwargs` are for the constructor."""
+        """Load a model with the network and parameters of a checkpoint; `kwargs` are passed to the constructor."""
         symbol, arg_params, aux_params = load_checkpoint(prefix, epoch)
         return FeedForward(symbol, ctx=ctx, arg_params=arg_params, aux_params=aux_params, begin_epoch=epoch, **kwargs)
 
@@ -385,7 +385,7 @@ class FeedForward:
     def create(symbol, X, y=None, ctx=None, num_epoch=None, epoch_size=None, optimizer="sgd", initializer=Uniform(0.01), eval_data=None,
                eval_metric="acc", epoch_end_callback=None, batch_end_callback=None, kvstore="local", logger=None, work_load_list=None,
                eval_end_callback=LogValidationMetricsCallback(), eval_batch_end_callback=None, **kwargs):
-        """Make a model and train it; for the parameters see `FeedForward` and `fit`."""
+        """Create a model and train it; for the parameters see `FeedForward` and `fit`."""
         model = FeedForward(symbol, ctx=ctx, num_epoch=num_epoch, epoch_size=epoch_size, optimizer=optimizer, initializer=initializer,
                             **kwargs)
         model.fit(X, y, eval_data=eval_data, eval_metric=eval_metric, epoch_end_callback=epoch_end_callback,
@@ -395,8 +395,8 @@ class FeedForward:
 
 
 def _only(params, names):
-    """The entries of a dict (or None) whose keys are in `names`."""
+    """Return the entries of a dict (or None) whose keys are in `names`."""
     return params and {name: value for name, value in params.items() if name in names}
 
 
-FeedForward.__module__ = "mxnet.model"  # where users import it from, and what their pickles say
+FeedForward.__module__ = "mxnet.model"  # the path in imports and pickles of users

@@ -1,4 +1,4 @@
-"""Small functions that MXNet 1.9.1 has for itself and that programs took from its modules (`reachable.table` says from which)."""
+"""Equivalents of private helper functions of MXNet 1.9.1 that programs import; `reachable.table` lists their modules."""
 from collections import OrderedDict
 
 import numpy as np
@@ -16,40 +16,40 @@ from ..symbol import Symbol
 from ..symbol.numpy import _Symbol as NumpySymbol
 from ..util import is_np_array
 
-UFUNC_DEFAULTS = {"where": True, "casting": "same_kind", "order": "K", "dtype": None, "subok": True}  # what mx.np takes from a ufunc and ignores
-INDEX_TYPES = {"row_sparse": [np.int64], "csr": [np.int64, np.int64]}  # of what a sparse array keeps beside its values
+UFUNC_DEFAULTS = {"where": True, "casting": "same_kind", "order": "K", "dtype": None, "subok": True}  # ufunc arguments that mx.np ignores
+INDEX_TYPES = {"row_sparse": [np.int64], "csr": [np.int64, np.int64]}  # the types of a sparse array's index arrays
 
 
 # -- lists, dicts and texts ---------------------------------------------------------------------------------------------------
 
 def flatten(nested_list):
-    """The items of lists in a list."""
+    """Return the items of nested lists as one list."""
     return [item for part in nested_list for item in part]
 
 
 def sorted_items(d):
-    """The items of a dict, sorted by key."""
+    """Return the items of a dict, sorted by key."""
     return sorted(d.items(), key=lambda item: item[0])
 
 
 def sorted_dict(d):
-    """A dict sorted by key."""
+    """Return a dict sorted by key."""
     return OrderedDict(sorted_items(d))
 
 
 def first_duplicate(strs):
-    """The first text that was there before; None without one."""
+    """Return the first repeated text of a list; None if there is none."""
     seen = set()
     return next((s for s in strs if s in seen or seen.add(s)), None)
 
 
 def extend(base_data, new_data):
-    """Append to a list what another one has beyond its length."""
+    """Append the items of another list from the first list's length on."""
     base_data.extend(new_data[len(base_data):])
 
 
 def add_columns(dataframe, metrics):
-    """Give a pandas frame the columns that it lacks of a dict's keys."""
+    """Add the missing columns of a dict's keys to a pandas data frame."""
     for name in metrics:
         if name not in dataframe.columns:
             dataframe[name] = None
@@ -58,7 +58,7 @@ def add_columns(dataframe, metrics):
 # -- arrays, Symbols and numbers ----------------------------------------------------------------------------------------------
 
 def array_ufunc(lhs, rhs, fn_array, fn_scalar, lfn_scalar, rfn_scalar=None):
-    """The result of the function for what the operands are: both arrays, both numbers, an array and a number, or the reverse.
+    """Call the function for the kinds of the operands: two arrays, two numbers, an array and a number, or the reverse.
 
     Without `rfn_scalar` the reverse is `lfn_scalar` with the operands exchanged.
 
@@ -77,7 +77,7 @@ def array_ufunc(lhs, rhs, fn_array, fn_scalar, lfn_scalar, rfn_scalar=None):
 
 
 def unary(x, fn_array, fn_scalar, out=None, **kwargs):
-    """The result of the function for what `x` is: a Symbol of ``mx.sym.np`` or a number.
+    """Call the function for the kind of `x`: a Symbol of ``mx.sym.np`` or a number.
 
     Raises
     ------
@@ -92,7 +92,7 @@ def unary(x, fn_array, fn_scalar, out=None, **kwargs):
 
 
 def check_data(inputs, in_type, msg):
-    """An AssertionError with `msg` unless `inputs` is of `in_type`, or a list of such."""
+    """Raise an AssertionError with `msg` unless `inputs` is of `in_type`, or a list of such."""
     if not all(isinstance(x, in_type) for x in (inputs if isinstance(inputs, list) else [inputs])):
         raise AssertionError(msg)
 
@@ -108,14 +108,14 @@ def _of_one_kind(params, kinds):
 
 
 def draw(random, sampler, params, shape, dtype, ctx, out, kwargs):
-    """Random numbers: by `sampler` for parameters that are arrays, by `random` for numbers.
+    """Draw random numbers: by `sampler` for array parameters, by `random` for numbers.
 
     Raises
     ------
     AssertionError
-        If they are of both kinds.
+        If the parameters are of both kinds.
     ValueError
-        If they are of neither.
+        If they are of neither kind.
     """
     if _of_one_kind(params, (NDArray, numeric_types)) is NDArray:
         return sampler(*params, shape=shape, dtype=dtype, out=out, **kwargs)
@@ -125,29 +125,29 @@ def draw(random, sampler, params, shape, dtype, ctx, out, kwargs):
 
 
 def draw_symbol(random, sampler, params, shape, dtype, kwargs):
-    """`draw` for Symbols."""
+    """Draw random numbers as `draw` does, for Symbols."""
     function = sampler if _of_one_kind(params, (Symbol, numeric_types)) is Symbol else random
     return function(*params, shape=shape, dtype=dtype, **kwargs)
 
 
 def large_arrays():
-    """Whether arrays may have 2**31 elements and more."""
+    """Return True if arrays may have 2**31 or more elements."""
     return Features().is_enabled("INT64_TENSOR_SIZE")
 
 
 def rescale_array(rescale_grad, ctx=None):
-    """A factor for gradients as an array (1,) on a context."""
+    """Return a factor of gradients as an array (1,) on a context."""
     ctx = ctx or current_context()
     return rescale_grad.as_in_context(ctx) if isinstance(rescale_grad, NDArray) else nd.full((1,), rescale_grad, ctx=ctx)
 
 
 def as_classic(a, allow_np):
-    """``mx.np`` arrays, alone or in a list, as those of ``mx.nd``; anything else as it is.
+    """Convert ``mx.np`` arrays, alone or in a list, to those of ``mx.nd``; return anything else unchanged.
 
     Raises
     ------
     ValueError
-        If there are some and `allow_np` is false.
+        If there are ``mx.np`` arrays and `allow_np` is false.
     """
     several = isinstance(a, (tuple, list))
     if not any(isinstance(x, np_ndarray) for x in (a if several else [a])):
@@ -158,17 +158,17 @@ def as_classic(a, allow_np):
 
 
 def reshaped_view(a, *shape):
-    """An array of ``mx.np`` in another shape; both share their memory."""
+    """Return an ``mx.np`` array in another shape; both share their memory."""
     return call_shared("_np_reshape", a, newshape=shape)
 
 
 def check_one_kind(symbols):
-    """The class of Symbols, `Symbol` or that of ``mx.sym.np``.
+    """Return the class of Symbols, `Symbol` or that of ``mx.sym.np``.
 
     Raises
     ------
     TypeError
-        If they are of both.
+        If they are of both classes.
     """
     kinds = {isinstance(s, NumpySymbol) for s in symbols}
     if len(kinds) > 1:
@@ -178,7 +178,7 @@ def check_one_kind(symbols):
 
 
 def check_np(out):
-    """A TypeError if there is an array or Symbol in `out`, a list or one of them, that is not of ``mx.np`` or ``mx.sym.np``."""
+    """Raise a TypeError if `out` (an array or Symbol, or a list of them) contains one that is not of ``mx.np`` or ``mx.sym.np``."""
     if isinstance(out, (list, tuple)):
         for part in out:
             check_np(part)
@@ -187,7 +187,7 @@ def check_np(out):
 
 
 def infer_input_shapes(op_name, data_shape, kwargs):
-    """The shapes of the inputs of an operator, as far as that of the first and its attributes tell them."""
+    """Return the shapes of an operator's inputs, as far as they follow from the first one and the attributes."""
     from .. import symbol
     data = symbol.var("data", shape=data_shape)
     place = symbol
@@ -198,7 +198,7 @@ def infer_input_shapes(op_name, data_shape, kwargs):
 
 
 def symbol_ufunc(lhs, rhs, fn_array, fn_scalar, lfn_scalar, rfn_scalar=None, out=None):
-    """`array_ufunc` for Symbols of ``mx.sym.np``, whose functions take ``scalar=``, ``is_int=`` and ``out=``."""
+    """Do the same as `array_ufunc` for Symbols of ``mx.sym.np``, whose functions have ``scalar=``, ``is_int=`` and ``out=``."""
     if isinstance(lhs, numeric_types):
         if isinstance(rhs, numeric_types):
             return fn_scalar(lhs, rhs, out=out)
@@ -211,26 +211,26 @@ def symbol_ufunc(lhs, rhs, fn_array, fn_scalar, lfn_scalar, rfn_scalar=None, out
 
 
 def unique_name(sym):
-    """A Symbol's name with the number of its output."""
+    """Return a Symbol's name with the number of its output."""
     return f"{sym.name}-{sym._outputs[0][1]}"
 
 
 def graph_inputs(subg):
-    """The variables of a graph, as Symbols."""
+    """Return the variables of a graph, as Symbols."""
     internals = subg.get_internals()
     names = set(subg.list_inputs())
     return [internals[i] for i, name in enumerate(internals.list_outputs()) if name in names]
 
 
 def interp_method(interp, sizes=()):
-    """OpenCV's number for a method of `mx.image.imresize`; 9 chooses by ``(old height, old width, new height, new width)``."""
+    """Return OpenCV's number of a method of `mx.image.imresize`; 9 selects by ``(old height, old width, new height, new width)``."""
     return interpolation(interp, tuple(sizes[:2]) or None, tuple(sizes[2:]) or None)
 
 
 # -- data -----------------------------------------------------------------------------------------------------------------------
 
 def entries(data, idx):
-    """(name, array) pairs with the entries `idx` of each array, copied; a file's (h5py) is left as it is."""
+    """Return (name, array) pairs with copies of the entries `idx` of each array; h5py data sets are unchanged."""
     picked = []
     for name, x in data:
         if isinstance(x, sparse.CSRNDArray):
@@ -242,19 +242,19 @@ def entries(data, idx):
 
 
 def part_of_batch(data, s, batch_axis):
-    """What a slice selects of an array along an axis."""
+    """Return the part of an array that a slice selects along an axis."""
     return data.slice_axis(axis=batch_axis, begin=s.start, end=s.stop)
 
 
 # -- sparse arrays --------------------------------------------------------------------------------------------------------------
 
 def source_array(source, dtype):
-    """An array as it is, anything else as a NumPy array.
+    """Return an array unchanged; convert anything else to a NumPy array.
 
     Raises
     ------
     TypeError
-        If it makes none.
+        If it can't be converted.
     """
     if isinstance(source, (NDArray, np.ndarray)):
         return source
@@ -265,18 +265,18 @@ def source_array(source, dtype):
 
 
 def default_type(source, dtype):
-    """`dtype`, or without one that of an array, or float32."""
+    """Return `dtype` if given, else the type of an array, else float32."""
     return dtype if dtype is not None else getattr(source, "dtype", None) or mx_real_t
 
 
 def check_shapes(s1, s2):
-    """A ValueError if both shapes are given and differ."""
+    """Raise a ValueError if both shapes are given and differ."""
     if s1 and s2 and s1 != s2:
         raise ValueError(f"one shape expected, received {s1} and {s2}")
 
 
 def csr_from_parts(data, indices, indptr, shape=None, ctx=None, dtype=None, indices_type=None, indptr_type=None):
-    """A CSRNDArray of its values, their columns, and where rows begin; the indices are int64 here, whatever type is asked for."""
+    """Create a CSRNDArray from values, their columns, and the row offsets; indices are always int64, regardless of the requested types."""
     for kind in (indices_type, indptr_type):
         if kind is not None and np.dtype(kind) != np.int64:
             raise ValueError(f"CSRNDArray keeps its indices as int64, received {np.dtype(kind)}")
@@ -284,7 +284,7 @@ def csr_from_parts(data, indices, indptr, shape=None, ctx=None, dtype=None, indi
 
 
 def rows_from_parts(data, indices, shape=None, ctx=None, dtype=None, indices_type=None):
-    """A RowSparseNDArray of rows and their numbers; those are int64 here, whatever type is asked for."""
+    """Create a RowSparseNDArray from rows and their numbers; these are always int64, regardless of the requested type."""
     if indices_type is not None and np.dtype(indices_type) != np.int64:
         raise ValueError(f"RowSparseNDArray keeps its indices as int64, received {np.dtype(indices_type)}")
     return sparse.row_sparse_array((data, indices), shape=shape, ctx=ctx, dtype=default_type(data, dtype))
@@ -293,29 +293,29 @@ def rows_from_parts(data, indices, shape=None, ctx=None, dtype=None, indices_typ
 # -- cells of mx.rnn ------------------------------------------------------------------------------------------------------------
 
 def cells_state_shape(cells):
-    """The shapes of the states of all cells."""
+    """Return the shapes of the states of all cells."""
     return flatten(cell.state_shape for cell in cells)
 
 
 def cells_state_info(cells):
-    """What is known of the states of all cells."""
+    """Return the shapes and layouts of the states of all cells."""
     return flatten(cell.state_info for cell in cells)
 
 
 def cells_begin_state(cells, **kwargs):
-    """The first states of all cells."""
+    """Return the initial states of all cells."""
     return flatten(cell.begin_state(**kwargs) for cell in cells)
 
 
 def cells_unpack_weights(cells, args):
-    """Parameters by name, taken apart by each cell in turn."""
+    """Return parameters by name, unpacked by each cell in turn."""
     for cell in cells:
         args = cell.unpack_weights(args)
     return args
 
 
 def cells_pack_weights(cells, args):
-    """Parameters by name, put together by each cell in turn."""
+    """Return parameters by name, packed by each cell in turn."""
     for cell in cells:
         args = cell.pack_weights(args)
     return args

@@ -1,9 +1,9 @@
-"""Learning rates by the number of the iteration, from the time before `mx.lr_scheduler`, which new programs use."""
+"""Learning rate schedules by iteration, the predecessors of `mx.lr_scheduler`, which new programs use."""
 import logging
 
 
 class LearningRateScheduler:
-    """The base: ``base_lr`` is the rate at the beginning, and a call with the number of an iteration gives the rate there."""
+    """The base class of schedules: ``base_lr`` is the initial rate, and a call with an iteration's number returns the rate there."""
 
     def __init__(self):
         self.base_lr = 0.01
@@ -25,7 +25,7 @@ class FactorScheduler(LearningRateScheduler):
     Raises
     ------
     ValueError
-        If they are not.
+        If a parameter is out of its range.
     """
 
     def __init__(self, step, factor=0.1):
@@ -40,7 +40,7 @@ class FactorScheduler(LearningRateScheduler):
         self.init = False
 
     def __call__(self, iteration):
-        """The rate at an iteration; a change is logged."""
+        """Return the rate at an iteration; a change is logged."""
         if not self.init:
             self.init = True
             self.old_lr = self.base_lr

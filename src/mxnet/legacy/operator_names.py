@@ -1,33 +1,33 @@
-"""How MXNet 1.9.1 sorts its operators into modules by their names, for programs that make functions of operators themselves."""
+"""MXNet 1.9.1's assignment of operators to modules by their names, for programs that generate operator functions."""
 import inspect
 import sys
 
 from ..suggestions import shortened
 
-PREFIXES = ["_contrib_", "_linalg_", "_sparse_", "_image_", "_random_"]  # of the operators of mx.nd.contrib, mx.nd.linalg, ...
-NP_PREFIX, NPX_PREFIX, NP_INTERNAL_PREFIX = "_np_", "_npx_", "_npi_"  # of mx.np, mx.npx and what they are made of
+PREFIXES = ["_contrib_", "_linalg_", "_sparse_", "_image_", "_random_"]  # prefixes of operators of mx.nd.contrib, mx.nd.linalg, ...
+NP_PREFIX, NPX_PREFIX, NP_INTERNAL_PREFIX = "_np_", "_npx_", "_npi_"  # prefixes of mx.np, of mx.npx, and of their internal operators
 NP_SUBMODULES = ["_random_", "_linalg_"]
 NPX_SUBMODULES = ["_image_", "_random_"]
-LISTS = {"_npi_split", "_npi_hsplit"}  # the operators of NumPy's kind that return a list
+LISTS = {"_npi_split", "_npi_hsplit"}  # NumPy operators that return a list
 
 
 def prefix_of(op_name):
-    """The prefix of an operator's name that says its module; "" without one."""
+    """Return the prefix of an operator's name that determines its module; "" if there is none."""
     return next((prefix for prefix in PREFIXES if op_name.startswith(prefix)), "")
 
 
 def is_of_numpy(op_name):
-    """Whether an operator belongs to ``mx.np`` or ``mx.npx``."""
+    """Return True if an operator belongs to ``mx.np`` or ``mx.npx``."""
     return op_name.startswith((NP_PREFIX, NPX_PREFIX, NP_INTERNAL_PREFIX))
 
 
 def returns_list(op_name):
-    """Whether an operator of NumPy's kind returns a list."""
+    """Return True if a NumPy operator returns a list."""
     return op_name in LISTS
 
 
 def submodule_of(op_name, op_name_prefix, submodule_name_list):
-    """Which of some submodules an operator of that prefix belongs to; "" for none.
+    """Return the submodule of an operator with the given prefix; "" if it is in none of the list.
 
     Raises
     ------
@@ -41,32 +41,32 @@ def submodule_of(op_name, op_name_prefix, submodule_name_list):
 
 
 def place_of(name, module, submodule_dict):
-    """The name of an operator's function, and the module that has it.
+    """Return the name of an operator's function, and its module.
 
     Parameters
     ----------
     name : str
-        The operator's.
+        The operator's name.
     module : module
         ``mx.nd`` or ``mx.sym``.
     submodule_dict : dict of str to module
-        By prefix.
+        The submodules, by prefix.
     """
     prefix = prefix_of(name)
-    # Only those of an array's shape are in mx.nd.random: the others there take numbers and arrays.
+    # Of the random operators only those ending in "_like" are in mx.nd.random: its other functions accept numbers and arrays.
     if prefix and (prefix != "_random_" or name.endswith("_like")):
         return name.removeprefix(prefix), submodule_dict[prefix]
     return name, module._internal if name.startswith("_") else module
 
 
 def build_param_doc(arg_names, arg_types, arg_descs, remove_dup=True):
-    """The section of a docstring that describes parameters.
+    """Return the section of a docstring that describes parameters.
 
     Parameters
     ----------
     arg_names, arg_types, arg_descs : list of str
     remove_dup : bool
-        Describe a name once only. ``num_args`` is left out.
+        Describe each name only once. ``num_args`` is left out.
 
     Example
     -------
@@ -90,7 +90,7 @@ def build_param_doc(arg_names, arg_types, arg_descs, remove_dup=True):
 
 
 def add_fileline_to_docstring(module, incursive=True):
-    """Write at the end of the docstrings of a module's functions, and with `incursive` of its classes' methods, where they are defined."""
+    """Append file and line of the definition to the docstrings of a module's functions, and with `incursive` of its classes' methods."""
     for _, member in inspect.getmembers(sys.modules[module] if isinstance(module, str) else module):
         if inspect.isclass(member) and incursive:
             add_fileline_to_docstring(member, False)
@@ -99,4 +99,4 @@ def add_fileline_to_docstring(module, incursive=True):
             try:
                 function.__doc__ += f"\n\nFrom:{inspect.getsourcefile(function)}:{inspect.getsourcelines(function)[1]}"
             except OSError:
-                pass  # made at run time: there is no file
+                pass  # defined at run time: there is no file

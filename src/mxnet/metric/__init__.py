@@ -1,13 +1,13 @@
-"""Metrics: how good the outputs of a network are, batch by batch.
+"""Metrics of the quality of a network's outputs, updated batch by batch.
 
-Give one to ``Module.fit(eval_metric=...)`` by name, or use it by hand::
+Pass one to ``Module.fit(eval_metric=...)`` by name, or call it directly::
 
     metric = mx.metric.create(['acc', 'ce'])
     metric.update([labels], [outputs])
     print(metric.get_name_value())
 
-The numbers come as Python floats. Sums and counts since `reset_local` (each logging interval) and since `reset` (each epoch)
-are kept side by side; `get` gives the former, `get_global` the latter.
+The values are Python floats. Sums and counts since `reset_local` (each logging interval) and since `reset` (each epoch)
+are kept separately; `get` returns the former, `get_global` the latter.
 """
 from .base import CompositeEvalMetric, CustomMetric, EvalMetric, alias, check_label_shapes, create, np, register
 from .classification import F1, MCC, PCC, Accuracy, CrossEntropy, NegativeLogLikelihood, Perplexity, TopKAccuracy

@@ -1,4 +1,4 @@
-"""The base of metrics, metrics made of others, and metrics made of a function."""
+"""The base class of metrics, composite metrics, and metrics from functions."""
 import contextlib
 
 from .. import registry
@@ -33,7 +33,7 @@ def check_label_shapes(labels, preds, wrap=False, shape=False):
 
 
 def tensor(array, like=None):
-    """The torch tensor of an array, to read from, without a copy; on the device of the tensor `like`."""
+    """Return the torch tensor of an array for reading, without a copy; on the device of the tensor `like` if given."""
     if isinstance(array, NDArray):
         array = array._raw()
     else:
@@ -42,7 +42,7 @@ def tensor(array, like=None):
 
 
 def pairs(labels, preds):
-    """The labels and predictions of a batch, pair by pair, as tensors on the device of the predictions."""
+    """Yield the pairs of labels and predictions of a batch as tensors on the device of the predictions."""
     labels, preds = check_label_shapes(labels, preds, True)
     for label, pred in zip(labels, preds):
         pred = tensor(pred)
@@ -50,16 +50,16 @@ def pairs(labels, preds):
 
 
 class EvalMetric:
-    """The base of metrics. Derive from it and define ``update(labels, preds)``.
+    """The base class of metrics. Derive from it and define ``update(labels, preds)``.
 
     Parameters
     ----------
     name : str
-        What the value is called in logs.
+        The name of the value in logs.
     output_names, label_names : list of str, optional
-        Which outputs and labels of a network `update_dict` passes on; all by default.
+        The outputs and labels of a network that `update_dict` selects; all by default.
     **kwargs
-        What `get_config` returns further. ``has_global_stats=True`` says that `update` keeps ``global_sum_metric`` and
+        Additional entries of `get_config`. ``has_global_stats=True`` declares that `update` maintains ``global_sum_metric`` and
         ``global_num_inst`` too.
     """
 
@@ -74,52 +74,52 @@ class EvalMetric:
         return f"EvalMetric: {dict(self.get_name_value())}"
 
     def get_config(self):
-        """What `create` needs to make the metric again, as a dict."""
+        """Return the configuration from which `create` makes the metric again, as a dict."""
         return {**self._kwargs, "metric": type(self).__name__, "name": self.name, "output_names": self.output_names,
                 "label_names": self.label_names}
 
     def update_dict(self, label, pred):
-        """Take in a batch: labels and outputs of the network by name."""
+        """Update the metric with a batch: labels and outputs of the network by name."""
         preds = list(pred.values()) if self.output_names is None else [pred[name] for name in self.output_names]
         labels = list(label.values()) if self.label_names is None else [label[name] for name in self.label_names]
         self.update(labels, preds)
 
     def update(self, labels, preds):
-        """Take in a batch: lists of NDArrays, one for each label and output of the network."""
+        """Update the metric with a batch: lists of NDArrays, one for each label and output of the network."""
         raise NotImplementedError(f"{type(self).__name__} must define update(labels, preds)")
 
     def _add(self, total, count):
-        """Count `count` further instances whose values sum to `total`."""
+        """Add `count` instances whose values sum to `total`."""
         self.sum_metric += total
         self.global_sum_metric += total
         self.num_inst += count
         self.global_num_inst += count
 
     def reset(self):
-        """Forget everything."""
+        """Reset all sums and counts."""
         self.num_inst, self.sum_metric = 0, 0.0
         self.global_num_inst, self.global_sum_metric = 0, 0.0
 
     def reset_local(self):
-        """Forget what `get` returns; keep what `get_global` returns."""
+        """Reset the local sums and counts of `get`, but not those of `get_global`."""
         self.num_inst, self.sum_metric = 0, 0.0
 
     def get(self):
-        """Name and value since the last reset, local or not; NaN for the value if there was nothing to count."""
+        """Return name and value since the last reset, local or not; the value is NaN if there were no instances."""
         return self.name, self.sum_metric / self.num_inst if self.num_inst else float("nan")
 
     def get_global(self):
-        """Name and value since the last `reset`."""
+        """Return name and value since the last `reset`."""
         if not self._has_global_stats:
             return self.get()
         return self.name, self.global_sum_metric / self.global_num_inst if self.global_num_inst else float("nan")
 
     def get_name_value(self):
-        """What `get` returns, as a list of pairs."""
+        """Return the result of `get` as a list of pairs."""
         return _as_pairs(*self.get())
 
     def get_global_name_value(self):
-        """What `get_global` returns, as a list of pairs."""
+        """Return the result of `get_global` as a list of pairs."""
         return _as_pairs(*self.get_global()) if self._has_global_stats else self.get_name_value()
 
 
@@ -133,14 +133,14 @@ _create = registry.get_create_func(EvalMetric, "metric")
 
 
 def create(metric, *args, **kwargs):
-    """A metric by name, by its configuration, out of a function, or out of a list of these.
+    """Create a metric from a name, a configuration, a function, or a list of these.
 
     Parameters
     ----------
     metric : str, callable, EvalMetric, dict or list
         A function ``feval(label, pred)`` over numpy arrays returns the value of a batch, or its sum and count.
     *args, **kwargs
-        For the metric's class.
+        The arguments of the metric's class.
 
     Raises
     ------
@@ -173,7 +173,7 @@ class CompositeEvalMetric(EvalMetric):
     Parameters
     ----------
     metrics : list, optional
-        Metrics, or what `create` makes metrics of.
+        Metrics, or arguments of `create`.
     """
 
     def __init__(self, metrics=None, name="composite", output_names=None, label_names=None):
@@ -181,16 +181,16 @@ class CompositeEvalMetric(EvalMetric):
         super().__init__(name, output_names=output_names, label_names=label_names, has_global_stats=True)
 
     def add(self, metric):
-        """Add a metric, or what `create` makes one of."""
+        """Add a metric, or the one that `create` makes from the argument."""
         self.metrics.append(create(metric))
 
     def get_metric(self, index):
-        """The metric number `index`.
+        """Return the metric number `index`.
 
         Raises
         ------
         ValueError
-            If there are not so many.
+            If there is no metric of that number.
         """
         try:
             return self.metrics[index]
@@ -198,7 +198,7 @@ class CompositeEvalMetric(EvalMetric):
             raise ValueError(f"Metric index {index} is out of range 0 and {len(self.metrics)}") from None
 
     def update_dict(self, labels, preds):
-        """Take in a batch, by name, with each metric."""
+        """Update each metric with a batch, by name."""
         if self.label_names is not None:
             labels = {k: v for k, v in labels.items() if k in self.label_names}
         if self.output_names is not None:
@@ -207,7 +207,7 @@ class CompositeEvalMetric(EvalMetric):
             metric.update_dict(labels, preds)
 
     def update(self, labels, preds):
-        """Take in a batch with each metric."""
+        """Update each metric with a batch."""
         for metric in self.metrics:
             metric.update(labels, preds)
 
@@ -222,15 +222,15 @@ class CompositeEvalMetric(EvalMetric):
             metric.reset_local()
 
     def get(self):
-        """All names and all values, as two lists."""
+        """Return all names and all values, as two lists."""
         return _joined(metric.get() for metric in self.metrics)
 
     def get_global(self):
-        """All names and all values since the last `reset`, as two lists."""
+        """Return all names and all values since the last `reset`, as two lists."""
         return _joined(metric.get_global() for metric in self.metrics)
 
     def get_config(self):
-        """What `create` needs to make the metric again, as a dict."""
+        """Return the configuration from which `create` makes the metric again, as a dict."""
         return {**super().get_config(), "metrics": [metric.get_config() for metric in self.metrics]}
 
 
@@ -244,7 +244,7 @@ def _joined(results):
 
 @register
 class CustomMetric(EvalMetric):
-    """A metric out of a function.
+    """A metric from a function.
 
     Parameters
     ----------
@@ -253,7 +253,7 @@ class CustomMetric(EvalMetric):
     name : str, optional
         By default that of the function.
     allow_extra_outputs : bool
-        Allow networks to have more outputs than labels; the first ones count.
+        Allow networks to have more outputs than labels; the first ones are used.
 
     Example
     -------
@@ -274,24 +274,24 @@ class CustomMetric(EvalMetric):
         self._feval, self._allow_extra_outputs = feval, allow_extra_outputs
 
     def update(self, labels, preds):
-        """Take in a batch: the function's value for each label and output."""
+        """Update the metric with the function's value for each label and output of a batch."""
         if not self._allow_extra_outputs:
             labels, preds = check_label_shapes(labels, preds, True)
         for pred, label in zip(preds, labels):
             value = self._feval(label.asnumpy(), pred.asnumpy())
             total, count = value if isinstance(value, tuple) else (value, 1)
             if hasattr(total, "item"):
-                with contextlib.suppress(ValueError, RuntimeError):  # an array of several values stays one
-                    total = total.item()  # Python's number: a float32 sum would lose what small values add
+                with contextlib.suppress(ValueError, RuntimeError):  # an array of several values is kept
+                    total = total.item()  # a Python float: a float32 sum would round off small values
             self._add(total, count)
 
     def get_config(self):
-        """Not possible: a function can't be written down."""
+        """Raise an error: a function can't be part of a configuration."""
         raise NotImplementedError("CustomMetric cannot be serialized")
 
 
 def np(numpy_feval, name=None, allow_extra_outputs=False):
-    """A metric out of a function over numpy arrays; see `CustomMetric`.
+    """Create a metric from a function over NumPy arrays; see `CustomMetric`.
 
     Example
     -------

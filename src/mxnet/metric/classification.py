@@ -1,4 +1,4 @@
-"""Metrics of classification: predictions are scores of classes, labels the numbers of the right ones."""
+"""Metrics of classification: predictions are scores of classes, labels are class numbers."""
 import math
 from operator import attrgetter
 
@@ -16,7 +16,7 @@ def _same_length(label, pred):
 @register
 @alias("acc")
 class Accuracy(EvalMetric):
-    """Accuracy: the fraction of predictions that are right.
+    """Accuracy: the fraction of correct predictions.
 
     Parameters
     ----------
@@ -37,7 +37,7 @@ class Accuracy(EvalMetric):
         self.axis = axis
 
     def update(self, labels, preds):
-        """Count the right predictions of a batch."""
+        """Count the correct predictions of a batch."""
         for label, pred in pairs(labels, preds):
             if pred.shape != label.shape:
                 pred = pred.argmax(self.axis)
@@ -49,7 +49,7 @@ class Accuracy(EvalMetric):
 @register
 @alias("top_k_accuracy", "top_k_acc")
 class TopKAccuracy(EvalMetric):
-    """Top-k accuracy: the fraction of predictions whose `top_k` best classes hold the right one.
+    """Top-k accuracy: the fraction of predictions with the correct class among the `top_k` highest scores.
 
     Predictions are (batch, classes).
 
@@ -67,17 +67,17 @@ class TopKAccuracy(EvalMetric):
         self.name += f"_{top_k}"
 
     def get_config(self):
-        """What `create` needs to make the metric again, as a dict."""
+        """Return the configuration from which `create` makes the metric again, as a dict."""
         return {**super().get_config(), "name": self.name.removesuffix(f"_{self.top_k}")}
 
     def update(self, labels, preds):
-        """Count the right predictions of a batch."""
+        """Count the correct predictions of a batch."""
         for label, pred in pairs(labels, preds):
             if pred.dim() > 2:
                 raise ValueError(f"Predictions should be no more than 2 dims, received shape {tuple(pred.shape)}")
             label = label.reshape(-1).int()
             _same_length(label, pred)
-            if pred.dim() == 1:  # class numbers in the order of their scores, as MXNet has it
+            if pred.dim() == 1:  # class numbers in the order of their scores, as in MXNet
                 correct = int((pred.float().argsort() == label).sum())
             else:
                 best = pred.float().topk(min(self.top_k, pred.shape[1]), sorted=False).indices
@@ -86,7 +86,7 @@ class TopKAccuracy(EvalMetric):
 
 
 class _Counts:
-    """How often each of two classes was predicted for each."""
+    """The confusion counts of a binary classification."""
 
     def __init__(self):
         self.reset()
@@ -124,33 +124,33 @@ class _Counts:
         if not self.total_examples:
             return 0.0
         tp, fp, fn, tn = float(self.true_positives), float(self.false_positives), float(self.false_negatives), float(self.true_negatives)
-        # A class that never occurs, or is never predicted, makes a factor 0: leave it out.
+        # A class that never occurs, or is never predicted, makes a factor 0, which is left out.
         return (tp * tn - fp * fn) / math.sqrt(math.prod(t for t in (tp + fp, tp + fn, tn + fp, tn + fn) if t))
 
 
 class _BinaryClassificationMetrics:
-    """The counts of two classes, since `local_reset_stats` and since `reset_stats`, for metrics that programs define."""
+    """The counts of a binary classification since `local_reset_stats` and since `reset_stats`, for user-defined metrics."""
 
     def __init__(self):
         self._local, self._whole = _Counts(), _Counts()
 
     def update_binary_stats(self, label, pred):
-        """Count the predictions of a batch; the class of each is that of its largest output."""
+        """Count the predictions of a batch; the predicted class has the largest output."""
         for one_label, one_pred in pairs(label, pred):
             counts = _count(type(self).__name__, one_label, one_pred)
             self._local.add(*counts)
             self._whole.add(*counts)
 
     def matthewscc(self, use_global=False):
-        """Matthews' correlation coefficient."""
+        """Return Matthews' correlation coefficient."""
         return (self._whole if use_global else self._local).matthewscc
 
     def local_reset_stats(self):
-        """Forget the counts but those called ``global_``."""
+        """Reset the counts except those called ``global_``."""
         self._local.reset()
 
     def reset_stats(self):
-        """Forget all counts."""
+        """Reset all counts."""
         self._local.reset()
         self._whole.reset()
 
@@ -161,17 +161,17 @@ for _name in ("true_positives", "false_negatives", "false_positives", "true_nega
 
 
 def _count(name, label, pred):
-    """How often each of two classes was predicted for each."""
+    """Return the confusion counts of a batch: true negatives, false positives, false negatives, true positives."""
     label, pred = label.reshape(-1).int(), pred.argmax(1).reshape(-1)
     _same_length(label, pred)
-    # Two labels at most: every one is the least or the greatest.
+    # At most two labels: each is the minimum or the maximum.
     if bool(((label != label.min()) & (label != label.max())).any()):
         raise ValueError(f"{name} currently only supports binary classification.")
     return torch.bincount(2 * (label == 1) + (pred == 1).int(), minlength=4).tolist()
 
 
 class _BinaryMetric(EvalMetric):
-    """A value of the counts, averaged over batches ('macro') or of all counts together ('micro')."""
+    """The base class of scores of the counts, averaged over batches ('macro') or computed from all counts ('micro')."""
 
     _value = None  # the name of the value in _Counts
 
@@ -195,13 +195,13 @@ class _BinaryMetric(EvalMetric):
             self.global_sum_metric = getattr(self._whole, self._value) * self.global_num_inst
 
     def reset(self):
-        """Forget everything."""
+        """Reset all counts."""
         super().reset()
         self._local.reset()
         self._whole.reset()
 
     def reset_local(self):
-        """Forget what `get` returns."""
+        """Reset the local counts of `get`."""
         super().reset_local()
         self._local.reset()
 
@@ -233,7 +233,7 @@ class F1(_BinaryMetric):
 
 @register
 class MCC(_BinaryMetric):
-    """Matthews' correlation coefficient of two classes, from -1 to 1: fair where one class is rare.
+    """Matthews' correlation coefficient of two classes, from -1 to 1; suited to imbalanced classes.
 
     Parameters
     ----------
@@ -249,7 +249,7 @@ class MCC(_BinaryMetric):
 
 @register
 class PCC(EvalMetric):
-    """Pearson's correlation of predicted and actual classes: what `MCC` is, for any number of classes.
+    """Pearson's correlation of predicted and actual classes: the generalization of `MCC` to any number of classes.
 
     Example
     -------
@@ -299,13 +299,13 @@ class PCC(EvalMetric):
         return self._correlation(self.gcm) * self.global_num_inst
 
     def reset(self):
-        """Forget everything."""
+        """Reset all counts."""
         self.global_num_inst = 0
         self.gcm = numpy.zeros((self.k, self.k))
         self.reset_local()
 
     def reset_local(self):
-        """Forget what `get` returns."""
+        """Reset the local counts of `get`."""
         self.num_inst = 0
         self.lcm = numpy.zeros((self.k, self.k))
 
@@ -317,7 +317,7 @@ class Perplexity(EvalMetric):
     Parameters
     ----------
     ignore_label : int or None
-        A label, such as that of padding, that doesn't count.
+        A label that is ignored, such as that of padding.
     axis : int
         The axis of the classes in the predictions, which are probabilities.
     """
@@ -343,11 +343,11 @@ class Perplexity(EvalMetric):
             self._add(float(losses.sum()), count)
 
     def get(self):
-        """Name and value since the last reset, local or not."""
+        """Return name and value since the last reset, local or not."""
         return self.name, math.exp(self.sum_metric / self.num_inst) if self.num_inst else float("nan")
 
     def get_global(self):
-        """Name and value since the last `reset`."""
+        """Return name and value since the last `reset`."""
         return self.name, math.exp(self.global_sum_metric / self.global_num_inst) if self.global_num_inst else float("nan")
 
 
@@ -362,7 +362,7 @@ class _LogLikelihood(EvalMetric):
             label = label.reshape(-1).long()
             _same_length(label, pred)
             count = label.shape[0]
-            if pred.is_cpu and pred.dtype is torch.float32:  # NumPy's calls cost a third of torch's, which counts for small batches
+            if pred.is_cpu and pred.dtype is torch.float32:  # NumPy's calls cost a third of torch's, which is faster for small batches
                 probability = pred.numpy()[numpy.arange(count), label.numpy()]
                 self._add(float(-numpy.log(probability + numpy.float32(self.eps)).sum()), count)
                 continue
@@ -373,7 +373,7 @@ class _LogLikelihood(EvalMetric):
 @register
 @alias("ce")
 class CrossEntropy(_LogLikelihood):
-    """The mean of ``-log(p + eps)``, where p is the probability that was predicted for the right class.
+    """The mean of ``-log(p + eps)``, where p is the predicted probability of the correct class.
 
     Example
     -------
@@ -391,7 +391,7 @@ class CrossEntropy(_LogLikelihood):
 @register
 @alias("nll_loss")
 class NegativeLogLikelihood(_LogLikelihood):
-    """The mean of ``-log(p + eps)``, where p is the probability that was predicted for the right class."""
+    """The mean of ``-log(p + eps)``, where p is the predicted probability of the correct class."""
 
     def __init__(self, eps=1e-12, name="nll-loss", output_names=None, label_names=None):
         super().__init__(eps, name, output_names, label_names)

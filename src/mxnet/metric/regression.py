@@ -1,4 +1,4 @@
-"""Metrics of regression, and of losses that the network computes itself."""
+"""Metrics of regression, and means of losses that the network computes itself."""
 import math
 
 import numpy
@@ -9,7 +9,7 @@ from .base import EvalMetric, alias, check_label_shapes, pairs, register, tensor
 
 
 def _difference(label, pred):
-    """Labels minus predictions; vectors count as columns. Integer labels keep all their digits."""
+    """Return labels minus predictions; vectors are handled as columns. Integer labels are not rounded."""
     label, pred = (t[:, None] if t.dim() == 1 else t for t in (label, pred))
     if not (label.is_floating_point() and pred.is_floating_point()):
         label, pred = label.double(), pred.double()
@@ -17,7 +17,7 @@ def _difference(label, pred):
 
 
 class _ErrorMetric(EvalMetric):
-    """The mean over batches of an error."""
+    """The base class of errors that are averaged over batches."""
 
     def __init__(self, name, output_names=None, label_names=None):
         super().__init__(name, output_names=output_names, label_names=label_names, has_global_stats=True)
@@ -26,7 +26,7 @@ class _ErrorMetric(EvalMetric):
         raise NotImplementedError
 
     def update(self, labels, preds):
-        """Take in the error of a batch."""
+        """Update the metric with the error of a batch."""
         for label, pred in pairs(labels, preds):
             self._add(float(self._error(_difference(label, pred))), 1)
 
@@ -89,16 +89,16 @@ class PearsonCorrelation(EvalMetric):
         super().__init__(name, output_names=output_names, label_names=label_names, average=average, has_global_stats=True)
 
     def reset_micro(self):
-        """Forget the sums of the 'micro' average."""
+        """Reset the sums of the 'micro' average."""
         self._count, self._means, self._products = 0, numpy.zeros(2), numpy.zeros((2, 2))
 
     def reset(self):
-        """Forget everything."""
+        """Reset all sums and counts."""
         super().reset()
         self.reset_micro()
 
     def update(self, labels, preds):
-        """Take in a batch."""
+        """Update the metric with a batch."""
         for label, pred in pairs(labels, preds):
             check_label_shapes(label, pred, False, True)
             values = torch.stack([label.reshape(-1).double(), pred.reshape(-1).double()]).cpu().numpy()
@@ -109,7 +109,7 @@ class PearsonCorrelation(EvalMetric):
                 self._add(0.0, 1)
 
     def _merge(self, values):
-        # The moments of two samples together out of those of each: adding up squares would lose digits.
+        # Combine the moments of two samples: sums of squares would lose precision.
         n, means = values.shape[1], values.mean(axis=1)
         centred = values - means[:, None]
         shift = means - self._means
@@ -123,7 +123,7 @@ class PearsonCorrelation(EvalMetric):
         return self.name, float(lp / math.sqrt(ll * pp)) if count and ll * pp else float("nan")
 
     def update_variance(self, new_values, *aggregate):
-        """Count, mean and sum of squared deviations of a sample to which `new_values` are added.
+        """Return count, mean and sum of squared deviations of a sample with `new_values` added.
 
         Parameters
         ----------
@@ -137,21 +137,21 @@ class PearsonCorrelation(EvalMetric):
         return total, mean + shift * n / total, squares + numpy.square(new_values - new_values.mean()).sum() + shift * shift * count * n / total
 
     def update_cov(self, label, pred):
-        """Add values to the sums of which the 'micro' average is made, as `update` does."""
+        """Add values to the sums of the 'micro' average, as `update` does."""
         self._merge(numpy.stack([numpy.ravel(label), numpy.ravel(pred)]).astype(numpy.float64))
 
     def get(self):
-        """Name and value since the last reset; the 'micro' average is always of all values since the last `reset`."""
+        """Return name and value since the last reset; the 'micro' average is always of all values since the last `reset`."""
         return super().get() if self.average == "macro" else self._micro(self.num_inst)
 
     def get_global(self):
-        """Name and value since the last `reset`."""
+        """Return name and value since the last `reset`."""
         return super().get_global() if self.average == "macro" else self._micro(self.global_num_inst)
 
 
 @register
 class Loss(EvalMetric):
-    """The mean of the outputs themselves, for networks that compute their loss. Labels don't matter.
+    """The mean of the outputs themselves, for networks that compute their loss. Labels are ignored.
 
     Example
     -------

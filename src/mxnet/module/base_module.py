@@ -1,4 +1,4 @@
-"""What all modules share: the loops that train, score and predict over a data iterator."""
+"""The base class of modules: the loops of training, scoring and prediction over a data iterator."""
 from __future__ import annotations
 
 import logging
@@ -46,7 +46,7 @@ def _check_input_names(symbol: Symbol, names: Any, typename, throw: bool) -> Non
 
 
 def _check_names_match(names: Any, descriptions: Any, kind, throw: bool) -> None:
-    """Raise or warn if the shapes that an iterator provides are not those of the declared names."""
+    """Raise or warn if the names of an iterator's data differ from the declared names."""
     if sorted(names) != sorted(d[0] for d in descriptions):
         message = f"{kind}_shapes describe {descriptions}, but the module was made with {kind}_names={names}"
         if throw:
@@ -64,7 +64,7 @@ def _as_descriptions(shapes: Any):
 
 
 def _parse_data_desc(data_names: Any, label_names: Any, data_shapes: Any, label_shapes: Any):
-    """Data and label shapes as lists of `DataDesc` (labels: or None), checked against the names that the module declares."""
+    """Return data and label shapes as lists of `DataDesc` (labels: or None), checked against the module's declared names."""
     data_shapes = _as_descriptions(data_shapes)
     _check_names_match(data_names, data_shapes, "data", True)
     if label_shapes is not None:
@@ -89,15 +89,15 @@ def _as_metric(wanted):
 
 
 class BaseModule:
-    """The interface of all modules: a network with parameters that is bound to shapes, trained, scored and asked for predictions.
+    """The interface of all modules: a network with parameters, for binding to shapes, training, scoring and prediction.
 
-    A module goes through these states: made, bound (`bind`), with parameters (`init_params`), with an optimizer (`init_optimizer`).
-    `fit` goes through all of them.
+    The states of a module are: created, bound (`bind`), with parameters (`init_params`), with an optimizer (`init_optimizer`).
+    `fit` brings it to the last one.
 
     Parameters
     ----------
     logger : Logger
-        Where `fit` and the others report.
+        The logger of `fit` and the other loops.
     """
 
     def __init__(self, logger: Any = logging) -> None:
@@ -134,15 +134,15 @@ class BaseModule:
         eval_data : DataIter
         eval_metric : EvalMetric, str, or list of them
         num_batch : int, optional
-            Stop after so many batches.
+            The maximal number of batches.
         batch_end_callback, score_end_callback : callable or list of callable, optional
             Receive a `BatchEndParam` after each batch, and at the end.
         reset : bool
             Start the iterator from its beginning.
         epoch : int
-            Told to the callbacks.
+            The number of the epoch, for the callbacks.
         sparse_row_id_fn : callable, optional
-            From a batch to the rows it needs of row_sparse parameters; see `prepare`.
+            Maps a batch to the rows of row_sparse parameters that it needs; see `prepare`.
 
         Returns
         -------
@@ -174,7 +174,7 @@ class BaseModule:
 
     def iter_predict(self, eval_data: Any, num_batch: int | None = None, reset: bool = True,
                      sparse_row_id_fn: Callable[..., Any] | None = None) -> Iterator[Any]:
-        """Predict batch by batch: yields ``(outputs, batch number, batch)``, without the rows that only pad the last batch."""
+        """Predict batch by batch; yield ``(outputs, batch number, batch)``, without the padding rows of the last batch."""
         self._require(params=True)
         if reset:
             eval_data.reset()
@@ -191,7 +191,7 @@ class BaseModule:
         ----------
         eval_data : DataIter, NDArray or numpy.ndarray
         num_batch : int, optional
-            Stop after so many batches.
+            The maximal number of batches.
         merge_batches : bool
             Join the outputs of all batches along the first axis.
         reset : bool
@@ -199,7 +199,7 @@ class BaseModule:
         always_output_list : bool
             Return a list even if the network has one output.
         sparse_row_id_fn : callable, optional
-            From a batch to the rows it needs of row_sparse parameters; see `prepare`.
+            Maps a batch to the rows of row_sparse parameters that it needs; see `prepare`.
 
         Returns
         -------
@@ -234,47 +234,47 @@ class BaseModule:
             force_rebind: bool = False, force_init: bool = False, begin_epoch: int = 0, num_epoch: int | None = None, validation_metric: Any = None,
             monitor: Monitor | None = None, sparse_row_id_fn: Callable[..., Any] | None = None, resume: str | None = None,
             save_every: int | None = None) -> None:
-        """Train: bind, initialise what is not initialised yet, then run over the data again and again.
+        """Train: bind, initialize the parameters and the optimizer if necessary, then run over the data for several epochs.
 
         Parameters
         ----------
         train_data, eval_data : DataIter
-            What to train on and, after each epoch, to validate on.
+            The training data, and the validation data, which are evaluated after each epoch.
         eval_metric, validation_metric : EvalMetric, str, or list of them
-            What to report in training and in validation (default: the same).
+            The metrics of training and of validation (default: the same).
         epoch_end_callback : callable or list of callable, optional
             Called as ``callback(epoch, symbol, arg_params, aux_params)`` after each epoch, before validation.
         batch_end_callback, eval_batch_end_callback, eval_end_callback : callable or list of callable, optional
             Receive a `BatchEndParam` after each training batch, after each validation batch and after validation.
         kvstore : str or KVStore
-            How gradients of several devices come together.
+            The store that reduces the gradients of several devices.
         optimizer : str or Optimizer
         optimizer_params : dict or tuple of pairs
-            For an optimizer given by name.
+            The arguments of an optimizer given by name.
         initializer : Initializer
-            For parameters that neither `arg_params` nor `aux_params` hold.
+            The initializer of parameters that are missing in `arg_params` and `aux_params`.
         arg_params, aux_params : dict, optional
-            NDArrays by name, to start from.
+            Initial values, NDArrays by name.
         allow_missing : bool
-            Initialise what `arg_params` lacks instead of raising.
+            Initialize parameters that are missing in `arg_params` instead of raising an error.
         force_rebind, force_init : bool
-            Bind and initialise anew even if that was done before.
+            Bind and initialize again even if that was done before.
         begin_epoch, num_epoch : int
-            The first epoch's number, and where to stop: epochs ``begin_epoch .. num_epoch - 1`` run.
+            The range of epochs: ``begin_epoch .. num_epoch - 1`` run.
         monitor : Monitor, optional
         sparse_row_id_fn : callable, optional
-            From a batch to the rows it needs of row_sparse parameters; see `prepare`.
+            Maps a batch to the rows of row_sparse parameters that it needs; see `prepare`.
         resume : str, optional
-            A folder where the training is saved after each epoch: parameters, the optimizer and its states, how far `train_data` is, and the random
-            generators. If it holds a save the training goes on from there, and ends with the weights of one that was never interrupted. In a job
-            each worker saves its own; if their number has changed, the epoch that was under way begins anew, from what worker 0 has saved.
+            A folder where the training is saved after each epoch: parameters, the optimizer and its states, the position of `train_data`, and the
+            random generators. If it contains a save, the training resumes from it, with the same final weights as an uninterrupted one. In a job
+            each worker has its own saves; if the number of workers has changed, the interrupted epoch starts again from worker 0's save.
         save_every : int, optional
-            Save after so many batches, too.
+            Also save each time after this number of batches.
 
         Raises
         ------
         MXNetError
-            Without `num_epoch`, or if what was saved is damaged or belongs to another training.
+            Without `num_epoch`, or if the save is damaged or belongs to another training.
         """
         if num_epoch is None:
             raise MXNetError("fit: please specify number of epochs (num_epoch=...)")
@@ -306,9 +306,9 @@ class BaseModule:
             self._start_epoch(epoch, train_data)
             data_iter = iter(train_data)
             data_batch = next(data_iter, None)
-            if data_batch is None and not nbatch:  # the type that programs of MXNet's catch
+            if data_batch is None and not nbatch:  # StopIteration is the type that MXNet programs catch
                 raise StopIteration(f"fit: train_data gave no batch in epoch {epoch}; is it empty, or was it not reset?")
-            eval_name_vals = eval_metric.get_global_name_value() if data_batch is None else []  # it was saved with nothing left
+            eval_name_vals = eval_metric.get_global_name_value() if data_batch is None else []  # it was saved at the end of an epoch
             while data_batch is not None:
                 if monitor is not None:
                     monitor.tic()
@@ -317,7 +317,7 @@ class BaseModule:
                 self._update_metric(eval_metric, data_batch)
                 if saves and save_every and (nbatch + 1) % save_every == 0:
                     saves.write(self._save_training, train_data, epoch, nbatch + 1)
-                # An iterator may reuse the memory of its batch, so the next one is fetched only when this one is done with.
+                # An iterator may reuse the memory of its batch, so the next one is fetched only after the last use of this one.
                 next_data_batch = next(data_iter, None)
                 if next_data_batch is not None:
                     self.prepare(next_data_batch, sparse_row_id_fn=sparse_row_id_fn)
@@ -338,11 +338,11 @@ class BaseModule:
                 saves.write(self._save_training, train_data, epoch + 1, 0)
 
     def _report_epoch(self, epoch: int, metrics: list[tuple[str, float]], seconds: float, callbacks: Any) -> None:
-        """Log an epoch of training, and give the parameters to the callbacks."""
+        """Log an epoch of training, and pass the parameters to the callbacks."""
         for name, val in metrics:
             self.logger.info("Epoch[%d] Train-%s=%f", epoch, name, val)
         self.logger.info("Epoch[%d] Time cost=%.3f", epoch, seconds)
-        # Several devices drift apart where their auxiliary states differ; the mean is set, and given to the callbacks.
+        # The auxiliary states of several devices diverge; their mean is set, and passed to the callbacks.
         arg_params, aux_params = self.get_params()
         self.set_params(arg_params, aux_params)
         for callback in _as_list(callbacks or []):
@@ -363,17 +363,17 @@ class BaseModule:
         raise _undefined(self, "_save_states")
 
     def _load_training(self, fname: str) -> None:
-        """Take over the optimizer and its states."""
+        """Load the optimizer and its states."""
         raise _undefined(self, "_load_training")
 
     def _start_epoch(self, epoch: int, train_data: Any) -> None:
-        """What a subclass does before each epoch of `fit`."""
+        """Hook for subclasses: called before each epoch of `fit`."""
 
     def _end_epoch(self, train_data: Any) -> None:
-        """What is done after each epoch of `fit`."""
+        """Reset the iterator after each epoch of `fit`; subclasses may override this."""
         train_data.reset()
 
-    # -- what a module is --------------------------------------------------------------------------------------------------------
+    # -- properties --------------------------------------------------------------------------------------------------------------
 
     data_names = _undefined_property("data_names", "The names of the inputs that data iterators fill.")
     output_names = _undefined_property("output_names", "The names of the outputs.")
@@ -385,13 +385,13 @@ class BaseModule:
     # -- parameters --------------------------------------------------------------------------------------------------------------
 
     def get_params(self) -> tuple[dict[str, NDArray], dict[str, NDArray]]:
-        """The parameters, as two dicts by name: arguments and auxiliary states."""
+        """Return the parameters, as two dicts by name: arguments and auxiliary states."""
         raise _undefined(self, "get_params")
 
     def init_params(self, initializer: Any = Uniform(0.01), arg_params: dict[str, NDArray] | None = None,
                     aux_params: dict[str, NDArray] | None = None, allow_missing: bool = False, force_init: bool = False,
                     allow_extra: bool = False) -> None:
-        """Give all parameters their first values; see `Module.init_params`."""
+        """Initialize all parameters; see `Module.init_params`."""
         raise _undefined(self, "init_params")
 
     def set_params(self, arg_params: dict[str, NDArray] | None, aux_params: dict[str, NDArray] | None, allow_missing: bool = False,
@@ -401,7 +401,7 @@ class BaseModule:
                          allow_extra=allow_extra)
 
     def save_params(self, fname: str) -> None:
-        """Save the parameters as a ``.params`` file, whole or not at all."""
+        """Save the parameters as a ``.params`` file, atomically."""
         write_params(fname, *self.get_params())
 
     def load_params(self, fname: str) -> None:
@@ -415,14 +415,14 @@ class BaseModule:
         self.set_params(*read_params(fname))
 
     def get_states(self, merge_multi_context: bool = True) -> list[Any]:
-        """The states that carry over from batch to batch, per state a list over the devices. This module has none."""
+        """Return the states that persist across batches, for each a list over the devices. This module has none."""
         self._require(params=True)
         if merge_multi_context:
             raise MXNetError("get_states: states of several devices cannot be merged; use merge_multi_context=False")
         return []
 
     def set_states(self, states: Any = None, value: Any = None) -> None:
-        """Set the states that carry over from batch to batch. This module has none."""
+        """Set the states that persist across batches. This module has none."""
         self._require(params=True)
         if states or value:
             raise MXNetError(f"set_states: this {type(self).__name__} has no states to set")
@@ -430,23 +430,23 @@ class BaseModule:
     # -- one batch ---------------------------------------------------------------------------------------------------------------
 
     def install_monitor(self, mon: Monitor) -> None:
-        """Let a `Monitor` watch the executors."""
+        """Install a `Monitor` in the executors."""
         raise _undefined(self, "install_monitor")
 
     def prepare(self, data_batch: DataBatch, sparse_row_id_fn: Callable[..., Any] | None = None) -> None:
-        """Make ready for a batch that comes next; called by `fit` and `score` before `forward`.
+        """Prepare for the next batch; called by `fit` and `score` before `forward`.
 
         Parameters
         ----------
         data_batch : DataBatch
         sparse_row_id_fn : callable, optional
-            Returns, for the batch, a dict from the names of row_sparse parameters to the ids of the rows that the batch needs.
+            Maps the batch to a dict from the names of row_sparse parameters to the ids of the rows that the batch needs.
         """
         if sparse_row_id_fn is not None:
             warnings.warn(f"{type(self).__name__}.prepare does not call sparse_row_id_fn", stacklevel=2)
 
     def forward(self, data_batch: Any, is_train: bool | None = None) -> None:
-        """Run a batch forward; `is_train` defaults to what the module was bound for."""
+        """Run a batch forward; `is_train` defaults to the mode of `bind`."""
         raise _undefined(self, "forward")
 
     def backward(self, out_grads: Any = None) -> None:
@@ -454,24 +454,24 @@ class BaseModule:
         raise _undefined(self, "backward")
 
     def get_outputs(self, merge_multi_context: bool = True) -> list[Any]:
-        """The outputs of the last `forward`: an array each, or without merging a list of each device's."""
+        """Return the outputs of the last `forward`: an array for each, or without merging a list over the devices."""
         raise _undefined(self, "get_outputs")
 
     def get_input_grads(self, merge_multi_context: bool = True) -> list[Any]:
-        """The gradients of the data, after `backward`, if bound with ``inputs_need_grad=True``."""
+        """Return the gradients of the data, after `backward`, if bound with ``inputs_need_grad=True``."""
         raise _undefined(self, "get_input_grads")
 
     def update(self) -> None:
-        """Let the optimizer change the parameters by the gradients of the last `backward`."""
+        """Update the parameters by the optimizer with the gradients of the last `backward`."""
         raise _undefined(self, "update")
 
     def update_metric(self, eval_metric: Any, labels: Any, pre_sliced: bool = False) -> None:
-        """Give labels and the last outputs to a metric; with `pre_sliced`, `labels` holds one list per device."""
+        """Update a metric with labels and the last outputs; with `pre_sliced`, `labels` has one list per device."""
         raise _undefined(self, "update_metric")
 
     def bind(self, data_shapes: Any, label_shapes: Any = None, for_training: bool = True, inputs_need_grad: bool = False, force_rebind: bool = False,
              shared_module: BaseModule | None = None, grad_req: str | list[str] | dict[str, str] = "write") -> None:
-        """Make the executors for these shapes; see `Module.bind`."""
+        """Create the executors for these shapes; see `Module.bind`."""
         raise _undefined(self, "bind")
 
     def init_optimizer(self, kvstore: Any = "local", optimizer: Any = "sgd", optimizer_params: Any = (("learning_rate", 0.01),),

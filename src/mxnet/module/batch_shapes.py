@@ -1,4 +1,4 @@
-"""The shapes that a batch has for a module."""
+"""The shapes of batches in modules."""
 from __future__ import annotations
 
 from typing import Any

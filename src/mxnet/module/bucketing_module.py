@@ -31,9 +31,9 @@ class BucketingModule(BaseModule):
     Parameters
     ----------
     sym_gen : callable
-        From a bucket key to ``(symbol, data_names, label_names)``.
+        Maps a bucket key to ``(symbol, data_names, label_names)``.
     default_bucket_key
-        The key of the bucket that needs most memory; the others share it. Its network has the parameters of all buckets.
+        The key of the bucket with the largest memory, which the others share. Its network has the parameters of all buckets.
     logger, context, work_load_list, fixed_param_names, state_names, group2ctxs, compression_params
         As for `Module`.
     """
@@ -72,7 +72,7 @@ class BucketingModule(BaseModule):
                 "compression_params": self._compression_params}
 
     def _call_sym_gen(self, *args: Any, **kwargs: Any):
-        with NameManager():  # so that unnamed operators are called the same in all buckets
+        with NameManager():  # unnamed operators have the same names in all buckets
             return self._sym_gen(*args, **kwargs)
 
     def _new_module(self, bucket_key: Any):
@@ -90,7 +90,7 @@ class BucketingModule(BaseModule):
     def _load_training(self, fname: str) -> None:
         self._default_module._load_training(fname)
 
-    # -- what it is --------------------------------------------------------------------------------------------------------------
+    # -- properties --------------------------------------------------------------------------------------------------------------
 
     @property
     def data_names(self) -> list[str]:
@@ -129,7 +129,7 @@ class BucketingModule(BaseModule):
     # -- parameters --------------------------------------------------------------------------------------------------------------
 
     def get_params(self) -> tuple[dict[str, NDArray], dict[str, NDArray]]:
-        """The parameters, as two dicts by name: arguments and auxiliary states."""
+        """Return the parameters, as two dicts by name: arguments and auxiliary states."""
         self._require(bound=False, params=True)
         self._default_module._params_dirty = self._params_dirty  # updates through any bucket changed the shared parameters
         params = self._default_module.get_params()
@@ -148,13 +148,13 @@ class BucketingModule(BaseModule):
             return
         self._require()
         self._default_module.set_params(arg_params, aux_params, allow_missing=True, force_init=force_init, allow_extra=allow_extra)
-        self._params_dirty = True  # the devices hold newer values than the dicts now
+        self._params_dirty = True  # the devices have newer values than the dicts now
         self.params_initialized = True
 
     def init_params(self, initializer: Any = Uniform(0.01), arg_params: dict[str, NDArray] | None = None,
                     aux_params: dict[str, NDArray] | None = None, allow_missing: bool = False, force_init: bool = False,
                     allow_extra: bool = False) -> None:
-        """Give all parameters their first values; see `Module.init_params`."""
+        """Initialize all parameters; see `Module.init_params`."""
         if self.params_initialized and not force_init:
             return
         self._require()
@@ -164,12 +164,12 @@ class BucketingModule(BaseModule):
         self.params_initialized = True
 
     def get_states(self, merge_multi_context: bool = True) -> list[Any]:
-        """The states that carry over from batch to batch; see `Module.get_states`."""
+        """Return the states that persist across batches; see `Module.get_states`."""
         self._require(params=True)
         return self._curr_module.get_states(merge_multi_context=merge_multi_context)
 
     def set_states(self, states: Any = None, value: Any = None) -> None:
-        """Set the states that carry over from batch to batch; see `Module.set_states`."""
+        """Set the states that persist across batches; see `Module.set_states`."""
         self._require(params=True)
         self._curr_module.set_states(states, value)
 
@@ -177,7 +177,7 @@ class BucketingModule(BaseModule):
 
     def bind(self, data_shapes: Any, label_shapes: Any = None, for_training: bool = True, inputs_need_grad: bool = False, force_rebind: bool = False,
              shared_module: BaseModule | None = None, grad_req: str | list[str] | dict[str, str] = "write") -> None:
-        """Bind the network of the default bucket; the others follow when `switch_bucket` first needs them. See `Module.bind`."""
+        """Bind the network of the default bucket; `switch_bucket` binds the others at their first use. See `Module.bind`."""
         params = self.get_params() if self.params_initialized else None
         if force_rebind:
             self._reset_bind()
@@ -199,7 +199,7 @@ class BucketingModule(BaseModule):
             self.set_params(*params)
 
     def switch_bucket(self, bucket_key: Any, data_shapes: Any, label_shapes: Any = None) -> None:
-        """Make a bucket the current one; its network is made and bound, sharing parameters and memory, if it is new."""
+        """Select a bucket; if it is new, its network is created and bound with shared parameters and memory."""
         self._require()
         module = self._buckets.get(bucket_key)
         if module is None:
@@ -239,7 +239,7 @@ class BucketingModule(BaseModule):
     # -- one batch ---------------------------------------------------------------------------------------------------------------
 
     def prepare(self, data_batch: Any, sparse_row_id_fn: Callable[..., Any] | None = None) -> None:
-        """Bind the bucket of a batch that comes next, and fetch the parameter rows it needs; see `BaseModule.prepare`."""
+        """Bind the bucket of the next batch, and fetch the parameter rows that it needs; see `BaseModule.prepare`."""
         self._require(params=True)
         current = self._curr_bucket_key
         self.switch_bucket(data_batch.bucket_key, data_batch.provide_data, data_batch.provide_label)
@@ -247,7 +247,7 @@ class BucketingModule(BaseModule):
         self.switch_bucket(current, None, None)
 
     def forward(self, data_batch: Any, is_train: bool | None = None) -> None:
-        """Run a batch forward, in the bucket that its ``bucket_key`` names."""
+        """Run a batch forward in the bucket of its ``bucket_key``."""
         self._require(params=True)
         self.switch_bucket(data_batch.bucket_key, data_batch.provide_data, data_batch.provide_label)
         self._curr_module.forward(data_batch, is_train=is_train)
@@ -258,28 +258,28 @@ class BucketingModule(BaseModule):
         self._curr_module.backward(out_grads=out_grads)
 
     def update(self) -> None:
-        """Let the optimizer change the shared parameters by the gradients of the last `backward`."""
+        """Update the shared parameters by the optimizer with the gradients of the last `backward`."""
         self._require(params=True, optimizer=True)
         self._params_dirty = True
         self._curr_module.update()
 
     def get_outputs(self, merge_multi_context: bool = True) -> list[Any]:
-        """The outputs of the last `forward`."""
+        """Return the outputs of the last `forward`."""
         self._require(params=True)
         return self._curr_module.get_outputs(merge_multi_context=merge_multi_context)
 
     def get_input_grads(self, merge_multi_context: bool = True) -> list[Any]:
-        """The gradients of the data; needs ``bind(inputs_need_grad=True)``."""
+        """Return the gradients of the data; needs ``bind(inputs_need_grad=True)``."""
         self._require(params=True)
         return self._curr_module.get_input_grads(merge_multi_context=merge_multi_context)
 
     def update_metric(self, eval_metric: Any, labels: Any, pre_sliced: bool = False) -> None:
-        """Give labels and the last outputs to a metric."""
+        """Update a metric with labels and the last outputs."""
         self._require(params=True)
         self._curr_module.update_metric(eval_metric, labels, pre_sliced)
 
     def install_monitor(self, mon: Monitor) -> None:
-        """Let a `Monitor` watch the executors of all buckets, also of those that come later."""
+        """Install a `Monitor` in the executors of all buckets, including later ones."""
         self._require()
         self._monitor = mon
         for module in self._buckets.values():
@@ -302,14 +302,14 @@ class BucketingModule(BaseModule):
 
     @staticmethod
     def load(prefix: str, epoch: int, sym_gen: Callable[..., Any] | None = None, default_bucket_key: int | None = None, **kwargs: Any) -> Any:
-        """A module with the networks and parameters that `save_checkpoint` wrote, ready to be bound.
+        """Load a module with the networks and parameters that `save_checkpoint` wrote; it is not bound yet.
 
         Parameters
         ----------
         prefix : str
         epoch : int
         sym_gen : callable
-            As for `BucketingModule`; tells data and label names, and makes buckets that were not saved.
+            As for `BucketingModule`; it defines data and label names, and makes buckets that were not saved.
         default_bucket_key : int
         **kwargs
             For `BucketingModule`.
@@ -323,7 +323,7 @@ class BucketingModule(BaseModule):
     @staticmethod
     def load_dict(sym_dict: dict[Any, sym.Symbol] | None = None, sym_gen: Callable[..., Any] | None = None, default_bucket_key: Any = None,
                   arg_params: dict[str, NDArray] | None = None, aux_params: dict[str, NDArray] | None = None, **kwargs: Any) -> Any:
-        """As `load`, from networks (a dict by bucket key) and parameters that are already in memory."""
+        """Create a module as `load` does, from networks (a dict by bucket key) and parameters in memory."""
         given = {"sym_dict": sym_dict, "default_bucket_key": default_bucket_key, "arg_params": arg_params, "aux_params": aux_params}
         for name, value in given.items():
             if value is None:

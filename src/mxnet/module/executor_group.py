@@ -1,4 +1,4 @@
-"""The executors of one network on several devices, each with its share of every batch."""
+"""Data parallelism: the executors of one network on several devices, each with a slice of every batch."""
 from __future__ import annotations
 
 import ctypes
@@ -36,7 +36,7 @@ def _split_input_slice(batch_size: int, work_load_list: Sequence[float]) -> list
     Raises
     ------
     ValueError
-        If there are more devices than samples, so that one would get none.
+        If there are more devices than samples.
     """
     total = sum(work_load_list)
     counts = [round(load * batch_size / total) for load in work_load_list]
@@ -67,7 +67,7 @@ def _copy(name: str, source: Any, target) -> None:
 
 
 def _plain(source: Any, target):
-    """Whether a copy is a matter of bytes, few enough for this thread: torch's others would keep cores from the network that comes next."""
+    """Return True if a copy is small and bytewise, for this thread only: torch's spinning threads would take cores from the next network."""
     if source._is_sparse or target._is_sparse:
         return False
     a, b = source._data, target._data
@@ -75,14 +75,14 @@ def _plain(source: Any, target):
 
 
 def _cut(array, axis, part: Any):
-    """The `part` (a slice) of an array along an axis; the array itself if that is all of it."""
+    """Return the `part` (a slice) of an array along an axis; the array itself if the slice covers it."""
     if axis < 0 or (part.start == 0 and part.stop == array.shape[axis]):
         return array
     return array[part] if axis == 0 else nd.slice_axis(array, axis=axis, begin=part.start, end=part.stop)
 
 
 def _load(names: Any, sources, targets, axes) -> None:
-    """Write arrays into the bound arrays of all devices: ``targets`` holds, per array, ``(slice, bound array)`` per device."""
+    """Write arrays into the bound arrays of all devices: ``targets`` has, per array, ``(slice, bound array)`` per device."""
     if len(sources) != len(targets):
         raise MXNetError(f"the batch holds {len(sources)} arrays, the module is bound to {len(targets)}: {', '.join(names)}")
     for name, source, per_device, axis in zip(names, sources, targets, axes):
@@ -94,7 +94,7 @@ def _load(names: Any, sources, targets, axes) -> None:
 
 
 def _load_parts(names: Any, parts, targets) -> None:
-    """As `_load`, of batches that are already one per device: ``parts[device][array]``."""
+    """Do the same as `_load` for batches that are already split by device: ``parts[device][array]``."""
     for i, (name, per_device) in enumerate(zip(names, targets)):
         if len(parts) != len(per_device):
             raise MXNetError(f"a list of {len(parts)} batches was given to a module on {len(per_device)} devices")
@@ -103,7 +103,7 @@ def _load_parts(names: Any, parts, targets) -> None:
 
 
 def _merge(per_device, axis):
-    """One array from those of all devices."""
+    """Merge the arrays of all devices into one."""
     first = per_device[0]
     if len(per_device) == 1 or axis < 0:
         return first
@@ -125,7 +125,7 @@ def _write_mean(arrays: Any, target) -> None:
 
 
 def _groups_per_device(group2ctxs: Any, count):
-    """`group2ctxs` as a list: for each device, where its groups run (a dict, or None)."""
+    """Return `group2ctxs` as a list: for each device the contexts of its groups (a dict, or None)."""
     if group2ctxs is None:
         return [None] * count
     if isinstance(group2ctxs, list):
@@ -157,20 +157,20 @@ class DataParallelExecutorGroup:
     symbol : Symbol
     contexts : list of Context
     workload : list of number
-        The devices' shares of a batch, in proportion.
+        The relative sizes of the devices' slices of a batch.
     data_shapes, label_shapes : list of DataDesc
-        Of whole batches; `label_shapes` may be None.
+        The shapes of whole batches; `label_shapes` may be None.
     param_names : list of str
     for_training, inputs_need_grad : bool
     shared_group : DataParallelExecutorGroup, optional
-        Whose parameters and memory to share.
+        The group whose parameters and memory are shared.
     logger : Logger
     fixed_param_names : list of str, optional
         Parameters without gradient.
     grad_req : str, list or dict of str
     state_names : list of str, optional
     group2ctxs : list or dict, optional
-        Where the groups of a model-parallel network run.
+        The contexts of the groups of a model-parallel network.
 
     Attributes
     ----------
@@ -179,7 +179,7 @@ class DataParallelExecutorGroup:
     param_arrays, grad_arrays, aux_arrays : list of lists of NDArray
         Per parameter, the array on each device.
     slices : list of slice
-        Which samples of a batch each device takes.
+        The samples of a batch for each device.
     """
 
     def __init__(self, symbol: Symbol, contexts: list[Context], workload: list[float], data_shapes: Any, label_shapes: Any, param_names: list[str],
@@ -237,7 +237,7 @@ class DataParallelExecutorGroup:
     # -- binding -----------------------------------------------------------------------------------------------------------------
 
     def decide_slices(self, data_shapes: Any) -> Any:
-        """Divide the batch among the devices; returns the batch axis of each input (-1: it has none)."""
+        """Divide the batch among the devices; return the batch axis of each input (-1: it has none)."""
         axes = [DataDesc.get_batch_axis(d.layout) for d in data_shapes]
         for d, axis in zip(data_shapes, axes):
             if axis < 0:
@@ -251,7 +251,7 @@ class DataParallelExecutorGroup:
         return axes
 
     def bind_exec(self, data_shapes: Any, label_shapes: Any, shared_group: Any = None, reshape: bool = False) -> None:
-        """Bind the executors, or with `reshape` rebind them, for whole batches of these shapes. What fails or is interrupted changes nothing."""
+        """Bind the executors, or with `reshape` rebind them, for whole batches of these shapes. A failure or an interrupt changes nothing."""
         before = self.__dict__.copy()
         try:
             self._bind_all(data_shapes, label_shapes, shared_group, reshape)
@@ -292,7 +292,7 @@ class DataParallelExecutorGroup:
         attributes = self.symbol.attr_dict()
         for name in types:
             declared = attributes.get(name, {}).get("__dtype__", "-1")
-            if declared != "-1":  # a type that the network declares for its input wins over the iterator's
+            if declared != "-1":  # a type that the network declares for its input has precedence over the iterator's
                 types[name] = FLAG_TO_NAME[int(declared)]
         types.update({d.name: d.dtype for d in label_shapes})
         executor = self.symbol.simple_bind(
@@ -348,12 +348,12 @@ class DataParallelExecutorGroup:
     # -- one batch ---------------------------------------------------------------------------------------------------------------
 
     def forward(self, data_batch: Any, is_train: bool | None = None) -> None:
-        """Give each device its share of a batch (or a list of batches, one per device), and run all."""
+        """Load each device's slice of a batch (or of a list of batches, one per device), and run all devices."""
         self.load_data_batch(data_batch)
         self.run(is_train)
 
     def load_data_batch(self, data_batch: Any) -> None:
-        """Give each device its share of a batch, or its own of a list of batches."""
+        """Load each device's slice of a batch, or its own batch from a list of batches."""
         if isinstance(data_batch, list):
             _load_parts(self.data_names, [part.data for part in data_batch], self.data_arrays)
             if self.label_arrays is not None and data_batch[0].label:
@@ -365,13 +365,13 @@ class DataParallelExecutorGroup:
                 _load(self.label_names, label, self.label_arrays, self.label_layouts)
 
     def run(self, is_train: bool | None = None) -> None:
-        """Run all devices forward on what they were given; by default as in training where the group was bound for that."""
+        """Run all devices forward on the loaded batch; by default in training mode if the group was bound for training."""
         if is_train is None:
             is_train = self.for_training
         self._run_each([functools.partial(executor.forward, is_train=is_train) for executor in self.execs], is_train)
 
     def backward(self, out_grads: Any = None) -> None:
-        """Compute gradients on all devices; each takes its share of `out_grads`."""
+        """Compute gradients on all devices, each with its slice of `out_grads`."""
         if not self.for_training:
             raise MXNetError("backward needs a module bound with for_training=True; bind it again")
         out_grads = [out_grads] if isinstance(out_grads, nd.NDArray) else out_grads or []
@@ -389,7 +389,7 @@ class DataParallelExecutorGroup:
             call()
 
     def expect_gradients(self, kvstore: Any) -> None:
-        """Let a store send the gradients of the next backward while it still runs; each parameter that has one is a key."""
+        """Overlap the store's communication with the next backward; each parameter with a gradient is a key."""
         trained = [(name, arrays) for name, arrays in zip(self.param_names, self.grad_arrays or ()) if arrays[0] is not None]
         finished = None
         if all(array.stype == "default" for _, arrays in trained for array in arrays):
@@ -400,7 +400,7 @@ class DataParallelExecutorGroup:
             executor.finished = waiting
 
     def get_output_shapes(self) -> Any:
-        """Names and shapes of the outputs for a whole batch, a list of pairs."""
+        """Return the names and shapes of the outputs for a whole batch, as a list of pairs."""
         shapes = []
         for i, (name, axis) in enumerate(zip(self.output_names, self.output_layouts)):
             per_device = [e.outputs[i].shape for e in self.execs]
@@ -411,12 +411,12 @@ class DataParallelExecutorGroup:
         return shapes
 
     def get_outputs(self, merge_multi_context: bool = True, begin: int = 0, end: int | None = None) -> list[Any]:
-        """The outputs ``begin:end`` of the last forward."""
+        """Return the outputs ``begin:end`` of the last forward."""
         outputs = [[e.outputs[i] for e in self.execs] for i in range(self.num_outputs)[begin:end]]
         return _merge_multi_context(outputs, self.output_layouts[begin:end]) if merge_multi_context else outputs
 
     def get_input_grads(self, merge_multi_context: bool = True) -> list[Any]:
-        """The gradients of the data."""
+        """Return the gradients of the data."""
         if not self.inputs_need_grad:
             raise MXNetError("get_input_grads needs a module bound with inputs_need_grad=True; bind it again")
         if not merge_multi_context:
@@ -424,7 +424,7 @@ class DataParallelExecutorGroup:
         return _merge_multi_context(self.input_grad_arrays, self.data_layouts)
 
     def get_states(self, merge_multi_context: bool = True) -> list[Any]:
-        """The state arrays, per state a list over the devices."""
+        """Return the state arrays, per state a list over the devices."""
         if merge_multi_context:
             raise MXNetError("get_states: states of several devices cannot be merged; use merge_multi_context=False")
         return self.state_arrays
@@ -441,7 +441,7 @@ class DataParallelExecutorGroup:
                     _copy(name, states[i][k] if isinstance(states[i], (list, tuple)) else states[i], target)
 
     def update_metric(self, eval_metric: Any, labels: Any, pre_sliced: bool = False) -> None:
-        """Give each device's outputs, with its share of the labels, to a metric."""
+        """Update a metric with each device's outputs and its slice of the labels."""
         parts = self.slices or [None] * len(self.execs)
         names = self.label_names or []
         for i, (executor, part) in enumerate(zip(self.execs, parts)):
@@ -452,6 +452,6 @@ class DataParallelExecutorGroup:
             eval_metric.update_dict(dict(zip(names, mine)), dict(zip(self.output_names, executor.outputs)))
 
     def install_monitor(self, mon: Monitor) -> None:
-        """Let a `Monitor` watch all executors."""
+        """Install a `Monitor` in all executors."""
         for executor in self.execs:
             mon.install(executor)

@@ -1,4 +1,4 @@
-"""`Module`: one Symbol with its parameters, on one device or the same on several."""
+"""`Module`: one Symbol with its parameters, on one device or replicated on several."""
 from __future__ import annotations
 
 import logging
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from ..symbol import Symbol
 
 
-_LARGE = 1 << 22  # elements of a parameter whose copy on the CPU is given up while devices train
+_LARGE = 1 << 22  # parameters of more elements have no copy on the CPU while devices train
 
 
 class Module(SharesWithTorch, BaseModule):
@@ -43,17 +43,17 @@ class Module(SharesWithTorch, BaseModule):
         The arguments of `symbol` that data iterators fill.
     logger : Logger
     context : Context or list of Context
-        Where to run. Several devices share each batch.
+        The devices. Each batch is divided among several ones.
     work_load_list : list of number, optional
-        How much of each batch each device takes, in proportion; default: the same.
+        The relative sizes of the devices' slices of a batch; equal by default.
     fixed_param_names : list of str, optional
-        Parameters that training leaves as they are.
+        Parameters that training does not change.
     state_names : list of str, optional
-        Arguments that carry over from batch to batch, such as the first states of a recurrent network.
+        Arguments that persist across batches, such as the initial states of a recurrent network.
     group2ctxs : dict of str to (list of) Context, or list of such dicts, optional
-        Where the parts of the network that were made under ``AttrScope(ctx_group=...)`` run.
+        The devices of the parts of the network that were made under ``AttrScope(ctx_group=...)``.
     compression_params : dict, optional
-        How gradients are compressed between devices, such as ``{'type': '2bit', 'threshold': 0.5}``.
+        The compression of gradients between devices, such as ``{'type': '2bit', 'threshold': 0.5}``.
 
     Example
     -------
@@ -95,13 +95,13 @@ class Module(SharesWithTorch, BaseModule):
 
         self._arg_params: Any = None
         self._aux_params: Any = None
-        self._params_dirty = False  # True while the devices hold newer values than _arg_params and _aux_params
-        self._released: list[NDArray] = []  # those of them that have no memory until then
+        self._params_dirty = False  # True while the devices have newer values than _arg_params and _aux_params
+        self._released: list[NDArray] = []  # the arrays of these whose memory is released meanwhile
         self._optimizer: Any = None
         self._kvstore: Any = None
         self._update_on_kvstore: bool | None = None
         self._updater: Any = None
-        self._updated_names: list[str] = []  # the parameter that each number stands for in the optimizer
+        self._updated_names: list[str] = []  # from the optimizer's numbers to the parameters
         self._preload_opt_states: str | None = None
         self._grad_req: Any = None
         self._reset_bind()
@@ -110,15 +110,15 @@ class Module(SharesWithTorch, BaseModule):
 
     @staticmethod
     def load(prefix: str, epoch: int, load_optimizer_states: bool = False, **kwargs: Any) -> Any:
-        """A module with the network and the parameters of a checkpoint, ready to be bound.
+        """Load a module with the network and the parameters of a checkpoint; it is not bound yet.
 
         Parameters
         ----------
         prefix : str
-            How the names of the checkpoint's files begin.
+            The path prefix of the checkpoint's files.
         epoch : int
         load_optimizer_states : bool
-            Have `init_optimizer` continue from the states saved with ``save_optimizer_states=True``.
+            Let `init_optimizer` load the states saved with ``save_optimizer_states=True``.
         **kwargs
             For `Module`.
         """
@@ -131,7 +131,7 @@ class Module(SharesWithTorch, BaseModule):
         return module
 
     def save_checkpoint(self, prefix: str, epoch: int, save_optimizer_states: bool = False, remove_amp_cast: bool = True) -> None:
-        """Save network, parameters and, if asked, the optimizer's states; each file whole or not at all.
+        """Save the network, the parameters and optionally the optimizer's states; each file is written atomically.
 
         The files are ``prefix-symbol.json``, ``prefix-0001.params`` and ``prefix-0001.states`` (for epoch 1).
         """
@@ -143,7 +143,7 @@ class Module(SharesWithTorch, BaseModule):
             logging.info('Saved optimizer state to "%s"', states_file(prefix, epoch))
 
     def save_optimizer_states(self, fname: str) -> None:
-        """Save the optimizer's states, whole or not at all."""
+        """Save the optimizer's states atomically."""
         self._require(bound=False, optimizer=True)
         if self._update_on_kvstore:
             self._kvstore.save_optimizer_states(fname)
@@ -151,7 +151,7 @@ class Module(SharesWithTorch, BaseModule):
             save_optimizer_states(fname, self._updater)
 
     def load_optimizer_states(self, fname: str) -> None:
-        """Continue from optimizer states that were saved.
+        """Load saved optimizer states.
 
         Raises
         ------
@@ -175,9 +175,9 @@ class Module(SharesWithTorch, BaseModule):
         self.load_optimizer_states(fname)
         updater, rescale_grad = self._kvstore._updater if self._update_on_kvstore else self._updater, self._optimizer.rescale_grad
         self._optimizer = updater.optimizer
-        self._optimizer.rescale_grad = rescale_grad  # of as many workers as there are now
+        self._optimizer.rescale_grad = rescale_grad  # for the current number of workers
 
-    # -- what it is --------------------------------------------------------------------------------------------------------------
+    # -- properties --------------------------------------------------------------------------------------------------------------
 
     def _reset_bind(self) -> None:
         self.binded = False
@@ -210,9 +210,9 @@ class Module(SharesWithTorch, BaseModule):
     # -- parameters --------------------------------------------------------------------------------------------------------------
 
     def get_params(self) -> tuple[dict[str, NDArray], dict[str, NDArray]]:
-        """The parameters on the CPU, as two dicts by name: arguments and auxiliary states.
+        """Return the parameters on the CPU, as two dicts by name: arguments and auxiliary states.
 
-        The arrays belong to the module and change with it; copy what must stay.
+        The arrays belong to the module and change with it; copy those that must not change.
         """
         self._require(bound=False, params=True)
         if self._params_dirty or self._released:
@@ -222,18 +222,18 @@ class Module(SharesWithTorch, BaseModule):
     def init_params(self, initializer: Any = Uniform(0.01), arg_params: dict[str, NDArray] | None = None,
                     aux_params: dict[str, NDArray] | None = None, allow_missing: bool = False, force_init: bool = False,
                     allow_extra: bool = False) -> None:
-        """Give all parameters their first values.
+        """Initialize all parameters.
 
         Parameters
         ----------
         initializer : Initializer
-            For what the dicts do not hold.
+            The initializer of parameters that are missing in the dicts.
         arg_params, aux_params : dict of str to NDArray, optional
-            Values to start from.
+            Initial values.
         allow_missing : bool
-            Initialise what a given dict lacks instead of raising.
+            Initialize parameters that are missing in a given dict instead of raising an error.
         force_init : bool
-            Do it even if the parameters have values.
+            Initialize even if the parameters have values.
         allow_extra : bool
             Accept names in the dicts that the network does not have.
 
@@ -282,9 +282,9 @@ class Module(SharesWithTorch, BaseModule):
         self._replace_updated(arg_params or {}, arg_params or {})
 
     def _replace_updated(self, values: dict[str, NDArray], given: dict[str, NDArray]) -> None:
-        """Let what updates the parameters go on from new values: the store that holds them, or float32 copies of half-precision ones.
+        """Write new values of the parameters to the copies that are updated: in the store, or float32 copies of half-precision ones.
 
-        `given` are the arrays that the program passed, which `fit` does with the module's own at the end of each epoch.
+        `given` has the arrays that the program passed; `fit` passes the module's own at the end of each epoch.
         """
         if not self.optimizer_initialized:
             return
@@ -303,7 +303,7 @@ class Module(SharesWithTorch, BaseModule):
                           "brings back: set parameters before init_optimizer", stacklevel=4)
 
     def _release_memory(self) -> None:
-        """Give up the memory of large parameters on the CPU that nobody else sees: devices have them, and are asked when they are needed here."""
+        """Release the memory of unshared, large parameters on the CPU; they are copied from the devices when they are needed again."""
         for params in (self._arg_params, self._aux_params):
             if sys.getrefcount(params) > 4:  # this module's, the tuple's, the loop's, the call's
                 continue
@@ -325,7 +325,7 @@ class Module(SharesWithTorch, BaseModule):
         self._take_memory()
         self._exec_group.get_params(self._arg_params, self._aux_params)
         if self._kvstore and self._update_on_kvstore:
-            # Devices hold only the rows of a row_sparse parameter that their last batch needed; the store holds all.
+            # Devices have only the rows of a row_sparse parameter that their last batch needed; the store has all.
             for name, value in sorted(self._arg_params.items()):
                 if value.stype == "row_sparse":
                     self._kvstore.row_sparse_pull(name, value, row_ids=nd.arange(0, value.shape[0], dtype="int64"))
@@ -335,7 +335,7 @@ class Module(SharesWithTorch, BaseModule):
 
     def bind(self, data_shapes: Any, label_shapes: Any = None, for_training: bool = True, inputs_need_grad: bool = False, force_rebind: bool = False,
              shared_module: BaseModule | None = None, grad_req: str | list[str] | dict[str, str] = "write") -> None:
-        """Make an executor per device for these shapes.
+        """Create an executor per device for these shapes.
 
         Parameters
         ----------
@@ -346,7 +346,7 @@ class Module(SharesWithTorch, BaseModule):
         inputs_need_grad : bool
             Compute gradients of the data too.
         force_rebind : bool
-            Bind anew even if bound.
+            Bind again even if bound.
         shared_module : Module, optional
             Share its parameters and memory, as bucketing does.
         grad_req : str, list or dict of str
@@ -400,7 +400,7 @@ class Module(SharesWithTorch, BaseModule):
         return sorted({*self._param_names} - {*shared._param_names}) + sorted({*self._aux_names} - {*shared._aux_names})
 
     def reshape(self, data_shapes: Any, label_shapes: Any = None) -> None:
-        """Take batches of other shapes from now on; parameters stay. `forward` does it by itself when a batch differs."""
+        """Rebind for batches of other shapes and keep the parameters. `forward` does this automatically when a batch differs."""
         self._require()
         data_shapes, label_shapes = _parse_data_desc(self.data_names, self.label_names, data_shapes, label_shapes)
         self._exec_group.reshape(data_shapes, label_shapes)
@@ -410,16 +410,16 @@ class Module(SharesWithTorch, BaseModule):
 
     def init_optimizer(self, kvstore: Any = "local", optimizer: str | Optimizer = "sgd", optimizer_params: Any = (("learning_rate", 0.01),),
                        force_init: bool = False) -> None:
-        """Set up the optimizer, and the kvstore that joins the gradients of several devices.
+        """Set up the optimizer, and the kvstore that reduces the gradients of several devices.
 
         Parameters
         ----------
         kvstore : str, KVStore or None
         optimizer : str or Optimizer
-            One given by name divides gradients by the batch size, unless `optimizer_params` hold ``rescale_grad``.
+            An optimizer given by name divides gradients by the batch size, unless `optimizer_params` contain ``rescale_grad``.
         optimizer_params : dict or tuple of pairs
         force_init : bool
-            Do it even if there is an optimizer.
+            Set it up even if there is an optimizer.
         """
         self._require(params=True)
         if self.optimizer_initialized and not force_init:
@@ -434,7 +434,7 @@ class Module(SharesWithTorch, BaseModule):
             batch_size *= kvstore.num_workers
 
         names = self._exec_group.param_names
-        # Each device updates its own copy under an index of its own, unless the kvstore updates for all.
+        # Each device updates its own copy under a separate index, unless the kvstore updates for all.
         copies = 1 if update_on_kvstore else num_devices
         idx2name = {i * copies + k: name for i, name in enumerate(names) for k in range(copies)}
         self._optimizer = self._make_optimizer(optimizer, optimizer_params, 1.0 / batch_size, idx2name)
@@ -483,10 +483,10 @@ class Module(SharesWithTorch, BaseModule):
         Parameters
         ----------
         data_batch : DataBatch or list of DataBatch
-            Anything with ``data`` (and ``label``), lists of NDArray; a list of batches holds one for each device. A batch of another
-            shape than the module is bound to rebinds it.
+            Any object with ``data`` (and ``label``), lists of NDArray; a list of batches has one for each device. A batch of another
+            shape than the bound one rebinds the module.
         is_train : bool, optional
-            Default: what the module was bound for.
+            By default the mode of `bind`.
         """
         self._require(params=True)
         shapes = shapes_of(data_batch)
@@ -506,7 +506,7 @@ class Module(SharesWithTorch, BaseModule):
             label = getattr(batch, "label", None)
             if label:
                 label_shapes = [DataDesc(d.name, array.shape, d.dtype, d.layout) for d, array in zip(self._label_shapes or (), label)]
-            else:  # as when predicting: labels of the same kind, as many as there are data
+            else:  # without labels, as in prediction: their old shapes with the new batch size
                 label_shapes = self._label_shapes and [resized(d, batch_size_of(data_shapes)) for d in self._label_shapes]
         self.reshape(data_shapes, label_shapes)
 
@@ -516,7 +516,7 @@ class Module(SharesWithTorch, BaseModule):
         self._exec_group.backward(out_grads=out_grads)
 
     def update(self) -> None:
-        """Let the optimizer change the parameters by the gradients of the last `backward`."""
+        """Update the parameters by the optimizer with the gradients of the last `backward`."""
         self._require(params=True, optimizer=True)
         self._params_dirty = True
         group = self._exec_group
@@ -532,31 +532,31 @@ class Module(SharesWithTorch, BaseModule):
             group.expect_gradients(self._kvstore)
 
     def get_outputs(self, merge_multi_context: bool = True) -> list[Any]:
-        """The outputs of the last `forward`: an array each, or without merging a list of each device's."""
+        """Return the outputs of the last `forward`: an array for each, or without merging a list over the devices."""
         self._require(params=True)
         return self._exec_group.get_outputs(merge_multi_context=merge_multi_context)
 
     def get_input_grads(self, merge_multi_context: bool = True) -> list[Any]:
-        """The gradients of the data, after `backward`; needs ``bind(inputs_need_grad=True)``."""
+        """Return the gradients of the data, after `backward`; needs ``bind(inputs_need_grad=True)``."""
         self._require(params=True)
         return self._exec_group.get_input_grads(merge_multi_context=merge_multi_context)
 
     def get_states(self, merge_multi_context: bool = True) -> list[Any]:
-        """The states that carry over from batch to batch: per state a list over the devices. They cannot be merged."""
+        """Return the states that persist across batches: per state a list over the devices. They cannot be merged."""
         self._require(params=True)
         return self._exec_group.get_states(merge_multi_context=merge_multi_context)
 
     def set_states(self, states: Any = None, value: Any = None) -> None:
-        """Set the states that carry over from batch to batch: from lists as `get_states` returns them, or all to one number."""
+        """Set the states that persist across batches: from lists in the format of `get_states`, or all to one number."""
         self._require(params=True)
         self._exec_group.set_states(states, value)
 
     def update_metric(self, eval_metric: Any, labels: Any, pre_sliced: bool = False) -> None:
-        """Give labels and the last outputs to a metric; with `pre_sliced`, `labels` holds one list per device."""
+        """Update a metric with labels and the last outputs; with `pre_sliced`, `labels` has one list per device."""
         self._exec_group.update_metric(eval_metric, labels, pre_sliced)
 
     def install_monitor(self, mon: Monitor) -> None:
-        """Let a `Monitor` watch the executors."""
+        """Install a `Monitor` in the executors."""
         self._require()
         self._exec_group.install_monitor(mon)
 
@@ -581,7 +581,7 @@ class Module(SharesWithTorch, BaseModule):
 
 
 def _cpu_zeros(names: Any, arrays: Any):
-    """A zero array on the CPU for each parameter, like its first device's."""
+    """Return a zero array on the CPU for each parameter, with the shape and type of its first device's array."""
     return {name: nd.zeros(shape=per_device[0].shape, dtype=per_device[0].dtype, stype=per_device[0].stype)
             for name, per_device in zip(names, arrays)}
 

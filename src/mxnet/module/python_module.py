@@ -1,4 +1,4 @@
-"""Modules whose computation is Python code, to stand beside others in a `SequentialModule`."""
+"""Modules whose computation is Python code, for use beside others in a `SequentialModule`."""
 from __future__ import annotations
 
 import logging
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class PythonModule(BaseModule):
-    """A module without parameters; a subclass says what it computes.
+    """A module without parameters; a subclass defines the computation.
 
     A subclass defines `_compute_output_shapes`, `forward`, `backward`, `get_outputs` and `get_input_grads`.
 
@@ -44,23 +44,23 @@ class PythonModule(BaseModule):
     output_shapes = property(attrgetter("_output_shapes"), doc="The names and shapes of the outputs.")
 
     def get_params(self) -> tuple[dict[str, NDArray], dict[str, NDArray]]:
-        """Two empty dicts: there are no parameters."""
+        """Return two empty dicts: there are no parameters."""
         return {}, {}
 
     def init_params(self, initializer: Any = Uniform(0.01), arg_params: dict[str, NDArray] | None = None,
                     aux_params: dict[str, NDArray] | None = None, allow_missing: bool = False, force_init: bool = False,
                     allow_extra: bool = False) -> None:
-        """Nothing: there are no parameters."""
+        """Do nothing: there are no parameters."""
 
     def init_optimizer(self, kvstore: Any = "local", optimizer: Any = "sgd", optimizer_params: Any = (("learning_rate", 0.01),),
                        force_init: bool = False) -> None:
-        """Nothing: there are no parameters to update."""
+        """Do nothing: there are no parameters to update."""
 
     def update(self) -> None:
-        """Nothing: there are no parameters to update."""
+        """Do nothing: there are no parameters to update."""
 
     def update_metric(self, eval_metric: Any, labels: Any, pre_sliced: bool = False) -> None:
-        """Give labels and the last outputs to a metric; nothing if the module takes no labels."""
+        """Update a metric with labels and the last outputs; do nothing if the module has no labels."""
         if self._label_shapes is None:
             return
         if pre_sliced:
@@ -69,7 +69,7 @@ class PythonModule(BaseModule):
 
     def bind(self, data_shapes: Any, label_shapes: Any = None, for_training: bool = True, inputs_need_grad: bool = False, force_rebind: bool = False,
              shared_module: BaseModule | None = None, grad_req: str | list[str] | dict[str, str] = "write") -> None:
-        """Take note of the shapes, and compute those of the outputs; see `Module.bind`."""
+        """Store the shapes, and compute those of the outputs; see `Module.bind`."""
         if self.binded and not force_rebind:
             self.logger.warning("Already bound, ignoring bind()")
             return
@@ -85,7 +85,7 @@ class PythonModule(BaseModule):
         self._output_shapes = self._compute_output_shapes()
 
     def _compute_output_shapes(self) -> Any:
-        """The names and shapes of the outputs, from ``_data_shapes`` and ``_label_shapes``."""
+        """Return the names and shapes of the outputs, from ``_data_shapes`` and ``_label_shapes``."""
         raise NotImplementedError()
 
 
@@ -105,7 +105,7 @@ class PythonLossModule(PythonModule):
     data_names, label_names : list of one str
     logger : Logger
     grad_func : callable, optional
-        From ``(scores, labels)`` to the gradient of the scores, an NDArray or a numpy array. Without it a subclass
+        Maps ``(scores, labels)`` to the gradient of the scores, an NDArray or a NumPy array. Without it a subclass
         defines `_backward_impl`.
     """
 
@@ -126,13 +126,13 @@ class PythonLossModule(PythonModule):
         return [(f"{self._name}_output", self._data_shapes[0][1])]
 
     def forward(self, data_batch: Any, is_train: bool | None = None) -> None:
-        """Keep the scores, and in training the labels."""
+        """Store the scores, and in training the labels."""
         self._scores = data_batch.data[0]
         if self.for_training if is_train is None else is_train:
             self._labels = data_batch.label[0]
 
     def get_outputs(self, merge_multi_context: bool = True) -> list[Any]:
-        """The scores."""
+        """Return the scores."""
         _merged_only(merge_multi_context)
         return [self._scores]
 
@@ -151,12 +151,12 @@ class PythonLossModule(PythonModule):
         self._scores_grad = grad if isinstance(grad, nd.NDArray) else nd.array(grad)
 
     def get_input_grads(self, merge_multi_context: bool = True) -> list[Any]:
-        """The gradient of the scores."""
+        """Return the gradient of the scores."""
         _merged_only(merge_multi_context)
         return [self._scores_grad]
 
     def install_monitor(self, mon: Monitor) -> None:
-        """Not possible: there is no executor to watch."""
+        """Raise an error: there is no executor to monitor."""
         raise NotImplementedError("PythonLossModule has no executor to watch")
 
 

@@ -1,4 +1,4 @@
-"""`SequentialModule`: a chain of modules, each fed with the outputs of the one before."""
+"""`SequentialModule`: a chain of modules; each one's outputs are the next one's inputs."""
 from __future__ import annotations
 
 import copy
@@ -48,9 +48,9 @@ class SequentialModule(BaseModule):
         ----------
         module : BaseModule
         take_labels : bool
-            Give it the labels.
+            Pass the labels to it.
         auto_wiring : bool
-            Feed it by position, whatever the outputs before it are called.
+            Connect its inputs by position, regardless of the names of the previous outputs.
 
         Returns
         -------
@@ -94,7 +94,7 @@ class SequentialModule(BaseModule):
         return self._modules[-1].output_shapes
 
     def get_params(self) -> tuple[dict[str, NDArray], dict[str, NDArray]]:
-        """The parameters of all modules, as two dicts by name."""
+        """Return the parameters of all modules, as two dicts by name."""
         self._require(params=True)
         arguments, auxiliary = {}, {}
         for module in self._modules:
@@ -106,7 +106,7 @@ class SequentialModule(BaseModule):
     def init_params(self, initializer: Any = Uniform(0.01), arg_params: dict[str, NDArray] | None = None,
                     aux_params: dict[str, NDArray] | None = None, allow_missing: bool = False, force_init: bool = False,
                     allow_extra: bool = False) -> None:
-        """Give the parameters of all modules their first values; see `Module.init_params`.
+        """Initialize the parameters of all modules; see `Module.init_params`.
 
         Raises
         ------
@@ -168,7 +168,7 @@ class SequentialModule(BaseModule):
     def forward(self, data_batch: Any, is_train: bool | None = None) -> None:
         """Run a batch through all modules."""
         self._require(params=True)
-        batch = copy.copy(data_batch)  # its data are replaced on the way; the caller's batch stays
+        batch = copy.copy(data_batch)  # its data are replaced by each module; the caller's batch is not changed
         for module in self._modules[:-1]:
             module.forward(batch, is_train=is_train)
             batch.data = module.get_outputs()
@@ -185,32 +185,32 @@ class SequentialModule(BaseModule):
                 out_grads = module.get_input_grads()
 
     def update(self) -> None:
-        """Let the optimizers change the parameters of all modules."""
+        """Update the parameters of all modules by their optimizers."""
         self._require(params=True, optimizer=True)
         for module in self._modules:
             module.update()
 
     def get_outputs(self, merge_multi_context: bool = True) -> list[Any]:
-        """The outputs of the last module."""
+        """Return the outputs of the last module."""
         self._require(params=True)
         return self._modules[-1].get_outputs(merge_multi_context=merge_multi_context)
 
     def get_input_grads(self, merge_multi_context: bool = True) -> list[Any]:
-        """The gradients of the data."""
+        """Return the gradients of the data."""
         self._require(params=True)
         if not self.inputs_need_grad and not self._modules[0].inputs_need_grad:
             raise MXNetError("get_input_grads needs a module bound with inputs_need_grad=True; bind it again")
         return self._modules[0].get_input_grads(merge_multi_context=merge_multi_context)
 
     def update_metric(self, eval_metric: Any, labels: Any, pre_sliced: bool = False) -> None:
-        """Give labels and outputs of the modules that take labels to a metric."""
+        """Update a metric with the labels and the outputs of the modules with labels."""
         self._require(params=True)
         for meta, module in zip(self._metas, self._modules):
             if meta.get(self.META_TAKE_LABELS):
                 module.update_metric(eval_metric, labels, pre_sliced)
 
     def install_monitor(self, mon: Monitor) -> None:
-        """Let a `Monitor` watch all modules."""
+        """Install a `Monitor` in all modules."""
         self._require()
         for module in self._modules:
             module.install_monitor(mon)

@@ -1,4 +1,4 @@
-"""`Module.as_torch`: a module of MXNet's as a `torch.nn.Module` on the memory of its executor."""
+"""`Module.as_torch`: an MXNet module as a `torch.nn.Module` on the memory of its executor."""
 from __future__ import annotations
 
 import functools
@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 
 
 class SharesWithTorch:
-    """The method `as_torch` of `Module`, and what it asks for."""
+    """A mixin with the method `as_torch` of `Module`, and its prerequisites."""
 
     _in_torch = False
     _newer = False
 
     @property
     def _params_dirty(self) -> bool:
-        """True while the devices hold newer values than the dicts of parameters: with torch nobody says when it has written."""
+        """True while the devices have newer values than the dicts of parameters; always with torch, whose writes are not observed."""
         return self._newer or self._in_torch
 
     @_params_dirty.setter
@@ -30,14 +30,14 @@ class SharesWithTorch:
         self._newer = newer
 
     def as_torch(self) -> TorchModule:
-        """The module as a `torch.nn.Module` whose parameters use the memory of the executor's: who trains either, trains both.
+        """Return the module as a `torch.nn.Module` whose parameters share the executor's memory: training either one trains both.
 
-        It is called with the data, and then the labels. These may be left out where no gradient is recorded.
+        Its arguments are the data, followed by the labels. Labels may be left out if no gradient is recorded.
 
         Returns
         -------
         mxnet.interop.TorchModule
-            With the outputs as a tensor, or a list of several. See `HybridBlock.as_torch`.
+            It returns the outputs as a tensor, or as a list of several. See `HybridBlock.as_torch`.
 
         Raises
         ------
@@ -91,7 +91,7 @@ def _adopt(module: Any, name: str, tensor: torch.Tensor) -> None:
 
 
 def _label(shapes: Mapping[str, tuple[int, ...]], data: str, name: str, tensors: Mapping[str, torch.Tensor]) -> torch.Tensor:
-    """Return zeros in place of a label that only gradients depend on."""
+    """Return zeros for a label on which only gradients depend."""
     if name not in shapes:
         raise MXNetError(f"TorchModule: the input `{name}` was not given")
     if torch.is_grad_enabled() and not torch.compiler.is_compiling():

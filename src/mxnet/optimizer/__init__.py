@@ -1,17 +1,17 @@
-"""Optimizers: how gradients change weights.
+"""Optimizers: update rules of weights by gradients.
 
 ``base``
-    `Optimizer`: learning rates, weight decay, counts, the registry.
+    `Optimizer`: learning rates, weight decay, update counts, the registry.
 ``updater``
-    `Updater`: an optimizer with the states of all weights, as key-value stores and trainers use it.
+    `Updater`: an optimizer with the states of all weights, for key-value stores and trainers.
 ``pickles``
-    What is read of pickles: arrays, optimizers and schedulers; ``numpy_pickles``: NumPy's arrays among these.
+    The safe reader of pickles: arrays, optimizers and schedulers; ``numpy_pickles``: NumPy's arrays in them.
 ``steps``
     The arithmetic, in place on torch tensors.
 ``sgd``, ``adaptive``, ``leader``, ``large_batch``, ``later``, ``contrib``
     The optimizers.
 
-All of them are in ``mx.optimizer`` and, under the path that pickles of MXNet name, in ``mxnet.optimizer.optimizer``.
+All of them are in ``mx.optimizer`` and, under the path in MXNet's pickles, in ``mxnet.optimizer.optimizer``.
 """
 from . import contrib, optimizer
 from .optimizer import *  # noqa: F403

@@ -21,9 +21,9 @@ _AT_A_TIME = 1 << 22  # elements
 
 
 def _warn_of_zeros(optimizer, index, weight, divisor, name="epsilon"):
-    """Say that a weight's first step, divided by the tensor of a state to which nothing is added, made 0 / 0 of some of its elements.
+    """Warn if a weight's first step, divided by a state tensor without an epsilon, has made NaN (0 / 0) of some of its elements.
 
-    That is when it happens: what is no number stays so.
+    It can only happen in the first step, and NaN stays NaN.
     """
     if optimizer._index_update_count[index] != optimizer.begin_num_update + 1:
         return
@@ -42,19 +42,19 @@ def _warn_of_zeros(optimizer, index, weight, divisor, name="epsilon"):
 @register
 @as_in_mxnet2(mxnet2_rules.adam, learning_rate=0.001, beta1=0.9, beta2=0.999, epsilon=1e-8, lazy_update=False)
 class Adam(Optimizer):
-    """Steps along a running average of gradients, divided by the root of that of their squares.
+    """Adam: steps along a running average of gradients, divided by the root of the running average of their squares.
 
     Parameters
     ----------
     learning_rate : float
     beta1, beta2 : float
-        How much of the averages stays from step to step.
+        The decay rates of the averages.
     epsilon : float
         Added to the root.
     lazy_update : bool
-        Of row sparse gradients update the stored rows only.
+        For row sparse gradients update only the stored rows.
     **kwargs
-        For `Optimizer`.
+        The arguments of `Optimizer`.
     """
 
     def __init__(self, learning_rate=0.001, beta1=0.9, beta2=0.999, epsilon=1e-8, lazy_update=True, **kwargs):
@@ -62,11 +62,11 @@ class Adam(Optimizer):
         self.beta1, self.beta2, self.epsilon, self.lazy_update = beta1, beta2, epsilon, lazy_update
 
     def create_state(self, index, weight):
-        """The averages of the gradient and of its square."""
+        """Return the averages of the gradient and of its square."""
         return _zeros_like(weight, 2, stype=weight.stype if self.lazy_update else "default")
 
     def _follows_rule(self, index, grad):
-        return bool(self.clip_gradient and self._get_wd(index))  # the order of the two is all that differs
+        return bool(self.clip_gradient and self._get_wd(index))  # the rules differ only in the order of these two
 
     def _update_one(self, index, weight, grad, state):
         self._move(weight, grad, state, *self._rates(index, weight, grad))
@@ -74,7 +74,7 @@ class Adam(Optimizer):
             _warn_of_zeros(self, index, weight, state[1])
 
     def _rates(self, index, weight, grad):
-        """Count an update; its learning rate, corrected for the first steps, and its weight decay."""
+        """Count an update; return its learning rate, corrected for the first steps, and its weight decay."""
         lr, wd, t = self._begin(index, weight, grad)
         return lr * (math.sqrt(1.0 - self.beta2 ** t) / (1.0 - self.beta1 ** t)), wd
 
@@ -97,7 +97,7 @@ class Adam(Optimizer):
         if not own or alone or not self.epsilon or len(indices) == 1 or self._as_mxnet2 and self.clip_gradient:
             super()._update_each(indices, weights, grads, states)
             return
-        groups, halves = {}, []  # what one call can handle, and what is rounded afterwards
+        groups, halves = {}, []  # the weights of one call, and those that are rounded afterwards
         for index, weight, grad, state in zip(indices, weights, grads, states):
             lr, wd = self._rates(index, weight, grad)
             target = weight
@@ -122,14 +122,14 @@ class Adam(Optimizer):
 class AdaGrad(Optimizer):
     """Divides the gradient by the root of the sum of all past squares.
 
-    Of row sparse gradients the stored rows are updated only, and weight decay is not possible with them.
+    For row sparse gradients only the stored rows are updated, and weight decay is not supported.
 
     Parameters
     ----------
     eps : float
         Added to the sum; `epsilon` is its name in MXNet 2.
     **kwargs
-        For `Optimizer`.
+        The arguments of `Optimizer`.
     """
 
     def __init__(self, eps=1e-7, *, epsilon=None, **kwargs):
@@ -137,7 +137,7 @@ class AdaGrad(Optimizer):
         self.float_stable_eps = eps if epsilon is None else epsilon
 
     def create_state(self, index, weight):
-        """The sum of the gradients' squares."""
+        """Return the sum of the gradients' squares."""
         return zeros(weight.shape, weight.ctx, stype=weight.stype)
 
     def _follows_rule(self, index, grad):
@@ -149,7 +149,7 @@ class AdaGrad(Optimizer):
         Raises
         ------
         MXNetError
-            If the gradient is row sparse and the weight decays.
+            If the gradient is row sparse and the weight has a weight decay.
         """
         lr, wd, _ = self._begin(index, weight, grad)
         clip = -1 if self.clip_gradient is None else self.clip_gradient
@@ -157,7 +157,10 @@ class AdaGrad(Optimizer):
             raise MXNetError(f"AdaGrad: wd must be 0 with row_sparse gradients, weight {index} has {wd}")
 
         def step(w, g, history):
-            w.copy_(rules.adagrad(w, g, history, lr, self.float_stable_eps, wd, self.rescale_grad, clip))
+            if self._as_mxnet2:
+                mxnet2_rules.adagrad(self, w, rules.rescaled(g, self.rescale_grad, clip), history, lr=lr, t=None)
+            else:
+                w.copy_(rules.adagrad(w, g, history, lr, self.float_stable_eps, wd, self.rescale_grad, clip))
 
         steps.apply(step, weight, grad, (state,), rows=True)
         if not self.float_stable_eps:
@@ -173,7 +176,7 @@ class RMSProp(Optimizer):
     ----------
     learning_rate : float
     gamma1 : float
-        How much of the average stays from step to step; `rho` is its name in MXNet 2.
+        The decay rate of the average; `rho` is its name in MXNet 2.
     gamma2 : float
         The momentum, if `centered`; `momentum` is its name in MXNet 2.
     epsilon : float
@@ -183,7 +186,7 @@ class RMSProp(Optimizer):
     clip_weights : float, optional
         Weights are clipped to between minus this and this.
     **kwargs
-        For `Optimizer`.
+        The arguments of `Optimizer`.
     """
 
     def __init__(self, learning_rate=0.001, gamma1=0.9, gamma2=0.9, epsilon=1e-8, centered=False, clip_weights=None, *, rho=None,
@@ -193,7 +196,7 @@ class RMSProp(Optimizer):
         self.gamma1, self.gamma2, self.centered, self.epsilon, self.clip_weights = gamma1, gamma2, centered, epsilon, clip_weights
 
     def create_state(self, index, weight):
-        """The averages: of squares; if `centered` of squares and gradients, and the momentum."""
+        """Return the averages: of squares; if `centered` of squares and gradients, and the momentum."""
         return _zeros_like(weight, 3 if self.centered else 1, dtype="float32", stype=weight.stype)
 
     def _update_one(self, index, weight, grad, state):
@@ -214,16 +217,16 @@ class RMSProp(Optimizer):
 @register
 @as_in_mxnet2(mxnet2_rules.adadelta, learning_rate=1.0, rho=0.9, epsilon=1e-6)
 class AdaDelta(Optimizer):
-    """Steps of the size of past steps: gradients, divided by their running size, times that of the steps. Has no learning rate.
+    """AdaDelta: gradients times the running root mean square of steps, divided by that of gradients. It has no learning rate.
 
     Parameters
     ----------
     rho : float
-        How much of the averages stays from step to step.
+        The decay rates of the averages.
     epsilon : float
         Added under the roots.
     **kwargs
-        For `Optimizer`.
+        The arguments of `Optimizer`.
     """
 
     def __init__(self, rho=0.90, epsilon=1e-5, **kwargs):
@@ -231,7 +234,7 @@ class AdaDelta(Optimizer):
         self.rho, self.epsilon = rho, epsilon
 
     def create_state(self, index, weight):
-        """The averages of the squares of gradients and of steps."""
+        """Return the averages of the squares of gradients and of steps."""
         return _zeros_like(weight, 2, dtype="float32")
 
     def _update_one(self, index, weight, grad, state):
@@ -253,10 +256,10 @@ class AdaDelta(Optimizer):
 @register
 @as_in_mxnet2(mxnet2_rules.adamax, learning_rate=0.002, beta1=0.9, beta2=0.999, epsilon=1e-8)
 class Adamax(Optimizer):
-    """`Adam` that divides by the largest past gradient, which fades, instead of a root mean square.
+    """`Adam` that divides by the decayed maximum of past gradients instead of a root mean square.
 
-    As in MXNet nothing is added to the divisor: a weight whose gradient has been 0 from the start becomes 0 / 0, which is NaN. So it goes with
-    features that a batch lacks, or ReLUs that pass nothing on; a warning says so once. With an `epsilon` such a weight stays as it is.
+    As in MXNet no epsilon is added to the divisor by default: a weight whose gradient has always been 0 becomes 0 / 0, which is NaN. This occurs with
+    features that are missing in a batch, or inactive ReLUs; a warning is issued once. With an `epsilon` such a weight does not change.
 
     Parameters
     ----------
@@ -265,7 +268,7 @@ class Adamax(Optimizer):
     epsilon : float
         Added to the size of each gradient, before the largest is chosen. MXNet has none, which is 0.
     **kwargs
-        For `Optimizer`.
+        The arguments of `Optimizer`.
 
     Example
     -------
@@ -281,13 +284,13 @@ class Adamax(Optimizer):
         self.beta1, self.beta2, self.epsilon = beta1, beta2, epsilon
 
     def create_state(self, index, weight):
-        """The average of the gradient, and the largest one."""
+        """Return the average of the gradient, and the largest one."""
         return _zeros_like(weight, 2)
 
     def _update_one(self, index, weight, grad, state):
         lr, wd, t = self._begin(index, weight, grad)
         lr /= 1.0 - self.beta1 ** t
-        # An optimizer that was saved by MXNet has no epsilon.
+        # An optimizer saved by MXNet has no epsilon.
         numbers = lr, self.beta1, self.beta2, getattr(self, "epsilon", 0), wd, self.rescale_grad, self.clip_gradient
         steps.apply(lambda *arrays: steps.adamax(*arrays, *numbers), weight, grad, state)
         if not numbers[3]:
@@ -304,9 +307,9 @@ class Nadam(Optimizer):
     learning_rate : float
     beta1, beta2, epsilon : float
     schedule_decay : float
-        How fast the momentum grows.
+        The growth rate of the momentum.
     **kwargs
-        For `Optimizer`.
+        The arguments of `Optimizer`.
     """
 
     def __init__(self, learning_rate=0.001, beta1=0.9, beta2=0.999, epsilon=1e-8, schedule_decay=0.004, **kwargs):
@@ -315,11 +318,11 @@ class Nadam(Optimizer):
         self.m_schedule = 1.0
 
     def create_state(self, index, weight):
-        """The averages of the gradient and of its square."""
+        """Return the averages of the gradient and of its square."""
         return _zeros_like(weight, 2)
 
     def _shares(self, t):
-        """Move the schedule on to update `t`; the factors of the gradient and of its average."""
+        """Advance the schedule to update `t`; return the factors of the gradient and of its average."""
         momentum, momentum_next = (self.beta1 * (1.0 - 0.5 * 0.96 ** (n * self.schedule_decay)) for n in (t, t + 1))
         self.m_schedule *= momentum
         return (1.0 - momentum) / (1.0 - self.m_schedule), momentum_next / (1.0 - self.m_schedule * momentum_next)

@@ -1,4 +1,4 @@
-"""The base of optimizers."""
+"""The base class of optimizers."""
 import math
 import warnings
 
@@ -14,14 +14,14 @@ _HALF = (NAME_TO_TORCH["float16"], NAME_TO_TORCH["bfloat16"])
 
 
 class Optimizer:
-    """The base of optimizers. Derive from it, decorate with `register`, and define ``create_state``, and ``update`` or, as in MXNet 2, ``step``.
+    """The base class of optimizers. Derive from it with the decorator `register`; define ``create_state``, and ``update`` or (MXNet 2) ``step``.
 
     Parameters
     ----------
     rescale_grad : float
         A factor for all gradients, such as 1 / batch size.
     param_idx2name : dict of int to str, optional
-        The names of the weights. Those that end neither in ``_weight`` nor in ``_gamma`` don't decay.
+        The names of the weights. Weight decay applies to those that end in ``_weight`` or ``_gamma``.
     wd : float
         The weight decay.
     clip_gradient : float, optional
@@ -31,18 +31,18 @@ class Optimizer:
     lr_scheduler : LRScheduler, optional
         Changes the learning rate with the number of updates.
     sym : Symbol, optional
-        Its variables' ``__lr_mult__`` and ``__wd_mult__`` count.
+        The network, whose variables' ``__lr_mult__`` and ``__wd_mult__`` are used.
     begin_num_update : int
-        The number of updates before the first.
+        The initial number of updates.
     multi_precision : bool
         Keep a float32 copy of each half-precision weight and update that.
     param_dict : dict of int to Parameter, optional
-        Gluon parameters, whose ``lr_mult`` and ``wd_mult`` count.
+        Gluon parameters, whose ``lr_mult`` and ``wd_mult`` are used.
     aggregate_num : int or inf, optional
-        How many weights one update gets at most, in lists; 0 for one that is not in a list. By default 0, and for optimizers that gain by it
-        ``MXNET_OPTIMIZER_AGGREGATION_SIZE``.
+        The maximal number of weights of one update, which are passed in lists; 0 for single weights without lists. By default 0, or
+        ``MXNET_OPTIMIZER_AGGREGATION_SIZE`` for optimizers that are faster with lists.
     use_fused_step : bool, optional
-        Whether `update` calls `fused_step` rather than `step` of a class that defines them, as in MXNet 2. The optimizers here compute the same
+        If True, `update` calls `fused_step` instead of `step` for classes that define them, as in MXNet 2. The optimizers here compute the same
         in both.
 
     Example
@@ -61,7 +61,7 @@ class Optimizer:
 
     opt_registry = {}  # lower-case name -> class
     use_fused_step = False
-    _as_mxnet2 = False  # made after set_version("2.0"), of a class that MXNet 2 has other defaults or rules for
+    _as_mxnet2 = False  # True if made after set_version("2.0"), for a class with other defaults or rules in MXNet 2
 
     @suggests_arguments
     def __init__(self, rescale_grad=1.0, param_idx2name=None, wd=0.0, clip_gradient=None, learning_rate=None, lr_scheduler=None, sym=None,
@@ -91,7 +91,7 @@ class Optimizer:
 
     @staticmethod
     def register(klass):
-        """Register an optimizer class under its name in lower case. A decorator."""
+        """Register an optimizer class under its name in lower case; for use as a decorator."""
         if not isinstance(klass, type):
             raise TypeError(f"register: expected an optimizer class, received {shortened(klass)}")
         name = klass.__name__.lower()
@@ -104,7 +104,7 @@ class Optimizer:
 
     @staticmethod
     def create_optimizer(name, **kwargs):
-        """An optimizer by name, in any case.
+        """Create an optimizer by its case-insensitive name.
 
         Raises
         ------
@@ -126,10 +126,10 @@ class Optimizer:
     # -- updates ---------------------------------------------------------------------------------------------------------
 
     def create_state(self, index, weight):
-        """What the optimizer keeps of a weight from step to step: None, an NDArray, or a tuple of them."""
+        """Return the initial state of the optimizer for a weight: None, an NDArray, or a tuple of them."""
 
     def _wants_master(self, weight):
-        """Whether a weight is updated through a float32 copy; warns of half-precision weights that are not."""
+        """Return True if a weight is updated through a float32 copy; warn about half-precision weights without one."""
         half = is_half(weight)
         if half and not self.multi_precision:
             warnings.warn(f"{type(self).__name__}: weights of half precision lose small updates; multi_precision=True updates a float32 copy",
@@ -137,13 +137,13 @@ class Optimizer:
         return half and self.multi_precision
 
     def _master_of(self, weight, state):
-        """Return the float32 copy of a half-precision weight that its state holds, or None."""
+        """Return the float32 copy of a half-precision weight in its state, or None."""
         position = getattr(type(self).create_state_multi_precision, "master_position", None)
         position = 0 if position is not None and self._as_mxnet2 else position
         return state[position] if position is not None and self.multi_precision and is_half(weight) else None
 
     def create_state_multi_precision(self, index, weight):
-        """`create_state`; with `multi_precision` for half-precision weights ``(float32 copy, state)``."""
+        """Return `create_state`'s result; with `multi_precision` for half-precision weights ``(float32 copy, state)``."""
         if self._wants_master(weight):
             master = weight.astype(numpy.float32)
             return master, self.create_state(index, master)
@@ -160,7 +160,7 @@ class Optimizer:
             The number of the weight.
         weight, grad : NDArray, or list of NDArray
         state
-            What `create_state` returned, or a list of that; it is updated, too.
+            The result of `create_state`, or a list of such results; it is updated in place.
         """
         if isinstance(index, (list, tuple)):
             for w, g in zip(weight, grad):
@@ -173,14 +173,14 @@ class Optimizer:
             self._update_one(index, weight, grad, state)
 
     def _follows_rule(self, index, grad):
-        """Return whether MXNet 2's rule computes another result here than `_update_one`."""
+        """Return True if MXNet 2's rule has another result than `_update_one` for this weight."""
         return True
 
     def _update_one(self, index, weight, grad, state):
         raise NotImplementedError(f"{type(self).__name__} must define update(index, weight, grad, state)")
 
     def step(self, indices, weights, grads, states):
-        """Update several weights in place; a class in the style of MXNet 2 defines this in place of `update`.
+        """Update several weights in place; a class in the style of MXNet 2 defines this instead of `update`.
 
         Parameters
         ----------
@@ -188,17 +188,17 @@ class Optimizer:
             The numbers of the weights.
         weights, grads : list of NDArray
         states : list
-            What `create_state` returned for each.
+            The result of `create_state` for each.
         """
         for index, weight, grad, state in zip(indices, weights, grads, states):
             self._update_one(index, weight, grad, state)
 
     def fused_step(self, indices, weights, grads, states):
-        """`step`, in fewer or faster operations if a class defines how."""
+        """Do the same as `step`; a class may override this with fewer or faster operations."""
         self.step(indices, weights, grads, states)
 
     def update_multi_precision(self, index, weight, grad, state):
-        """`update`; with `multi_precision` half-precision weights through their float32 copy."""
+        """Update a weight as `update` does; with `multi_precision`, half-precision weights through their float32 copy."""
         if isinstance(index, (list, tuple)):
             self._update_several(index, weight, grad, state)
         elif self.multi_precision and is_half(weight):
@@ -209,7 +209,7 @@ class Optimizer:
             self.update(index, weight, grad, state)
 
     def _update_several(self, indices, weights, grads, states):
-        """`update_multi_precision` of weights in lists, in one call of `update`."""
+        """Run `update_multi_precision` for weights in lists, with one call of `update`."""
         through = [self.multi_precision and is_half(weight) for weight in weights]
         masters, gradients, own = zip(*((state[0], grad.astype(numpy.float32), state[1]) if half else (weight, grad, state)
                                         for half, weight, grad, state in zip(through, weights, grads, states)))
@@ -219,12 +219,12 @@ class Optimizer:
                 weight[:] = master
 
     def _update_each(self, indices, weights, grads, states):
-        """`update_multi_precision` of several weights, one after another; an optimizer may do it with fewer calls of torch."""
+        """Run `update_multi_precision` for several weights, one by one; an optimizer may override this with fewer calls of torch."""
         for index, weight, grad, state in zip(indices, weights, grads, states):
             self.update_multi_precision(index, weight, grad, state)
 
     def _begin(self, index, weight, grad):
-        """Count an update; its learning rate, weight decay and number (from 1)."""
+        """Count an update; return its learning rate, weight decay and number (from 1)."""
         check_arrays(weight, grad)
         self._update_count(index)
         return self._get_lr(index), self._get_wd(index), self._index_update_count[index]
@@ -233,7 +233,7 @@ class Optimizer:
 
     @property
     def learning_rate(self):
-        """The learning rate now."""
+        """The current learning rate."""
         return self.lr if self.lr_scheduler is None else self.lr_scheduler(self.num_update)
 
     def set_learning_rate(self, lr):
@@ -242,14 +242,14 @@ class Optimizer:
         Raises
         ------
         UserWarning
-            If a scheduler sets it.
+            If there is a scheduler, which sets it.
         """
         if self.lr_scheduler is not None:
             raise UserWarning("set_learning_rate: this optimizer has an lr_scheduler, which sets the learning rate")
         self.lr = lr
 
     def set_lr_scale(self, args_lrscale):
-        """Gone; use `set_lr_mult`."""
+        """Raise an error: removed; use `set_lr_mult`."""
         raise DeprecationWarning("set_lr_scale is gone; use set_lr_mult")
 
     def _multipliers_of_symbol(self, key):
@@ -268,11 +268,11 @@ class Optimizer:
         Parameters
         ----------
         args_lr_mult : dict of int or str to float
-            By number or name; over what the Symbol's ``__lr_mult__`` attributes say. The others are 1.
+            By number or name; these override the Symbol's ``__lr_mult__`` attributes. The others are 1.
         """
         self.lr_mult = {**self._multipliers_of_symbol("__lr_mult__"), **args_lr_mult}
 
-    _decaying = ("_weight", "_gamma")  # the ends of the names of weights that decay
+    _decaying = ("_weight", "_gamma")  # the suffixes of weights with weight decay
 
     def set_wd_mult(self, args_wd_mult):
         """Set the factors of the weight decay.
@@ -280,20 +280,20 @@ class Optimizer:
         Parameters
         ----------
         args_wd_mult : dict of int or str to float
-            By number or name; over what the Symbol's ``__wd_mult__`` attributes say. Of the others weights and gammas have 1, the rest 0.
+            By number or name; these override the Symbol's ``__wd_mult__`` attributes. The others are 1 for weights and gammas, else 0.
         """
         self.wd_mult = {name: 0.0 for name in self.idx2name.values() if not name.endswith(self._decaying)}
         self.wd_mult.update(self._multipliers_of_symbol("__wd_mult__"))
         self.wd_mult.update(args_wd_mult)
 
     def _set_current_context(self, device_id):
-        # Each device counts for itself, so that several that share the optimizer don't make one step many.
+        # Each device has counts of its own, so that one step of several devices with a shared optimizer counts once.
         self._index_update_count = self._all_index_update_counts.setdefault(device_id, {})
 
-    _carried_counts: dict = {}  # index: the count that a device begins with which has not updated that weight
+    _carried_counts: dict = {}  # index -> the initial count of devices that have not updated that weight
 
     def _carry_counts(self):
-        """Let every device go on from the highest counts, as weights move to it."""
+        """Set the initial counts of all devices to the highest ones, since weights move between devices."""
         carried: dict = {}
         for counts in self._all_index_update_counts.values():
             for i, count in counts.items():
@@ -323,14 +323,14 @@ class Optimizer:
         return values
 
     def _get_lrs(self, indices):
-        """The learning rates of the weights with these numbers."""
+        """Return the learning rates of the weights with these numbers."""
         return self._scaled(self.learning_rate, indices, self.lr_mult, "lr_mult")
 
     def _get_lr(self, index):
         return self._get_lrs([index])[0]
 
     def _get_wds(self, indices):
-        """The weight decays of the weights with these numbers."""
+        """Return the weight decays of the weights with these numbers."""
         return self._scaled(self.wd, indices, self.wd_mult, "wd_mult")
 
     def _get_wd(self, index):
@@ -339,7 +339,7 @@ class Optimizer:
     def __getstate__(self):
         state = self.__dict__.copy()
         del state["param_dict"]  # the weights themselves
-        state.pop("_carried_counts", None)  # they are made of the others
+        state.pop("_carried_counts", None)  # derived from the other counts
         return state
 
     def __setstate__(self, state):
@@ -349,7 +349,7 @@ class Optimizer:
 
 
 def _checked_count(number):
-    """How many weights one update may get."""
+    """Check the maximal number of weights of one update, and return it."""
     if number == math.inf:
         return math.inf
     if isinstance(number, bool) or not isinstance(number, (int, numpy.integer)) or number < 0:

@@ -1,4 +1,4 @@
-"""Optimizers that may change."""
+"""Experimental optimizers, whose interface may change."""
 from ..base import MXNetError
 from ..ndarray import zeros
 from ..ops.optimizer_update import rules
@@ -12,14 +12,14 @@ __all__ = ["GroupAdaGrad"]
 @register
 @as_in_mxnet2(learning_rate=0.01, epsilon=1e-6)
 class GroupAdaGrad(Optimizer):
-    """`AdaGrad` with one sum of squares for each row of a matrix: for embeddings. Without weight decay.
+    """`AdaGrad` with one sum of squares for each row of a matrix, for embeddings; without weight decay.
 
     Parameters
     ----------
     eps : float
         Added to the sums; `epsilon` is its name in MXNet 2.
     **kwargs
-        For `Optimizer`.
+        The arguments of `Optimizer`.
     """
 
     def __init__(self, eps=1e-5, *, epsilon=None, **kwargs):
@@ -27,12 +27,12 @@ class GroupAdaGrad(Optimizer):
         self.float_stable_eps = eps if epsilon is None else epsilon
 
     def create_state(self, index, weight):
-        """The sums of the rows' mean squares, (rows, 1).
+        """Return the sums of the rows' mean squares, (rows, 1).
 
         Raises
         ------
         MXNetError
-            If the weight is no matrix.
+            If the weight is not a matrix.
         """
         if len(weight.shape) != 2:
             raise MXNetError(f"GroupAdaGrad updates matrices; weight {index} has shape {weight.shape}")

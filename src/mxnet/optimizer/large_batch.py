@@ -16,23 +16,23 @@ from .sgd import _MasterAfterState, as_lists, descend
 @register
 @as_in_mxnet2(learning_rate=0.1, momentum=0.0, eta=0.001, epsilon=1e-8, lazy_update=False, momentum_correction=False)
 class LARS(_MasterAfterState):
-    """SGD with momentum whose learning rate is, for each weight, in proportion to its norm over that of its gradient.
+    """SGD with momentum whose learning rate is scaled, for each weight, by the weight's norm over the gradient's norm.
 
-    Biases, betas and gammas, by their names, keep the plain learning rate.
+    Biases, betas and gammas, identified by their names, have the unscaled learning rate.
 
     Parameters
     ----------
     momentum : float
     lazy_update : bool
-        Of row sparse gradients update the stored rows only.
+        For row sparse gradients update only the stored rows.
     eta : float
-        The proportion.
+        The scaling coefficient.
     eps : float
         Added to the norm of the gradient; `epsilon` is its name in MXNet 2.
     momentum_correction : bool
         Scale the momentum when the learning rate changes.
     **kwargs
-        For `Optimizer`.
+        The arguments of `Optimizer`.
     """
 
     def __init__(self, momentum=0.0, lazy_update=True, eta=0.001, eps=0, momentum_correction=True, *, epsilon=None, **kwargs):
@@ -46,7 +46,7 @@ class LARS(_MasterAfterState):
     _decaying = ("_weight",)
 
     def create_state(self, index, weight):
-        """The momentum; None without."""
+        """Return the momentum; None without one."""
         if self.momentum == 0.0:
             return None
         return zeros(weight.shape, weight.ctx, dtype=weight.dtype, stype=weight.stype if self.lazy_update else "default")
@@ -58,13 +58,13 @@ class LARS(_MasterAfterState):
         return self._scaled(lr, indices, self.lr_mult, "lr_mult")
 
     def _adapted(self, indices, weights, grads, lrs, wds):
-        """The learning rates, each times ``eta * |w| / (|g| + wd * |w| + eps)`` unless a norm is 0."""
+        """Return the learning rates, each times ``eta * |w| / (|g| + wd * |w| + eps)`` unless a norm is 0."""
         chosen = [k for k, i in enumerate(indices) if not self.idx2name.get(i, str(i)).endswith(("gamma", "beta", "bias"))]
         if not chosen:
             return lrs
         tensors = [a[k]._raw() for k in chosen for a in (weights, grads)]
         norms = [torch.linalg.vector_norm(t, dtype=torch.promote_types(t.dtype, torch.float32)) for t in tensors]
-        norms = torch.stack(norms).tolist()  # the one wait for the device
+        norms = torch.stack(norms).tolist()  # the only synchronization with the device
         lrs = list(lrs)
         for k, weight_norm, grad_norm in zip(chosen, norms[::2], norms[1::2]):
             if weight_norm > 0 and grad_norm > 0:
@@ -86,7 +86,7 @@ class LARS(_MasterAfterState):
 
 @register
 class LAMB(Optimizer):
-    """`Adam` whose steps are, for each weight, in proportion to its norm.
+    """`Adam` whose steps are scaled by the norm of each weight.
 
     Parameters
     ----------
@@ -95,9 +95,9 @@ class LAMB(Optimizer):
     lower_bound, upper_bound : float, optional
         Bounds of the norm of a weight.
     bias_correction : bool
-        Correct the averages of the first steps.
+        Apply the bias correction of the averages in the first steps.
     **kwargs
-        For `Optimizer`.
+        The arguments of `Optimizer`.
     """
 
     def __init__(self, learning_rate=0.001, beta1=0.9, beta2=0.999, epsilon=1e-6, lower_bound=None, upper_bound=None, bias_correction=True,
@@ -108,7 +108,7 @@ class LAMB(Optimizer):
         self.lower_bound, self.upper_bound, self.bias_correction = lower_bound, upper_bound, bias_correction
 
     def create_state(self, index, weight):
-        """The averages of the gradient and of its square."""
+        """Return the averages of the gradient and of its square."""
         return tuple(zeros(weight.shape, weight.ctx, dtype=weight.dtype, stype=weight.stype) for _ in range(2))
 
     def update(self, index, weight, grad, state):
@@ -120,7 +120,7 @@ class LAMB(Optimizer):
         self._update_impl(indices, weights, grads, states, multi_precision=False)
 
     def update_multi_precision(self, index, weight, grad, state):
-        """`update`; with `multi_precision` half-precision weights through their float32 copies."""
+        """Update as `update` does; with `multi_precision`, half-precision weights through their float32 copies."""
         first = weight[0] if isinstance(index, (list, tuple)) else weight
         self._update_impl(index, weight, grad, state, multi_precision=self.multi_precision and is_half(first))
 
@@ -142,22 +142,22 @@ class LAMB(Optimizer):
 
 @register
 class LBSGD(Optimizer):
-    """SGD that adds up the gradients of several batches, and raises the learning rate to what fits the larger batch.
+    """SGD that accumulates the gradients of several batches, and warms the learning rate up to the larger batch.
 
     Parameters
     ----------
     momentum : float
     multi_precision : bool
     warmup_strategy : str
-        How the learning rate rises: ``'linear'``, ``'power2'``, ``'sqrt'``, or ``'lars'`` for a rate by norms instead.
+        The warm-up of the learning rate: ``'linear'``, ``'power2'``, ``'sqrt'``, or ``'lars'`` for a rate by norms instead.
     warmup_epochs : int
-        How long it rises.
+        The number of epochs of the warm-up.
     batch_scale : int
-        How many batches to add up.
+        The number of batches to accumulate.
     updates_per_epoch : int
     begin_epoch, num_epochs : int
     **kwargs
-        For `Optimizer`.
+        The arguments of `Optimizer`.
     """
 
     def __init__(self, momentum=0.0, multi_precision=False, warmup_strategy="linear", warmup_epochs=5, batch_scale=1, updates_per_epoch=32,
@@ -169,15 +169,15 @@ class LBSGD(Optimizer):
         self.momentum, self.multi_precision = momentum, multi_precision
         self.warmup_strategy, self.warmup_epochs, self.batch_scale = warmup_strategy, warmup_epochs, batch_scale
         self.updates_per_epoch, self.init_updates, self.num_epochs = updates_per_epoch, begin_epoch * updates_per_epoch, num_epochs
-        self.cumgrads = {}  # index -> {'cum_grad': the sum, 'num_cums': how many batches since the start}
+        self.cumgrads = {}  # index -> {'cum_grad': the sum, 'num_cums': the number of batches since the start}
         self.lbmult, self.admult, self.adaptive = 1, 1, False
 
     def create_state(self, index, weight):
-        """The momentum; None without."""
+        """Return the momentum; None without one."""
         return zeros(weight.shape, weight.ctx, dtype=weight.dtype, stype=weight.stype) if self.momentum != 0.0 else None
 
     def _get_lbmult(self, nup):
-        """The factor of the learning rate after `nup` batches."""
+        """Return the factor of the learning rate after `nup` batches."""
         warmup = self.warmup_epochs * self.updates_per_epoch
         if nup >= warmup:
             return float(self.batch_scale)
@@ -188,15 +188,15 @@ class LBSGD(Optimizer):
         return 1.0 + (self.batch_scale - 1) * height
 
     def _get_lars(self, weight, grad, wd):
-        """The factor by norms, from 0.01 to 100."""
+        """Return the factor of the learning rate by norms, from 0.01 to 100."""
         weight_square, grad_square = (float(a._raw().double().square().sum()) for a in (weight, grad))
         return min(max(math.sqrt(weight_square / (grad_square + wd * weight_square + 1e-18)), 0.01), 100)
 
     def _cumulate_gradient(self, grad, index):
-        """Add a gradient up; the entry of `cumgrads`."""
+        """Accumulate a gradient, and return its entry of `cumgrads`."""
         entry = self.cumgrads.get(index)
         if entry is None:
-            # A copy: the array itself will hold the next gradient soon.
+            # A copy: the array will be overwritten by the next gradient.
             entry = self.cumgrads[index] = {"cum_grad": grad.copy(), "num_cums": self.init_updates + 1}
         else:
             entry["cum_grad"] = entry["cum_grad"] + grad
@@ -204,7 +204,7 @@ class LBSGD(Optimizer):
         return entry
 
     def _update_one(self, index, weight, grad, state):
-        """Update a weight in place, if this is the last batch to add up; see `Optimizer.update`."""
+        """Update a weight in place if this is the last batch to accumulate; see `Optimizer.update`."""
         check_arrays(weight, grad)
         lr, wd = self._get_lr(index), self._get_wd(index)
         self._update_count(index)

@@ -1,4 +1,4 @@
-"""Optimizers that came with MXNet 2."""
+"""Optimizers of MXNet 2."""
 import math
 
 import torch
@@ -10,13 +10,13 @@ from .base import Optimizer, register
 
 
 class _Moments(Optimizer):
-    """The base: running averages of the gradient and of a square.
+    """The base class of optimizers with running averages of the gradient and of a square.
 
     Parameters
     ----------
     learning_rate : float
     beta1, beta2 : float
-        How much of the averages stays from step to step.
+        The decay rates of the averages.
     epsilon : float
         Added to the root of the second one.
     """
@@ -26,7 +26,7 @@ class _Moments(Optimizer):
         self.beta1, self.beta2, self.epsilon = beta1, beta2, epsilon
 
     def create_state(self, index, weight):
-        """The two averages."""
+        """Return the two averages."""
         return tuple(zeros(weight.shape, weight.ctx, dtype=weight.dtype) for _ in range(2))
 
     def _update_one(self, index, weight, grad, state):
@@ -47,25 +47,25 @@ class _Corrected(_Moments):
         self.correct_bias = correct_bias
 
     def _rate(self, lr, t):
-        """The learning rate that makes up for averages that began at 0."""
+        """Return the learning rate with the bias correction of the averages, which start at 0."""
         return lr * math.sqrt(1 - self.beta2 ** t) / (1 - self.beta1 ** t) if self.correct_bias else lr
 
 
 @register
 class AdamW(_Corrected):
-    """`Adam` with weight decay beside the gradient: Loshchilov and Hutter, 2019 (arXiv:1711.05101).
+    """`Adam` with decoupled weight decay: Loshchilov and Hutter, 2019 (arXiv:1711.05101).
 
     Parameters
     ----------
     learning_rate : float
     beta1, beta2 : float
-        How much of the averages stays from step to step.
+        The decay rates of the averages.
     epsilon : float
         Added to the root.
     correct_bias : bool
-        Correct the averages of the first steps.
+        Apply the bias correction of the averages in the first steps.
     **kwargs
-        For `Optimizer`.
+        The arguments of `Optimizer`.
     """
 
     def _step(self, weight, grad, mean, var, lr, wd, t):
@@ -76,19 +76,19 @@ class AdamW(_Corrected):
 
 @register
 class AdaBelief(_Corrected):
-    """Steps along a running average of gradients, the larger the better it predicts them: Zhuang et al., 2020 (arXiv:2010.07468).
+    """AdaBelief: `Adam` that divides by the deviation of gradients from their average: Zhuang et al., 2020 (arXiv:2010.07468).
 
     Parameters
     ----------
     learning_rate : float
     beta1, beta2 : float
-        How much of the averages stays from step to step.
+        The decay rates of the averages.
     epsilon : float
         Added to the average of squared deviations at each step, and to its root.
     correct_bias : bool
-        Correct the averages of the first steps.
+        Apply the bias correction of the averages in the first steps.
     **kwargs
-        For `Optimizer`.
+        The arguments of `Optimizer`.
     """
 
     def _step(self, weight, grad, mean, var, lr, wd, t):
@@ -101,7 +101,7 @@ class AdaBelief(_Corrected):
 
 @register
 class LANS(_Moments):
-    """`LAMB` with normalized gradients and a step of Nesterov's kind, for large batches: Zheng et al., 2020 (arXiv:2006.13484).
+    """`LAMB` with normalized gradients and Nesterov's momentum, for large batches: Zheng et al., 2020 (arXiv:2006.13484).
 
     Parameters
     ----------
@@ -110,7 +110,7 @@ class LANS(_Moments):
     lower_bound, upper_bound : float, optional
         Bounds of the norm of a weight.
     **kwargs
-        For `Optimizer`.
+        The arguments of `Optimizer`.
     """
 
     def __init__(self, learning_rate=0.001, beta1=0.9, beta2=0.999, epsilon=1e-6, lower_bound=None, upper_bound=None, **kwargs):

@@ -1,4 +1,4 @@
-"""Optimizers that follow the leader: the weights that would have been best so far."""
+"""Follow-the-leader optimizers: FTRL and FTML, whose weights minimize the accumulated, regularized loss."""
 from ..ndarray import zeros
 from ..ops.optimizer_update import rules
 from . import mxnet2_rules, steps
@@ -9,19 +9,19 @@ from .mxnet2_rules import as_in_mxnet2
 @register
 @as_in_mxnet2(learning_rate=0.1, lamda1=0.01, beta=1.0)
 class Ftrl(Optimizer):
-    """Follows the regularized leader: weights whose accumulated gradient is small are exactly 0.
+    """FTRL (follow the regularized leader): weights with a small accumulated gradient are exactly 0.
 
-    If weight, state and gradient are row sparse, the gradient's rows are updated only.
+    If weight, state and gradient are row sparse, only the gradient's rows are updated.
 
     Parameters
     ----------
     lamda1 : float
-        The accumulated gradient from which on a weight is other than 0.
+        The L1 regularization: a weight is 0 unless its accumulated gradient exceeds this.
     learning_rate : float
     beta : float
         Added to the roots of the sums of squares.
     **kwargs
-        For `Optimizer`.
+        The arguments of `Optimizer`.
     """
 
     def __init__(self, lamda1=0.01, learning_rate=0.1, beta=1, **kwargs):
@@ -30,7 +30,7 @@ class Ftrl(Optimizer):
         self.lr = learning_rate
 
     def create_state(self, index, weight):
-        """The accumulated gradient, and the sum of the gradients' squares."""
+        """Return the accumulated gradient, and the sum of the gradients' squares."""
         return tuple(zeros(weight.shape, weight.ctx, stype=weight.stype) for _ in range(2))
 
     def _update_one(self, index, weight, grad, state):
@@ -45,16 +45,16 @@ class Ftrl(Optimizer):
 @register
 @as_in_mxnet2(mxnet2_rules.ftml, learning_rate=0.0025, beta1=0.6, beta2=0.999, epsilon=1e-8)
 class FTML(Optimizer):
-    """Follows the moving leader: recent gradients count more.
+    """FTML (follow the moving leader): recent gradients have a larger weight.
 
     Parameters
     ----------
     beta1, beta2 : float
-        How much of the past stays from step to step.
+        The decay rates of the averages.
     epsilon : float
         Added to the root.
     **kwargs
-        For `Optimizer`.
+        The arguments of `Optimizer`.
     """
 
     def __init__(self, beta1=0.6, beta2=0.999, epsilon=1e-8, **kwargs):
@@ -62,7 +62,7 @@ class FTML(Optimizer):
         self.beta1, self.beta2, self.epsilon = beta1, beta2, epsilon
 
     def create_state(self, index, weight):
-        """d, v and z of the paper."""
+        """Return the states d, v and z of the paper."""
         return tuple(zeros(weight.shape, weight.ctx, dtype=weight.dtype) for _ in range(3))
 
     def _update_one(self, index, weight, grad, state):

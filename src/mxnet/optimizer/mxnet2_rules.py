@@ -1,4 +1,4 @@
-"""What optimizers made after ``mx.util.set_version("2.0")`` do: MXNet 2's defaults, and its rules where MXNet 1.9 has others.
+"""The rules of optimizers made after ``mx.util.set_version("2.0")``: MXNet 2's defaults, and its updates where they differ from MXNet 1.9's.
 
 In MXNet 2 every optimizer rescales the gradient, clips it, and adds the weight decay, in this order. A rule gets the gradient after that.
 """
@@ -20,8 +20,8 @@ def as_in_mxnet2(rule=None, **defaults):
     Parameters
     ----------
     rule : callable, optional
-        ``rule(optimizer, weight, grad, *states, lr, t)`` on tensors: moves the weight in place of the class's ``_update_one``. `t` is the number
-        of the update, from 1 on. A class may refuse it for some calls by a method ``_follows_rule(index, grad)``.
+        ``rule(optimizer, weight, grad, *states, lr, t)`` updates tensors instead of the class's ``_update_one``. `t` is the number of the
+        update, counted from 1. A class may exclude calls from the rule by a method ``_follows_rule(index, grad)``.
     **defaults
         The constructor's parameters in MXNet 2's order, each with its default.
     """
@@ -49,7 +49,7 @@ def _with_defaults(init, defaults):
             raise TypeError(f"{type(self).__name__} got multiple values for argument '{twice[0]}'")
         chosen = {name: value for name, value in defaults.items() if _OLD_NAMES.get(name) not in kwargs} | positional | kwargs
         if kwargs.get("lr_scheduler") is not None and "learning_rate" not in positional | kwargs:
-            chosen.pop("learning_rate", None)  # the schedule's own rate
+            chosen.pop("learning_rate", None)  # the scheduler has its own
         self._as_mxnet2 = True
         init(self, **chosen)
 
@@ -75,27 +75,27 @@ def _by_rule(update_one, rule):
 
 
 def decayed(weight, grad, wd, rescale, clip):
-    """Return ``clip(rescale * grad) + wd * weight``; `grad` itself where nothing is to be done, so it is not to be written to."""
+    """Return ``clip(rescale * grad) + wd * weight``. The result may be `grad` itself and must not be written to."""
     grad = steps.prepared(grad, rescale, clip or None)
     return torch.add(grad, weight, alpha=wd) if wd else grad
 
 
 def adam(optimizer, weight, grad, mean, var, *, lr, t):
-    """Move a weight as `Adam` does."""
+    """Update a weight by Adam's rule."""
     moments(grad, mean, var, optimizer.beta1, optimizer.beta2)
     lr *= math.sqrt(1 - optimizer.beta2 ** t) / (1 - optimizer.beta1 ** t)
     weight.addcdiv_(mean, var.sqrt().add_(optimizer.epsilon), value=-lr)
 
 
 def adamax(optimizer, weight, grad, mean, largest, *, lr, t):
-    """Move a weight as `Adamax` does; `epsilon` is added to the divisor."""
+    """Update a weight by Adamax's rule; `epsilon` is added to the divisor."""
     mean.mul_(optimizer.beta1).add_(grad, alpha=1 - optimizer.beta1)
     torch.maximum(largest.mul_(optimizer.beta2), grad.abs(), out=largest)
     weight.addcdiv_(mean, largest + optimizer.epsilon, value=-lr / (1 - optimizer.beta1 ** t))
 
 
 def nadam(optimizer, weight, grad, mean, var, *, lr, t):
-    """Move a weight as `Nadam` does."""
+    """Update a weight by Nadam's rule."""
     of_grad, of_mean = optimizer._shares(t)
     moments(grad, mean, var, optimizer.beta1, optimizer.beta2)
     size = (var / (1 - optimizer.beta2 ** t)).sqrt_().add_(optimizer.epsilon)
@@ -103,13 +103,13 @@ def nadam(optimizer, weight, grad, mean, var, *, lr, t):
 
 
 def adagrad(optimizer, weight, grad, history, *, lr, t):
-    """Move a weight as `AdaGrad` does; `epsilon` is added to the root."""
+    """Update a weight by AdaGrad's rule; `epsilon` is added to the root."""
     history.addcmul_(grad, grad)
     weight.addcdiv_(grad, history.sqrt().add_(optimizer.float_stable_eps), value=-lr)
 
 
 def adadelta(optimizer, weight, grad, squares, steps_taken, *, lr, t):
-    """Move a weight as `AdaDelta` does, times a learning rate."""
+    """Update a weight by AdaDelta's rule, times a learning rate."""
     rho, epsilon = optimizer.rho, optimizer.epsilon
     squares.mul_(rho).addcmul_(grad, grad, value=1 - rho)
     delta = (steps_taken + epsilon).sqrt_().div_((squares + epsilon).sqrt_()).mul_(grad)
@@ -118,7 +118,7 @@ def adadelta(optimizer, weight, grad, squares, steps_taken, *, lr, t):
 
 
 def rmsprop(optimizer, weight, grad, squares, mean=None, delta=None, *, lr, t):
-    """Move a weight as `RMSProp` does; unless `centered`, `epsilon` is added to the root."""
+    """Update a weight by RMSProp's rule; unless `centered`, `epsilon` is added to the root."""
     rho = optimizer.gamma1
     squares.mul_(rho).addcmul_(grad, grad, value=1 - rho)
     if mean is None:
@@ -132,7 +132,7 @@ def rmsprop(optimizer, weight, grad, squares, mean=None, delta=None, *, lr, t):
 
 
 def ftml(optimizer, weight, grad, d, v, z, *, lr, t):
-    """Move a weight as `FTML` does."""
+    """Update a weight by FTML's rule."""
     v.mul_(optimizer.beta2).addcmul_(grad, grad, value=1 - optimizer.beta2)
     new = (v / (1 - optimizer.beta2 ** t)).sqrt_().add_(optimizer.epsilon).mul_((1 - optimizer.beta1 ** t) / lr)
     z.mul_(optimizer.beta1).add_(grad, alpha=1 - optimizer.beta1).addcmul_(torch.sub(new, d, alpha=optimizer.beta1), weight, value=-1)
@@ -141,7 +141,7 @@ def ftml(optimizer, weight, grad, d, v, z, *, lr, t):
 
 
 def dcasgd(optimizer, weight, grad, *states, lr, t):
-    """Move a weight as `DCASGD` does; what makes up for the delay is of the gradient with the weight decay."""
+    """Update a weight by DCASGD's rule; the delay compensation uses the gradient with the weight decay."""
     *momentum, previous = states
     move = (weight - previous).mul_(grad).mul_(grad).mul_(optimizer.lamda).add_(grad).mul_(-lr)
     if momentum:
@@ -151,7 +151,7 @@ def dcasgd(optimizer, weight, grad, *states, lr, t):
 
 
 def nag(weight, grad, mom, lr, wd, momentum, rescale, clip):
-    """Move a weight by Nesterov's accelerated gradient: ``mom = momentum * mom - lr * grad``, ``weight += momentum * mom - lr * grad``."""
+    """Update a weight by Nesterov's accelerated gradient: ``mom = momentum * mom - lr * grad``, ``weight += momentum * mom - lr * grad``."""
     grad = decayed(weight, grad, wd, rescale, clip)
     mom.mul_(momentum).add_(grad, alpha=-lr)
     weight.add_(mom, alpha=momentum).add_(grad, alpha=-lr)

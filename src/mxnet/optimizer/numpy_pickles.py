@@ -1,4 +1,4 @@
-"""NumPy's arrays in pickles, rebuilt by ourselves out of the name of a type, a shape and bytes of exactly the length that these need."""
+"""NumPy arrays in pickles, rebuilt without NumPy's own code from the name of a type, a shape, and bytes of exactly the matching length."""
 import math
 
 import numpy as np
@@ -10,23 +10,23 @@ _MAX_AXES = 32
 
 
 def _rebuilt(machine, dtype, shape, raw, order="C"):
-    """The array."""
+    """Return the array."""
     if not isinstance(dtype, np.dtype) or dtype not in _TYPES.values() and dtype.newbyteorder() not in _TYPES.values():
         raise ValueError("an array has no type of numbers")
     if not isinstance(shape, tuple) or len(shape) > _MAX_AXES or not all(type(s) is int and s >= 0 for s in shape):
         raise ValueError("an array's shape is a tuple of sizes")
-    if isinstance(raw, str):  # as early protocols hold bytes
+    if isinstance(raw, str):  # early protocols store bytes as text
         raw = raw.encode("latin1")
     if not isinstance(raw, (bytes, bytearray)) or len(raw) != math.prod(shape) * dtype.itemsize:
         raise ValueError(f"an array of shape {shape} and type {dtype} does not have the bytes that it needs")
     machine.charge(len(raw))
-    if dtype.kind == "b":  # any other byte than 0 and 1 is no bool
+    if dtype.kind == "b":  # bytes other than 0 and 1 are not valid bools
         return (np.frombuffer(raw, np.uint8) != 0).reshape(shape, order=order)
     return np.frombuffer(raw, dtype).reshape(shape, order=order).copy(order)
 
 
 class _Type:
-    """A type before its state, which says the order of its bytes."""
+    """A type before its state is set; the state has the byte order."""
 
     def __init__(self, dtype):
         self.dtype, self.result = dtype, None
@@ -39,7 +39,7 @@ class _Type:
 
 
 class _Empty:
-    """An array before its state, which holds everything."""
+    """An array before its state is set; the state has shape, type and values."""
 
     result = None
 

@@ -1,8 +1,8 @@
-"""Pickles of our own and of MXNet, read safely: arrays, optimizers and schedulers, and nothing else.
+"""A safe reader of this package's and MXNet's pickles: arrays, optimizers and schedulers, and nothing else.
 
-Python's unpickler calls what a file names with what the file holds, and NumPy's reconstructors are not made for strangers: they take pointers
-out of bytes. So the file is run by `_Machine`, which knows a few names, builds what these stand for itself, and keeps account of what the file
-makes it build: a file cannot ask for more than a few times its own size.
+Python's unpickler calls any function named in a file with arguments from the file, and NumPy's reconstructors are not safe for untrusted input:
+they read pointers from bytes. Therefore `_Machine` interprets the file. It supports a few names, builds their objects itself, and limits the memory
+of all objects to a few times the size of the file.
 """
 import importlib
 import io
@@ -23,9 +23,9 @@ from .base import Optimizer
 from .numpy_pickles import PENDING
 
 _MODULES = ("mxnet.optimizer", "mxnet.lr_scheduler", "mxnet.ndarray", "mxnet.context", "mxnet.numpy")
-# Bytes and entries that a file may make us build, for each of its own bytes and on top: arrays exist as bytes and as values.
+# The limit of bytes and entries to build: a factor of the file's size, and a constant. Arrays exist as bytes and as values.
 _PER_BYTE, _EXTRA = 4, 1 << 16
-_MAX_HEIGHT = 32  # of lists in lists
+_MAX_HEIGHT = 32  # of nested lists
 _MAX_INTEGER = 1 << 63
 
 
@@ -34,14 +34,14 @@ def _plain(value):
 
 
 class _Function:
-    """What a name in a file stands for: a function of ours, called with the machine and the file's arguments."""
+    """The replacement of a name in a file: a function of this package, called with the machine and the file's arguments."""
 
     def __init__(self, name, call):
         self.name, self.call = name, call
 
 
 def _bytearray(machine, raw=b"", encoding="latin-1", *_):
-    if isinstance(raw, str):  # as Python 2 and early protocols hold bytes
+    if isinstance(raw, str):  # Python 2 and early protocols store bytes as text
         raw = raw.encode(encoding if encoding in ("latin-1", "latin1") else "ascii")
     if not isinstance(raw, (bytes, bytearray)):
         raise ValueError("a bytearray is made of bytes")
@@ -102,12 +102,12 @@ _KNOWN = {
 
 
 def _is_ours(found):
-    """Whether a class is an array, an optimizer or a scheduler, or one that the program has derived from these."""
+    """Return True if the object is a class of arrays, optimizers, schedulers or contexts, or derived from one of them."""
     return isinstance(found, type) and issubclass(found, (NDArray, Optimizer, LRScheduler, Context))
 
 
 def _lookup(what, module, name):
-    """What a name in a file stands for."""
+    """Return the function or class for a name in a file; raise an error for all other names."""
     known = _KNOWN.get((module, name))
     if known is not None:
         return known
@@ -117,7 +117,7 @@ def _lookup(what, module, name):
             found = importlib.import_module(module)
         except ImportError:
             found = None
-    # A class of the program itself, such as its own optimizer, is found too. Nothing else is imported on behalf of a file.
+    # A class of the program, such as its own optimizer, is found if its module is loaded. A file causes no other imports.
     found = getattr(found, name, None)
     if not _is_ours(found):
         raise MXNetError(f"{what} is refused: it holds {module}.{name}, and only arrays, optimizers and learning rate schedulers are "
@@ -130,22 +130,22 @@ def _is_built_in(cls):
 
 
 class _Machine:
-    """Runs the instructions of a pickle."""
+    """An interpreter of the instructions of a pickle."""
 
     def __init__(self, data, what):
         self.stream, self.what = io.BytesIO(data), what
         self.stack, self.marks, self.memo = [], [], {}
-        self.unfinished = 0  # arrays that wait for their state
+        self.unfinished = 0  # arrays without their state yet
         self.left = _PER_BYTE * len(data) + _EXTRA
 
     def charge(self, count):
-        """Take note of `count` bytes or entries that the file makes us build."""
+        """Add `count` bytes or entries to the memory of the file's objects, and check the limit."""
         self.left -= count
         if self.left < 0:
             raise ValueError("it asks for more memory than a file of its length can hold")
 
     def key(self, value):
-        """`value`, which is to be hashed: only what hashes fast and runs no code of its own."""
+        """Check a value to be hashed, and return it: only types with a fast hash that runs no user code are allowed."""
         parts = value if isinstance(value, tuple) else (value,)
         self.charge(len(parts))
         if not all(_plain(p) for p in parts):
@@ -153,7 +153,7 @@ class _Machine:
         return value
 
     def run(self):
-        """The object."""
+        """Run the instructions, and return the object."""
         for opcode, argument, _ in pickletools.genops(self.stream):
             if opcode.name == "STOP":
                 if len(self.stack) != 1 or self.marks or self.unfinished:
@@ -171,7 +171,7 @@ class _Machine:
         self.stack.append(value)
 
     def pop_mark(self):
-        """What was pushed since the last mark."""
+        """Pop and return the values that were pushed since the last mark."""
         start = self.marks.pop()
         items = self.stack[start:]
         del self.stack[start:]
@@ -198,16 +198,16 @@ class _Machine:
             into[self.key(key)] = value
 
     def new(self, cls):
-        """An empty object of one of our classes."""
+        """Return an empty object of an allowed class."""
         if cls is Context:
             return Context("cpu")
         if not _is_ours(cls):
             raise ValueError(f"{cls!r} is no class of arrays, optimizers or schedulers")
-        # Never a constructor of ours with arguments of the file.
+        # Constructors never receive arguments from the file.
         return cls(None) if issubclass(cls, NDArray) else cls.__new__(cls)
 
     def call(self, function, arguments):
-        """REDUCE: the result of a function of the file's."""
+        """Implement REDUCE: return the result of a function for arguments from the file."""
         if not isinstance(arguments, tuple):
             raise ValueError("arguments are a tuple")
         if isinstance(function, _Function):
@@ -222,10 +222,10 @@ class _Machine:
             return Context(*arguments)
         if _is_built_in(function):
             raise ValueError(f"{function.__name__} is called with arguments that pickles of it do not have")
-        return function(*arguments)  # a class of the program, pickled in a way of its own
+        return function(*arguments)  # a class of the program with its own pickling
 
     def build(self, state):
-        """BUILD: give the object on top its state."""
+        """Implement BUILD: set the state of the object on top of the stack."""
         made = self.stack[-1]
         if isinstance(made, PENDING):
             self.unfinished -= made.result is None
@@ -259,7 +259,7 @@ class _Machine:
             _check_scheduler(made)
 
     def _fill(self, array, state):
-        """The values of an NDArray."""
+        """Set the values of an NDArray."""
         own = getattr(type(array), "__setstate__", None)
         if own is not NDArray.__setstate__ and not _is_built_in(type(array)):
             own(array, state)
@@ -293,7 +293,7 @@ _SCHEDULERS = {
 
 
 def _check_scheduler(made):
-    """What its constructor checks, and what its calls count on."""
+    """Check a scheduler's fields: the conditions of its constructor, and those that its calls rely on."""
     _check_fields(made, _SCHEDULER)
     if not _is_built_in(type(made)):
         return
@@ -316,7 +316,7 @@ def _check_optimizer(made):
     if not all(isinstance(v, _NUMBER) for table in (made.lr_mult, made.wd_mult) for v in table.values()):
         raise ValueError(f"the {type(made).__name__}'s multipliers are no numbers")
     if _is_built_in(type(made)):
-        # What an optimizer that was just made has, this one has, and as a number what is a number there.
+        # It must have the fields of a new optimizer, with numbers where that has numbers.
         for name, value in vars(type(made)()).items():
             if name not in vars(made):
                 raise ValueError(f"the {type(made).__name__} lacks its `{name}`")
@@ -327,9 +327,9 @@ def _check_optimizer(made):
 
 
 def _check_heights(root, most):
-    """Refuse lists that hold themselves, or unfold to more than `most` entries: whoever walks over them would not come back."""
+    """Refuse lists that contain themselves, or unfold to more than `most` entries: a traversal of them would not end."""
     sizes, pending, height = {}, [(root, False)], 0
-    alive = set()  # the containers that are being unfolded, from the root down
+    alive = set()  # the containers on the path from the root
     while pending:
         value, done = pending.pop()
         if isinstance(value, (_Function, PENDING)):
@@ -452,19 +452,19 @@ def _extend(machine):
 
 
 def loads(data, what="the pickled data"):
-    """The object in a pickle that `mxnet` wrote.
+    """Return the object in a pickle that `mxnet` wrote.
 
     Parameters
     ----------
     data : bytes
     what : str
-        What to call it in messages, such as the name of the file.
+        The name of the data in messages, such as the file's name.
 
     Raises
     ------
     MXNetError
-        If it is damaged, asks for more memory than a file of its length can, or holds anything but arrays, optimizers, schedulers and plain
-        Python values.
+        If it is damaged, exceeds the memory limit for its length, or contains anything but arrays, optimizers, schedulers and plain Python
+        values.
     """
     if not isinstance(data, (bytes, bytearray, memoryview)):
         raise MXNetError(f"{what} must be bytes, received {type(data).__name__}")
@@ -477,11 +477,11 @@ def loads(data, what="the pickled data"):
             raise
         raise MXNetError(f"{what} can't be read near byte {machine.stream.tell()} of {len(data)}: {error}") from error
     except Exception as error:
-        # A damaged pickle may raise nearly anything.
+        # A damaged pickle may cause nearly any exception.
         raise MXNetError(f"{what} can't be read near byte {machine.stream.tell()} of {len(data)}: {error or type(error).__name__}") from error
     return found
 
 
 def dumps(value):
-    """The pickle of a value."""
+    """Return the pickle of a value."""
     return pickle.dumps(value)

@@ -1,4 +1,4 @@
-"""Gradient descent: with momentum, Nesterov's, by signs, with noise, with delay compensation."""
+"""Variants of gradient descent: with momentum, Nesterov's, by signs, with noise, with delay compensation."""
 import math
 
 import torch
@@ -12,10 +12,10 @@ from .mxnet2_rules import as_in_mxnet2
 
 
 class _MasterAfterState(Optimizer):
-    """Optimizers that keep ``(state, float32 copy)`` of half-precision weights, in MXNet 2 the copy first, and get both in `_update_impl`."""
+    """The base class of optimizers that keep ``(state, float32 copy)`` of half-precision weights (MXNet 2: reversed) for `_update_impl`."""
 
     def create_state_multi_precision(self, index, weight):
-        """`create_state`; with `multi_precision` for half-precision weights ``(state, float32 copy)``, in MXNet 2 in the other order."""
+        """Return `create_state`'s result; with `multi_precision` for half-precision weights ``(state, float32 copy)``, in MXNet 2 reversed."""
         if self._wants_master(weight):
             master = weight.astype("float32")
             state = self.create_state(index, master)
@@ -33,7 +33,7 @@ class _MasterAfterState(Optimizer):
         self._update_impl(indices, weights, grads, states, multi_precision=False)
 
     def update_multi_precision(self, index, weight, grad, state):
-        """`update`; with `multi_precision` half-precision weights through their float32 copies."""
+        """Update as `update` does; with `multi_precision`, half-precision weights through their float32 copies."""
         several = isinstance(index, (list, tuple))
         through = self.multi_precision and is_half(weight[0] if several else weight)
         if through and self._as_mxnet2:
@@ -42,18 +42,18 @@ class _MasterAfterState(Optimizer):
 
 
 def as_lists(index, weight, grad, state):
-    """The arguments of an update as lists, whether it is for one weight or several."""
+    """Return the arguments of an update as lists, for one weight or several."""
     if isinstance(index, (list, tuple)):
         return list(index), list(weight), list(grad), list(state)
     return [index], [weight], [grad], [state]
 
 
 def descend(weights, grads, states, lrs, wds, momentum, rescale, clip, multi_precision, lazy=False):
-    """SGD of several weights, each with a learning rate and a weight decay of its own, in as few calls as possible.
+    """Update several weights by SGD in as few calls as possible, each with its own learning rate and weight decay.
 
     States are the momentum (or None), with `multi_precision` ``(momentum, float32 copy)``.
     """
-    groups = {}  # what one call can handle
+    groups = {}  # the weights of one call
     for weight, grad, state, lr, wd in zip(weights, grads, states, lrs, wds):
         mom, master = state if multi_precision else (state, None)
         if weight._is_sparse or grad._is_sparse:
@@ -73,7 +73,7 @@ def descend(weights, grads, states, lrs, wds, momentum, rescale, clip, multi_pre
 
 def _descend_sparse(weight, grad, mom, master, lr, wd, momentum, rescale, clip, lazy):
     target = weight if master is None else master
-    # A dense momentum beside a sparse weight says that all rows are to move at each step.
+    # A dense momentum of a sparse weight means that all rows are updated at each step.
     rows = lazy and (mom is None or mom.stype == weight.stype)
 
     def step(w, g, *m):
@@ -89,15 +89,15 @@ def _descend_sparse(weight, grad, mom, master, lr, wd, momentum, rescale, clip, 
 class SGD(_MasterAfterState):
     """Stochastic gradient descent: ``weight += mom``, ``mom = momentum * mom - lr * (clip(rescale_grad * grad) + wd * weight)``.
 
-    Several weights are updated at once, as many as ``MXNET_OPTIMIZER_AGGREGATION_SIZE`` says.
+    Up to ``MXNET_OPTIMIZER_AGGREGATION_SIZE`` weights are updated at once.
 
     Parameters
     ----------
     momentum : float
     lazy_update : bool
-        Of row sparse gradients update the stored rows only; the other rows neither move on nor decay.
+        For row sparse gradients update only the stored rows; the other rows have no momentum step and no weight decay.
     **kwargs
-        For `Optimizer`.
+        The arguments of `Optimizer`.
 
     Example
     -------
@@ -116,7 +116,7 @@ class SGD(_MasterAfterState):
         self.momentum, self.lazy_update = momentum, lazy_update
 
     def create_state(self, index, weight):
-        """The momentum; None without."""
+        """Return the momentum; None without one."""
         if self.momentum == 0.0:
             return None
         return zeros(weight.shape, weight.ctx, dtype=weight.dtype, stype=weight.stype if self.lazy_update else "default")
@@ -144,7 +144,7 @@ class NAG(_MasterAfterState):
     ----------
     momentum : float
     **kwargs
-        For `Optimizer`.
+        The arguments of `Optimizer`.
     """
 
     def __init__(self, momentum=0.0, **kwargs):
@@ -152,7 +152,7 @@ class NAG(_MasterAfterState):
         self.momentum = momentum
 
     def create_state(self, index, weight):
-        """The momentum; None without."""
+        """Return the momentum; None without one."""
         return zeros(weight.shape, weight.ctx, dtype=weight.dtype) if self.momentum != 0.0 else None
 
     def _update_impl(self, index, weight, grad, state, multi_precision=False):
@@ -165,7 +165,7 @@ class NAG(_MasterAfterState):
         if not own or self._as_mxnet2 or not self.momentum or len(indices) == 1 or not weights[0]._data.is_cuda:
             super()._update_each(indices, weights, grads, states)
             return
-        groups, halves = {}, []  # what one call can handle, and what is rounded afterwards
+        groups, halves = {}, []  # the weights of one call, and those that are rounded afterwards
         for index, weight, grad, state in zip(indices, weights, grads, states):
             through = self.multi_precision and is_half(weight)
             mom, target = state if through else (state, weight)
@@ -204,7 +204,7 @@ class NAG(_MasterAfterState):
 
 @register
 class Signum(Optimizer):
-    """Steps of one size in the direction of the sign, of the gradient or of its momentum.
+    """Signum: steps of constant size in the direction of the sign of the gradient or of its momentum.
 
     Parameters
     ----------
@@ -212,9 +212,9 @@ class Signum(Optimizer):
     momentum : float
         0 for the sign of the gradient itself.
     wd_lh : float
-        A weight decay that acts on the weight directly, not through the momentum.
+        A decoupled weight decay, which is not part of the momentum.
     **kwargs
-        For `Optimizer`.
+        The arguments of `Optimizer`.
     """
 
     def __init__(self, learning_rate=0.01, momentum=0.9, wd_lh=0.0, **kwargs):
@@ -222,7 +222,7 @@ class Signum(Optimizer):
         self.momentum, self.wd_lh = momentum, wd_lh
 
     def create_state(self, index, weight):
-        """The momentum; None without."""
+        """Return the momentum; None without one."""
         return zeros(weight.shape, weight.ctx, dtype=weight.dtype, stype=weight.stype) if self.momentum != 0.0 else None
 
     def _update_one(self, index, weight, grad, state):
@@ -240,13 +240,13 @@ class Signum(Optimizer):
 @register
 @as_in_mxnet2(learning_rate=0.1)
 class SGLD(Optimizer):
-    """Stochastic gradient Langevin dynamics: steps with normal noise, whose weights sample the posterior distribution."""
+    """Stochastic gradient Langevin dynamics: steps with Gaussian noise, so that the weights are samples of the posterior distribution."""
 
     def __init__(self, **kwargs):
         super().__init__(**kwargs)
 
     def create_state(self, index, weight):
-        """None."""
+        """Return None: there is no state."""
 
     def _update_one(self, index, weight, grad, state):
         lr, wd, _ = self._begin(index, weight, grad)
@@ -262,15 +262,15 @@ class SGLD(Optimizer):
 @register
 @as_in_mxnet2(mxnet2_rules.dcasgd, learning_rate=0.1, momentum=0.0, lamda=0.04)
 class DCASGD(Optimizer):
-    """Asynchronous SGD that makes up for the delay of gradients, after the weights' change since they were computed.
+    """Asynchronous SGD that compensates the delay of gradients by the weights' change since the gradients were computed.
 
     Parameters
     ----------
     momentum : float
     lamda : float
-        How much to make up for.
+        The strength of the compensation.
     **kwargs
-        For `Optimizer`.
+        The arguments of `Optimizer`.
     """
 
     def __init__(self, momentum=0.0, lamda=0.04, **kwargs):
@@ -279,7 +279,7 @@ class DCASGD(Optimizer):
         self.weight_previous = {}
 
     def create_state(self, index, weight):
-        """The momentum (None without) and the weight before the last step."""
+        """Return the momentum (None without one) and the weight before the last step."""
         return zeros(weight.shape, weight.ctx, dtype=weight.dtype) if self.momentum != 0.0 else None, weight.copy()
 
     def _update_one(self, index, weight, grad, state):
@@ -299,13 +299,13 @@ class DCASGD(Optimizer):
 
 @register
 class Test(Optimizer):
-    """Adds the gradient to the weight: for tests of what stands around an optimizer."""
+    """Adds the gradient to the weight; for tests of the code around optimizers."""
 
     def __init__(self, **kwargs):
         super().__init__(**kwargs)
 
     def create_state(self, index, weight):
-        """An array that receives the weight at each update."""
+        """Return an array that receives the weight at each update."""
         return zeros(weight.shape, weight.ctx)
 
     def _update_one(self, index, weight, grad, state):

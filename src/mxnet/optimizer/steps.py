@@ -1,6 +1,6 @@
-"""The arithmetic of optimizers, in place on torch tensors, and how it gets at the tensors of arrays.
+"""The arithmetic of optimizers, in place on torch tensors, and its application to arrays.
 
-Weights and states are written, gradients are only read. A `clip` of None or 0 means none, as MXNet's update operators have it.
+Weights and states are written, gradients are only read. A `clip` of None or 0 disables clipping, as in MXNet's update operators.
 """
 import math
 
@@ -12,7 +12,7 @@ from ..ndarray import memory_format
 from ..ndarray.sparse import RowSparseNDArray
 
 _FUSED = torch.float32, torch.float64  # the types of torch's fused kernels on a CPU
-_FINE = 1e-8  # the smallest rate that torch's fused kernel of SGD, which gets 1 + rate, keeps to float32's last place
+_FINE = 1e-8  # the smallest rate at which torch's fused SGD kernel, which receives 1 + rate, is exact to float32's last place
 
 
 def apply(step, weight, grad, states=(), rows=False, in_place=None):
@@ -21,13 +21,13 @@ def apply(step, weight, grad, states=(), rows=False, in_place=None):
     Parameters
     ----------
     step : callable
-        Writes the tensors of weight and states.
+        Updates the tensors of weight and states in place.
     weight, grad : NDArray
     states : sequence of NDArray
     rows : bool
-        Of a row sparse gradient touch the stored rows only, here and in weight and states. Otherwise it counts as dense.
+        For a row sparse gradient, read and update only the stored rows of gradient, weight and states. Otherwise it is handled as dense.
     in_place : callable, optional
-        As `step`, with the numbers of the rows behind the states, of which the gradient has no others; False if it can't.
+        A `step` on whole tensors, with the numbers of the gradient's rows as the last argument; it returns False if it is not applicable.
     """
     if not (weight._is_sparse or grad._is_sparse):
         for s in states:
@@ -53,12 +53,12 @@ def apply(step, weight, grad, states=(), rows=False, in_place=None):
 
 
 def _all_rows(array):
-    """A tensor with all values of an array, to be written; a row sparse array stores all its rows from now on, of a csr matrix it is a copy."""
+    """Return a writable tensor of all values of an array; a row sparse array stores all rows from then on, a csr matrix is copied."""
     return array._all_rows() if isinstance(array, RowSparseNDArray) else array._writable()
 
 
 def prepared(grad, rescale, clip, weight=None, wd=0):
-    """``clip(rescale * grad + wd * weight)``; `grad` itself where nothing is to be done, so it is not to be written to."""
+    """Return ``clip(rescale * grad + wd * weight)``. The result may be `grad` itself and must not be written to."""
     if rescale != 1:
         grad = grad * rescale
         if wd:
@@ -69,14 +69,14 @@ def prepared(grad, rescale, clip, weight=None, wd=0):
 
 
 def _fusible(*tensors):
-    """Whether torch's fused kernels can take tensors of one weight: they go by memory, not by strides, and believe that all have its size."""
+    """Return True if torch's fused kernels support the tensors of one weight: they ignore strides, and do not check sizes."""
     first = tensors[0]
     return (first.dtype in _FUSED and all(t.dtype == first.dtype and t.shape == first.shape for t in tensors)
             and memory_format.same(*tensors))
 
 
 def _together(weights, grads, moms):
-    """What torch's fused kernel of SGD takes for these tensors, False if it can't: it goes by memory, and believes that sizes fit."""
+    """Return the arguments of torch's fused SGD kernel for these tensors, or False: it ignores strides, and does not check sizes."""
     plain = True
     for w, g, m in zip(weights, grads, moms):
         if not (w.dtype is g.dtype is m.dtype is torch.float32 and w.shape == g.shape == m.shape):
@@ -89,17 +89,17 @@ def _together(weights, grads, moms):
 
 
 def sgd(weights, grads, moms, lr, wd, momentum, rescale, clip, copies=None):
-    """Move several weights: ``mom = momentum * mom - lr * (clip(rescale * grad) + wd * weight)``, ``weight += mom``.
+    """Update several weights: ``mom = momentum * mom - lr * (clip(rescale * grad) + wd * weight)``, ``weight += mom``.
 
     Parameters
     ----------
     weights, grads : list of torch.Tensor
     moms : list of torch.Tensor or None
-        None for no momentum.
+        The momentum of each weight; None without momentum.
     lr, wd, momentum, rescale : float
     clip : float or None
     copies : list of torch.Tensor, optional
-        They get the new weights in their own type.
+        Receive the new weights, converted to their types.
     """
     if weights[0].is_cuda and all(map(memory_format.same, weights, grads, moms or grads, copies or grads)) \
             and sgd_on_gpu.move(weights, grads, moms, copies, lr, wd, momentum, rescale, clip):
@@ -120,11 +120,11 @@ def _sgd_of_torch(weights, grads, moms, lr, wd, momentum, rescale, clip):
             torch._foreach_mul_(weights, 1 - lr * wd)
         torch._foreach_add_(weights, grads, alpha=-lr * rescale)
         return
-    # Without a momentum, which states that were loaded may have had, it takes no arrays for one. On a GPU it computes in single precision, where
-    # 1 + rate would lose most of a small rate.
+    # Without momentum (loaded states may have arrays for it) the kernel accepts no momentum arrays. On a GPU it computes in single precision, where
+    # 1 + rate would round off most of a small rate.
     fused = _together(weights, grads, moms) if momentum and abs(lr * rescale) >= _FINE and not weights[0].is_cuda else False
     if fused:
-        # torch's momentum lacks the learning rate; with dampening for it, and a rate of -1, its formula is MXNet's.
+        # torch's momentum does not contain the learning rate; with a suitable dampening and a rate of -1 its formula equals MXNet's.
         torch._fused_sgd_(*fused, weight_decay=wd / rescale, momentum=momentum, lr=-1.0, dampening=1 + lr * rescale,
                           nesterov=False, maximize=False, is_first_step=False)
         return
@@ -136,7 +136,7 @@ def _sgd_of_torch(weights, grads, moms, lr, wd, momentum, rescale, clip):
 
 
 def nag(weight, grad, mom, lr, wd, momentum, rescale, clip):
-    """Move a weight by Nesterov's accelerated gradient."""
+    """Update a weight by Nesterov's accelerated gradient."""
     if clip:
         grad, rescale = prepared(grad, rescale, clip), 1
     mom.mul_(momentum)
@@ -145,11 +145,11 @@ def nag(weight, grad, mom, lr, wd, momentum, rescale, clip):
     weight.add_(mom, alpha=momentum).add_(grad, alpha=-(1 + momentum) * lr * rescale)
     mom.add_(grad, alpha=-lr * rescale)
     if wd:
-        mom.add_(weight, alpha=-lr * wd)  # the new weight decays into the momentum: so it does in MXNet, which updates in place
+        mom.add_(weight, alpha=-lr * wd)  # as MXNet's in-place update does, the momentum's decay uses the new weight
 
 
 def nag_together(weights, grads, moms, lr, wd, momentum, rescale, clip):
-    """Move several weights as `nag` does each, which `small` found fit for it."""
+    """Update several weights, selected by `small`, as `nag` does for each."""
     grads = cast_together(grads, weights)
     if clip:
         grads, rescale = torch._foreach_mul(grads, rescale), 1
@@ -166,10 +166,10 @@ def nag_together(weights, grads, moms, lr, wd, momentum, rescale, clip):
 
 
 def small(weight, *arrays):
-    """Return the tensors of a weight, its gradient and its states if several such weights are to be moved together, else None.
+    """Return the tensors of a weight, its gradient and its states if the weight should be updated together with others, else None.
 
-    A weight is moved by itself if it is sparse, or, on a CPU, lies in memory in an order of its own or is so large that a kernel pays off. On a GPU,
-    where asking for a kernel takes longer than most kernels, all others are moved together; there the gradient may be of half precision.
+    A weight is updated by itself if it is sparse, or, on a CPU, has another memory order or is large enough for a kernel of its own. On a GPU, where
+    a launch takes longer than most kernels, all others are updated together; there the gradient may be of half precision.
     """
     if weight._is_sparse or any(a._is_sparse for a in arrays):
         return None
@@ -187,7 +187,7 @@ def small(weight, *arrays):
 
 
 def _on_gpu(weight, grad, *states):
-    """The same on a GPU: all tensors in the order in which they lie in memory."""
+    """Return the same as `small` for a GPU: all tensors in their memory order."""
     for s in states:
         memory_format.like(s, weight)
     tensors = weight._writable(), grad._data.data, *[s._writable() for s in states]
@@ -198,7 +198,7 @@ def _on_gpu(weight, grad, *states):
 
 
 def cast_together(tensors, likes):
-    """Tensors of the types of others, those that have another one by one call for all."""
+    """Return tensors in the types of `likes`; those of another type are converted in one call."""
     wrong = [i for i, (t, like) in enumerate(zip(tensors, likes)) if t.dtype is not like.dtype]
     if not wrong:
         return tensors
@@ -208,13 +208,13 @@ def cast_together(tensors, likes):
 
 
 def _in_order(kernel, weight, grad, first, second, *numbers):
-    """Give four tensors of one weight to a kernel that goes by memory; False if it can't take them."""
+    """Call a kernel that ignores strides with four tensors of one weight; return False if their layouts do not allow it."""
     tensors = weight, grad, first, second
     return _fusible(*tensors) and kernel(*map(memory_format.in_order, tensors), None, *numbers)
 
 
 def adamax(weight, grad, mean, largest, lr, beta1, beta2, epsilon, wd, rescale, clip):
-    """Move a weight by ``-lr * mean / largest``; the correction for the first steps is in `lr`."""
+    """Update a weight by ``-lr * mean / largest``; `lr` contains the bias correction of the first steps."""
     if _in_order(kernels.adamax, weight, grad, mean, largest, lr, beta1, beta2, epsilon, wd, rescale, clip):
         return
     grad = prepared(grad, rescale, clip, weight, wd)
@@ -224,7 +224,7 @@ def adamax(weight, grad, mean, largest, lr, beta1, beta2, epsilon, wd, rescale, 
 
 
 def adam_together(weights, grads, means, variances, lr, beta1, beta2, epsilon, wd, rescale, clip):
-    """Move several weights as `adam` does each, which `small` found fit for it."""
+    """Update several weights, selected by `small`, as `adam` does for each."""
     grads = cast_together(grads, weights)
     if clip or rescale != 1:
         grads = torch._foreach_mul(grads, rescale)
@@ -239,7 +239,7 @@ def adam_together(weights, grads, means, variances, lr, beta1, beta2, epsilon, w
                        amsgrad=False, maximize=False)
 
 
-_FOREVER = {}  # device -> a step count at which no correction for the first steps is left
+_FOREVER = {}  # device -> a step count at which the bias correction of the first steps has vanished
 
 
 def _forever(device):
@@ -250,7 +250,7 @@ def _forever(device):
 
 
 def adam(weight, grad, mean, var, lr, beta1, beta2, epsilon, wd, rescale, clip):
-    """Move a weight by ``-lr * mean / (sqrt(var) + epsilon)``; the correction for the first steps is in `lr`."""
+    """Update a weight by ``-lr * mean / (sqrt(var) + epsilon)``; `lr` contains the bias correction of the first steps."""
     if clip or rescale != 1:
         if _in_order(kernels.adam, weight, grad, mean, var, lr, beta1, beta2, epsilon, wd, rescale, clip or None):
             return

@@ -1,4 +1,4 @@
-"""An optimizer with the states of all weights: what key-value stores and trainers call."""
+"""An optimizer with the states of all weights, which key-value stores and trainers call."""
 import math
 
 from .. import openmp
@@ -7,16 +7,16 @@ from ..ndarray import NDArray, where
 from . import pickles
 from .base import Optimizer
 
-_FEW = 1 << 17  # numbers of all weights: sharing the update of fewer among threads costs more than it saves, see `openmp`
+_FEW = 1 << 17  # the total number of elements below which an update runs on one thread, see `openmp`
 
 
 def _check_shapes(index, weight, state, made):
-    """Refuse a state that came from a file and is built in another way than one that is made for the weight: updates would write beside it.
+    """Refuse a loaded state whose structure differs from a new state of the weight: updates would write out of bounds.
 
     Raises
     ------
     MXNetError
-        If an array of the state has another shape, or there are others or none where the optimizer needs arrays.
+        If an array of the state has another shape, or the state has other arrays than the optimizer needs.
     """
     if isinstance(made, (list, tuple)):
         if not isinstance(state, (list, tuple)) or len(state) != len(made):
@@ -48,7 +48,7 @@ class Updater:
     Attributes
     ----------
     states : dict of int to state
-        What the optimizer keeps of each weight.
+        The optimizer's state of each weight.
 
     Example
     -------
@@ -62,11 +62,11 @@ class Updater:
     def __init__(self, optimizer):
         self.optimizer = optimizer
         self.states = {}
-        self.states_synced = {}  # whether a state is known to be on its weight's device
+        self.states_synced = {}  # True if a state is known to be on its weight's device
         self.aggregate_updates = optimizer.aggregate_num > 0
-        self._numbers = 0  # of all weights that states were made for
+        self._numbers = 0  # the number of elements of all weights with states
         self._states_matched = True  # False after `set_states`, until a module has matched them with its weights
-        self._loaded = False  # whether states, or even the optimizer, came from elsewhere
+        self._loaded = False  # True if states, or also the optimizer, were loaded
 
     def __call__(self, index, grad, weight):
         """Update a weight, or several in lists.
@@ -79,7 +79,7 @@ class Updater:
         Raises
         ------
         MXNetError
-            If states or an optimizer that were loaded can't update it, whatever is wrong with them.
+            If loaded states or a loaded optimizer can't update it, for any reason.
         """
         if not self._loaded:
             return openmp.alone(self._update, index, grad, weight) if self._numbers <= _FEW else self._update(index, grad, weight)
@@ -120,14 +120,14 @@ class Updater:
                 optimizer.update_multi_precision(some, ws, gs, [states[i] for i in some])
 
     def _weight_replaced(self, index, weight):
-        """Take over the value that a program gave a half-precision weight into the float32 copy, which keeps its digits where both agree."""
+        """Copy a half-precision weight that the program has set to the float32 copy, which keeps its digits where both agree."""
         master = self.optimizer._master_of(weight, self.states[index]) if index in self.states else None
         if master is not None:
             value, copied = weight.as_in_context(master.context), master.astype(weight.dtype)
             master[:] = where(copied == value, master, value.astype(master.dtype))
 
     def sync_state_context(self, state, context):
-        """The state on another device."""
+        """Return the state on another device."""
         if isinstance(state, NDArray):
             return state._on(context)
         if isinstance(state, (tuple, list)):
@@ -135,7 +135,7 @@ class Updater:
         return state
 
     def set_states(self, states):
-        """Take over what `get_states` returned, here or in MXNet.
+        """Set the states from a result of `get_states`, of this package or of MXNet.
 
         Parameters
         ----------
@@ -144,7 +144,7 @@ class Updater:
         Raises
         ------
         MXNetError
-            If these are no states, or damaged.
+            If the bytes are no states, or damaged.
         """
         found = pickles.loads(states, "the optimizer states")
         optimizer = self.optimizer
@@ -164,10 +164,10 @@ class Updater:
         self.states_synced = dict.fromkeys(found, False)
 
     def get_states(self, dump_optimizer=False):
-        """The states as bytes, to be saved; with the optimizer itself if `dump_optimizer`."""
+        """Return the states as bytes for a file; with the optimizer itself if `dump_optimizer`."""
         return pickles.dumps((self.states, self.optimizer) if dump_optimizer else self.states)
 
 
 def get_updater(optimizer):
-    """An `Updater` of an optimizer."""
+    """Return an `Updater` of an optimizer."""
     return Updater(optimizer)

@@ -1,4 +1,4 @@
-"""``mx.profiler``: how long operators take, as a table and as a trace for chrome://tracing or https://ui.perfetto.dev.
+"""``mx.profiler``: times of operators, as a table and as a trace for chrome://tracing or https://ui.perfetto.dev.
 
 Example
 -------
@@ -34,27 +34,27 @@ _VALUES = {"filename": ("filename", str), "gpu_memory_profile_filename_prefix": 
            "continuous_dump": ("continuous_dump", bool), "dump_period": ("dump_period", float), "aggregate_stats": ("aggregate_stats", bool)}
 _PROCESSES = ("worker", "server")
 _MODES = ("symbolic", "imperative", "api", "memory")  # the bits of MXNET_PROFILER_MODE, from the lowest
-_COMMAND = 5  # what a kvstore's servers are sent: MXNet's number for the profiler's commands
+_COMMAND = 5  # MXNet's number of the profiler's commands to the servers of a kvstore
 _dumper: threading.Event | None = None
 _writes_at_exit = False
 profiler_kvstore_handle: Any = None
 
 
 def set_kvstore_handle(handle: Any) -> None:
-    """Name the kvstore whose servers ``profile_process='server'`` means."""
+    """Set the kvstore whose servers ``profile_process='server'`` addresses."""
     global profiler_kvstore_handle
     profiler_kvstore_handle = handle
 
 
 def set_config(**kwargs: Any) -> None:
-    """Say what to profile; everything, unless some of it is left out.
+    """Configure the profiler. Everything is profiled by default; arguments switch parts off.
 
     Parameters
     ----------
     filename : str
-        Where the trace goes; ``profile.json`` by default. It is written by `dump`, and at the latest when the program ends.
+        The path of the trace, ``profile.json`` by default. `dump` writes it, or the exit of the program does.
     profile_all : bool
-        Everything below, whatever is said of it.
+        Profile everything below, regardless of the single arguments.
     profile_symbolic, profile_imperative : bool
         Operators of graphs, and operators called one by one.
     profile_memory : bool
@@ -64,12 +64,12 @@ def set_config(**kwargs: Any) -> None:
     aggregate_stats : bool
         Keep the sums that `dumps` shows.
     continuous_dump : bool
-        Write the trace every `dump_period` seconds while profiling runs, not only at `dump`. It is complete after each, also if the process is
-        killed, and what was written takes no more memory.
+        Write the trace every `dump_period` seconds while profiling runs, not only at `dump`. The file is complete after each write, also if the
+        process is killed, and written events are removed from memory.
     gpu_memory_profile_filename_prefix : str
-        Where the snapshot of a GPU's memory goes that `dump` writes if ``profile_memory`` is on and a GPU is in use.
+        The prefix of the path of the GPU memory snapshot. `dump` writes one if ``profile_memory`` is on and a GPU is in use.
     profile_process : {'worker', 'server'}
-        The process that is meant; ``'server'`` needs a distributed kvstore (`set_kvstore_handle`).
+        The processes to configure; ``'server'`` needs a distributed kvstore (`set_kvstore_handle`).
 
     Raises
     ------
@@ -101,12 +101,12 @@ def _truth(value: object) -> bool:
 
 
 def _on_servers(process: str, command: str, **arguments: Any) -> bool:
-    """Send a command to the servers of the kvstore, if they are meant; tells whether they are."""
+    """Send a command to the servers of the kvstore if `process` is ``'server'``; return True if it was sent."""
     if process not in _PROCESSES:
         raise MXNetError(f"profile_process must be one of {_PROCESSES}, received {shortened(process)}")
     if process == "worker":
         return False
-    from ..kvstore.base import distributed_store  # what profiles alone does not need
+    from ..kvstore.base import distributed_store  # imported here: profiles without servers need no kvstore
     store = profiler_kvstore_handle or distributed_store()
     if store is None or "dist" not in str(getattr(store, "type", "")):
         raise MXNetError("profile_process='server' needs a distributed kvstore with servers, and this process has none")
@@ -115,7 +115,7 @@ def _on_servers(process: str, command: str, **arguments: Any) -> bool:
 
 
 def serve(body: str, rank: int = 0) -> None:
-    """What a server of a kvstore does with a command that a worker has sent it: its file is called ``rank<number>_<filename>``."""
+    """Run a profiler command that a worker has sent to this kvstore server. The server's trace is ``rank<number>_<filename>``."""
     try:
         sent = json.loads(body)
         commands: dict[str, Any] = {"set_config": set_config, "set_state": set_state, "dump": dump, "pause": pause, "resume": resume}
@@ -129,16 +129,16 @@ def serve(body: str, rank: int = 0) -> None:
 
 
 def profiler_set_config(mode: str = "symbolic", filename: str = "profile.json") -> None:
-    """The old form of `set_config`: `mode` is ``'symbolic'``, ``'imperative'``, ``'api'``, ``'memory'`` or ``'all'``."""
+    """Configure the profiler by MXNet's old interface: `mode` is ``'symbolic'``, ``'imperative'``, ``'api'``, ``'memory'`` or ``'all'``."""
     warnings.warn("profiler_set_config() is the old form; call profiler.set_config()", DeprecationWarning, stacklevel=2)
     # Only sums are new since then; the table costs little and a program of that time expects no setting for it.
     set_config(**{f"profile_{mode}": True, "filename": filename, "aggregate_stats": True})
 
 
 def set_state(state: str = "stop", profile_process: str = "worker") -> None:
-    """``'run'`` starts profiling, ``'stop'`` ends it.
+    """Start profiling with ``'run'``, stop it with ``'stop'``.
 
-    What was recorded is written when `dump` is called, or when the program ends.
+    `dump` writes the recorded events, or the exit of the program does.
     """
     global _dumper, _writes_at_exit
     if state not in ("run", "stop"):
@@ -177,7 +177,7 @@ def _dump_periodically(stop: threading.Event) -> None:
 
 
 def profiler_set_state(state: str = "stop") -> None:
-    """The old name of `set_state`, which writes the trace when it stops, as programs of that time expect."""
+    """Start or stop profiling by MXNet's old interface, which also writes the trace when profiling stops."""
     warnings.warn("profiler_set_state() is the old name; call profiler.set_state()", DeprecationWarning, stacklevel=2)
     set_state(state)
     if state == "stop" and recorder.unwritten:
@@ -185,7 +185,7 @@ def profiler_set_state(state: str = "stop") -> None:
 
 
 def dump(finished: bool = True, profile_process: str = "worker") -> None:
-    """Write the trace to the configured file, behind what is there from earlier calls.
+    """Append the events since the last call to the trace in the configured file.
 
     Parameters
     ----------
@@ -206,18 +206,18 @@ def dump(finished: bool = True, profile_process: str = "worker") -> None:
 
 
 def dump_profile() -> None:
-    """The old name of `dump`."""
+    """Call `dump`, its new name."""
     warnings.warn("dump_profile() is the old name; call profiler.dump()", DeprecationWarning, stacklevel=2)
     dump(True)
 
 
 def dumps(reset: bool = False, format: str = "table", sort_by: str = "total", ascending: bool = False) -> str:
-    """The sums of what was profiled, as text.
+    """Return the statistics of the profiled events, as text.
 
     Parameters
     ----------
     reset : bool
-        Start new sums afterwards.
+        Reset the statistics afterwards.
     format : {'table', 'json'}
     sort_by : {'total', 'avg', 'min', 'max', 'count'}
     ascending : bool
@@ -237,14 +237,14 @@ def dumps(reset: bool = False, format: str = "table", sort_by: str = "total", as
 
 
 def pause(profile_process: str = "worker") -> None:
-    """Leave out what follows, until `resume`."""
+    """Suspend the recording of events until `resume`."""
     if not _on_servers(profile_process, "pause"):
         recorder.paused = True
         recorder.update()
 
 
 def resume(profile_process: str = "worker") -> None:
-    """Go on after `pause`."""
+    """Continue the recording of events after `pause`."""
     if not _on_servers(profile_process, "resume"):
         recorder.paused = False
         recorder.update()
@@ -252,7 +252,7 @@ def resume(profile_process: str = "worker") -> None:
 
 @interrupts.scope
 def scope(name: str) -> Iterator[Event]:
-    """A ``with`` block that stands in the profile as an event of that name."""
+    """Record a ``with`` block as an event of the given name."""
     event = Event(name)
     event.start()
     try:
@@ -262,10 +262,10 @@ def scope(name: str) -> Iterator[Event]:
 
 
 def autostart() -> None:
-    """What ``MXNET_PROFILER_AUTOSTART=1`` asks for when mxnet is imported: profile the whole program into ``profile.json``.
+    """Start profiling the whole program into ``profile.json``; ``MXNET_PROFILER_AUTOSTART=1`` calls this at import.
 
-    ``MXNET_PROFILER_MODE`` may name what is recorded besides graphs, as MXNet does it: the sum of 2 (operators called one by one), 4 (calls of the
-    API) and 8 (memory); unset, it is everything.
+    ``MXNET_PROFILER_MODE`` selects the events besides graphs, as in MXNet: the sum of 2 (operators called one by one), 4 (calls of the API) and 8
+    (memory); all if it is unset.
     """
     mode = environment.get_int("MXNET_PROFILER_MODE")
     chosen = {f"profile_{name}": not bit or bool(mode >> bit & 1) for bit, name in enumerate(_MODES)} if mode is not None else {}

@@ -1,4 +1,4 @@
-"""What a trace says: time by operator and by layer, what was waited for, memory, and what to try."""
+"""The analysis of a trace: time by operator and by layer, waiting times, memory, and advice."""
 from __future__ import annotations
 
 import collections
@@ -12,10 +12,10 @@ from .trace import is_finite
 
 _WAITING, _WORKING = "waiting for data", "making a batch"
 _MOST = 200_000  # intervals that a page shows
-_PATIENCE = 1.0  # seconds after which a terminal is shown how far it is
-_RESOLUTION = 0.5  # microseconds: since 1970 they are so many that floating-point numbers lie a quarter apart
-_MUCH = 0.1  # of the time, that threads waited for a processor
-_NEARLY = 0.35  # a core of which so much is taken still counts as idle
+_PATIENCE = 1.0  # seconds until a terminal shows the progress
+_RESOLUTION = 0.5  # microseconds: neighbouring float64 numbers of the time since 1970 differ by a quarter of one
+_MUCH = 0.1  # the share of the time that threads must have waited for a processor before advice mentions it
+_NEARLY = 0.35  # a core with this load still counts as idle
 _COMMUNICATION = ("Copy", "KVStore", "ElementwiseSum", "MXKVStore")
 
 
@@ -44,7 +44,7 @@ class Row(NamedTuple):
 
 
 class Advice(NamedTuple):
-    """Something to try, the number that suggests it, and the share of the time that it concerns."""
+    """Advice on performance: its text, the measured number behind it, and the share of the time that it concerns."""
 
     text: str
     number: str
@@ -52,12 +52,12 @@ class Advice(NamedTuple):
 
 
 class Analysis:
-    """Takes a trace apart.
+    """Computes tables, shares of the time and advice from a trace.
 
     Parameters
     ----------
     events : list of dict
-        Of `trace.read`; MXNet's own, whose intervals are pairs of B and E, too.
+        The result of `trace.read`. MXNet's traces, whose intervals are pairs of B and E, are also accepted.
     """
 
     def __init__(self, events: Sequence[dict[str, Any]]) -> None:
@@ -77,7 +77,7 @@ class Analysis:
         self.waited, self.idle = self._told(events, "waited_ms"), self._told(events, "idle_cores")
 
     def _thread(self, pid: Any, tid: Any) -> tuple[Any, Any]:
-        """Our processes of a trace are categories of one process, but for workers, which are named."""
+        """Return the key of a thread: traces of this package use a pid per category, except for the named worker processes."""
         name = self.processes.get(pid, "")
         return (name if name.startswith("DataLoader worker") else "", tid)
 
@@ -90,7 +90,7 @@ class Analysis:
             place, end, inside = stack.pop()
             found[place] = found[place]._replace(own=max(found[place].duration - inside, 0.0))
             start = end - found[place].duration
-            for outer in reversed(stack):  # what goes on behind the end of one lies in the next
+            for outer in reversed(stack):  # time behind the end of one interval belongs to the next outer one
                 outer[2] += max(min(end, outer[1]) - start, 0.0)
                 start = max(start, outer[1])
                 if start >= end:
@@ -121,22 +121,22 @@ class Analysis:
 
     @staticmethod
     def _told(events: Iterable[dict[str, Any]], name: str) -> float:
-        """Return a number that the record of the machine holds; 0 where it holds none."""
+        """Return a number from the trace's ``machine`` metadata event; 0 if it has none of that name."""
         told = [(e.get("args") or {}).get(name) for e in events if e.get("ph") == "M" and e.get("name") == "machine"]
         return max((float(value) for value in told if isinstance(value, (int, float)) and is_finite(value)), default=0.0)
 
     # -- tables --------------------------------------------------------------------------------------------------------------
 
     def operators(self) -> list[Row]:
-        """By operator, the one with the most time of its own first."""
+        """Return the rows of the table by operator, sorted by exclusive time, largest first."""
         return _rows((i.name, i) for i in self.intervals if i.category in (OPERATOR, CUSTOM))
 
     def layers(self) -> list[Row]:
-        """By layer: the node of a graph, or else the innermost block around an operator."""
+        """Return the rows of the table by layer: the node of a graph, or else the innermost block around an operator."""
         return _rows((i.node or i.layer, i) for i in self.intervals if i.category in (OPERATOR, CUSTOM) and (i.node or i.layer))
 
     def others(self) -> list[Row]:
-        """By name: calls of the API, graphs, data, and what the program itself has marked."""
+        """Return the rows of the table by name for calls of the API, graphs, data, and the program's own ranges."""
         return _rows((f"{i.category}: {i.name}", i) for i in self.intervals if i.category not in (OPERATOR, CUSTOM, LAYER))
 
     @functools.cached_property
@@ -147,12 +147,12 @@ class Analysis:
 
     @functools.cached_property
     def wall(self) -> float:
-        """From the first event of the main thread to its last, in ms."""
+        """The time from the start of the main thread's first event to the end of its last, in ms."""
         own = [i for i in self.intervals if i.thread == self.main]
         return (max(i.start + i.duration for i in own) - min(i.start for i in own)) / 1000 if own else 0.0
 
     def shares(self) -> dict[str, float]:
-        """The main thread's time by what it went to, in ms."""
+        """Return the main thread's time by kind of work, in ms."""
         found = dict.fromkeys(("operators", "communication", "data", "waiting for data", "waiting for results", "Python and the rest"), 0.0)
         for i in self.intervals:
             if i.thread != self.main:
@@ -173,7 +173,7 @@ class Analysis:
     # -- advice --------------------------------------------------------------------------------------------------------------
 
     def advice(self) -> list[Advice]:
-        """At most five things to try, what concerns most of the time first."""
+        """Return at most five pieces of advice, sorted by the share of the time that they concern, largest first."""
         wall, shares = self.wall, self.shares()
         if not wall:
             return []
@@ -240,7 +240,7 @@ class Analysis:
     # -- for the page --------------------------------------------------------------------------------------------------------
 
     def data(self) -> dict[str, Any]:
-        """What the page needs, as plain lists and dicts."""
+        """Return the data of the HTML page as plain lists and dicts. At most `_MOST` intervals are included, the longest ones."""
         shown = self.intervals
         if len(shown) > _MOST:  # the longest, in order
             least = sorted((i.duration for i in shown), reverse=True)[_MOST - 1]
@@ -262,13 +262,13 @@ def _named(event: dict[str, Any]) -> str:
 
 @functools.cache
 def _heavy(name: str) -> bool:
-    """Whether one of the operators that an event names is among those that mixed precision computes in 16 bits."""
+    """Return True if an operator named by the event is on the low-precision (16-bit) list of mixed precision."""
     kinds = [OPERATORS[part].amp for part in name.removeprefix("_backward_").split("+") if part in OPERATORS]
     return any("low" in kind if isinstance(kind, tuple) else kind == "low" for kind in kinds)
 
 
 def _intervals(events: Iterable[dict[str, Any]]) -> list[tuple[str, str, float, float, Any, Any, str]]:
-    """(name, category, start, duration, process, thread, node) of all X, and of pairs of B and E."""
+    """Return (name, category, start, duration, process, thread, node) of all X events, and of all pairs of B and E."""
     found: list[tuple[str, str, float, float, Any, Any, str]] = []
     begun: dict[Any, list[float]] = {}
     for e in events:

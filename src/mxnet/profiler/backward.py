@@ -1,8 +1,8 @@
-"""Times of backward passes: whose steps torch runs, and for how long.
+"""Times of backward passes: each step of torch's autograd is attributed to the operator that recorded it.
 
-Torch numbers what a thread records. After each operator the next number is noted, so that every step of a backward pass belongs to the operator
-that recorded it, however many steps that has. Their times come from ``kernels/runtime/autograd_hooks.cpp``; where it can't be compiled, from hooks in
-Python, which cost more.
+Torch gives the autograd nodes of a thread sequence numbers. After each operator the next number is noted, so that every step of a backward pass
+can be attributed to its operator, which may have several steps. ``kernels/runtime/autograd_hooks.cpp`` measures the times; where it can't be
+compiled, hooks in Python do, at a higher cost.
 """
 import array
 import bisect
@@ -17,15 +17,15 @@ import torch
 from .. import kernels
 from .events import OPERATOR, Events, Kind
 
-_MOST = 1 << 20  # notes of one thread; of older ones the backward pass gets no name
+_MOST = 1 << 20  # notes kept for a thread; backward steps of older operators have no name
 _PIECE = 1 << 14  # steps taken at a time
-_THREADS = 256  # that are told apart; torch has one for each device, and the program's own
+_THREADS = 256  # the most threads that are distinguished; torch has one for each device beside the program's own
 next_number = torch._C._autograd._get_sequence_nr
 _ACCUMULATE = (1 << 64) - 1, -1  # the number of steps that add to a gradient
 
 
 class _Notes:
-    """What one thread recorded: up to which number, and by which kind of event it shows. Only this thread adds to it."""
+    """The sequence numbers at which one thread's operators end, and the kinds of their backward events. Only this thread appends."""
 
     def __init__(self) -> None:
         self.ends, self.numbers = array.array("q"), array.array("q")
@@ -36,22 +36,22 @@ class _Notes:
             with self.lock:
                 del self.ends[:_MOST // 2], self.numbers[:_MOST // 2]
         self.numbers.append(number)
-        self.ends.append(end)  # last: whatever `find` sees here has its number
+        self.ends.append(end)  # last, so that every entry seen by `find` has its number
 
     def find(self, sequence: int) -> tuple[int, int] | None:
-        """(where the note stands, the kind's number) for a step; None for what was recorded before the first note."""
+        """Return (the end of the step's operator, the number of its kind) for a sequence number; None past the last note."""
         with self.lock:
             i = bisect.bisect_right(self.ends, sequence)
             return (self.ends[i], self.numbers[i]) if i < len(self.ends) else None
 
 
 class _Local(threading.local):
-    noted = 0  # up to which number all is noted, or was recorded before
+    noted = 0  # the sequence number up to which all steps are noted or predate profiling
     notes: _Notes | None = None
 
 
 class Backward:
-    """Makes events of the steps of backward passes.
+    """Converts the steps of backward passes to events.
 
     Parameters
     ----------
@@ -68,10 +68,10 @@ class Backward:
         self._hooked: list[tuple[int, int, int, int]] = []  # of hooks: kind, thread, start, end
         self._lock = threading.Lock()
         self.watching = False
-        self.all = True  # whether steps show that belong to no operator that was told of
+        self.all = True  # if False, steps of operators that were not recorded are left out
 
     def watch(self, on: bool) -> None:
-        """Start or end."""
+        """Start or stop measuring."""
         if on and not self._asked:
             self._asked = True
             self._library = self._load()
@@ -79,7 +79,7 @@ class Backward:
             self.watching = on
             if self._library is not None:
                 self._library.watch(int(on))
-            if on:  # what this thread recorded until now is none of the next operator's
+            if on:  # steps that this thread recorded before belong to no operator
                 self.pass_over()
 
     @staticmethod
@@ -96,7 +96,7 @@ class Backward:
         return library
 
     def natives(self) -> dict[int, int]:
-        """Of the system's number of each thread that has run a step the one that events have."""
+        """Return a dict from the system's thread number to the events' thread number, for each thread that has run a step."""
         if self._library is None:
             return {}
         buffer = (ctypes.c_int64 * (2 * _THREADS))()
@@ -104,7 +104,7 @@ class Backward:
         return dict(zip(buffer[0:2 * count:2], buffer[1:2 * count:2]))
 
     def note(self, number: int, inputs: Sequence[Any], result: Any) -> None:
-        """An operator has run whose backward pass is to show as the kind of this number."""
+        """Attribute the steps recorded since the last note to the kind of this number."""
         local, now = self.local, next_number()
         if now == local.noted:
             return
@@ -119,11 +119,11 @@ class Backward:
             self._hook(number, inputs, first.grad_fn)
 
     def pass_over(self) -> None:
-        """What this thread recorded until now belongs to no operator that is told of."""
+        """Attribute the steps that this thread has recorded since the last note to no operator."""
         self.note(self._events.number(_UNKNOWN), (), None)
 
     def _hook(self, number: int, inputs: Iterable[Any], last: Any) -> None:
-        """Have the steps between the inputs and the result tell their times."""
+        """Register hooks that measure the steps between the inputs and the result."""
         rows, stack, seen = self._hooked, [last], {t.grad_fn for t in inputs if isinstance(t, torch.Tensor)}
 
         def watched(node: Any) -> None:
@@ -140,7 +140,7 @@ class Backward:
             stack += [n for n, _ in node.next_functions]
 
     def relieve(self) -> None:
-        """Collect if much has gathered; otherwise that is left for when nobody is measured."""
+        """Collect the steps if many are waiting; otherwise postpone it to a time outside of measurements."""
         if self._library is not None and self._library.waiting() > _MOST // 4:
             self.collect()
 
@@ -180,9 +180,9 @@ class Backward:
 
     @staticmethod
     def _merged(steps: Sequence[tuple[Any, int, int, int, int]]) -> list[tuple[bool, int, int, int, int]]:
-        """The steps of one call that follow one another in one event; what comes later of the same call doesn't count again.
+        """Merge consecutive steps of one call to one event; a call counts once, also if its steps are not consecutive.
 
-        Adding to a gradient belongs to the call that gave it, as in MXNet, where operators do that themselves.
+        The accumulation of a gradient belongs to the call that computed it, since MXNet's operators accumulate themselves.
         """
         found: list[list[Any]] = []
         seen: set[Any] = set()
@@ -191,7 +191,7 @@ class Backward:
             before = last.get(thread)
             if instance is None:
                 instance, number = (before[0], before[1][1]) if before is not None else ((None, start), number)
-            if before is not None and start < before[1][4]:  # inside of a step, as where a backward pass computes something again
+            if before is not None and start < before[1][4]:  # nested in a step, such as the recomputation in a backward pass
                 found.append([instance not in seen, number, thread, start, end])
             elif before is not None and before[0] == instance:
                 before[1][4] = end

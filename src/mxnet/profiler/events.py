@@ -1,7 +1,7 @@
-"""Where profiled events are kept: the rows of the trace in 32 bytes each, and sums for the table.
+"""The storage of profiled events: rows of 32 bytes each for the trace, and sums for the table.
 
-A million events take 32 MB, up to 36 MB with what is kept free to grow; what tells one kind of event from another is kept once. Sums are made
-of rows when somebody asks, or when rows leave, and only if they are wanted: whoever adds an event packs four numbers and no more.
+A million events take 32 MB, up to 36 MB with the spare capacity; the attributes of each kind of event are stored once. Sums are computed from
+rows on demand, or when rows are removed, and only if they are enabled: adding an event packs four numbers and no more.
 """
 import struct
 import threading
@@ -18,11 +18,11 @@ GRAPH = "graph"
 DATA = "io"
 LAYER = "layer"
 HOST = "cpu/0"
-BYTES = 32  # of an event in memory
+BYTES = 32  # the size of an event in memory
 
 
 class Kind(NamedTuple):
-    """What events have in common that differ in their times only."""
+    """The attributes shared by events that differ only in thread, start and value."""
 
     phase: str  # of Chrome's trace format: X, C or i; s and f, whose value is a number that both ends have
     name: str
@@ -30,8 +30,8 @@ class Kind(NamedTuple):
     place: str = ""  # the process of the trace; by default the category, or the CPU for operators
     node: str = ""  # of the graph, or several with "+" between them
     note: str = ""
-    counts: int = 1  # in the table; 0 for what goes on with an event that has counted, -1 for what is in the trace only
-    call: str = ""  # of the API, which an operator stands for in the trace, and which counts in the table beside it
+    counts: int = 1  # added to the table's count; 0 for the continuation of a counted event, -1 for events that are in the trace only
+    call: str = ""  # the API call that the table counts beside this operator; the trace has the operator only
 
 
 class Event(NamedTuple):
@@ -44,7 +44,7 @@ class Event(NamedTuple):
 
 
 class Sum:
-    """Count, total, least and most of one name in one category."""
+    """Count, total, minimum and maximum of one name in one category."""
 
     __slots__ = ("count", "total", "least", "most", "counts")
 
@@ -52,7 +52,7 @@ class Sum:
         self.count, self.total, self.least, self.most, self.counts = 0, 0.0, 0.0, 0.0, counts
 
     def add(self, count: int, total: float, least: float, most: float) -> None:
-        """Add some numbers; `total` is the last one of a counter's."""
+        """Add the statistics of several numbers; for a counter, `total` is the last number."""
         self.total = total if self.counts else self.total + total
         if count:
             self.least, self.most = (min(self.least, least), max(self.most, most)) if self.count else (least, most)
@@ -60,21 +60,21 @@ class Sum:
 
 
 _DOUBLE, _LONG, _ROW = struct.Struct("d"), struct.Struct("q"), struct.Struct("4q")
-_SCOPES = "gpt"  # of moments
+_SCOPES = "gpt"  # of instant events: global, process, thread
 _SUMMED_AT_ONCE = 50_000  # rows
 pack = _ROW.pack
 
 
 class Events:
-    """Events, in the order in which they ended. Threads may add to it at once.
+    """Events, in the order in which they ended. Threads may append concurrently.
 
     Attributes
     ----------
     rows : bytearray
-        Of each event the number of its kind, start, value and thread, as `pack` has them. It is the same object always, and only grows at
-        its end: what adds to it in one call needs no lock.
+        For each event the number of its kind, start, value and thread, in the format of `pack`. It always stays the same object and only grows
+        at its end, so that appending in one call needs no lock.
     threads : dict of int to str
-        The names of the threads that have added something.
+        The names of the threads that have added events.
     """
 
     def __init__(self) -> None:
@@ -82,7 +82,7 @@ class Events:
         self._kinds: list[Kind] = []
         self._numbers: dict[Kind, int] = {}
         self.rows = bytearray()
-        self._summed = 0  # how much of them is in the sums, or isn't to be
+        self._summed = 0  # bytes of rows that are already in the sums, or excluded from them
         self._sums: dict[tuple[str, str], Sum] = {}
         self._wanted = False
         self.threads: dict[int, str] = {}
@@ -92,7 +92,7 @@ class Events:
 
     @property
     def sums(self) -> bool:
-        """Whether what is added from now on counts in the table."""
+        """True if events that are added from now on count in the table."""
         return self._wanted
 
     @sums.setter
@@ -102,7 +102,7 @@ class Events:
             self._wanted = wanted
 
     def number(self, kind: Kind) -> int:
-        """The number of a kind, for `append`."""
+        """Return the number of a kind, for `append`."""
         found = self._numbers.get(kind)
         if found is None:
             with self._lock:
@@ -112,7 +112,7 @@ class Events:
         return found
 
     def continued(self, number: int) -> int:
-        """The number of a kind for what goes on with such an event."""
+        """Return the number of the kind that continues an event without counting again."""
         return self.number(self._kinds[number]._replace(counts=0))
 
     def append(self, number: int, start: int, value: int, thread: int | None = None) -> None:
@@ -121,11 +121,11 @@ class Events:
         Parameters
         ----------
         number : int
-            Of its kind.
+            The number of its kind.
         start, value : int
-            Its start and duration, in ns.
+            The start and the duration, in ns.
         thread : int, optional
-            By default this one.
+            The thread's number; by default the calling thread's.
         """
         if thread is None:
             thread = threading.get_ident()
@@ -134,11 +134,11 @@ class Events:
         self.rows.extend(pack(number, start, value, thread))
 
     def name_thread(self, thread: int) -> None:
-        """Note the name of the thread that calls."""
+        """Store the name of the calling thread under `thread`."""
         self.threads[thread] = threading.current_thread().name
 
     def add(self, kind: Kind, start: int, value: Any, thread: int | None = None) -> None:
-        """Add an event of any kind: an interval, a number, or the scope of a moment."""
+        """Add an event of any kind: an interval, a number, or an instant with its scope."""
         if kind.phase == "C":
             value = _LONG.unpack(_DOUBLE.pack(value))[0]
         elif kind.phase == "i":
@@ -146,7 +146,7 @@ class Events:
         self.append(self.number(kind), start, value, thread)
 
     def count(self, category: str, name: str, value: int) -> None:
-        """Count in the table what the trace has otherwise, or not at all."""
+        """Add a value to the table only; the trace is not changed."""
         if self._wanted:
             with self._lock:
                 self._row(category, name, False).add(1, value, value, value)
@@ -179,7 +179,7 @@ class Events:
         self._summed = max(self._summed, end)
 
     def take(self, most: int | None = None) -> bytearray:
-        """The rows of the first events, at most so many, which are no longer kept here; for `decoded`."""
+        """Remove the rows of the first events, at most `most` of them, and return them; for `decoded`."""
         with self._lock:
             end = len(self.rows) if most is None else min(len(self.rows), most * BYTES)
             self._sum_up(end)
@@ -189,17 +189,17 @@ class Events:
         return taken
 
     def put_back(self, rows: bytearray) -> None:
-        """Keep rows again that were taken."""
+        """Insert rows that `take` returned at the front again."""
         with self._lock:
             self.rows[:0] = rows
             self._summed += len(rows)
 
     def copy(self) -> bytearray:
-        """The rows of all events, which stay here, too."""
+        """Return a copy of the rows of all events."""
         return self.rows[:]
 
     def decoded(self, rows: bytearray) -> Iterator[Event]:
-        """The events of rows."""
+        """Yield the events of rows."""
         for number, start, value, thread in _ROW.iter_unpack(rows):
             kind = self._kinds[number]
             if kind.phase == "C":
@@ -209,13 +209,13 @@ class Events:
             yield Event(kind, start, value, thread)
 
     def totals(self) -> dict[tuple[str, str], tuple[int, float, float, float, bool]]:
-        """By category and name: count, total, least, most, and whether it is a counter (whose total is its last number)."""
+        """Return count, total, minimum, maximum and a counter flag by category and name; the total of a counter is its last number."""
         with self._lock:
             self._sum_up(len(self.rows))
             return {k: (s.count, s.total, s.least, s.most, s.counts) for k, s in self._sums.items()}
 
     def forget_sums(self) -> None:
-        """Start new sums; the events stay."""
+        """Reset the sums; the events stay."""
         with self._lock:
             self._sum_up(len(self.rows))
             self._sums.clear()

@@ -1,4 +1,4 @@
-"""What GPUs ran: kernels and copies, from torch's profiler (Kineto), which listens while ours runs, and which call of an operator launched each."""
+"""Kernels and copies of GPUs, recorded by torch's profiler (Kineto) while this one runs, with the operator call that launched each."""
 from __future__ import annotations
 
 import threading
@@ -25,7 +25,7 @@ class Row(NamedTuple):
 
 
 def rows(found: Iterable[Any], offset: int, threads: Mapping[int, int]) -> Iterator[Row]:
-    """The events of what GPUs ran.
+    """Yield the events of kernels and copies on GPUs, and flows from their launches.
 
     A line from the launch to the kernel (a flow of Chrome's traces) starts within the event of the operator that made the launch.
 
@@ -34,9 +34,9 @@ def rows(found: Iterable[Any], offset: int, threads: Mapping[int, int]) -> Itera
     found : iterable
         Kineto's events.
     offset : int
-        What their clock, ns since 1970, is ahead of `time.perf_counter_ns`.
+        The difference between Kineto's clock (ns since 1970) and `time.perf_counter_ns`.
     threads : mapping of int to int
-        Of the system's number of a thread the one that events here have.
+        From the system's number of a thread to its number in the events.
     """
     found = list(found)
     launches = {e.correlation_id(): e for e in found if _on_cpu(e) and e.name().startswith("cu") and e.correlation_id()}
@@ -57,23 +57,23 @@ def _on_cpu(event: Any) -> bool:
 
 
 class Kernels:
-    """Listens to torch's profiler, and adds what it has seen to the events.
+    """Runs torch's profiler, and adds its kernels and copies to the events.
 
     Parameters
     ----------
     events : Events
     natives : callable
-        Gives, for threads that Python doesn't know, the numbers of `rows`.
+        Returns the mapping for `rows` of threads that Python did not start.
     """
 
     def __init__(self, events: Events, natives: Any = dict) -> None:
         self._events, self._natives = events, natives
         self._lock = threading.Lock()
         self._profile: Any = None
-        self._thread = 0  # that has started torch's profiler: no other one can end it
+        self._thread = 0  # the thread that started torch's profiler: no other one can stop it
 
     def watch(self, on: bool) -> None:
-        """Start or end; where no GPU is, there is nothing to do."""
+        """Start or stop recording; without a GPU this does nothing."""
         with self._lock:
             if on and self._profile is None and torch.cuda.is_available():
                 self._start()
@@ -81,7 +81,7 @@ class Kernels:
                 self._take()
 
     def collect(self) -> None:
-        """Add what was seen until now, if this thread can; otherwise that is left for the end."""
+        """Add the events so far if this thread started torch's profiler; otherwise they are added when it stops."""
         with self._lock:
             if self._profile is not None and self._thread == threading.get_ident():
                 self._take()
@@ -90,7 +90,7 @@ class Kernels:
     def _start(self) -> None:
         try:
             self._profile, self._thread = listen(), threading.get_ident()
-        except RuntimeError:  # there is one profiler of torch's in a thread
+        except RuntimeError:  # the program runs torch's profiler itself, and there can be only one
             self._events.add(Kind("i", _IN_USE, KERNEL), time.perf_counter_ns(), "p")
 
     def _take(self) -> None:
@@ -107,7 +107,7 @@ class Kernels:
 
 
 def listen() -> Any:
-    """Torch's profiler, listening to GPUs and to the calls of CUDA.
+    """Start torch's profiler for GPU activities and calls of CUDA, and return it.
 
     Raises
     ------

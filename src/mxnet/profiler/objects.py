@@ -1,4 +1,4 @@
-"""What programs put into a profile themselves: domains, tasks, frames, events, counters and markers."""
+"""The profile objects that programs create: domains, tasks, frames, events, counters and markers."""
 import threading
 import time
 from typing import Any
@@ -27,37 +27,37 @@ class Domain:
         return self.name
 
     def new_task(self, name: str) -> "Task":
-        """A `Task` in this domain."""
+        """Return a new `Task` in this domain."""
         return Task(self, name)
 
     def new_frame(self, name: str) -> "Frame":
-        """A `Frame` in this domain."""
+        """Return a new `Frame` in this domain."""
         return Frame(self, name)
 
     def new_counter(self, name: str, value: float | None = None) -> "Counter":
-        """A `Counter` in this domain."""
+        """Return a new `Counter` in this domain."""
         return Counter(self, name, value)
 
     def new_marker(self, name: str) -> "Marker":
-        """A `Marker` in this domain."""
+        """Return a new `Marker` in this domain."""
         return Marker(self, name)
 
 
 class _Span:
     """An interval between `start` and `stop`."""
 
-    nests = False  # whether those of a thread lie within one another
+    nests = False  # True if the spans of a thread are always properly nested
 
     def __init__(self, domain: "Domain | str", name: str) -> None:
         self.name, self.domain = name, domain
         self._start: int | None = None
-        self._told: list[tuple[Tool, Any]] = []  # tools that have been told of the start
+        self._told: list[tuple[Tool, Any]] = []  # tools whose range has started, and its number
 
     def __str__(self) -> str:
         return self.name
 
     def start(self) -> None:
-        """Begin."""
+        """Start the interval."""
         self._end_ranges()
         for tool in recorder.listening:
             if tool.start is not None:
@@ -68,7 +68,7 @@ class _Span:
         self._start = time.perf_counter_ns()
 
     def stop(self) -> None:
-        """End; a span that was not started is left out of the profile."""
+        """End the interval and record it. An interval that was not started is not recorded."""
         if self._start is not None and recorder.active:
             recorder.add("X", self.name, str(self.domain), self._start, time.perf_counter_ns() - self._start)
         self._start = None
@@ -84,11 +84,11 @@ class _Span:
 
 
 class Task(_Span):
-    """A piece of work; tasks of several threads may overlap."""
+    """An interval of work; tasks of several threads may overlap."""
 
 
 class Frame(_Span):
-    """One pass of something that repeats."""
+    """One pass of repeated work."""
 
 
 class Event(_Span):
@@ -149,7 +149,7 @@ class Counter:
 
 
 class Marker:
-    """A moment."""
+    """An instant event."""
 
     _SCOPES = {"global": "g", "process": "p", "thread": "t", "task": "t", "marker": "t"}
 
@@ -157,7 +157,7 @@ class Marker:
         self.name, self.domain = name, domain
 
     def mark(self, scope: str = "process") -> None:
-        """Record the moment, for ``'global'``, ``'process'``, ``'thread'``, ``'task'`` or ``'marker'``."""
+        """Record the current time with the scope ``'global'``, ``'process'``, ``'thread'``, ``'task'`` or ``'marker'``."""
         if scope not in self._SCOPES:
             raise MXNetError(f"Marker.mark: scope must be one of {', '.join(self._SCOPES)}, received {shortened(scope)}")
         for tool in recorder.listening:

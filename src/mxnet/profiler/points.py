@@ -1,7 +1,7 @@
-"""Calls that a profile shows beside operators: copies, waits, updates of weights, sums of gradients, layers, batches.
+"""Instrumentation of calls other than operators: copies, waits, updates of weights, sums of gradients, layers, batches.
 
-They are watched by putting a function that measures in front of each, while the profiler runs and no longer: a program that isn't profiled pays
-nothing, and no module has to know that it may be profiled.
+Each function is replaced by a measuring wrapper while the profiler runs, and restored afterwards: a program that isn't profiled pays nothing, and
+the instrumented modules do not depend on the profiler.
 """
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ if TYPE_CHECKING:
     from .recorder import Recorder
 
 WAITING, WORKING = "waiting for data", "making a batch"
-# Whose calls count once, however they call one another.
+# Groups of functions that call one another: only the outermost call of a group counts.
 _UPDATE, _STORE, _BATCH, _BIND = "update", "store", "batch", "bind"
 
 
 def _copy(args: tuple[Any, ...]) -> str | None:
     source, target = args[0], args[1] if len(args) > 1 else None
-    if not isinstance(target, NDArray):  # a new array, which dispatch tells of
+    if not isinstance(target, NDArray):  # a new array, which the observer in dispatch records
         return None
     return _between(source, target)
 
@@ -105,19 +105,19 @@ def _layer(args: tuple[Any, ...]) -> str | None:
 
 
 class Point:
-    """One kind of call.
+    """An instrumented function.
 
     Parameters
     ----------
     owner : class or module
     attribute : str
     name : str or callable
-        What the event is called, or what gives the name for the call's arguments (None for no event).
+        The name of the event, or a function from the call's arguments to the name (None for no event).
     category : str
     once : str
-        Those that share this count only the outermost call.
+        The name of a group of points of which only the outermost call counts.
     waits : bool
-        Whether the call waits for a device first, which is an event of its own.
+        If True, the call waits for a device first, which is recorded as an event of its own.
     """
 
     def __init__(self, owner: Any, attribute: str, name: str | Callable[[tuple[Any, ...]], str | None], category: str = OPERATOR, once: str = "",
@@ -147,7 +147,7 @@ POINTS = [
 
 
 def _told_by_workers(original: Callable[..., Any], recorder: Recorder) -> Callable[..., Any]:
-    """For ``apply_async`` of a pool: what a worker does comes back with the time that it took."""
+    """Return a wrapper of a pool's ``apply_async`` that measures in the worker and records the time with the result."""
     @functools.wraps(original)
     def apply_async(pool: Any, function: Callable[..., Any], arguments: Any = ()) -> Any:
         return _Result(original(pool, _measured_call, (function, arguments)), recorder)
@@ -156,7 +156,7 @@ def _told_by_workers(original: Callable[..., Any], recorder: Recorder) -> Callab
 
 
 class _Measured(NamedTuple):
-    """What a worker returns."""
+    """The return value of a worker: the result with its process, thread, start and end (ns)."""
 
     value: Any
     process: int
@@ -172,7 +172,7 @@ def _measured_call(function: Callable[..., Any], arguments: Any) -> _Measured:
 
 
 class _Result:
-    """What ``apply_async`` gives, without the time."""
+    """The result object of ``apply_async``; `get` records the worker's time and returns the value without it."""
 
     def __init__(self, result: Any, recorder: Recorder) -> None:
         self._result, self._recorder = result, recorder
@@ -189,7 +189,7 @@ class _Result:
 
 
 def _told_by_thread(original: Callable[..., Any], recorder: Recorder) -> Callable[..., Any]:
-    """For ``put`` of a thread that reads ahead: it has worked since its last batch went in."""
+    """Return a wrapper of a prefetching thread's ``put`` that records the time since its last batch as work."""
     local = threading.local()
 
     @functools.wraps(original)
@@ -209,7 +209,7 @@ _OTHERS = ((WorkerPool, "apply_async", _told_by_workers),
 
 
 def _found() -> Iterator[Point]:
-    """All points: those above, and those of the classes that there are by now."""
+    """Yield all points: the fixed ones, and those of the subclasses that exist by now."""
     yield from POINTS
     for cls in _below(Block):
         if "__call__" in cls.__dict__ and cls.__module__.startswith("mxnet."):
@@ -235,24 +235,24 @@ def _below(cls: type[Any]) -> list[type[Any]]:
 
 
 class Points:
-    """Puts the measuring functions in, and takes them out.
+    """Installs the measuring wrappers, and removes them.
 
     Parameters
     ----------
     recorder : Recorder
-        Is told of the events.
+        Receives the events.
     """
 
     def __init__(self, recorder: Recorder) -> None:
         self._recorder = recorder
-        self._put: list[tuple[Any, str, Any]] = []  # owner, attribute, and what was there
+        self._put: list[tuple[Any, str, Any]] = []  # owner, attribute, and the original function
         self._inside = threading.local()
         self._state = (False, False)
         self._enclose: ranges.Enclose | None = None
-        self.listening: list[ranges.Tool] = []  # tools that are told of ranges
+        self.listening: list[ranges.Tool] = []  # tools that receive ranges
 
     def switch(self, operators: bool, api: bool) -> None:
-        """Watch operators and what is like them, and calls of the API, or no longer."""
+        """Install the wrappers of the selected groups (operators, layers and data; calls of the API), and remove all others."""
         if self._state == (operators, api):
             return
         self._state = operators, api
@@ -315,7 +315,7 @@ class Points:
         return call
 
     def _wait(self, array: NDArray) -> None:
-        """Wait for what computes an array, as an event; on a CPU that is over when a call returns."""
+        """Wait for the kernels that compute an array, and record the wait; on a CPU they have ended when a call returns."""
         if not self._state[0]:
             return
         start = time.perf_counter_ns()

@@ -1,6 +1,6 @@
-"""Ranges on the timelines of other tools, which see what hardware does: of Nsight (NVTX) where a GPU is, of VTune (ITT) where it started the program.
+"""Ranges on the timelines of hardware profilers: Nsight (NVTX) where there is a GPU, VTune (ITT) if it started the program.
 
-A range begins before the call that it is around, so that a function is put in front, as for `points`, while the profiler runs and no longer.
+A range begins before the call that it encloses; functions are therefore wrapped, as in `points`, while the profiler runs.
 """
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Enclose = Callable[[str, Callable[..., Any], tuple[Any, ...], dict[str, Any]], A
 
 
 class Tool(NamedTuple):
-    """How a tool is told of ranges: nested ones of a thread, moments, and ranges that may overlap, if it has such."""
+    """The functions of a tool for a thread's nested ranges, for instants, and for ranges that may overlap (None if it has none)."""
 
     push: Callable[[str], Any]
     pop: Callable[[], Any]
@@ -29,7 +29,7 @@ class Tool(NamedTuple):
 
 
 def tools() -> list[Tool]:
-    """Those that may listen."""
+    """Return the tools that may be attached to this process."""
     found = []
     if torch.cuda.is_available():
         nvtx = torch.cuda.nvtx
@@ -41,7 +41,7 @@ def tools() -> list[Tool]:
 
 
 def enclosing(listening: list[Tool]) -> Enclose | None:
-    """What calls a function within a range: ``enclose(name, function, args, kwargs)``; None if no tool listens."""
+    """Return ``enclose(name, function, args, kwargs)``, which calls a function within a range of each tool; None without tools."""
     if not listening:
         return None
 
@@ -58,7 +58,7 @@ def enclosing(listening: list[Tool]) -> Enclose | None:
 
 
 def calls(enclose: Enclose) -> Iterator[tuple[Any, str, Callable[..., Any]]]:
-    """What the points don't watch: owner, attribute, and the function to put there."""
+    """Yield (owner, attribute, wrapper) for the functions that need ranges beside the points."""
     yield dispatch, "run", _enclosed(dispatch.run, lambda args: args[0].name, enclose)
     yield fast_calls, "watched", lambda *args: None  # all go the general way, through `run`
     yield autograd, "_run", _enclosed(autograd._run, lambda args: "MXAutogradBackwardEx", enclose)

@@ -1,4 +1,4 @@
-"""What is recorded, and when: the observers of operators, graphs and calls, switched on and off."""
+"""The recorder: switches the observers of operators, graphs and calls on and off, and collects their events."""
 import functools
 import operator
 import os
@@ -25,7 +25,7 @@ from .trace import Encoder, Writer
 
 
 class Settings:
-    """What is recorded, and where it goes; the keywords of `set_config`."""
+    """The options of `set_config`: the events to record, and the files to write."""
 
     symbolic = imperative = memory = api = True
     filename = "profile.json"
@@ -35,9 +35,9 @@ class Settings:
     aggregate_stats = False
 
 
-_COPIES = frozenset(("_copyto",))  # named after the devices
-_AT_ONCE = 20_000  # events that are made text at a time
-_SHARING = {"_basic_indexing": "MXNDArraySlice"}  # what makes no operator of MXNet's engine, but shares memory
+_COPIES = frozenset(("_copyto",))  # shown by the names of `copy_name`
+_AT_ONCE = 20_000  # events that are encoded at a time
+_SHARING = {"_basic_indexing": "MXNDArraySlice"}  # operators that only share memory here: calls of the API in MXNet, not operators
 
 
 class Recorder:
@@ -50,32 +50,32 @@ class Recorder:
         self._backward = Backward(self.events)
         self._points = Points(self)
         self._kernels = Kernels(self.events, self._backward.natives)
-        self._numbers: dict[Any, tuple[int, int]] = {}  # of the kinds of a name or a Call, forward and backward
-        self._calls: dict[str, int] = {}  # likewise, of calls of the API
+        self._numbers: dict[Any, tuple[int, int]] = {}  # from a name or a Call to the numbers of its kinds, forward and backward
+        self._calls: dict[str, int] = {}  # likewise for calls of the API
         self._inside = threading.local()
         self.origin = time.time_ns() - time.perf_counter_ns()
         self._writer: Writer | None = None
         self._writing = threading.RLock()
         self._measuring = False  # memory
-        self._highest: dict[str, int] = {}  # the most behind an operator since profiling began
-        self._used: dict[str, int] = {}  # the memory of each device, as it was recorded last
-        self._since: tuple[float, float, float | None] | None = None  # when events began: `_waits`
-        self.waited_ms = 0.0  # for a processor, while events were taken
-        self._taken = self._idle = 0.0  # for how many seconds events were taken, and cores were idle meanwhile
-        self._started = False  # whether anything may have been recorded that is in no file yet
+        self._highest: dict[str, int] = {}  # the most memory in use after an operator since profiling began
+        self._used: dict[str, int] = {}  # the last recorded memory of each device
+        self._since: tuple[float, float, float | None] | None = None  # `_waits` at the start of recording
+        self.waited_ms = 0.0  # time that threads waited for a processor while events were recorded
+        self._taken = self._idle = 0.0  # seconds of recording, and of idle cores in that time
+        self._started = False  # True if events may have been recorded that are in no file yet
 
     @property
     def active(self) -> bool:
-        """True while events are taken."""
+        """True while events are recorded."""
         return self.running and not self.paused
 
     @property
     def listening(self) -> list[Tool]:
-        """Other tools, that are told of ranges while events are taken."""
+        """The attached tools that receive ranges while events are recorded."""
         return self._points.listening
 
     def _tell_waiting(self, on: bool) -> None:
-        """Add up, where events end, for how long threads waited for a processor, and cores were idle, since they began."""
+        """Measure the threads' waiting time and the idle cores between the start and the end of recording, and add them up."""
         if on and self._since is None:
             self._since = self._waits()
         elif not on and self._since is not None:
@@ -88,19 +88,19 @@ class Recorder:
 
     @staticmethod
     def _waits() -> tuple[float, float, float | None]:
-        """Return the time, for how long threads have waited for a processor so far, and for how long cores were idle, in seconds."""
+        """Return the time, the total time that threads waited for a processor, and the total idle time of cores, in seconds."""
         return time.perf_counter(), processor.waited(), thread_policy.idle()
 
     @property
     def idle_cores(self) -> float:
-        """How many cores were idle while events were taken, on average; 0 where that is not known."""
+        """The average number of idle cores while events were recorded; 0 where that is not known."""
         return self._idle / self._taken if self._taken else 0.0
 
     def update(self) -> None:
-        """Hook into the operator calls, or out of them: a call pays nothing while nothing is recorded."""
+        """Install or remove the observers for the current state: without recording an operator call has no overhead."""
         on, wanted = self.active, self.settings
         self._tell_waiting(on)
-        self._numbers.clear()  # kinds say whether calls of the API count
+        self._numbers.clear()  # kinds depend on the setting for calls of the API
         if self._measuring and not self.running:
             self._measuring = False
             self._tell_uses()
@@ -131,7 +131,7 @@ class Recorder:
         self.events.add(Kind(phase, name, category, place, node, counts=1 if aggregate else -1), start, value, thread)
 
     def _observer(self) -> Callable[..., None]:
-        """The observer of operators (see ``ndarray.dispatch.observer`` and `Call`), with what each event needs at hand: most cost 1 us."""
+        """Return the observer of operators (see ``ndarray.dispatch.observer`` and `Call`). Its closure keeps the cost of most events at 1 us."""
         known, rows, threads, local = self._numbers, self.events.rows, self.events.threads, self._backward.local
         cuda, memory, used = torch.cuda.is_available(), self.settings.memory, self._used
         counted = storage.counter() if memory and not cuda else None
@@ -155,7 +155,7 @@ class Recorder:
         return observe
 
     def _operator(self, name: Any, start: int, end: int, inputs: Sequence[Any], result: Any) -> None:
-        """Record an operator that is new, within a custom one, of a graph's node, or named after what it copies."""
+        """Record an operator call outside of the fast path: a new name, a part of a custom operator, a graph's node, or a copy."""
         plain = name if isinstance(name, str) else name.name
         custom = mode.custom_operator
         if custom is not None and plain != custom_function.name:
@@ -170,7 +170,7 @@ class Recorder:
         self._backward.note(numbers[1], inputs, result)
 
     def _graph_observer(self) -> Callable[..., None]:
-        """The observer of operators of graphs; `inside` are parts whose times are known, but not when they began."""
+        """Return the observer of graphs and their operators; `inside` has the parts with known durations but unknown starts."""
         observe = self._observer()
 
         def observe_graph(call: Call, start: int, end: int, inputs: Sequence[Any], result: Any, inside: Sequence[tuple[Call, int]] = ()) -> None:
@@ -198,7 +198,7 @@ class Recorder:
         return found
 
     def in_custom(self, custom: str, name: str, start: int, end: int) -> None:
-        """An operator that a custom one has called, or its Python code, which counts without these."""
+        """Record an operator that a custom one has called, or the custom one's Python code, which counts without these operators."""
         inside = self._inside.__dict__
         python = name == "pure_python"
         name, duration = f"{custom}::{name}", end - start
@@ -209,7 +209,7 @@ class Recorder:
             inside[custom] = inside.get(custom, 0) + duration
 
     def call(self, name: str, start: int, end: int) -> None:
-        """The observer of calls that span several operators."""
+        """Record a call that spans several operators."""
         if self.settings.api:
             number = self._calls.get(name)
             if number is None:
@@ -218,14 +218,14 @@ class Recorder:
         self._backward.relieve()
 
     def unseen(self, name: Any, start: int, end: int, inputs: Sequence[Any], result: Any, inside: Any = ()) -> None:
-        """The observer of operators that are not recorded themselves."""
+        """Observe an operator that is not recorded itself."""
         if self._backward.watching:
             self._backward.pass_over()
         if self.settings.memory:
             self.sample(name, start, end, inputs, result)
 
     def sample(self, name: Any, start: int, end: int, inputs: Sequence[Any], result: Any) -> None:
-        """Record the memory in use behind an operator, if it has changed."""
+        """Record the memory in use after an operator if it has changed."""
         first = _first(result)
         device = first.device if isinstance(first, torch.Tensor) else torch.device("cpu")
         place, used = storage.used(device)
@@ -236,7 +236,7 @@ class Recorder:
         self.events.add(Kind("C", f"Memory: {place}", MEMORY), time.perf_counter_ns(), used / 1000)
 
     def _tell_uses(self) -> None:
-        """Record what memory is used for, and how much there was at most, of that within operators: once, since it takes long to find out."""
+        """Record the memory by use, its peak, and the workspace of operators. This runs once, since it inspects all objects."""
         now = time.perf_counter_ns()
         for place, row in storage.uses().items():
             highest = self._highest.get(place, 0)
@@ -248,18 +248,18 @@ class Recorder:
     # -- output ------------------------------------------------------------------------------------------------------------
 
     def collect(self) -> None:
-        """Take what others have measured and not told yet."""
+        """Add the pending events of backward passes and GPUs."""
         self._backward.collect()
         self._kernels.collect()
 
     def write_trace(self) -> None:
-        """Write what has come since the last time: the first time in a file of its own, whole or not at all, then behind what is there."""
+        """Write the events since the last call: first to a new file, atomically, later to the end of that file."""
         with self._writing:
             self.collect()
             writer = self._writer
             if writer is None or writer.path != self.settings.filename:
                 writer = Writer(self.settings.filename, Encoder(self.origin, self.events.threads, self.waited_ms, self.idle_cores))
-            left = len(self.events)  # what comes while this writes is for the next time
+            left = len(self.events)  # events that arrive meanwhile are written by the next call
             while True:
                 rows = self.events.take(min(left, _AT_ONCE))
                 try:
@@ -274,16 +274,16 @@ class Recorder:
 
     @property
     def written(self) -> bool:
-        """Whether there is a file with earlier events of this configuration."""
+        """True if there is a file with earlier events of this configuration."""
         return self._writer is not None and self._writer.path == self.settings.filename and os.path.exists(self._writer.path)
 
     @property
     def unwritten(self) -> bool:
-        """Whether something was recorded that is in no file."""
+        """True if events were recorded that are in no file."""
         return self._started and (self._writer is None or len(self.events) > 0)
 
     def start_over(self) -> None:
-        """Let the next trace be a file of its own."""
+        """Make the next `write_trace` begin a new file."""
         self._writer = None
 
 
@@ -292,7 +292,7 @@ def _first(result: Any) -> Any:
 
 
 def _waited(result: Any, end: int) -> int:
-    """When a result was there: behind the kernels of a GPU, not their launch."""
+    """Return the time when a result was complete; for a GPU, wait for its kernels, since `end` is only the end of their launch."""
     first = _first(result)
     if isinstance(first, torch.Tensor) and first.is_cuda:
         torch.cuda.synchronize(first.device)
@@ -301,7 +301,7 @@ def _waited(result: Any, end: int) -> int:
 
 
 def copy_name(source: torch.Tensor, target: Any) -> str:
-    """What MXNet calls a copy between the devices of two tensors."""
+    """Return MXNet's name of a copy between the devices of two tensors, such as ``CopyCPU2GPU``."""
     kinds = ["GPU" if isinstance(t, torch.Tensor) and t.is_cuda else "CPU" for t in (source, _first(target))]
     return f"Copy{kinds[0]}2{kinds[1]}"
 
@@ -309,7 +309,7 @@ def copy_name(source: torch.Tensor, target: Any) -> str:
 recorder = Recorder()  # the one that programs start and stop
 
 if hasattr(os, "register_at_fork"):
-    # A child profiles nothing: it has its parent's file. (A function in Python could lose a Ctrl-C here.)
+    # A forked child doesn't profile: its file would be its parent's. (A function in Python could lose a Ctrl-C here.)
     for _of, _name, _value in ((dispatch.__dict__, "observer", None), (dispatch.__dict__, "graph_observer", None),
                                (dispatch.__dict__, "call_observer", None), (dispatch.__dict__, "enclose", None),
                                (recorder.__dict__, "running", False),

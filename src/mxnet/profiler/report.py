@@ -1,4 +1,4 @@
-"""The page: one HTML file with everything in it, tables, timeline, memory and advice, for one profile or two side by side."""
+"""The report: one self-contained HTML file with tables, timeline, memory and advice for one profile, or two side by side."""
 import html
 import json
 import os
@@ -23,7 +23,7 @@ def report(filename: str = "profile.html", profile: str | None = None, compare: 
     filename : str
         The page.
     profile : str, optional
-        A trace; by default what was recorded so far, in the configured file and in memory.
+        A trace; by default the events recorded so far, in the configured file and in memory.
     compare : str, optional
         A second trace, shown beside the first one.
 
@@ -57,7 +57,7 @@ def report(filename: str = "profile.html", profile: str | None = None, compare: 
 
 
 def _recorded() -> list[dict[str, Any]]:
-    """What was recorded so far: what is in the file, and what is not yet."""
+    """Return the events recorded so far: those in the file, and those that are not written yet."""
     recorder.collect()
     rows = recorder.events.copy()
     found = read(recorder.settings.filename) if recorder.written else []
@@ -67,15 +67,15 @@ def _recorded() -> list[dict[str, Any]]:
         Writer(path, encoder).append(recorder.events.decoded(rows))
         processes = max((int(e.get("pid", 0)) for e in found), default=-1) + 1
         fresh = read(path)
-    for event in fresh:  # their processes have numbers of their own
+    for event in fresh:  # the processes of the second part get numbers behind those of the first
         event["pid"] += processes
     return found + fresh
 
 
 def page(profiles: list[dict[str, Any]]) -> str:
-    """The text of the page for one or two profiles, as `Analysis.data` gives them."""
+    """Return the HTML text of the page for one or two profiles, which are results of `Analysis.data`."""
     text = (_PAGE / "page.html").read_text("utf-8")
-    data = json.dumps(profiles).replace("<", "\\u003c")  # nothing in a name ends the script that holds it
+    data = json.dumps(profiles).replace("<", "\\u003c")  # no name can close the script element that contains it
     parts = {"title": html.escape(" and ".join(p["name"] for p in profiles)), "data": data}
     for key, name in (("uplot_css", "uPlot.min.css"), ("css", "page.css"), ("uplot_js", "uPlot.iife.min.js"), ("js", "page.js")):
         parts[key] = (_PAGE / name).read_text("utf-8")

@@ -1,4 +1,4 @@
-"""How much memory arrays take, on each device: counted where it is given out, by the heap of large tensors and by torch on GPUs."""
+"""The memory in use by arrays on each device, counted by the allocators: the heap of large tensors, and torch's on GPUs."""
 import contextlib
 import gc
 import os
@@ -19,7 +19,7 @@ _heap: Any = None
 
 
 def watch(on: bool) -> None:
-    """Count what lies outside of the heap of large tensors, too, or no longer. The first time looks at all objects there are."""
+    """Start or stop counting memory outside of the heap of large tensors. The first start inspects all objects."""
     global _heap
     if on and _heap is None and kernels.own_heap():
         library: Any = kernels.load("runtime/heap")
@@ -35,10 +35,10 @@ def watch(on: bool) -> None:
 
 
 def live() -> dict[int, torch.UntypedStorage]:
-    """The memory of all tensors that Python knows, by address."""
+    """Return the storages of all tensors that Python's garbage collector tracks, by address."""
     found = {}
     for tensor in gc.get_objects():
-        # Of torch's own types only: the stand-ins of its compiler have no memory.
+        # Only torch's own types: the fake tensors of its compiler have no memory.
         if type(tensor) in (torch.Tensor, torch.nn.Parameter) and tensor.layout is torch.strided and tensor.device.type != "meta":
             with contextlib.suppress(RuntimeError):  # some of these look like its own
                 storage = tensor.untyped_storage()
@@ -47,12 +47,12 @@ def live() -> dict[int, torch.UntypedStorage]:
 
 
 def counter() -> Callable[[], int] | None:
-    """What tells the bytes of arrays on the CPU, if they are counted."""
+    """Return the function that returns the bytes of arrays on the CPU; None if they are not counted."""
     return _heap.used if _heap is not None else None
 
 
 def used(device: torch.device) -> tuple[str, int]:
-    """The device's name in a profile, and the bytes that are in use there: of arrays, or if nobody counts them, of the process."""
+    """Return the device's name in a profile and the bytes in use there: of arrays, or of the process if arrays are not counted."""
     if device.type == "cuda":
         index = device.index or 0
         return f"gpu/{index}", torch.cuda.memory_allocated(index)
@@ -60,9 +60,9 @@ def used(device: torch.device) -> tuple[str, int]:
 
 
 def uses() -> dict[str, dict[str, int]]:
-    """By device and use the bytes of what is alive: parameters, gradients, states of optimizers, weights that a backend has built in.
+    """Return the bytes in use by device and purpose: parameters, gradients, optimizer states, weights embedded in compiled graphs.
 
-    The rest, of which nobody says what it is for, are activations: data, results, and what a backward pass still needs. Looks at all objects.
+    The rest counts as activations: data, results, and tensors saved for a backward pass. This inspects all objects.
     """
     arrays: dict[str, list[Any]] = {"parameter": [], "gradient": [], "optimizer state": []}
     built_in: dict[str, int] = {}
@@ -85,7 +85,7 @@ def uses() -> dict[str, dict[str, int]]:
     sums: dict[str, dict[str, int]] = {place: {"backend": bytes_} for place, bytes_ in built_in.items()}
     for use, members in arrays.items():
         for array in members:
-            # A sparse array has what it stores, and a dense tensor for autograd at most: asked for its values it would make one.
+            # The stored parts of a sparse array, and its dense autograd leaf if there is one: `_data` would create a dense tensor.
             for tensor in (array._values, *array._aux, array._leaf) if array._is_sparse else (array._data,):
                 if isinstance(tensor, torch.Tensor) and tensor.device.type != "meta" and tensor.layout is torch.strided:
                     storage = tensor.untyped_storage()
@@ -95,7 +95,7 @@ def uses() -> dict[str, dict[str, int]]:
                         row[use] = row.get(use, 0) + storage.nbytes()
     for place in sums:
         device = torch.device("cuda", int(place.split("/")[1])) if place.startswith("gpu") else torch.device("cpu")
-        if place.startswith("gpu") or _heap is not None:  # a backend's weights are its own memory
+        if place.startswith("gpu") or _heap is not None:  # embedded weights are outside of the counted memory
             known = sum(n for use, n in sums[place].items() if use != "backend")
             sums[place]["activation"] = max(used(device)[1] - known, 0)
             sums[place]["peak"] = peak(device)
@@ -115,14 +115,14 @@ def _place(device: torch.device) -> str:
 
 
 def peak(device: torch.device) -> int:
-    """The most bytes that were in use at once since `watch`."""
+    """Return the peak of the bytes in use since `watch`."""
     if device.type == "cuda":
         return torch.cuda.max_memory_allocated(device)
     return _heap.peak() if _heap is not None else resident()
 
 
 def resident() -> int:
-    """The bytes of this process that are in the machine's memory; 0 where that can't be read."""
+    """Return the resident memory of this process in bytes; 0 where that can't be read."""
     try:
         with open("/proc/self/statm") as f:
             return int(f.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")

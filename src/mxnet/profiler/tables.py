@@ -1,4 +1,4 @@
-"""The statistics of a profile, as MXNet prints them: text, or JSON."""
+"""The statistics of a profile in MXNet's output formats: text, or JSON."""
 import json
 from typing import Any
 
@@ -12,7 +12,7 @@ Tables = dict[str, dict[str, dict[str, dict[str, Any]]]]
 
 
 def statistics(events: Events, sort_by: str = "total", ascending: bool = False) -> Tables:
-    """Sums by category and name: times in ms, memory in kB.
+    """Return the statistics by category and name: times in ms, memory in kB.
 
     Raises
     ------
@@ -41,7 +41,7 @@ def statistics(events: Events, sort_by: str = "total", ascending: bool = False) 
 
 
 def format_table(tables: Tables) -> str:
-    """The statistics as text, in MXNet's columns."""
+    """Return the statistics as text, in MXNet's columns."""
     lines = ["", "Profile Statistics:", "\tNote the difference in units for different entries."]
     for kind, heads in (("Memory", ("Total Count", "Min Use  (kB)", "Max Use  (kB)", "Avg Use  (kB)")),
                         ("Time", ("Total Count", "Time (ms)", "Min Time (ms)", "Max Time (ms)", "Avg Time (ms)"))):
@@ -57,5 +57,5 @@ def format_table(tables: Tables) -> str:
 
 
 def format_json(tables: Tables) -> str:
-    """The statistics as JSON text, in MXNet's form."""
+    """Return the statistics as JSON text, in MXNet's schema."""
     return json.dumps({**tables, "Unit": {"Time": "ms", "Memory": "kB"}}, indent=4)

@@ -1,4 +1,4 @@
-"""Chrome traces: written whole, or piece by piece so that the file is complete JSON after each; and read, also where a writer was killed."""
+"""Chrome traces: written at once, or in pieces with valid JSON after each; read also if their writer was killed."""
 import json
 import os
 from collections.abc import Iterable
@@ -10,15 +10,15 @@ from ..base import MXNetError
 from .events import HOST, OPERATOR, Event, Kind
 
 _HEAD = b'{\n"traceEvents": [\n'
-_BINDS = {"s": "", "f": ', "bp": "e"'}  # ends of lines from one event to another: they belong to the event around them
+_BINDS = {"s": "", "f": ', "bp": "e"'}  # flow events (start, end) belong to the event that encloses them
 _TAIL = b'\n],\n"displayTimeUnit": "ms"\n}\n'
 
 
 def machine(waited_ms: float = 0.0, idle_cores: float = 0.0) -> dict[str, Any]:
     """Return a profile's record of the machine.
 
-    Threads of an operator, usable cores, for how long threads waited for one and how many were idle on average while events were taken, and
-    whether the processor multiplies bfloat16 fast.
+    It has the threads of an operator, the usable cores, the time that threads waited for a core, the average number of idle cores while events
+    were recorded, and True if the processor has fast bfloat16 products.
     """
     return {"waited_ms": round(waited_ms, 1), "idle_cores": round(idle_cores, 2), "name": processor.name() or "unknown",
             "threads": threads.usual(), "cores": float(threads.usable()), "policy": threads.policy.reason,
@@ -26,16 +26,16 @@ def machine(waited_ms: float = 0.0, idle_cores: float = 0.0) -> dict[str, Any]:
 
 
 class Encoder:
-    """Makes lines of JSON of events, and with the first event of a process or thread its name.
+    """Encodes events as lines of JSON; the first event of a process or thread is preceded by its name.
 
     Parameters
     ----------
     origin : int
-        What is added to a start to make it ns since 1970.
+        The offset from a start to ns since 1970.
     threads : dict of int to str
-        The names of threads, which may grow.
+        The names of threads; entries may be added later.
     waited_ms, idle_cores : float
-        For `machine`.
+        The arguments of `machine`.
     """
 
     def __init__(self, origin: int, threads: dict[int, str], waited_ms: float = 0.0, idle_cores: float = 0.0) -> None:
@@ -45,7 +45,7 @@ class Encoder:
         self._heads: dict[Kind, tuple[int, str]] = {}
 
     def lines(self, events: Iterable[Event]) -> list[str]:
-        """The lines, one for each object of the trace."""
+        """Return the lines, one for each object of the trace."""
         found: list[str] = []
         if not self._processes:
             self._process(HOST, found)
@@ -77,7 +77,7 @@ class Encoder:
 
 
 def _tail(kind: Kind, value: Any) -> str:
-    """What an event has besides its name, place and time."""
+    """Return the JSON fields of an event besides its name, place and time: duration, scope, flow binding or value."""
     if kind.phase == "X":
         return f'"dur": {value / 1000}'
     if kind.phase == "i":
@@ -89,17 +89,17 @@ def _tail(kind: Kind, value: Any) -> str:
 
 
 class Writer:
-    """Writes a trace to one file: the first time whole or not at all, then only what has come since.
+    """Writes a trace to one file: first atomically, then only the new events.
 
-    A file ends in the same bytes each time, and these are what each piece replaces in one write: it is JSON before and after.
+    The file always ends in the same bytes, and each piece replaces them in one write: it is valid JSON before and after.
     """
 
     def __init__(self, path: str, encoder: Encoder) -> None:
         self.path, self._encoder = path, encoder
-        self._end = 0  # where the next piece goes; 0 before the first
+        self._end = 0  # the offset of the next piece; 0 before the first
 
     def append(self, events: Iterable[Event]) -> None:
-        """Write events. If somebody has removed or changed the file, a new one begins with them."""
+        """Write events. If the file was removed or changed meanwhile, they begin a new one."""
         lines = self._encoder.lines(events)
         if self._end and self._appended(lines):
             return
@@ -124,7 +124,7 @@ class Writer:
 
 
 def read(path: str) -> list[dict[str, Any]]:
-    """The events of a trace, as dicts: of ours, of MXNet's or another program's, and of a writer that was killed in the middle of a line.
+    """Return the events of a Chrome trace of any program as dicts. A trace may break off in the middle of a line.
 
     Raises
     ------
@@ -145,13 +145,13 @@ def read(path: str) -> list[dict[str, Any]]:
 
 
 def _is_event(row: Any) -> bool:
-    """Whether an entry of a trace is an event; others are left out."""
+    """Return True if an entry of a trace is a valid event; `read` drops the others."""
     return (isinstance(row, dict) and isinstance(row.get("args") or {}, dict) and all(is_finite(row.get(key, 0)) for key in ("ts", "dur"))
             and all(isinstance(row.get(key), (int, str, float, NoneType)) for key in ("pid", "tid", "ph", "cat")))
 
 
 def is_finite(value: Any) -> bool:
-    """Whether that is a number, which JSON may say as a text, too, such as a time or a size can be: sums of them are finite."""
+    """Return True if the value is a number, or text of one, below 2**63 in magnitude, so that sums of such times and sizes are finite."""
     try:
         return abs(float(value)) < 2.0 ** 63
     except (TypeError, ValueError, OverflowError):
@@ -159,7 +159,7 @@ def is_finite(value: Any) -> bool:
 
 
 def _unfinished(text: str) -> list[Any] | None:
-    """The events that are complete in a text that breaks off, or None."""
+    """Return the complete events of a truncated trace, or None if the text is no trace."""
     at = text.find("[")
     if at < 0 or not (text[:at].strip() == "" or '"traceEvents"' in text[:at]):
         return None

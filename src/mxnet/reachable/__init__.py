@@ -1,1 +1,1 @@
-"""What programs reach although nobody promised it: `table` lists it, `finder` leads to it."""
+"""Compatibility with undocumented paths and names of MXNet that programs use: `table` lists them, `finder` resolves them."""

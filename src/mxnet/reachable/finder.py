@@ -1,8 +1,8 @@
-"""How the paths and names in `table` come about: an import hook for ``mxnet.*``, and nothing else.
+"""The resolution of the paths and names in `table`, by an import hook for ``mxnet.*``.
 
-A path without a file of its own becomes a module that leads on; a module with a file gets what it lacks from the table, after its own names
-and its own ``__getattr__``. Nothing is imported before it is asked for, and nothing is put into a module: a ``sum`` in it would hide Python's
-from the module's own code. Two modules that are read all the time are the exception.
+A path without a file becomes a module that forwards attributes; a module with a file gets missing attributes from the table, after its own names
+and its own ``__getattr__``. Imports are lazy, and no names are added to modules: a ``sum`` in a module would shadow Python's in the module's own
+code. Two modules that are read very often are the exception.
 """
 import contextlib
 import functools
@@ -19,22 +19,22 @@ from ..suggestions import MissingAttributeError
 from .table import BRINGS, COMMON, CUSTOM_OPERATORS, NAMES, OFTEN_READ, SUGGESTING
 
 _MISSING = object()
-_PATIENCE = 5.0  # seconds; an import may wait for another thread that wants to import, too
+_PATIENCE = 5.0  # seconds; an import may wait for another thread's import
 _one_at_a_time, _after_fork = threading.RLock(), threading.RLock()
-if hasattr(os, "register_at_fork"):  # in the child nobody is left to release the first
+if hasattr(os, "register_at_fork"):  # in the child the lock's owner does not exist
     os.register_at_fork(after_in_child=functools.partial(operator.setitem, globals(), "_one_at_a_time", _after_fork))
-# Modules that lack something: those of the table, and those that a path of the table lies in.
+# Modules with missing attributes: those of the table, and the parents of its paths.
 _LACKING = {*NAMES, *SUGGESTING, *(path.rpartition(".")[0] for path in NAMES)}
 
 
 @functools.cache
 def entry(path):
-    """What the table says of a module.
+    """Parse the table's entry of a module.
 
     Returns
     -------
     tuple of (dict, list)
-        Names and where they lead (``"module"`` or ``"module:attribute"``), and modules that have the remaining names.
+        Names and their targets (``"module"`` or ``"module:attribute"``), and modules with the remaining names.
     """
     names, elsewhere, source = {}, [], ""
     for word in NAMES.get(path, "").split():
@@ -50,9 +50,9 @@ def entry(path):
 
 
 def load(name):
-    """Import a module for somebody who asks for an attribute: for one thread at a time.
+    """Import a module for an attribute access, in one thread at a time.
 
-    Of two threads of which one imports a package and the other a module of it, Python takes each to wait for the other, and fails (its issue 83065).
+    If one thread imports a package and another one a module of it, Python reports a deadlock and fails (its issue 83065).
     """
     if (module := sys.modules.get(name)) is not None and not getattr(module.__spec__, "_initializing", False):
         return module
@@ -71,25 +71,25 @@ def _follow(target):
 
 
 def register_custom_operator(op_type):
-    """Import the module that registers this operator for `Custom`, if one here does."""
+    """Import the module that registers this operator for `Custom`, if there is one in this package."""
     if op_type in CUSTOM_OPERATORS:
         importlib.import_module(CUSTOM_OPERATORS[op_type])
 
 
 def lookup(path, own, name):
-    """The object that `name` leads to in the module `path`.
+    """Return the object for `name` in the module `path`.
 
     Parameters
     ----------
     path : str
     own : callable or None
-        The module's own ``__getattr__``, which comes first.
+        The module's own ``__getattr__``, which has precedence.
     name : str
 
     Raises
     ------
     AttributeError
-        If neither has the name, or what it leads to is not installed.
+        If neither has the name, or its target is not installed.
     """
     inner = f"{path}.{name}"
     missing: AttributeError = MissingAttributeError(path, name)
@@ -115,7 +115,7 @@ def lookup(path, own, name):
 
 
 def complete(module):
-    """Give a module what the table has for it, behind what it has itself."""
+    """Add the table's names to a module, after the module's own."""
     if module.__name__ in OFTEN_READ:
         for name, target in entry(module.__name__)[0].items():
             with contextlib.suppress(ImportError):
@@ -128,7 +128,7 @@ def complete(module):
 
 
 class _Completing:
-    """The loader of a module that lacks something; once it is loaded nothing shows of this one."""
+    """The loader of a module with missing attributes; it is not visible in the loaded module."""
 
     def __init__(self, loader):
         self._loader = loader
@@ -140,14 +140,14 @@ class _Completing:
         module.__spec__.loader = module.__loader__ = self._loader
         self._loader.exec_module(module)
         complete(module)
-        for path in NAMES:  # namespaces that the module has made by hand, such as mx.nd._internal
+        for path in NAMES:  # namespaces that the module has created itself, such as mx.nd._internal
             made = sys.modules.get(path) if path.startswith(f"{module.__name__}.") else None
             if made is not None and made.__spec__ is None:
                 complete(made)
 
 
 class _Leading:
-    """The loader of a path that has no file: the module that has all of its names, or else an empty one that leads on."""
+    """The loader of a path without a file: the module that has all of its names, or else an empty one that forwards attributes."""
 
     @staticmethod
     def create_module(spec):
@@ -164,7 +164,7 @@ class _Leading:
 
 
 class _Same:
-    """The loader of a module that has another name already."""
+    """The loader of a module that is already loaded under another name."""
 
     def __init__(self, real):
         self._real = real
@@ -178,16 +178,16 @@ class _Same:
 
 
 class Finder:
-    """Finds the modules of the table; everything else is left to the finders behind it."""
+    """The finder of the table's modules; all others are left to the next finders."""
 
     @staticmethod
     def find_spec(fullname, path=None, target=None):
-        """The spec of a module that the table completes or makes."""
+        """Return the spec of a module that the table completes or creates."""
         if not fullname.startswith("mxnet."):
             return None
         parent, _, name = fullname.rpartition(".")
         real = getattr(sys.modules.get(parent), "__name__", parent)
-        if real != parent:  # another name of a package, which has all of its modules
+        if real != parent:  # an alias of a package, which has all of the package's modules
             return ModuleSpec(fullname, _Same(f"{real}.{name}")) if importlib.util.find_spec(f"{real}.{name}") else None
         if fullname not in _LACKING:
             return None
@@ -201,7 +201,7 @@ class Finder:
 
 
 def install():
-    """Put the finder in front of the others, once, and import what programs expect to be imported."""
+    """Insert the finder before the others, once, and import the modules that programs expect to be imported."""
     for name in BRINGS:
         importlib.import_module(name)
     if Finder not in sys.meta_path:

@@ -1,13 +1,13 @@
-"""What programs reach although nobody promised it: paths, and names that a module only imports.
+"""The table of undocumented paths and names that programs use: paths of files, and names that a module only imports.
 
-Programs came to rely on the file that a class is in (pickles name it, too), and on names that a file imports for itself. Each leads to the real
-thing; what only MXNet's C library could give is left out. How it comes about: `finder`.
+Programs depend on the file of a class (as pickles do), and on names that a file imports for its own use. Each is resolved to the real object by
+`finder`; names that need MXNet's C library are left out.
 """
 
-# Which module registers a `Custom` operator that files of networks hold, with no program importing it.
+# The modules that register `Custom` operators of saved networks, which programs do not import.
 CUSTOM_OPERATORS = dict.fromkeys(("empty_like_fallback", "mvn_fallback", "resize_fallback", "unravel_index_fallback"), "mxnet.numpy_op_fallback")
 
-# Where a name leads that several modules have; any other leads to the module of that name.
+# The targets of names that occur in several modules; any other name's target is the module of that name.
 COMMON = {
     "AttrScope": "mxnet.attribute:AttrScope", "C": "mxnet.contrib.text._constants", "CSRNDArray": "mxnet.ndarray:CSRNDArray",
     "CachedOp": "mxnet.gluon.cached_op:CachedOp", "Context": "mxnet.context:Context", "Features": "mxnet.runtime:Features",
@@ -54,14 +54,14 @@ COMMON = {
     "wrap_np_unary_func": "mxnet.util:wrap_np_unary_func", "zeros": "mxnet.ndarray:zeros",
 }
 
-# Modules that have all of their names themselves; the finder only makes them suggest some for a name that is misspelled.
+# Modules without missing names; the finder only adds suggestions for misspelled names.
 SUGGESTING = ("mxnet.callback", "mxnet.contrib.text.utils", "mxnet.error", "mxnet.gluon.contrib.estimator", "mxnet.gluon.data.batchify",
               "mxnet.gluon.data.vision.transforms", "mxnet.gluon.metric", "mxnet.gluon.probability", "mxnet.log", "mxnet.lr_scheduler",
               "mxnet.monitor")
 
-# Modules, and what they have besides what is written in them: what MXNet 1.9.1 has there, and what MXNet 2 moved there. ``name`` is looked up in
-# `COMMON`, ``name=module`` leads to a module; after ``module:`` names are those of that module, ``name=other`` under its name there, and ``*``
-# stands for all that it has. A module without a file of its own is made from its line.
+# Modules, and their additional names: those that MXNet 1.9.1 has there, and those that MXNet 2 moved there. ``name`` is looked up in `COMMON`,
+# ``name=module`` is a module; after ``module:`` names are attributes of that module, ``name=other`` is its attribute ``other``, and ``*`` means all
+# of its attributes. A module without a file is created from its line.
 NAMES = {
     "mxnet": "_numpy_op_doc",
     **{f"mxnet.optimizer.{path}": f"mxnet.optimizer: {name}" for path, name in (
@@ -334,8 +334,8 @@ NAMES = {
     "mxnet.visualization": "copy mxnet.visualization: _str2tuple=_integers",
 }
 
-# What is read at every step: a module with a ``__getattr__`` is 20 to 50 ns slower to read, so that these get their names put in instead.
+# Modules that are read at every step: a ``__getattr__`` costs 20 to 50 ns per read, so that their names are added to them instead.
 OFTEN_READ = ("mxnet.autograd", "mxnet.numpy")
 
-# Standard modules that programs use without importing them, since MXNet's import brought them along; torch's does not bring these.
+# Standard modules that programs use without an import, since MXNet's import includes them; torch's does not.
 BRINGS = ("multiprocessing.pool", "multiprocessing.queues")

@@ -1,4 +1,4 @@
-"""Checkpoints of networks made of cells: saved with one array per gate, whatever the cells pack together."""
+"""Checkpoints of recurrent networks, saved with one array per gate, independent of the cells' packing."""
 import warnings
 
 from ..checkpoint import load_checkpoint, save_checkpoint
@@ -12,7 +12,7 @@ def _as_cells(cells):
 
 
 def rnn_unroll(cell, length, inputs=None, begin_state=None, input_prefix="", layout="NTC"):
-    """The old spelling of ``cell.unroll(length, inputs, begin_state, layout)``; `input_prefix` has no effect, as `inputs` are required."""
+    """Call ``cell.unroll(length, inputs, begin_state, layout)``, its new name; `input_prefix` has no effect, since `inputs` are required."""
     warnings.warn("rnn_unroll is the old form; call cell.unroll", stacklevel=2)
     return cell.unroll(length=length, inputs=inputs, begin_state=begin_state, layout=layout)
 
@@ -33,7 +33,7 @@ def save_rnn_checkpoint(cells, prefix, epoch, symbol, arg_params, aux_params):
 
 
 def load_rnn_checkpoint(cells, prefix, epoch):
-    """Load what `save_rnn_checkpoint` saved, with the weights packed as `cells` need them.
+    """Load a checkpoint of `save_rnn_checkpoint`, with the weights packed for `cells`.
 
     Returns
     -------
@@ -47,7 +47,7 @@ def load_rnn_checkpoint(cells, prefix, epoch):
 
 
 def do_rnn_checkpoint(cells, prefix, period=1):
-    """An epoch-end callback that calls `save_rnn_checkpoint` every `period` epochs."""
+    """Return an epoch-end callback that calls `save_rnn_checkpoint` every `period` epochs."""
     period = max(1, int(period))
 
     def callback(iter_no, sym=None, arg=None, aux=None):

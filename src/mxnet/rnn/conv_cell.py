@@ -12,16 +12,16 @@ _leaky = partial(symbol.LeakyReLU, act_type="leaky", slope=0.2)
 
 
 class BaseConvRNNCell(BaseRNNCell):
-    """What the convolutional cells share: the products of the plain cells are convolutions here.
+    """The base class of convolutional cells, in which convolutions replace the matrix products.
 
     Parameters
     ----------
     input_shape : tuple of int
-        With the batch size, in the order of `conv_layout`.
+        The shape with the batch size, in the order of `conv_layout`.
     num_hidden : int
         The channels of the states.
     h2h_kernel, h2h_dilate, i2h_kernel, i2h_stride, i2h_pad, i2h_dilate : tuple of int
-        Of the convolutions of states (``h2h``; the kernel must be odd) and inputs (``i2h``).
+        The parameters of the convolutions of states (``h2h``; the kernel must be odd) and inputs (``i2h``).
     i2h_weight_initializer, h2h_weight_initializer, i2h_bias_initializer, h2h_bias_initializer : str or Initializer
     activation : str or callable
     prefix : str
@@ -62,7 +62,7 @@ class BaseConvRNNCell(BaseRNNCell):
         return [{"shape": self._state_shape, "__layout__": self._conv_layout} for _ in range(self._states)]
 
     def _conv_forward(self, inputs, states, name):
-        """The packed gates before activation, from the inputs and from the states."""
+        """Return the packed gates before activation, from the inputs and from the states."""
         filters = self._num_hidden * self._num_gates
         i2h = symbol.Convolution(data=inputs, weight=self._iW, bias=self._iB, num_filter=filters, name=f"{name}i2h", **self._i2h)
         h2h = symbol.Convolution(data=states[0], weight=self._hW, bias=self._hB, num_filter=filters, name=f"{name}h2h", **self._h2h)
@@ -76,7 +76,7 @@ class BaseConvRNNCell(BaseRNNCell):
 
 
 class _ConvCell(BaseConvRNNCell):
-    """What the cells below have besides: defaults of their parameters."""
+    """The base class of the cells below, with defaults of their parameters."""
 
     _default_prefix: str
 

@@ -21,11 +21,11 @@ class FusedRNNCell(BaseRNNCell):
         ``'rnn_relu'``, ``'rnn_tanh'``, ``'lstm'`` or ``'gru'``.
     bidirectional : bool
     dropout : float
-        The part of the outputs that is dropped between layers.
+        The dropout rate of the outputs between layers.
     get_next_state : bool
-        Have `unroll` return the last states.
+        Let `unroll` return the last states.
     forget_bias : float
-        What the forget gates' biases of an LSTM begin with.
+        The initial biases of an LSTM's forget gates.
     prefix : str, optional
         Default: the mode and an underscore.
     params : RNNParams, optional
@@ -65,11 +65,11 @@ class FusedRNNCell(BaseRNNCell):
         return self._num_hidden, self._num_layers, len(self._directions)
 
     def _views(self, vector, layout: Layout) -> dict:
-        """Views of the packed parameters, by name: one for each gate."""
+        """Return views of the packed parameters, by name: one for each gate."""
         return {self._prefix + part.name: vector[place].reshape(part.shape) for part, place in layout.by_gate()}
 
     def _slice_weights(self, arr, li, lh):
-        """Views of packed parameters, by name, of layers with `li` inputs and `lh` states."""
+        """Return views of packed parameters, by name, of layers with `li` inputs and `lh` states."""
         layout = layout_of(self._mode, li, lh, self._num_layers, len(self._directions))
         if layout.total != arr.size:
             raise MXNetError(f"FusedRNNCell: {layout.total} packed parameters expected of layers with {li} inputs and {lh} states, "
@@ -77,14 +77,14 @@ class FusedRNNCell(BaseRNNCell):
         return self._views(arr, layout)
 
     def unpack_weights(self, args):
-        """A copy of a parameter dict with an array per layer, direction and gate in place of the packed one."""
+        """Return a copy of a parameter dict with an array per layer, direction and gate instead of the packed one."""
         args = dict(args)
         packed = args.pop(self._parameter.name)
         args.update((name, view.copy()) for name, view in self._views(packed, layout_of_vector(packed.size, self._mode, *self._layers)).items())
         return args
 
     def pack_weights(self, args):
-        """The reverse of `unpack_weights`."""
+        """Return a copy of a parameter dict with the packed array again; the inverse of `unpack_weights`."""
         args = dict(args)
         first = args[f"{self._prefix}l0_i2h{self._gate_names[0]}_weight"]
         layout = layout_of(self._mode, first.shape[1], *self._layers)
@@ -121,7 +121,7 @@ class FusedRNNCell(BaseRNNCell):
         return as_steps(length, outputs, layout, merge_outputs)[0], states
 
     def unfuse(self):
-        """The same layers as cells that can be stepped: a `SequentialRNNCell` that takes the same (unpacked) weights."""
+        """Return the same layers as single-step cells: a `SequentialRNNCell` with the same (unpacked) weights."""
         def cell(prefix):
             if self._mode == "lstm":
                 return LSTMCell(self._num_hidden, prefix=prefix)

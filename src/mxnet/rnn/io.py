@@ -12,7 +12,7 @@ __all__ = ["BucketSentenceIter", "encode_sentences"]
 
 
 def encode_sentences(sentences, vocab=None, invalid_label=-1, invalid_key="\n", start_label=0, unknown_token=None):
-    """Turn words into numbers.
+    """Encode words as numbers.
 
     Parameters
     ----------
@@ -20,13 +20,13 @@ def encode_sentences(sentences, vocab=None, invalid_label=-1, invalid_key="\n", 
     vocab : dict of str to int, optional
         Known words; without it all words are new and get numbers.
     invalid_label : int
-        The number that pads sentences; no word gets it.
+        The padding number, which no word has.
     invalid_key : str
-        The word that stands for it.
+        The word for the padding number.
     start_label : int
         The number of the first new word.
     unknown_token : str, optional
-        Stands for words that `vocab` does not hold.
+        Replaces words that are not in `vocab`.
 
     Returns
     -------
@@ -36,7 +36,7 @@ def encode_sentences(sentences, vocab=None, invalid_label=-1, invalid_key="\n", 
     Raises
     ------
     MXNetError
-        For a word that a given `vocab` does not hold, without `unknown_token`.
+        For a word that is not in a given `vocab`, without `unknown_token`.
 
     Example
     -------
@@ -67,7 +67,7 @@ def encode_sentences(sentences, vocab=None, invalid_label=-1, invalid_key="\n", 
 
 
 class BucketSentenceIter(DataIter):
-    """Batches of sentences for language models: the label of each word is the word after it.
+    """Iterates over batches of sentences for language models: the label of each word is the next word.
 
     Parameters
     ----------
@@ -76,7 +76,7 @@ class BucketSentenceIter(DataIter):
     buckets : list of int, optional
         Lengths to pad sentences to; default: every length that at least `batch_size` sentences have. Longer sentences are dropped.
     invalid_label : int
-        What pads data and labels.
+        The padding value of data and labels.
     data_name, label_name : str
     dtype : str
     layout : str
@@ -136,7 +136,7 @@ class BucketSentenceIter(DataIter):
             self.ndlabel.append(ndarray.array(label, dtype=self.dtype))
 
     def next(self):
-        """The next batch; its ``bucket_key`` is the length of its sentences."""
+        """Return the next batch; its ``bucket_key`` is the length of its sentences."""
         if self.curr_idx >= len(self.idx):
             raise StopIteration
         i, start = self.idx[self.curr_idx]

@@ -1,4 +1,4 @@
-"""Cells made of cells: stacks, both directions, dropout, zoneout, residual connections."""
+"""Cells composed of other cells: stacks, bidirectional cells, dropout, zoneout, residual connections."""
 from operator import attrgetter
 
 from .. import symbol
@@ -10,7 +10,7 @@ __all__ = ["BidirectionalCell", "DropoutCell", "ModifierCell", "ResidualCell", "
 
 
 class _Container(BaseRNNCell):
-    """A cell with cells in it."""
+    """The base class of cells that contain cells."""
 
     def __init__(self, params):
         super().__init__("", params=params)
@@ -18,7 +18,7 @@ class _Container(BaseRNNCell):
         self._cells = []
 
     def _adopt(self, cell):
-        """Share parameters with a cell that is put in."""
+        """Share the parameters with an added cell."""
         if self._override_cell_params:
             if not cell._own_params:
                 raise MXNetError(f"Either specify params for {type(self).__name__} or child cells, not both.")
@@ -32,24 +32,24 @@ class _Container(BaseRNNCell):
         return [info for cell in self._cells for info in cell.state_info]
 
     def begin_state(self, **kwargs):
-        """The first states of all cells, one after the other; see `BaseRNNCell.begin_state`."""
+        """Return the initial states of all cells, one after the other; see `BaseRNNCell.begin_state`."""
         self._refuse_modified()
         return [state for cell in self._cells for state in cell.begin_state(**kwargs)]
 
     def unpack_weights(self, args):
-        """As `BaseRNNCell.unpack_weights`, for all cells."""
+        """Unpack the weights of all cells; see `BaseRNNCell.unpack_weights`."""
         for cell in self._cells:
             args = cell.unpack_weights(args)
         return args
 
     def pack_weights(self, args):
-        """The reverse of `unpack_weights`."""
+        """Invert `unpack_weights`."""
         for cell in self._cells:
             args = cell.pack_weights(args)
         return args
 
     def _states_of_each(self, states):
-        """``(cell, its part of the states)`` for each cell."""
+        """Yield ``(cell, its part of the states)`` for each cell."""
         start = 0
         for cell in self._cells:
             count = len(cell.state_info)
@@ -58,7 +58,7 @@ class _Container(BaseRNNCell):
 
 
 class SequentialRNNCell(_Container):
-    """A stack of cells: each takes the output of the one before.
+    """A stack of cells, each of which has the previous cell's output as its input.
 
     Parameters
     ----------
@@ -79,7 +79,7 @@ class SequentialRNNCell(_Container):
         super().__init__(params)
 
     def add(self, cell):
-        """Put a cell on top."""
+        """Add a cell on top."""
         self._adopt(cell)
 
     def __call__(self, inputs, states):
@@ -113,7 +113,7 @@ class BidirectionalCell(_Container):
     l_cell, r_cell : BaseRNNCell
     params : RNNParams, optional
     output_prefix : str
-        How the names of the outputs begin.
+        The prefix of the names of the outputs.
     """
 
     _not_stepped = "a BidirectionalCell can't; wrap the two cells in it"
@@ -149,12 +149,12 @@ class BidirectionalCell(_Container):
 
 
 class DropoutCell(BaseRNNCell):
-    """Drops a part of its inputs; has no states.
+    """Applies dropout to its inputs; has no states.
 
     Parameters
     ----------
     dropout : float
-        The part, from 0 to 1.
+        The dropout rate, from 0 to 1.
     prefix : str
     params : RNNParams, optional
     """
@@ -171,7 +171,7 @@ class DropoutCell(BaseRNNCell):
         return (symbol.Dropout(data=inputs, p=self.dropout) if self.dropout > 0 else inputs), states
 
     def unroll(self, length, inputs, begin_state=None, layout="NTC", merge_outputs=None):
-        """Drop parts of a whole sequence; at once if it is one symbol. See `BaseRNNCell.unroll`."""
+        """Apply dropout to a whole sequence, in one call if it is one symbol. See `BaseRNNCell.unroll`."""
         self.reset()
         inputs, _ = as_steps(length, inputs, layout, merge_outputs)
         if isinstance(inputs, symbol.Symbol):
@@ -180,12 +180,12 @@ class DropoutCell(BaseRNNCell):
 
 
 class ModifierCell(BaseRNNCell):
-    """A cell that changes what another cell does, and uses its parameters and states.
+    """The base class of cells that modify another cell's computation, with its parameters and states.
 
     Parameters
     ----------
     base_cell : BaseRNNCell
-        Not to be called by itself any more.
+        The modified cell, which must not be called directly any more.
     """
 
     def __init__(self, base_cell):
@@ -202,7 +202,7 @@ class ModifierCell(BaseRNNCell):
         return self.base_cell.params
 
     def begin_state(self, init_sym=symbol.zeros, **kwargs):
-        """The first states of the base cell; `init_sym` makes one, as `func` of `BaseRNNCell.begin_state`."""
+        """Return the initial states of the base cell; `init_sym` is `func` of `BaseRNNCell.begin_state`."""
         self._refuse_modified()
         self.base_cell._modified = False
         try:
@@ -211,22 +211,22 @@ class ModifierCell(BaseRNNCell):
             self.base_cell._modified = True
 
     def unpack_weights(self, args):
-        """As `BaseRNNCell.unpack_weights`, of the base cell."""
+        """Unpack the weights of the base cell; see `BaseRNNCell.unpack_weights`."""
         return self.base_cell.unpack_weights(args)
 
     def pack_weights(self, args):
-        """The reverse of `unpack_weights`."""
+        """Invert `unpack_weights`."""
         return self.base_cell.pack_weights(args)
 
 
 class ZoneoutCell(ModifierCell):
-    """Keeps, at random, parts of outputs and states as they were in the step before.
+    """Zoneout: randomly keeps elements of outputs and states from the previous step.
 
     Parameters
     ----------
     base_cell : BaseRNNCell
     zoneout_outputs, zoneout_states : float
-        The parts that are kept, from 0 to 1.
+        The fractions of kept elements, from 0 to 1.
     """
 
     def __init__(self, base_cell, zoneout_outputs=0.0, zoneout_states=0.0):
@@ -239,7 +239,7 @@ class ZoneoutCell(ModifierCell):
         self.prev_output = None
 
     def reset(self):
-        """Start counting steps anew, before another network is made with the cell."""
+        """Reset the count of steps, before another network is made with the cell."""
         super().reset()
         self.prev_output = None
 
@@ -252,7 +252,7 @@ class ZoneoutCell(ModifierCell):
 
 
 def _keep(part, new, old):
-    """`new`, with a random part of it replaced by `old`."""
+    """Return `new` with random elements replaced by those of `old`."""
     if part == 0.0:
         return new
     return symbol.where(symbol.Dropout(symbol.ones_like(new), p=part), new, old)

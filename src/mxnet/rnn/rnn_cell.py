@@ -1,4 +1,4 @@
-"""Recurrent cells as Symbols: what they share, and the plain, LSTM and GRU cells."""
+"""Recurrent cells as Symbols: the base class, and the plain, LSTM and GRU cells."""
 from .. import initializer as init
 from .. import ndarray, symbol
 from ..base import MXNetError
@@ -8,7 +8,7 @@ __all__ = ["BaseRNNCell", "GRUCell", "LSTMCell", "RNNCell", "RNNParams"]
 
 
 def as_steps(length, inputs, layout, merge, in_layout=None):
-    """A sequence as the caller needs it: a list of steps (``merge=False``), one Symbol (``True``), or as it is (``None``).
+    """Convert a sequence to a list of steps (``merge=False``) or one Symbol (``True``); ``None`` leaves it unchanged.
 
     Returns
     -------
@@ -39,12 +39,12 @@ def as_steps(length, inputs, layout, merge, in_layout=None):
 
 
 class RNNParams:
-    """Variables by name, shared by the cells that are given the same `RNNParams`.
+    """Variables by name; cells with the same `RNNParams` share them.
 
     Parameters
     ----------
     prefix : str
-        How the names begin.
+        The prefix of the names.
     """
 
     def __init__(self, prefix=""):
@@ -52,7 +52,7 @@ class RNNParams:
         self._params = {}
 
     def get(self, name, **kwargs):
-        """The variable of this name; it is made, with ``symbol.Variable(prefix + name, **kwargs)``, when first asked for."""
+        """Return the variable of this name; the first call makes it with ``symbol.Variable(prefix + name, **kwargs)``."""
         name = self._prefix + name
         if name not in self._params:
             self._params[name] = symbol.Variable(name, **kwargs)
@@ -60,19 +60,19 @@ class RNNParams:
 
 
 class BaseRNNCell:
-    """What all cells share.
+    """The base class of all cells.
 
     A cell called as ``cell(inputs, states)`` adds one step to the network, and returns its output and the next states.
 
     Parameters
     ----------
     prefix : str
-        How the names of its operators and parameters begin.
+        The prefix of the names of its operators and parameters.
     params : RNNParams, optional
         Variables to share with other cells.
     """
 
-    _not_stepped = None  # why the cell can't take a single step, where that is so, and what to do
+    _not_stepped = None  # the error text of cells without single steps: the reason and the alternative
 
     def __init__(self, prefix="", params=None):
         self._own_params = params is None
@@ -82,7 +82,7 @@ class BaseRNNCell:
         self.reset()
 
     def reset(self):
-        """Start counting steps anew, before another network is made with the cell."""
+        """Reset the count of steps, before another network is made with the cell."""
         self._init_counter = -1
         self._counter = -1
         for cell in getattr(self, "_cells", ()):
@@ -96,7 +96,7 @@ class BaseRNNCell:
         inputs : Symbol
             (batch, features).
         states : list of Symbol
-            From `begin_state`, or from the step before.
+            From `begin_state`, or from the previous step.
 
         Returns
         -------
@@ -106,7 +106,7 @@ class BaseRNNCell:
         raise NotImplementedError()
 
     def _step_name(self):
-        """The prefix of the next step's names."""
+        """Return the prefix of the next step's names."""
         self._counter += 1
         return f"{self._prefix}t{self._counter}_"
 
@@ -135,12 +135,12 @@ class BaseRNNCell:
             raise MXNetError(f"{type(self).__name__} is inside of a modifier cell (ZoneoutCell, ResidualCell, ...): call that one")
 
     def begin_state(self, func=symbol.zeros, **kwargs):
-        """The first states.
+        """Return the initial states.
 
         Parameters
         ----------
         func : callable
-            Makes one, from ``name``, ``shape`` and `kwargs`: `symbol.zeros`, `symbol.Variable`, ...
+            Makes a state from ``name``, ``shape`` and `kwargs`: `symbol.zeros`, `symbol.Variable`, ...
 
         Returns
         -------
@@ -154,7 +154,7 @@ class BaseRNNCell:
         return states
 
     def unpack_weights(self, args):
-        """A copy of a parameter dict with an array per gate in place of the cell's packed ones.
+        """Return a copy of a parameter dict with an array per gate instead of the cell's packed ones.
 
         Example
         -------
@@ -175,7 +175,7 @@ class BaseRNNCell:
         return args
 
     def pack_weights(self, args):
-        """The reverse of `unpack_weights`."""
+        """Return a copy of a parameter dict with the packed arrays again; the inverse of `unpack_weights`."""
         args = dict(args)
         for group in ("i2h", "h2h") if self._gate_names else ():
             for kind in ("weight", "bias"):
@@ -195,7 +195,7 @@ class BaseRNNCell:
         layout : str
             ``'NTC'`` or ``'TNC'``: batch, time, features.
         merge_outputs : bool, optional
-            True: one symbol; False: one per step; None: as comes naturally.
+            True: one symbol; False: one per step; None: the form that needs no conversion.
 
         Returns
         -------
@@ -220,7 +220,7 @@ class BaseRNNCell:
 
 
 class _GatedCell(BaseRNNCell):
-    """A cell that multiplies inputs and states with one packed matrix each, for all gates together."""
+    """The base class of cells that multiply inputs and states by one packed matrix each for all gates."""
 
     _states = 1
 
@@ -238,7 +238,7 @@ class _GatedCell(BaseRNNCell):
         return [{"shape": (0, self._num_hidden), "__layout__": "NC"} for _ in range(self._states)]
 
     def _project(self, inputs, state, name):
-        """The packed gates before activation, from the inputs and from the state."""
+        """Return the packed gates before activation, from the inputs and from the state."""
         size = self._num_hidden * len(self._gate_names)
         i2h = symbol.FullyConnected(data=inputs, weight=self._iW, bias=self._iB, num_hidden=size, name=f"{name}i2h")
         h2h = symbol.FullyConnected(data=state, weight=self._hW, bias=self._hB, num_hidden=size, name=f"{name}h2h")
@@ -272,7 +272,7 @@ class RNNCell(_GatedCell):
 
 
 def lstm_step(gates, cell_state, name, activate, axis=1):
-    """One LSTM step, from the packed gates before activation; `activate` is the activation of values. Returns the next h and c."""
+    """Compute one LSTM step from the packed gates before activation, and return the next h and c; `activate` is the activation of values."""
     gate_in, gate_forget, value, gate_out = symbol.SliceChannel(gates, num_outputs=4, axis=axis, name=f"{name}slice")
     gate_in = symbol.Activation(gate_in, act_type="sigmoid", name=f"{name}i")
     gate_forget = symbol.Activation(gate_forget, act_type="sigmoid", name=f"{name}f")
@@ -284,7 +284,7 @@ def lstm_step(gates, cell_state, name, activate, axis=1):
 
 
 def gru_step(i2h, h2h, state, name, activate, axis=1):
-    """One GRU step, from the packed gates before activation; `activate` is the activation of values. Returns the next h."""
+    """Compute one GRU step from the packed gates before activation, and return the next h; `activate` is the activation of values."""
     i2h_r, i2h_z, i2h = symbol.SliceChannel(i2h, num_outputs=3, axis=axis, name=f"{name}_i2h_slice")
     h2h_r, h2h_z, h2h = symbol.SliceChannel(h2h, num_outputs=3, axis=axis, name=f"{name}_h2h_slice")
     reset = symbol.Activation(i2h_r + h2h_r, act_type="sigmoid", name=f"{name}_r_act")
@@ -302,7 +302,7 @@ class LSTMCell(_GatedCell):
     prefix : str
     params : RNNParams, optional
     forget_bias : float
-        What the forget gate's bias begins with.
+        The initial bias of the forget gate.
     """
 
     _states = 2

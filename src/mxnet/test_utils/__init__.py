@@ -1,7 +1,7 @@
-"""Tools for testing: compare arrays, check gradients, make random inputs, judge random generators.
+"""Tools for testing: comparison of arrays, checks of gradients, random inputs, tests of random generators.
 
-``from mxnet.test_utils import *`` is how MXNet's own tests and many client libraries begin; they count on ``mx``, ``np`` and the other
-modules below being among the names.
+MXNet's own tests and many client libraries begin with ``from mxnet.test_utils import *``; they expect ``mx``, ``np`` and the other modules
+below among the names.
 
 ``compare``
     Tolerances and assertions about arrays.
@@ -12,7 +12,7 @@ modules below being among the names.
 ``generators``
     Statistical tests of random generators.
 ``data``
-    Downloads and well-known data sets.
+    Downloads and standard data sets.
 ``system``
     Devices, environment variables, streams.
 """

@@ -8,13 +8,13 @@ from .system import default_context
 
 
 def random_arrays(*shapes):
-    """A normally distributed float32 array for each shape; the array itself for one shape."""
+    """Return a normally distributed float32 array for each shape, in a list; for one shape the array itself."""
     arrays = [np.asarray(rnd.randn(*shape), dtype=default_dtype()) for shape in shapes]
     return arrays[0] if len(arrays) == 1 else arrays
 
 
 def random_uniform_arrays(*shapes, **kwargs):
-    """A list of arrays with values from `low` (0) to `high` (1), of type `dtype` (float32)."""
+    """Return a list of arrays with values from `low` (0) to `high` (1), of type `dtype` (float32)."""
     low, high, dtype = kwargs.pop("low", 0.0), kwargs.pop("high", 1.0), kwargs.pop("dtype", default_dtype())
     if kwargs:
         raise TypeError(f"Got unexpected argument/s : {', '.join(kwargs)}")
@@ -22,7 +22,7 @@ def random_uniform_arrays(*shapes, **kwargs):
 
 
 def random_sample(population, k):
-    """`k` different elements of a list, in random order."""
+    """Return `k` different elements of a list, in random order."""
     if not 0 <= k <= len(population):
         raise ValueError(f"random_sample: {k} elements can't be taken from {len(population)}")
     shuffled = population[:]
@@ -31,34 +31,34 @@ def random_sample(population, k):
 
 
 def rand_shape_nd(num_dim, dim=10, allow_zero_size=False):
-    """A shape with `num_dim` axes of at most `dim` each."""
+    """Return a random shape with `num_dim` axes of at most `dim` each."""
     return tuple(int(s) for s in rnd.randint(0 if allow_zero_size else 1, dim + 1, size=num_dim))
 
 
 def rand_shape_2d(dim0=10, dim1=10, allow_zero_size=False):
-    """A shape of two axes, at most `dim0` and `dim1`."""
+    """Return a random shape of two axes, at most `dim0` and `dim1`."""
     return tuple(rand_shape_nd(1, dim, allow_zero_size)[0] for dim in (dim0, dim1))
 
 
 def rand_shape_3d(dim0=10, dim1=10, dim2=10, allow_zero_size=False):
-    """A shape of three axes, at most `dim0`, `dim1` and `dim2`."""
+    """Return a random shape of three axes, at most `dim0`, `dim1` and `dim2`."""
     return tuple(rand_shape_nd(1, dim, allow_zero_size)[0] for dim in (dim0, dim1, dim2))
 
 
 def rand_coord_2d(x_low, x_high, y_low, y_high):
-    """A random pair of integers; the upper bounds are not reached."""
+    """Return a random pair of integers; the upper bounds are exclusive."""
     return rnd.randint(x_low, x_high, dtype=np.int64), rnd.randint(y_low, y_high, dtype=np.int64)
 
 
 def assign_each(the_input, function):
-    """`function` of each element, as a float64 array; a copy if it is None."""
+    """Apply `function` to each element, and return a float64 array; a copy if the function is None."""
     if function is None:
         return np.array(the_input)
     return np.vectorize(function, otypes=[np.float64])(the_input) if np.size(the_input) else np.zeros(np.shape(the_input))
 
 
 def assign_each2(input1, input2, function):
-    """`function` of each pair of elements, as a float64 array; a copy of the first if it is None."""
+    """Apply `function` to each pair of elements, and return a float64 array; a copy of the first if the function is None."""
     if function is None:
         return np.array(input1)
     if input1.shape != input2.shape:
@@ -100,27 +100,27 @@ def collapse_sum_like(a, shape):
 # -- NDArrays ------------------------------------------------------------------------------------------------------------
 
 def create_2d_tensor(rows, columns, dtype=np.int64):
-    """An NDArray (rows, columns) whose values are the numbers of their rows."""
+    """Return an NDArray (rows, columns) whose values are the numbers of their rows."""
     return nd.broadcast_to(create_vector(rows, dtype).reshape((rows, 1)), shape=(rows, columns))
 
 
 def create_vector(size, dtype=np.int64):
-    """The numbers from 0 up to `size`."""
+    """Return the integers from 0 to `size` - 1."""
     return nd.arange(0, size, dtype=dtype)
 
 
 def get_identity_mat(size):
-    """An identity matrix."""
+    """Return an identity matrix."""
     return nd.eye(size)
 
 
 def get_identity_mat_batch(size):
-    """Two identity matrices, (2, size, size)."""
+    """Return two identity matrices, (2, size, size)."""
     return nd.array([np.eye(size)] * 2)
 
 
 def rand_ndarray(shape, stype="default", density=None, dtype=None, modifier_func=None, shuffle_csr_indices=False, distribution=None, ctx=None):
-    """A random NDArray: normally distributed if it is dense; see `rand_sparse_ndarray` for the others."""
+    """Return a random NDArray: normally distributed if it is dense; see `rand_sparse_ndarray` for the others."""
     if stype == "default":
         return nd.array(random_arrays(shape), dtype=dtype, ctx=ctx or default_context())
     return rand_sparse_ndarray(shape, stype, density=density, modifier_func=modifier_func, dtype=dtype,
@@ -129,7 +129,7 @@ def rand_ndarray(shape, stype="default", density=None, dtype=None, modifier_func
 
 def rand_sparse_ndarray(shape, stype, density=None, dtype=None, distribution=None, data_init=None, rsp_indices=None, modifier_func=None,
                         shuffle_csr_indices=False, ctx=None):
-    """A random sparse NDArray.
+    """Return a random sparse NDArray.
 
     Parameters
     ----------
@@ -141,13 +141,13 @@ def rand_sparse_ndarray(shape, stype, density=None, dtype=None, distribution=Non
     dtype : str or type, optional
         float32 by default.
     distribution : str, optional
-        Of stored values in a csr matrix: ``'uniform'``, or ``'powerlaw'``, where each row has twice as many as the one above.
+        The distribution of stored values in a csr matrix: ``'uniform'``, or ``'powerlaw'``, in which their number doubles from row to row.
     data_init : float, optional
-        All stored values, instead of random ones.
+        A constant for all stored values, instead of random ones.
     rsp_indices : array, optional
         The rows to store.
     modifier_func : callable, optional
-        Changes each value of a row sparse array.
+        A function applied to each value of a row sparse array.
     shuffle_csr_indices : bool
         Leave the columns of each row unsorted.
     ctx : Context, optional
@@ -211,7 +211,7 @@ def _random_csr(shape, density, dtype, data_init, shuffle, ctx):
 
 
 def _validate_csr_generation_inputs(num_rows, num_cols, density, distribution="uniform"):
-    """A ValueError if no csr matrix can have that shape and density."""
+    """Raise a ValueError if no csr matrix can have that shape and density."""
     if not 0 <= density <= 1:
         raise ValueError(f"density must be from 0 to 1, received {density}")
     if num_rows <= 0 or num_cols <= 0:
@@ -222,18 +222,18 @@ def _validate_csr_generation_inputs(num_rows, num_cols, density, distribution="u
 
 
 def _get_uniform_dataset_csr(num_rows, num_cols, density=0.1, dtype=None, data_init=None, shuffle_csr_indices=False):
-    """A csr matrix with values in random places."""
+    """Return a csr matrix with values at random positions."""
     _validate_csr_generation_inputs(num_rows, num_cols, density)
     return _random_csr((num_rows, num_cols), density, dtype or "float32", data_init, shuffle_csr_indices, None)
 
 
 def _get_powerlaw_dataset_csr(num_rows, num_cols, density=0.1, dtype=None):
-    """A csr matrix of which each row has twice as many values as the one above."""
+    """Return a csr matrix in which the number of values doubles from row to row."""
     return nd.array(_powerlaw(num_rows, num_cols, density, dtype or "float32"), dtype=dtype).tostype("csr")
 
 
 def _powerlaw(rows, columns, density, dtype):
-    """A matrix with a value in the first place of each row, then 2 places in the first row, 4 in the second, ... until they run out."""
+    """Return a matrix with 2 values in the first row, 4 in the second, ... up to the density, and one at the start of each remaining row."""
     _validate_csr_generation_inputs(rows, columns, density, "powerlaw")
     left = int(rows * columns * density)
     matrix = np.zeros((rows, columns), dtype=dtype)
@@ -251,13 +251,13 @@ def _powerlaw(rows, columns, density, dtype):
 
 
 def shuffle_csr_column_indices(csr):
-    """Shuffle the columns within each row of a csr matrix of scipy, in place; the values stay in their order."""
+    """Shuffle the column indices within each row of a SciPy csr matrix, in place; the values keep their order."""
     for start, end in zip(csr.indptr, csr.indptr[1:]):
         rnd.shuffle(csr.indices[start:end])
 
 
 def create_sparse_array(shape, stype, data_init=None, rsp_indices=None, dtype=None, modifier_func=None, density=0.5, shuffle_csr_indices=False):
-    """A random sparse NDArray; see `rand_sparse_ndarray`."""
+    """Return a random sparse NDArray; see `rand_sparse_ndarray`."""
     if rsp_indices is not None:
         rsp_indices = np.sort(np.asarray(rsp_indices))
     return rand_sparse_ndarray(shape, stype, density=density, data_init=data_init, rsp_indices=rsp_indices if stype == "row_sparse" else None,
@@ -265,7 +265,7 @@ def create_sparse_array(shape, stype, data_init=None, rsp_indices=None, dtype=No
 
 
 def create_sparse_array_zd(shape, stype, density, data_init=None, rsp_indices=None, dtype=None, modifier_func=None, shuffle_csr_indices=False):
-    """`create_sparse_array`, but a row sparse array stores no rows beside `rsp_indices`."""
+    """Do the same as `create_sparse_array`, except that a row sparse array stores only the rows in `rsp_indices`."""
     if stype == "row_sparse":
         density = 0.0
     return create_sparse_array(shape, stype, data_init=data_init, rsp_indices=rsp_indices, dtype=dtype, modifier_func=modifier_func,
@@ -275,7 +275,7 @@ def create_sparse_array_zd(shape, stype, density, data_init=None, rsp_indices=No
 # -- matrices ------------------------------------------------------------------------------------------------------------
 
 def new_matrix_with_real_eigvals_2d(n):
-    """A random n x n matrix whose eigenvalues are real."""
+    """Return a random n x n matrix whose eigenvalues are real."""
     while True:
         v = rnd.uniform(-1.0, 1.0, (n, 1))
         v /= np.linalg.norm(v)
@@ -285,24 +285,24 @@ def new_matrix_with_real_eigvals_2d(n):
 
 
 def new_matrix_with_real_eigvals_nd(shape):
-    """Random matrices with real eigenvalues, along the last two axes."""
+    """Return random matrices with real eigenvalues, along the last two axes."""
     return _stacked(new_matrix_with_real_eigvals_2d, shape)
 
 
 def new_orthonormal_matrix_2d(n):
-    """A random n x n matrix whose columns are orthogonal and of length 1."""
+    """Return a random n x n matrix with orthonormal columns."""
     x = rnd.randn(n, n)
     return np.linalg.qr(x.T @ x)[0]
 
 
 def new_sym_matrix_with_real_eigvals_2d(n):
-    """A random symmetric n x n matrix."""
+    """Return a random symmetric n x n matrix."""
     q = new_orthonormal_matrix_2d(n)
     return q.T @ np.diag(rnd.uniform(-10.0, 10.0, n)) @ q
 
 
 def new_sym_matrix_with_real_eigvals_nd(shape):
-    """Random symmetric matrices, along the last two axes."""
+    """Return random symmetric matrices, along the last two axes."""
     return _stacked(new_sym_matrix_with_real_eigvals_2d, shape)
 
 

@@ -21,7 +21,7 @@ _FLOATS = (np.float16, np.float32, np.float64)
 
 
 def simple_forward(sym, ctx=None, is_train=False, **inputs):
-    """The outputs of a Symbol as numpy arrays, for inputs by name; the array itself if there is one."""
+    """Return the outputs of a Symbol as NumPy arrays, for inputs by name; a single output without a list."""
     executor = sym.bind(ctx or default_context(), args={name: nd.array(value) for name, value in inputs.items()})
     outputs = [o.asnumpy() for o in executor.forward(is_train=is_train)]
     return outputs[0] if len(outputs) == 1 else outputs
@@ -37,7 +37,7 @@ def _to_ndarray(value, ctx, dtype):
 
 
 def _named(what, names, values):
-    """Values by name; a list of them is in the order of the names."""
+    """Return values by name; a list of values is in the order of the names."""
     if isinstance(values, dict):
         if set(values) != set(names):
             raise ValueError(f"Symbol {what} and keys of the given ones do not match: the Symbol has {sorted(names)}, given are {sorted(values)}")
@@ -59,7 +59,7 @@ def _parse_aux_states(sym, aux_states, ctx, dtype):
 
 
 def numeric_grad(executor, location, aux_states=None, eps=1e-4, use_forward_train=True, dtype=default_dtype()):
-    """The gradient of the sum of an executor's first output, by finite differences.
+    """Compute the gradient of the sum of an executor's first output by finite differences.
 
     Parameters
     ----------
@@ -67,11 +67,11 @@ def numeric_grad(executor, location, aux_states=None, eps=1e-4, use_forward_trai
     location : dict of str to numpy.ndarray
         The values of its arguments.
     aux_states : dict of str to numpy.ndarray, optional
-        Set before every run.
+        The auxiliary states, which are set before every run.
     eps : float
-        The whole difference between the two values that are compared.
+        The difference between the two points of a central difference.
     use_forward_train : bool
-        Run forward as in training.
+        Run forward in training mode.
     dtype : type
         The type of the results.
 
@@ -117,7 +117,7 @@ def check_numeric_gradient(sym, location, aux_states=None, numeric_eps=None, rto
                            grad_stype_dict=None, dtype=default_dtype()):
     """Compare the gradients of a Symbol with finite differences.
 
-    The Symbol's one output is multiplied with random numbers, so that gradients of its elements can't cancel.
+    The Symbol's single output is multiplied by random numbers, so that gradients of its elements can't cancel.
 
     Parameters
     ----------
@@ -126,15 +126,15 @@ def check_numeric_gradient(sym, location, aux_states=None, numeric_eps=None, rto
         The values of its arguments.
     aux_states : dict or list of numpy.ndarray, optional
     numeric_eps : float, optional
-        The difference; by default by type.
+        The step of the differences; the default depends on the type.
     rtol, atol : float, optional
     grad_nodes : list of str, or dict of str to str, optional
         The arguments to check, with the ``grad_req`` of each in a dict; by default all.
     use_forward_train : bool
-        Take the differences in training mode.
+        Compute the differences in training mode.
     ctx : Context, optional
     grad_stype_dict : dict of str to str, optional
-        How gradients are stored.
+        The storage types of gradients.
     dtype : type
 
     Raises
@@ -181,7 +181,7 @@ def check_numeric_gradient(sym, location, aux_states=None, numeric_eps=None, rto
 
 
 def _compare_gradient(req, name, expected, received, before, rtol, atol, what, equal_nan=False):
-    """Compare the gradient array `received`, which held `before`, with what `req` should make of it."""
+    """Compare the gradient array `received`, whose old value is `before`, with the expected result for `req`."""
     names = f"{what}_{name}", f"BACKWARD_{name}"
     if req == "add":
         received = (received.asnumpy() if isinstance(received, NDArray) else received) - before
@@ -254,7 +254,7 @@ def check_symbolic_backward(sym, location, out_grads, expected, rtol=None, atol=
         ``'write'``, ``'add'`` or ``'null'``.
     ctx : Context, optional
     grad_stypes : dict of str to str, optional
-        How gradients are stored.
+        The storage types of gradients.
     equal_nan : bool
     dtype : type or 'asnumpy'
 
@@ -299,16 +299,16 @@ def check_symbolic_backward(sym, location, out_grads, expected, rtol=None, atol=
 
 
 def check_speed(sym, location=None, ctx=None, N=20, grad_req=None, typ="whole", **kwargs):
-    """Seconds that one run of a Symbol takes.
+    """Measure the time of one run of a Symbol, in seconds.
 
     Parameters
     ----------
     sym : Symbol
     location : dict of str to numpy.ndarray, optional
-        The arguments' values; random by default, with the shapes that `kwargs` gives.
+        The arguments' values; random by default, with the shapes in `kwargs`.
     ctx : Context, optional
     N : int
-        How many runs to average.
+        The number of runs in the average.
     grad_req : str, optional
     typ : str
         ``'whole'``: forward and backward; ``'forward'``: inference.
@@ -345,19 +345,19 @@ def check_consistency(sym, ctx_list, scale=1.0, grad_req="write", arg_params=Non
     Parameters
     ----------
     sym : Symbol or list of Symbol
-        One, or one for each of `ctx_list`.
+        One Symbol, or one for each of `ctx_list`.
     ctx_list : list of dict
         The arguments of `Symbol.simple_bind`: ``{'ctx': mx.cpu(), 'data': (2, 3), 'type_dict': {'data': np.float32}}``.
     scale : float
         The scale of random arguments.
     grad_req : str or dict
     arg_params, aux_params : dict of str to numpy.ndarray, optional
-        Values instead of random ones and zeros; what is missing is added to `arg_params`.
+        Values instead of random ones and zeros; missing ones are added to `arg_params`.
     rtol, atol : float or dict, optional
     raise_on_err : bool
-        False: only print what disagrees.
+        If False, only print the differences.
     ground_truth : dict of str to NDArray, optional
-        Compare with these instead of the results of the most precise type.
+        The reference results, instead of those of the most precise type.
     equal_nan : bool
     use_uniform : bool
         Draw arguments uniformly instead of normally.
@@ -367,7 +367,7 @@ def check_consistency(sym, ctx_list, scale=1.0, grad_req="write", arg_params=Non
     Returns
     -------
     dict of str to NDArray
-        What was compared with.
+        The reference results.
     """
     if len(ctx_list) < 2:
         raise ValueError("check_consistency: at least two entries of ctx_list are needed to compare")
@@ -421,7 +421,7 @@ def check_consistency(sym, ctx_list, scale=1.0, grad_req="write", arg_params=Non
                 if expected is not array:
                     raise AssertionError(f"the gradient of {name} is there on ctx {i if array is not None else best} only")
                 continue
-            # A gradient is no more precise than the results of its executor.
+            # A gradient is at most as precise as the outputs of its executor.
             less = [a.astype(min(np.dtype(a.dtype), d, key=lambda t: t.itemsize)) for a, d in ((array, dtypes[i]), (expected, dtypes[best]))]
             compare("Train", i, name, array, expected, *get_tols(*less, rtol, atol))
     return truth
@@ -445,7 +445,7 @@ def _fill(executors, arg_params, aux_params, scale, use_uniform, rand_type, grad
 
 
 def same_symbol_structure(sym1, sym2):
-    """Whether two Symbols have the same operators in the same order, whatever their names and attributes."""
+    """Return True if two Symbols have the same operators in the same order, regardless of names and attributes."""
     return all(a["op"] == b["op"] for a, b in zip(*(json.loads(s.tojson())["nodes"] for s in (sym1, sym2))))
 
 
@@ -460,7 +460,7 @@ class _FromDict(Initializer):
 
 @util.use_np
 def check_gluon_hybridize_consistency(net_builder, data_l, numpy_func=None, test_grad=True, rtol=1e-4, atol=1e-4):
-    """Compare a block's outputs and gradients plain and hybridized, recorded and not.
+    """Compare a block's outputs and gradients, with and without hybridization, and with and without recording.
 
     Parameters
     ----------
@@ -471,7 +471,7 @@ def check_gluon_hybridize_consistency(net_builder, data_l, numpy_func=None, test
     numpy_func : callable, optional
         Computes the same output from numpy arrays.
     test_grad : bool
-        Compare the gradients of the inputs, too.
+        Also compare the gradients of the inputs.
     rtol, atol : float
     """
     start = first_out = first_grads = None

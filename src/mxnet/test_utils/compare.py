@@ -1,4 +1,4 @@
-"""Tolerances, and assertions about arrays."""
+"""Tolerances, and assertions on arrays."""
 import numbers
 import os
 
@@ -10,31 +10,31 @@ from ..ops.dtypes import BFLOAT16_BITS
 
 _INTEGERS = [np.dtype(t) for t in ("bool", "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64")]
 _HALF, _SINGLE, _DOUBLE = np.dtype("float16"), np.dtype("float32"), np.dtype("float64")
-_BRAIN = BFLOAT16_BITS  # what stands for bfloat16 in numpy
+_BRAIN = BFLOAT16_BITS  # the NumPy type of bfloat16's bits
 
 
 def default_dtype():
-    """The type of random test arrays."""
+    """Return the type of random test arrays."""
     return np.float32
 
 
 def default_rtols():
-    """Relative tolerances by type."""
+    """Return relative tolerances by type."""
     return {_BRAIN: 1e-2, _HALF: 1e-2, _SINGLE: 1e-4, _DOUBLE: 1e-5, **dict.fromkeys(_INTEGERS, 0)}
 
 
 def default_atols():
-    """Absolute tolerances by type."""
+    """Return absolute tolerances by type."""
     return {_BRAIN: 1e-1, _HALF: 1e-1, _SINGLE: 1e-3, _DOUBLE: 1e-20, **dict.fromkeys(_INTEGERS, 0)}
 
 
 def default_numeric_eps():
-    """Steps of finite differences by type: powers of 2, so that adding them is exact."""
+    """Return the steps of finite differences by type: powers of 2, so that adding them is exact."""
     return {_HALF: 2.0 ** -6, _SINGLE: 2.0 ** -9, _DOUBLE: 2.0 ** -14}
 
 
 def effective_dtype(dat):
-    """The precision that an array was computed with: float16 for float32 of a GPU that may multiply in TF32."""
+    """Return the type with the precision of an array's computation: float16 for float32 on a GPU that may use TF32."""
     dtype = np.dtype(dat.dtype)
     ctx = getattr(dat, "ctx", None)
     if dtype == _SINGLE and getattr(ctx, "device_type", None) == "gpu" and os.environ.get("NVIDIA_TF32_OVERRIDE") != "0" \
@@ -44,7 +44,7 @@ def effective_dtype(dat):
 
 
 def get_tolerance(dat, tol, default_tol):
-    """`tol` if it is a number; else what it, or `default_tol`, says for the type of `dat`."""
+    """Return `tol` if it is a number; else its entry, or that of `default_tol`, for the type of `dat`."""
     if isinstance(tol, numbers.Number):
         return tol
     dtype = effective_dtype(dat)
@@ -52,7 +52,7 @@ def get_tolerance(dat, tol, default_tol):
 
 
 def get_tols(x, y, rtol, atol):
-    """The relative and absolute tolerance for comparing `x` and `y`: those of the less precise of them."""
+    """Return the relative and absolute tolerance for comparing `x` and `y`: those of the less precise of them."""
     x, y = (np.array(v) if isinstance(v, numbers.Number) else v for v in (x, y))
     rtols, atols = default_rtols(), default_atols()
     return (max(get_tolerance(x, rtol, rtols), get_tolerance(y, rtol, rtols)),
@@ -60,17 +60,17 @@ def get_tols(x, y, rtol, atol):
 
 
 def get_atol(atol=None, dtype=_DOUBLE):
-    """`atol`, or the default of a type."""
+    """Return `atol`, or the default of a type."""
     return default_atols()[np.dtype(dtype)] if atol is None else atol
 
 
 def get_rtol(rtol=None, dtype=_DOUBLE):
-    """`rtol`, or the default of a type."""
+    """Return `rtol`, or the default of a type."""
     return default_rtols()[np.dtype(dtype)] if rtol is None else rtol
 
 
 def get_etol(etol=None):
-    """The fraction of elements that may be wrong: `etol`, or 0."""
+    """Return the fraction of elements that may be wrong: `etol`, or 0."""
     return 0 if etol is None else etol
 
 
@@ -81,12 +81,12 @@ def _numpy(array):
 
 
 def same(a, b):
-    """Whether two arrays have one shape and equal values."""
+    """Return True if both arrays agree exactly in shape and values."""
     return np.array_equal(_numpy(a), _numpy(b))
 
 
 def same_array(array1, array2):
-    """Whether two NDArrays are one piece of memory: writes to the first and looks at the second."""
+    """Return True if two NDArrays share their memory, by writing to the first and reading the second."""
     array1[:] += 1
     shared = same(array1, array2)
     array1[:] -= 1
@@ -94,26 +94,26 @@ def same_array(array1, array2):
 
 
 def checkShapes(a, b):
-    """Raise AssertionError unless both have one shape."""
+    """Raise an AssertionError unless both have the same shape."""
     if a.shape != b.shape:
         raise AssertionError(np.testing.build_err_msg([_numpy(a), _numpy(b)],
                                                       err_msg=f"arrays of one shape expected, received {a.shape} and {b.shape}"))
 
 
 def almost_equal(a, b, rtol=None, atol=None, equal_nan=False, use_broadcast=True):
-    """Whether all values agree: ``|a - b| <= atol + rtol * |b|``."""
+    """Return True if all values agree: ``|a - b| <= atol + rtol * |b|``."""
     if not use_broadcast:
         checkShapes(a, b)
     return np.allclose(_numpy(a), _numpy(b), rtol=get_rtol(rtol), atol=get_atol(atol), equal_nan=equal_nan)
 
 
 def locationError(a, b, index, names, maxError=False):
-    """A sentence about the values at `index`."""
+    """Return a text with the values at `index`."""
     return f"Location of {'maximum ' if maxError else ''}error: {index}, {names[0]}={a[index]:.8f}, {names[1]}={b[index]:.8f}"
 
 
 def _violations(a, b, rtol, atol):
-    """How many times the tolerance each difference is; equal infinities don't differ."""
+    """Return each difference divided by its tolerance; equal infinities don't differ."""
     a, b = np.broadcast_arrays(a, b)
     with np.errstate(invalid="ignore", over="ignore"):
         a, b = (v.astype(np.float64) if v.dtype.kind != "c" else v for v in (a, b))
@@ -122,16 +122,16 @@ def _violations(a, b, rtol, atol):
 
 
 def _find_max_violation(a, b, rtol, atol):
-    """The index of the largest violation of a tolerance, and how many times the tolerance it is."""
+    """Return the index of the largest difference relative to its tolerance, and this ratio."""
     violation = _violations(a, b, rtol, atol)[-1]
     return np.unravel_index(np.argmax(violation), violation.shape), violation.max()
 
 
 def _describe(a, b, rtol, atol, names, equal_nan, mismatches):
-    """The message of a failed comparison; prints the worst places."""
+    """Return the message of a failed comparison, and print the largest differences."""
     a, b, violation = _violations(a, b, rtol, atol)
     wrong = ~np.isclose(a, b, rtol=rtol, atol=atol, equal_nan=equal_nan)
-    # A NaN on one side is the worst there is.
+    # A NaN on one side counts as an infinite difference.
     violation = np.where(wrong, np.nan_to_num(violation, nan=np.inf), 0)
     worst = np.unravel_index(np.argmax(violation), violation.shape)
     head = f"Error {violation[worst]:f} exceeds tolerance rtol={rtol:e}, atol={atol:e}"
@@ -151,7 +151,7 @@ def _describe(a, b, rtol, atol, names, equal_nan, mismatches):
 
 
 def assert_almost_equal(a, b, rtol=None, atol=None, names=("a", "b"), equal_nan=False, use_broadcast=True, mismatches=(10, 10)):
-    """Raise AssertionError unless all values agree: ``|a - b| <= atol + rtol * |b|``.
+    """Raise an AssertionError unless all values agree: ``|a - b| <= atol + rtol * |b|``.
 
     Parameters
     ----------
@@ -159,13 +159,13 @@ def assert_almost_equal(a, b, rtol=None, atol=None, names=("a", "b"), equal_nan=
     rtol, atol : float or dict of dtype to float, optional
         Tolerances; by default by the type of the less precise array (1e-4 and 1e-3 for float32).
     names : tuple of str
-        What to call the two in the message.
+        The names of the two arrays in the message.
     equal_nan : bool
-        Let NaN equal NaN.
+        Treat NaNs as equal.
     use_broadcast : bool
         Compare arrays of different shapes if they can be broadcast.
     mismatches : tuple of int
-        How many wrong places to print, and how many to count; the second 0 for all.
+        The maximal numbers of differences to print, and to count; 0 for the second counts all.
 
     Example
     -------
@@ -183,12 +183,12 @@ def assert_almost_equal(a, b, rtol=None, atol=None, names=("a", "b"), equal_nan=
 
 
 def assert_allclose(a, b, rtol=1e-07, atol=0, equal_nan=True):
-    """`assert_almost_equal` with the tolerances of numpy."""
+    """Compare as `assert_almost_equal` does, with NumPy's tolerances."""
     assert_almost_equal(a, b, rtol=rtol, atol=atol, equal_nan=equal_nan)
 
 
 def assert_almost_equal_with_err(a, b, rtol=None, atol=None, etol=None, names=("a", "b"), equal_nan=False, mismatches=(10, 10)):
-    """`assert_almost_equal`, but a fraction `etol` of the values may be wrong."""
+    """Compare as `assert_almost_equal` does; a fraction `etol` of the values may be wrong."""
     etol = get_etol(etol)
     if etol <= 0:
         assert_almost_equal(a, b, rtol=rtol, atol=atol, names=names, equal_nan=equal_nan, mismatches=mismatches)
@@ -200,7 +200,7 @@ def assert_almost_equal_with_err(a, b, rtol=None, atol=None, etol=None, names=("
 
 
 def assert_almost_equal_ignore_nan(a, b, rtol=None, atol=None, names=("a", "b")):
-    """`assert_almost_equal` where neither is NaN."""
+    """Compare as `assert_almost_equal` does, without the elements that are NaN in one of the arrays."""
     a, b = np.copy(_numpy(a)), np.copy(_numpy(b))
     unknown = np.isnan(a) | np.isnan(b)
     a[unknown] = b[unknown] = 0
@@ -208,7 +208,7 @@ def assert_almost_equal_ignore_nan(a, b, rtol=None, atol=None, names=("a", "b"))
 
 
 def assert_exception(f, exception_type, *args, **kwargs):
-    """Raise AssertionError unless ``f(*args, **kwargs)`` raises an exception of that type."""
+    """Raise an AssertionError unless ``f(*args, **kwargs)`` raises an exception of that type."""
     try:
         f(*args, **kwargs)
     except exception_type:

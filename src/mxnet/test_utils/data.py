@@ -1,4 +1,4 @@
-"""Downloads, and data sets that examples use."""
+"""Downloads, and data sets of examples."""
 import bz2
 import gzip
 import os
@@ -17,19 +17,19 @@ from ..io import DataIter
 
 
 def download(url, fname=None, dirname=None, overwrite=False, retries=5):
-    """Download a file unless it is there; returns its path.
+    """Download a file unless it exists; return its path.
 
     Parameters
     ----------
     url : str
     fname : str, optional
-        Where to; by default the end of `url`.
+        The path of the file; by default the last part of `url`.
     dirname : str, optional
-        The folder for it.
+        The folder of the file.
     overwrite : bool
         Download even if the file exists.
     retries : int
-        How often to try again.
+        The number of further attempts.
     """
     from ..gluon import utils
     if retries < 0:
@@ -61,12 +61,12 @@ def download_model(model_name, dst_dir="./", meta_info=None):
     model_name : str
     dst_dir : str
     meta_info : dict, optional
-        By name of the model, a dict with the addresses ``symbol`` and ``params``.
+        From the name of a model to a dict with the addresses ``symbol`` and ``params``.
 
     Returns
     -------
     tuple of (str or None, int)
-        The prefix and epoch for `mx.model.load_checkpoint`; (None, 0) for a name that is not known.
+        The prefix and epoch for `mx.model.load_checkpoint`; (None, 0) for an unknown name.
     """
     if meta_info is None:
         meta_info = {name: {"symbol": f"{_SERVER}/models/{path}-symbol.json", "params": f"{_SERVER}/models/{path}-{epoch:04d}.params"}
@@ -89,7 +89,7 @@ _MNIST_FILES = {"train_label": "train-labels-idx1-ubyte", "train_data": "train-i
 
 
 def _find_mnist(name):
-    """A file of MNIST, packed or not, in the folders where programs keep it; downloads it if it is in none."""
+    """Return the path of an MNIST file, compressed or not, in the usual folders; download it if it is in none."""
     folders = [pathlib.Path(), pathlib.Path("data"), pathlib.Path(data_dir()) / "datasets" / "mnist"]
     for folder in folders:
         for file in (folder / f"{name}.gz", folder / name):
@@ -105,7 +105,7 @@ def _find_mnist(name):
 
 
 def _read_idx(path):
-    """The array in an IDX file, as MNIST has them."""
+    """Read the array of an IDX file, MNIST's format."""
     with (gzip.open(path) if path.suffix == ".gz" else open(path, "rb")) as f:
         try:
             content = f.read()
@@ -120,9 +120,9 @@ def _read_idx(path):
 
 
 def get_mnist():
-    """The MNIST digits as numpy arrays.
+    """Return the MNIST digits as NumPy arrays.
 
-    The four files are looked for in the current folder, in ``data/`` and in ``$MXNET_HOME/datasets/mnist`` before they are downloaded.
+    The four files are searched in the current folder, in ``data/`` and in ``$MXNET_HOME/datasets/mnist`` before they are downloaded.
 
     Returns
     -------
@@ -139,7 +139,7 @@ def get_mnist():
 
 
 def get_mnist_ubyte():
-    """Put the MNIST files, unpacked, into ``data/``."""
+    """Write the MNIST files, uncompressed, to ``data/``."""
     os.makedirs("data", exist_ok=True)
     for name in _MNIST_FILES.values():
         target = pathlib.Path("data") / name
@@ -150,7 +150,7 @@ def get_mnist_ubyte():
 
 
 def get_mnist_iterator(batch_size, input_shape, num_parts=1, part_index=0):
-    """Iterators over MNIST's training and test digits; images are flat unless `input_shape` has 3 axes."""
+    """Return iterators over MNIST's training and test digits; images are flat unless `input_shape` has 3 axes."""
     from ..io import MNISTIter
     get_mnist_ubyte()
     shared = {"input_shape": input_shape, "batch_size": batch_size, "flat": len(input_shape) != 3, "num_parts": num_parts,
@@ -165,13 +165,13 @@ def get_mnist_pkl():
 
 
 def get_cifar10():
-    """Download CIFAR-10 as RecordIO files into ``data/cifar``, unless they are there."""
+    """Download CIFAR-10 as RecordIO files into ``data/cifar``, unless they exist."""
     if not all(os.path.exists(f"data/cifar/{part}.{kind}") for part in ("train", "test") for kind in ("rec", "lst")):
         get_zip_data("data", f"{_SERVER}/mxnet/data/cifar10.zip", "cifar10.zip")
 
 
 def get_zip_data(data_dir, url, data_origin_name):
-    """Download a zip file into a folder and unpack it there, unless the file is there.
+    """Download a zip file into a folder and unpack it there, unless the file exists.
 
     Parameters
     ----------
@@ -200,11 +200,11 @@ def get_zip_data(data_dir, url, data_origin_name):
             os.makedirs(target, exist_ok=True)
             for name in names:
                 os.replace(os.path.join(folder, name), os.path.join(target, name))
-        os.replace(archive, path)  # last, since it says that all of them are there
+        os.replace(archive, path)  # last: the file marks a complete extraction
 
 
 def get_bz2_data(data_dir, data_name, url, data_origin_name):
-    """Download a bz2 file into a folder and unpack it as `data_name`, unless that is there."""
+    """Download a bz2 file into a folder and unpack it as `data_name`, unless that exists."""
     target, packed = os.path.join(data_dir, data_name), os.path.join(data_dir, data_origin_name)
     if not os.path.exists(target):
         download(url, fname=data_origin_name, dirname=data_dir)
@@ -223,7 +223,7 @@ def _write(target, stream):
 
 
 def get_im2rec_path(home_env="MXNET_HOME"):
-    """The path of the program im2rec: under the folder that the variable `home_env` names, or of this installation.
+    """Return the path of the program im2rec: in the folder of the variable `home_env`, or of this installation.
 
     Raises
     ------
@@ -240,7 +240,7 @@ def get_im2rec_path(home_env="MXNET_HOME"):
 
 
 class DummyIter(DataIter):
-    """Repeats the first batch of an iterator without end: for measuring all but the reading of data."""
+    """Repeats the first batch of an iterator endlessly, to measure everything except the reading of data."""
 
     def __init__(self, real_iter):
         super().__init__(real_iter.batch_size)
@@ -252,5 +252,5 @@ class DummyIter(DataIter):
         return self
 
     def next(self):
-        """The first batch."""
+        """Return the first batch."""
         return self.the_batch

@@ -3,7 +3,7 @@ import numpy as np
 
 
 def gen_buckets_probs_with_ppf(ppf, nbuckets):
-    """Intervals of equal probability under a distribution, and these probabilities.
+    """Return intervals of equal probability under a distribution, and these probabilities.
 
     Parameters
     ----------
@@ -23,17 +23,17 @@ def gen_buckets_probs_with_ppf(ppf, nbuckets):
 
 
 def mean_check(generator, mu, sigma, nsamples=1000000):
-    """Whether the mean of samples is within 3 standard errors of `mu`."""
+    """Return True if the mean of samples is within 3 standard errors of `mu`."""
     return bool(abs(np.asarray(generator(nsamples)).mean() - mu) < 3 * sigma / np.sqrt(nsamples))
 
 
 def var_check(generator, sigma, nsamples=1000000):
-    """Whether the variance of samples is within 3 standard errors of ``sigma ** 2``."""
+    """Return True if the variance of samples is within 3 standard errors of ``sigma ** 2``."""
     return bool(abs(np.asarray(generator(nsamples)).var(ddof=1) - sigma ** 2) < 3 * sigma ** 2 * np.sqrt(2 / (nsamples - 1)))
 
 
 def chi_square_check(generator, buckets, probs, nsamples=1000000):
-    """Pearson's chi-square test of a generator against a distribution.
+    """Test a generator against a distribution by Pearson's chi-square test.
 
     Parameters
     ----------
@@ -47,9 +47,9 @@ def chi_square_check(generator, buckets, probs, nsamples=1000000):
     Returns
     -------
     p : float
-        How likely samples are to fit this badly if they follow the distribution.
+        The p value: the probability of such a deviation if the samples follow the distribution.
     obs_freq, expected_freq : numpy.ndarray
-        How many samples fell into each bucket, and how many should.
+        The observed and the expected number of samples in each bucket.
     """
     from scipy import stats
     if not isinstance(buckets, list) or len(buckets) != len(probs):
@@ -64,22 +64,22 @@ def chi_square_check(generator, buckets, probs, nsamples=1000000):
     else:
         observed = np.array([(samples == value).sum() for value in buckets])
     expected = (nsamples * np.array(probs, dtype=np.float32)).astype(np.int32)
-    # scipy.stats.chisquare wants equal sums; samples outside of all buckets make them differ.
+    # scipy.stats.chisquare requires equal sums, which differ if samples are outside of all buckets.
     statistic = ((observed - expected) ** 2 / expected.astype(np.float64)).sum()
     return float(stats.chi2.sf(statistic, len(buckets) - 1)), observed, expected
 
 
 def verify_generator(generator, buckets, probs, nsamples=1000000, nrepeat=5, success_rate=0.2, alpha=0.05):
-    """Raise AssertionError unless a generator passes `chi_square_check` often enough.
+    """Raise an AssertionError unless a generator passes `chi_square_check` often enough.
 
     Parameters
     ----------
     generator, buckets, probs, nsamples
         As in `chi_square_check`.
     nrepeat : int
-        How many tests to make.
+        The number of tests.
     success_rate : float
-        The fraction of them that must pass.
+        The fraction of tests that must pass.
     alpha : float
         The p value that a test needs to pass.
 

@@ -1,4 +1,4 @@
-"""Checks of optimizers: what two of them make of the same weights."""
+"""Checks of optimizers: comparison of the updates of two optimizers."""
 import copy
 
 from .. import random as mx_random
@@ -8,7 +8,7 @@ from .system import default_context
 
 
 def compare_ndarray_tuple(t1, t2, rtol=None, atol=None):
-    """Compare (nested) tuples of arrays; nothing is compared with None."""
+    """Compare (nested) tuples of arrays; entries beside None are skipped."""
     if t1 is None or t2 is None:
         return
     if isinstance(t1, tuple):
@@ -19,21 +19,21 @@ def compare_ndarray_tuple(t1, t2, rtol=None, atol=None):
 
 
 def compare_optimizer(opt1, opt2, shape, dtype, w_stype="default", g_stype="default", rtol=1e-4, atol=1e-5, compare_states=True, ntensors=None):
-    """Compare what two optimizers make of the same weight, gradient and state.
+    """Compare the updates of two optimizers for the same weight, gradient and state.
 
     Parameters
     ----------
     opt1, opt2 : Optimizer
-        The first always gets dense arrays.
+        The optimizers; the first one always gets dense arrays.
     shape : tuple of int, or list of tuple
-        A list: both update weights of these shapes at once.
+        The shape of the weight; for a list both update weights of these shapes at once.
     dtype : str or type
     w_stype, g_stype : str
-        How the second's weight and gradient are stored.
+        The storage types of the second one's weight and gradient.
     rtol, atol : float
     compare_states : bool
     ntensors : int, optional
-        How many of the shapes to use of which `opt2` alone gets the dense weights at once; all by default, for both.
+        The number of shapes to use, whose dense weights only `opt2` updates at once; by default all, and both do.
     """
     if isinstance(shape, list):
         if ntensors is None:
@@ -54,12 +54,12 @@ def compare_optimizer(opt1, opt2, shape, dtype, w_stype="default", g_stype="defa
 
 def compare_optimizer_noise_seeded(opt1, opt2, shapes, dtype, noise_seed, w_stype="default", g_stype="default", rtol=1e-4, atol=1e-5,
                                    compare_states=True):
-    """`compare_optimizer` of optimizers that draw random numbers, each after the seed `noise_seed`."""
+    """Compare optimizers with random noise as `compare_optimizer` does, each after the seed `noise_seed`."""
     _compare_lists(opt1, opt2, shapes, dtype, w_stype, g_stype, rtol, atol, compare_states, noise_seed)
 
 
 def _compare_lists(opt1, opt2, shapes, dtype, w_stype, g_stype, rtol, atol, compare_states, seed=None):
-    """What both make of weights of several shapes in one call; the second gets them stored as it is said."""
+    """Compare the updates of weights of several shapes in one call; the second optimizer gets them in the given storage types."""
     weights, grads = (list(zip(*(_pair(shape, dtype, stype, density) for shape in shapes))) for stype, density in ((w_stype, 1), (g_stype, None)))
     states = [[opt.create_state_multi_precision(i, w) for i, w in enumerate(ws)] for opt, ws in zip((opt1, opt2), weights)]
     if compare_states:
@@ -74,7 +74,7 @@ def _compare_lists(opt1, opt2, shapes, dtype, w_stype, g_stype, rtol, atol, comp
 
 
 def _pair(shape, dtype, stype, density):
-    """A random array, dense and stored as `stype`."""
+    """Return a random array twice: dense, and in the storage type `stype`."""
     if stype == "default":
         array = mx_random.uniform(shape=shape, ctx=default_context(), dtype=dtype)
         return array.copyto(default_context()), array

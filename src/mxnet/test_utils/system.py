@@ -1,4 +1,4 @@
-"""Devices, environment variables, standard error, tests that may be tried again."""
+"""Devices, environment variables, standard error, and repetition of tests."""
 import contextlib
 import functools
 import os
@@ -11,12 +11,12 @@ from ..ndarray import waitall
 
 
 def default_context():
-    """The device that tests run on: the current one."""
+    """Return the device of tests: the current one."""
     return current_context()
 
 
 def set_default_context(ctx):
-    """Set the device that arrays are created on in this thread when none is given."""
+    """Set the default device of new arrays in this thread."""
     context.Context.default_ctx = ctx
 
 
@@ -24,13 +24,13 @@ default_device, set_default_device = default_context, set_default_context  # MXN
 
 
 def list_gpus():
-    """The numbers of the GPUs, as a range."""
+    """Return the numbers of the GPUs, as a range."""
     return range(util.get_gpu_count())
 
 
 @contextlib.contextmanager
 def environment(*args):
-    """Environment variables for a ``with`` block; as they were afterwards.
+    """Set environment variables for a ``with`` block, and restore them afterwards.
 
     Parameters
     ----------
@@ -67,7 +67,7 @@ def environment(*args):
 
 @contextlib.contextmanager
 def discard_stderr():
-    """Throw away what is written to standard error in a ``with`` block, native code included."""
+    """Discard the output to standard error in a ``with`` block, including that of native code."""
     numbers = {2}  # native code's; Python's stream may be another file
     with contextlib.suppress(AttributeError, OSError):
         numbers.add(sys.stderr.fileno())
@@ -84,7 +84,7 @@ def discard_stderr():
 
 
 def retry(n):
-    """A decorator: try a test up to `n` times before its AssertionError counts."""
+    """Return a decorator that repeats a test up to `n` times until it raises no AssertionError."""
     if n <= 0:
         raise ValueError(f"retry: a test must be tried at least once, received {n}")
 
@@ -104,20 +104,20 @@ def retry(n):
 
 
 def is_cd_run():
-    """Whether this is a job of MXNet's delivery pipeline (``CD_JOB=1``)."""
+    """Return True in a job of MXNet's delivery pipeline (``CD_JOB=1``)."""
     return os.environ.get("CD_JOB") == "1"
 
 
 def is_aarch64_run():
-    """Whether the machine is a 64-bit ARM."""
+    """Return True if the machine is a 64-bit ARM."""
     return platform.machine() == "aarch64"
 
 
 def has_tvm_ops():
-    """Whether operators made with TVM are there: they never are."""
+    """Return False: operators made with TVM are not available."""
     return False
 
 
 def is_op_runnable():
-    """Whether all operators run on the current device: they do."""
+    """Return True: all operators run on the current device."""
     return True

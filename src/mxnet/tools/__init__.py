@@ -4,6 +4,6 @@ import sys
 
 
 def progress_bar(path, total=None, unit="image", logged=False):
-    """tqdm's bar on standard error, called as the file is: on terminals, and, if `logged`, in logs too."""
+    """Return tqdm's bar on standard error with the name of the calling file: shown on terminals, and, if `logged`, in logs too."""
     from tqdm import tqdm
     return tqdm(total=total, unit=unit, desc=os.path.basename(path), file=sys.stderr, disable=False if logged else None)

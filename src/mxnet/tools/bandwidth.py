@@ -1,7 +1,7 @@
-"""How long a kvstore takes to add up a network's gradients: ``python -m mxnet.tools.bandwidth --network resnet --num-layers 50 --kv-store device``.
+"""Measure a kvstore's sum of a network's gradients: ``python -m mxnet.tools.bandwidth --network resnet --num-layers 50 --kv-store device``.
 
-The flags are those of MXNet's ``tools/bandwidth/measure.py``. With ``--batch-size`` it also says how long a batch of the network takes to compute,
-and what scaling to expect of up to 1,024 workers (`mxnet.tools.scaling`). For stores of many processes start it by the launcher:
+The flags are those of MXNet's ``tools/bandwidth/measure.py``. With ``--batch-size`` it also measures the time of a batch of the network, and
+predicts the scaling of up to 1,024 workers (`mxnet.tools.scaling`). For stores of many processes start it with the launcher:
 
     python -m mxnet.tools.launch -n 2 -s 0 --launcher local python -m mxnet.tools.bandwidth --kv-store dist_sync --network alexnet
 """
@@ -22,7 +22,7 @@ _log = logging.getLogger("mxnet.tools.bandwidth")
 
 
 class Result(NamedTuple):
-    """What one round of `run` found: its number, seconds, GB/s of each device, and the relative error of the sums (-1: not looked at)."""
+    """The result of one round of `run`: its number, seconds, GB/s of each device, and the relative error of the sums (-1: not checked)."""
 
     iter: int
     time: float
@@ -31,7 +31,7 @@ class Result(NamedTuple):
 
 
 def parser():
-    """The command line."""
+    """Return the parser of the command line."""
     p = argparse.ArgumentParser(prog="python -m mxnet.tools.bandwidth", description=__doc__.split("\n")[0])
     p.add_argument("--network", default="resnet", help="a network of gluon.model_zoo.vision, or resnet and vgg with --num-layers")
     p.add_argument("--num-layers", type=int, default=152)
@@ -72,9 +72,9 @@ def _image(text):
 
 
 def _shapes(net, image):
-    """The shapes of all parameters that have gradients."""
+    """Return the shapes of all parameters that have gradients."""
     symbol = net(mx.sym.var("data"))
-    found = dict(zip(symbol.list_arguments(), symbol.infer_shape(data=(32, *image))[0]))  # 32 as anything else
+    found = dict(zip(symbol.list_arguments(), symbol.infer_shape(data=(32, *image))[0]))  # any batch size
     found.pop("data")
     return list(found.values())
 
@@ -112,7 +112,7 @@ def run(network, optimizer, gpus, kv_store, image_shape, disp_batches, num_batch
     random = np.random.RandomState(0)  # the same on all workers
     values = [[random.uniform(-1, 1, s).astype("float32") for _ in devices] for s in shapes]
     grads = [[mx.nd.array(v, d) for v, d in zip(vs, devices)] for vs in values]
-    # What is not kept can't be replaced by the next sum: each worker has one.
+    # All workers have the same values, and without an optimizer each round replaces the store's sums.
     sums = [sum(vs) * kv.num_workers for vs in values]
     expected = [mx.nd.zeros(s) for s in shapes]
     together = getattr(kv, "batches", False)
@@ -134,7 +134,7 @@ def run(network, optimizer, gpus, kv_store, image_shape, disp_batches, num_batch
                 updater(key, mx.nd.array(sums[key]), expected[key])
         if number % disp_batches:
             continue
-        if number:  # the first round warms up
+        if number:  # the first round is a warm-up
             error = -1.0 if not test_results else _error(weights, [e.asnumpy() for e in expected] if updater else sums)
             took = spent / disp_batches
             found.append(Result(number, took, size * 2 * (members - 1) / members / took / 1e9, error))
@@ -144,7 +144,7 @@ def run(network, optimizer, gpus, kv_store, image_shape, disp_batches, num_batch
 
 
 def batch_time(network, num_layers, num_classes, image_shape, batch_size, gpus="", num_batches=2, **unused):
-    """Seconds that a device takes for a batch, forward and backward; the least of `num_batches`, behind one that warms up."""
+    """Return a device's time for a batch, forward and backward, in seconds: the minimum of `num_batches` after a warm-up."""
     ctx = mx.gpu(int(gpus.split(",")[0])) if gpus else mx.cpu()
     net = _network(network, num_layers, num_classes)
     net.initialize(ctx=ctx)
@@ -162,7 +162,7 @@ def batch_time(network, num_layers, num_classes, image_shape, batch_size, gpus="
 
 
 def main(arguments=None):
-    """The program; returns its exit status."""
+    """Run the program; return the exit status."""
     logging.basicConfig(level=logging.INFO, format="%(message)s")
     chosen = parser().parse_args(arguments)
     options = vars(chosen)

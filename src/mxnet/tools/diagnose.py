@@ -1,7 +1,7 @@
-"""What a report of a problem should hold: the machine, the versions, which kernels and backends run, and what looks wrong.
+"""Print a report for bug reports: the machine, the versions, the kernels and backends in use, and detected problems.
 
-``python -m mxnet.tools.diagnose`` prints it; ``--pip 0`` and the like leave a part out. Kernels are loaded, and compiled if need be (once, for
-some seconds): only then it is sure that they run. ``--network 1`` also tries to reach the servers that programs download from.
+``python -m mxnet.tools.diagnose`` prints it; ``--pip 0`` and the like leave a part out. Kernels are loaded, and compiled if necessary (once, for
+some seconds), to verify that they run. ``--network 1`` also tests the connections to the servers of downloads.
 """
 import argparse
 import difflib
@@ -22,25 +22,25 @@ from ..kernels.runtime import build, libraries
 from . import progress_bar
 
 _INSTRUCTIONS = ("sse4_2", "avx", "fma", "f16c", "amx", "asimd", "sve", "bf16", "i8mm")
-_INTERRUPTED = 130  # a shell's exit status of a program that Ctrl-C ended
+_INTERRUPTED = 130  # the shell's exit status of a program that was ended by Ctrl-C
 _PREFIXES = ("MXNET_", "DMLC_", "OMP_", "KMP_", "MKL_", "GOMP_", "OPENCV_", "PYTORCH_", "TORCH", "CUDA_")
 _TRUTH = {"", "0", "1", "true", "false", "yes", "no", "on", "off"}
 
 
 def python():
-    """The interpreter."""
+    """Return the facts about the interpreter."""
     return {"version": platform.python_version(), "compiler": platform.python_compiler(), "build": " ".join(platform.python_build()),
             "executable": sys.executable}
 
 
 def pip():
-    """The package manager of this interpreter."""
+    """Return the facts about this interpreter's package manager."""
     version = _version("pip")
     return {"version": version or "not installed", **({"folder": importlib.metadata.distribution("pip").locate_file("pip")} if version else {})}
 
 
 def mxnet():
-    """This package and what it stands on."""
+    """Return the versions of this package and of its dependencies."""
     features = runtime.feature_list()
     return {"version": f"{libinfo.__version__} (Remex {libinfo.remex_version})", "folder": pathlib.Path(environment.__file__).parent,
             "torch": torch.__version__, **{name: _version(name) or "not installed" for name in ("numpy", "opencv-python-headless", "simplejpeg")},
@@ -48,13 +48,13 @@ def mxnet():
 
 
 def system():
-    """The operating system."""
+    """Return the facts about the operating system."""
     return {"platform": platform.platform(), "system": platform.system(), "release": platform.release(), "version": platform.version(),
             "C library": " ".join(platform.libc_ver()) or "unknown", "name": platform.node()}
 
 
 def hardware():
-    """Processor, cores, threads, memory, allocator and GPUs."""
+    """Return the facts about processor, cores, threads, memory, allocator and GPUs."""
     known = " ".join(sorted(f for f in processor.flags() if f.startswith(_INSTRUCTIONS) or f.startswith("avx")))
     policy = runtime.threads()
     found = {"machine": platform.machine(), "processor": processor.name() or platform.processor() or "unknown",
@@ -74,7 +74,7 @@ def hardware():
 
 
 def compiled_kernels():
-    """Each kernel of our own: where it comes from, or why it is off."""
+    """Return the origin of each kernel of this package, or the reason why it is off."""
     names = build.sources(libraries.FOLDER)
     left = _compile([name for name in names if libraries.is_missing(name)])
     for name in names:
@@ -87,7 +87,7 @@ def compiled_kernels():
 
 
 def _compile(names):
-    """Compile these kernels, and show how far that is; returns those that are left when the user interrupts it."""
+    """Compile the given kernels and show the progress; return those that are left if the user interrupts it."""
     if not names:
         return []
     print(f"{len(names)} kernels did not come with the package and are compiled now, once, for about two seconds each; Ctrl-C leaves out the rest",
@@ -105,7 +105,7 @@ def _compile(names):
 
 
 def graph_backends():
-    """Who can run graphs here."""
+    """Return the backends of graphs with their versions and availability on this machine."""
     versions = {"native": torch.__version__, "openvino": _version("openvino"), "inductor": torch.__version__, "tensorrt": _version("torch_tensorrt")}
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     return {name: f"{version or 'not installed'}, {'available' if registry.can_run(registry.get(name), device) else 'not available'} on {device}"
@@ -113,7 +113,7 @@ def graph_backends():
 
 
 def variables():
-    """The variables that change what runs, with those that have no effect here."""
+    """Return the environment variables that affect the execution, with a note for those without effect here."""
     found = {}
     for name in sorted(os.environ):
         if name.startswith(_PREFIXES) or name in ("CC", "CXX", "LD_PRELOAD"):
@@ -123,14 +123,14 @@ def variables():
 
 
 def network(timeout):
-    """How long the servers take that data and packages come from."""
+    """Return the response times of the servers for data and packages."""
     found = {}
     for url in (environment.get_str("MXNET_GLUON_REPO"), "https://pypi.org/simple/pip/"):
         start = time.perf_counter()
         try:
             urllib.request.urlopen(urllib.request.Request(url, method="HEAD"), timeout=timeout).close()
             found[url] = f"answers in {time.perf_counter() - start:.2f} s"
-        except urllib.error.HTTPError as error:  # it is there, and has no such page
+        except urllib.error.HTTPError as error:  # the server responds and has no such page
             found[url] = f"answers {error.code} in {time.perf_counter() - start:.2f} s"
         except (OSError, ValueError) as error:
             found[url] = f"out of reach: {error}"
@@ -138,7 +138,7 @@ def network(timeout):
 
 
 def problems():
-    """What is set wrongly or is missing, each as a sentence with its name."""
+    """Return the detected problems, wrong settings and missing parts, as sentences that name them."""
     found = []
     for name in sorted(os.environ):
         known = environment.VARIABLES.get(name)
@@ -180,12 +180,12 @@ _PARTS = {"python": python, "pip": pip, "mxnet": mxnet, "os": system, "hardware"
 
 
 def report(parts=tuple(name for name in _PARTS if name != "network"), timeout=10):
-    """The text, one line at a time.
+    """Yield the lines of the report.
 
     Parameters
     ----------
     parts : tuple of str
-        What it has, of python, pip, mxnet, os, hardware, kernels, backends, network and environment; what looks wrong comes last, always.
+        The parts to report, of python, pip, mxnet, os, hardware, kernels, backends, network and environment; detected problems always come last.
     timeout : float
         Seconds to wait for each server of the network.
 
@@ -206,7 +206,7 @@ def report(parts=tuple(name for name in _PARTS if name != "network"), timeout=10
 
 
 def build_parser():
-    """The command line: MXNet's, with `kernels` and `backends` besides."""
+    """Return the parser of the command line: MXNet's options, and `kernels` and `backends`."""
     parser = argparse.ArgumentParser("diagnose", formatter_class=argparse.ArgumentDefaultsHelpFormatter, description=__doc__.partition("\n")[0])
     for name in _PARTS:
         parser.add_argument(f"--{name}", type=int, choices=(0, 1), default=int(name != "network"), help=f"1: tell about {name}")
@@ -215,7 +215,7 @@ def build_parser():
 
 
 def main(argv=None):
-    """Run the program; the exit status."""
+    """Run the program; return the exit status."""
     args = vars(build_parser().parse_args(argv))
     try:
         for line in report([name for name in _PARTS if args[name]], args["timeout"]):

@@ -2,7 +2,7 @@
 
 ``python -m mxnet.tools.im2rec --list PREFIX ROOT`` writes ``PREFIX.lst``: a line ``number<TAB>label<TAB>path`` for each image
 under the folder ROOT. ``python -m mxnet.tools.im2rec PREFIX ROOT`` reads every ``PREFIX*.lst`` and writes ``.rec`` and ``.idx``
-beside each. A file appears when it is complete: an interrupted run leaves what was there before.
+beside each. Files are written atomically: an interrupted run leaves the previous files.
 """
 import argparse
 import collections
@@ -24,15 +24,15 @@ from ..ops.image.geometry import shorter_side
 from ..recordio import IRHeader, MXIndexedRecordIO, encode_record, pack, pack_img
 from . import progress_bar
 
-# How many images may wait for being written, for each encoding thread.
+# The number of encoded images per encoding thread that may wait for being written.
 _AHEAD = 16
-_DECODERS = {0: Decoder(1), 1: Decoder(3)}  # by --color; their JPEGs are OpenCV's, in less time
+_DECODERS = {0: Decoder(1), 1: Decoder(3)}  # by --color; they decode JPEGs to OpenCV's pixels in less time
 
 
 def list_images(root, recursive, exts):
-    """The images under a folder, as (number, path relative to it, label).
+    """Return the images under a folder, as (number, path relative to it, label).
 
-    With `recursive`, each folder that holds images is a class, numbered in the order in which they are met; else all labels are 0.
+    With `recursive`, each folder with images is a class, numbered in the order of traversal; else all labels are 0.
     """
     if recursive:
         folders = ((path, sorted(files)) for path, files in _walk(root))
@@ -65,10 +65,10 @@ def write_list(path, images):
 
 
 def make_lists(args):
-    """Write the list files that `args` asks for: one, or one for each chunk and each of train, val and test."""
+    """Write the list files selected by `args`: one, or one for each chunk and each of train, val and test."""
     images = list(list_images(args.root, args.recursive, args.exts))
     if args.shuffle:
-        # MXNet's seed, so that the same folder gives the same list.
+        # MXNet's seed, so that the same folder yields the same list.
         random.Random(100).shuffle(images)
     size = (len(images) + args.chunks - 1) // args.chunks
     train, test = int(size * args.train_ratio), int(size * args.test_ratio)
@@ -86,7 +86,7 @@ def make_lists(args):
 
 
 def transform(image, center_crop, resize):
-    """Cut the middle square out of an image and bring its shorter side to `resize` pixels (0 leaves it)."""
+    """Crop the central square of an image if `center_crop`, and resize its shorter side to `resize` pixels (0: no resizing)."""
     cv2 = opencv.load()
     height, width = image.shape[:2]
     if center_crop:
@@ -100,7 +100,7 @@ def transform(image, center_crop, resize):
 
 
 def encode_image(args, entry):
-    """The record of one entry of a list.
+    """Return the record of one entry of a list.
 
     Raises
     ------
@@ -123,7 +123,7 @@ def encode_image(args, entry):
 
 
 def _decoded(content, color):
-    """The image in the content of a file, as ``cv2.imread`` gives it; until this thread decodes another."""
+    """Decode the content of an image file to the result of ``cv2.imread``; the array is valid until this thread decodes another."""
     if color in _DECODERS:
         return _DECODERS[color](memoryview(content))
     image = decode(np.frombuffer(content, np.uint8), color, f"{len(content)} bytes")
@@ -133,7 +133,7 @@ def _decoded(content, color):
 
 
 def _encoded(args, entries):
-    """(entry, its record or the error) in the order of the list, encoded by several threads at once."""
+    """Yield (entry, its record or the error) in the order of the list; several threads encode concurrently."""
     def attempt(entry):
         try:
             return encode_image(args, entry)
@@ -144,7 +144,7 @@ def _encoded(args, entries):
         yield from ((entry, attempt(entry)) for entry in entries)
         return
     waiting = collections.deque()
-    pool = WorkerThreads(args.num_thread, initializer=lambda: None)  # Ctrl-C in one of `concurrent.futures` can leave its lock taken
+    pool = WorkerThreads(args.num_thread, initializer=lambda: None)  # after a Ctrl-C an executor of `concurrent.futures` can keep its lock acquired
     try:
         for entry in entries:
             waiting.append((entry, pool.apply_async(attempt, (entry,))))
@@ -164,7 +164,7 @@ def make_record(args, list_path):
     Returns
     -------
     packed, left_out : int
-        How many images are in the file, and how many could not be read.
+        The number of images in the file, and of those that could not be read.
     sha1 : str
         The SHA-1 of the file.
     """
@@ -191,7 +191,7 @@ def make_record(args, list_path):
 
 
 def make_records(args):
-    """Pack every list file whose path starts with the prefix; the number of lists found."""
+    """Pack every list file whose path starts with the prefix; return the number of lists."""
     folder = args.prefix if os.path.isdir(args.prefix) else os.path.dirname(args.prefix)
     lists = [path for path in (os.path.join(folder, name) for name in sorted(os.listdir(folder)))
              if path.startswith(args.prefix) and path.endswith(".lst") and os.path.isfile(path)]
@@ -217,7 +217,7 @@ def _ratio(text):
 
 
 def build_parser():
-    """The command line."""
+    """Return the parser of the command line."""
     parser = argparse.ArgumentParser("im2rec", formatter_class=argparse.ArgumentDefaultsHelpFormatter,
                                      description="Make a list of images, or pack the images of a list into a RecordIO file.")
     parser.add_argument("prefix", help="what the paths of the .lst, .rec and .idx files start with")
@@ -245,7 +245,7 @@ def build_parser():
 
 
 def main(argv=None):
-    """Run the program; the exit status."""
+    """Run the program; return the exit status."""
     parser = build_parser()
     args = parser.parse_args(argv)
     args.prefix = os.path.abspath(args.prefix)

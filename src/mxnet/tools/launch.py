@@ -1,8 +1,8 @@
 """Start the workers and servers of a distributed job, on this machine or on many.
 
 ``python -m mxnet.tools.launch -n 4 [-s 2] [-H hosts] --launcher local|ssh|mpi|slurm COMMAND`` takes the flags of MXNet's ``tools/launch.py``. On
-each machine torchrun's agent starts the workers and watches over them; this process is where all meet (`torch.distributed.TCPStore`), at a port
-that the system chooses. If a worker fails, all are stopped, and the status is the worker's.
+each machine torchrun's agent starts and monitors the workers; this process hosts the rendezvous (`torch.distributed.TCPStore`) at a port chosen by
+the system. If a worker fails, all are stopped, and the exit status is the worker's.
 """
 import argparse
 import contextlib
@@ -20,8 +20,8 @@ import uuid
 
 import torch.distributed as dist
 
-_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT)  # for which torchrun sets handlers
-_PATIENCE = 30  # seconds that servers and other machines have to end by themselves
+_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT)  # torchrun sets handlers for these
+_PATIENCE = 30  # seconds until servers and other machines must have ended by themselves
 _log = logging.getLogger("mxnet.tools.launch")
 
 
@@ -37,7 +37,7 @@ def _parser():
     parser.add_argument("--env", action="append", default=[], metavar="NAME", help="hand this variable on to other machines")
     parser.add_argument("--p3", action="store_true", help="synchronous stores send in slices, the most urgent first")
     parser.add_argument("--max-restarts", type=_count(0), default=0, help="how often a job that failed starts again")
-    for hidden in ("--meet", "--job", "--layout", "--node"):  # what this program tells itself on other machines
+    for hidden in ("--meet", "--job", "--layout", "--node"):  # internal: for this program on other machines
         parser.add_argument(hidden, help=argparse.SUPPRESS)
     parser.add_argument("command", nargs=argparse.REMAINDER, help="the program and its arguments")
     return parser
@@ -64,18 +64,18 @@ def _pairs(parser, flag, given):
 
 
 def hosts_of(path):
-    """The machines that a file names, one on each line; what follows a name, and lines that begin with #, are left out."""
+    """Return the machines in a host file, one on each line. Text after a name and lines that begin with # are ignored."""
     lines = (line.split("#")[0].split() for line in pathlib.Path(path).read_text().splitlines())
     return [line[0] for line in lines if line]
 
 
 def layout(workers, servers, hosts):
-    """How many workers and servers each of so many machines has, as a list of pairs: they are dealt out in turn, as MXNet does."""
+    """Return (workers, servers) of each machine, distributed round-robin, as MXNet does."""
     return [(len(range(i, workers, hosts)), len(range(i, servers, hosts))) for i in range(hosts)]
 
 
 def main(argv=None):
-    """Run it; returns the status."""
+    """Run the program; return the exit status."""
     parser = _parser()
     args = parser.parse_args(argv)
     args.command = args.command[1:] if args.command[:1] == ["--"] else args.command
@@ -102,7 +102,7 @@ def main(argv=None):
     except (OSError, subprocess.CalledProcessError) as error:
         _log.error("%s", error)
         return 1
-    finally:  # who calls this as a function goes on
+    finally:  # for callers of this function, which continue
         for number, handler in handlers.items():
             signal.signal(number, handler)
         os.environ.clear()
@@ -127,14 +127,14 @@ def _run_job(args):
 
 
 def _own_address(host):
-    """The address of this machine, seen from another (None: from itself)."""
+    """Return the address of this machine for another one (None: for itself)."""
     if host in (None, "localhost", "127.0.0.1") and "SLURM_JOB_NUM_NODES" not in os.environ:
         return "127.0.0.1"
     if host is None:
         return socket.gethostname()
     family, kind, _, _, target = socket.getaddrinfo(host, 22, type=socket.SOCK_DGRAM)[0]
     with socket.socket(family, kind) as asking:
-        asking.connect(target)  # sends nothing
+        asking.connect(target)  # UDP: no packet is sent
         return asking.getsockname()[0]
 
 
@@ -142,7 +142,7 @@ def _own_address(host):
 
 
 def _run_node(args):
-    """The workers and servers of this machine; returns the status."""
+    """Run the workers and servers of this machine; return the exit status."""
     if isinstance(args.layout, str):
         args.layout = [tuple(map(int, pair.split(":"))) for pair in args.layout.split(",")]
     if args.node == "auto":
@@ -154,9 +154,9 @@ def _run_node(args):
               "DMLC_NUM_SERVER": str(args.num_servers), "TORCHELASTIC_RUN_ID": args.job}
     if args.p3:
         common["DMLC_PS_VAN_TYPE"] = "p3"
-    if workers + servers > 1:  # else each process has as many threads as there are cores
+    if workers + servers > 1:  # a single process may use a thread for each core
         common["OMP_NUM_THREADS"] = os.environ.get("OMP_NUM_THREADS") or str(max(1, (os.cpu_count() or 1) // (workers + servers)))
-    # MXNet's launcher gives a command in one piece to the shell.
+    # As MXNet's launcher does, a command given as one argument is run by the shell.
     command = ["/bin/sh", "-c", args.command[0]] if len(args.command) == 1 and len(args.command[0].split()) > 1 else args.command
     missing = _not_runnable(command[0], {**os.environ, **args.worker_env}.get("PATH"))
     if missing:
@@ -175,7 +175,7 @@ def _run_node(args):
         for i, server in enumerate(started):
             if status:
                 break
-            # Without workers here it is the servers that the end of the job is told by.
+            # Without workers on this machine, the end of the servers is the end of the job.
             with contextlib.suppress(subprocess.TimeoutExpired):
                 status = server.wait(_PATIENCE if workers else None)
                 if status:
@@ -187,7 +187,7 @@ def _run_node(args):
 
 
 def _not_runnable(program, path):
-    """Return the shell's status and a sentence for a program that cannot be started, else None."""
+    """Return the shell's exit status and an error text for a program that cannot be started, else None."""
     if shutil.which(program, path=path):
         return None
     if os.path.dirname(program) and os.path.exists(program):
@@ -196,7 +196,7 @@ def _not_runnable(program, path):
 
 
 class _ExitWatch(threading.Thread):
-    """Notes the order in which child processes fail; torch's agent looks ten times a second, and then blames the lowest rank.
+    """Records the order in which child processes fail; torch's agent polls ten times a second and then reports the lowest rank.
 
     Attributes
     ----------
@@ -212,7 +212,7 @@ class _ExitWatch(threading.Thread):
 
     def run(self):
         while not self._ended.wait(0.005):
-            try:  # the process stays as it is for whoever waits for it
+            try:  # WNOWAIT leaves the process to the code that waits for it
                 info = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOWAIT | os.WNOHANG)
             except ChildProcessError:
                 continue
@@ -220,12 +220,12 @@ class _ExitWatch(threading.Thread):
                 self.failed.append((info.si_pid, info.si_status if info.si_code == os.CLD_EXITED else -info.si_status))
 
     def stop(self):
-        """End watching."""
+        """Stop the thread."""
         self._ended.set()
 
 
 def _run_workers(args, count, command, env, exits):
-    """Workers under torchrun's agent; returns the status of the first that failed, or 0."""
+    """Run workers under torchrun's agent; return the status of the first one that failed, or 0."""
     from torch.distributed.elastic.multiprocessing.api import SignalException
     from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
     from torch.distributed.launcher.api import LaunchConfig, elastic_launch
@@ -267,7 +267,7 @@ def _end(processes):
 
 
 def _own_command(args, node):
-    """This program for another machine, and the variables that it hands on."""
+    """Return the command line of this program for another machine, and the variables that are passed on."""
     flags = ["-n", str(args.num_workers), "-s", str(args.num_servers), "--launcher", args.launcher, "--meet", args.meet, "--job", args.job,
              "--node", str(node), "--layout", ",".join(f"{w}:{s}" for w, s in args.layout)]
     for flag, given in (("--env-worker", args.env_worker), ("--env-server", args.env_server)):
@@ -301,7 +301,7 @@ def _run_remote(args, hosts):
 
 
 def _wait_for_all(started):
-    """The first status that is not 0 when all have ended, or when one has failed, which ends the others."""
+    """Wait for all processes and return the first status that is not 0, else 0; a failure ends the others."""
     running, status = list(started), 0
     try:
         while running and not status:

@@ -1,8 +1,8 @@
-"""Make a table of what a training program logged: ``python -m mxnet.tools.parse_log LOGFILE``.
+"""Make a table from the log of a training program: ``python -m mxnet.tools.parse_log LOGFILE``.
 
-It reads what `Module.fit` and `FeedForward.fit` log at the end of epochs (``Epoch[3] Train-accuracy=0.91``, ``Epoch[3] Validation-accuracy=0.88``,
-``Epoch[3] Time cost=12.3``), and the estimator's ``[Epoch 3] Finished in 12.3s, training accuracy: 0.91, validation accuracy: 0.88``. Numbers that an
-epoch has several times are averaged.
+It reads the lines of `Module.fit` and `FeedForward.fit` at the end of epochs (``Epoch[3] Train-accuracy=0.91``, ``Epoch[3] Time cost=12.3``,
+``Epoch[3] Validation-accuracy=0.88``), and the estimator's ``[Epoch 3] Finished in 12.3s, training accuracy: 0.91, validation accuracy: 0.88``.
+Several values of a number in one epoch are averaged.
 """
 import argparse
 import re
@@ -12,19 +12,19 @@ _NUMBER = r"([-+]?(?:\d+\.?\d*(?:[eE][-+]?\d+)?|\.\d+(?:[eE][-+]?\d+)?|nan|inf))
 
 
 def parse(lines, metrics=("accuracy",)):
-    """The numbers of each epoch.
+    """Return the numbers of each epoch.
 
     Parameters
     ----------
     lines : iterable of str
     metrics : sequence of str
-        Which metrics to look for; a name holds for all that begin with it.
+        The metrics to extract; a name also matches metrics that begin with it.
 
     Returns
     -------
     dict
-        By number of the epoch, from 0 on and in order, a dict with the means under ``train-<metric>``, ``val-<metric>`` and ``time``, as far as
-        they were logged.
+        From the number of the epoch, counted from 0 and in order, to a dict of means under ``train-<metric>``, ``val-<metric>`` and ``time``, as
+        far as they were logged.
 
     Example
     -------
@@ -48,7 +48,7 @@ def parse(lines, metrics=("accuracy",)):
 
 
 def table(epochs, metrics=("accuracy",), markdown=True):
-    """The text of a table of what `parse` gives: Markdown, or columns between tabs. Epochs count from 1 here; what was not logged is ``-``."""
+    """Format a result of `parse` as a Markdown or tab-separated table. Epochs count from 1 here; missing numbers are shown as ``-``."""
     columns = [f"{part}-{metric}" for part in ("train", "val") for metric in metrics]
 
     def cells(epoch, values):
@@ -63,7 +63,7 @@ def table(epochs, metrics=("accuracy",), markdown=True):
 
 
 def main(argv=None):
-    """Run the program; the exit status."""
+    """Run the program; return the exit status."""
     parser = argparse.ArgumentParser("parse_log", formatter_class=argparse.ArgumentDefaultsHelpFormatter,
                                      description="Make a table of what a training program logged.")
     parser.add_argument("logfile", help="path of the log")

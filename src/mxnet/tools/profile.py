@@ -1,7 +1,7 @@
-"""A page about a profile, and its main numbers in the terminal.
+"""Write an HTML page about a profile, and print its main numbers.
 
-``python -m mxnet.tools.profile profile.json`` writes ``profile.html`` beside it; a second trace is compared with the first. It reads what
-``mx.profiler`` writes, also from a process that was killed, and MXNet's own traces.
+``python -m mxnet.tools.profile profile.json`` writes ``profile.html`` beside it; a second trace is compared with the first. It reads traces of
+``mx.profiler``, also those of killed processes, and MXNet's own traces.
 """
 import argparse
 import os
@@ -14,7 +14,7 @@ from ..profiler.trace import read
 
 
 def build_parser():
-    """The command line."""
+    """Return the parser of the command line."""
     parser = argparse.ArgumentParser("profile", description=__doc__.partition("\n")[0])
     parser.add_argument("trace", help="what mx.profiler.dump() has written")
     parser.add_argument("other", nargs="?", help="a second trace, to compare with")
@@ -24,7 +24,7 @@ def build_parser():
 
 
 def summary(analysis, lines=15):
-    """The main numbers of a profile, one line at a time.
+    """Yield the lines of a summary of a profile's main numbers.
 
     Example
     -------
@@ -47,7 +47,7 @@ def summary(analysis, lines=15):
 
 
 def main(argv=None):
-    """Run the program; the exit status."""
+    """Run the program; return the exit status."""
     args = build_parser().parse_args(argv)
     output = args.output or f"{os.path.splitext(args.trace)[0]}.html"
     try:

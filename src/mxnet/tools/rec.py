@@ -1,7 +1,7 @@
-"""Look into a RecordIO file, find what is damaged in it, and save the rest.
+"""Inspect, verify and repair RecordIO files.
 
-``python -m mxnet.tools.rec inspect FILE`` says what is in it; ``verify FILE [--index INDEX] [--images]`` lists all damage, with record and offset,
-and ends with status 1 if there is any; ``repair FILE NEW`` writes what is whole to another file, with an index.
+``python -m mxnet.tools.rec inspect FILE`` lists its content; ``verify FILE [--index INDEX] [--images]`` lists all damage, with record and offset,
+and ends with status 1 if there is any; ``repair FILE NEW`` writes the undamaged records to another file, with an index.
 """
 import argparse
 import collections
@@ -18,23 +18,23 @@ from . import progress_bar
 
 _HEAD = 8
 _BLOCK = 1 << 20
-_ENDS = {b"\xff\xd8": b"\xff\xd9", b"\x89P": b"IEND\xaeB`\x82"}  # what JPEGs and PNGs begin and end with
+_ENDS = {b"\xff\xd8": b"\xff\xd9", b"\x89P": b"IEND\xaeB`\x82"}  # the first and last bytes of JPEGs and PNGs
 
 
 class Item(NamedTuple):
-    """What stands from `offset` to `end` of a file.
+    """A record, or a damaged section, from `offset` to `end` of a file.
 
     Attributes
     ----------
     number : int
-        Of the record, from 0 on; what is damaged counts as one.
+        The number of the record, counted from 0; a damaged section counts as one.
     offset, end : int
     payload : bytes or None
         The record; None if it cannot be trusted.
     parts : int
-        How many parts it is stored in.
+        The number of parts of the record in the file.
     damage : tuple of str
-        What is wrong.
+        Descriptions of the damage.
     """
 
     number: int
@@ -45,12 +45,12 @@ class Item(NamedTuple):
     damage: tuple[str, ...] = ()
 
     def messages(self, path):
-        """A line for each thing that is wrong."""
+        """Return a line for each description of damage."""
         return [f"{path}: record {self.number} at offset {self.offset}: {text}" for text in self.damage]
 
 
 def scan(path):
-    """All that stands in a RecordIO file, in its order, as `Item`; behind damage it goes on with the next record that can be found.
+    """Yield the content of a RecordIO file in its order as `Item`; after damage it continues with the next record that is found.
 
     Raises
     ------
@@ -71,7 +71,7 @@ def scan(path):
 
 
 def _next(read, number, start):
-    """The item at an offset, None at the end of the file."""
+    """Return the item at an offset, None at the end of the file."""
     offset, pieces, notes = start, [], []
 
     def lost(text, search):
@@ -119,11 +119,11 @@ def _next(read, number, start):
 
 
 def _parts(pieces):
-    return (len(pieces) + 1) // 2  # magic numbers stand between them
+    return (len(pieces) + 1) // 2  # magic numbers are between them
 
 
 def _fits(read, offset, head):
-    """Whether a part whose head is given ends where another begins, or the file ends."""
+    """Return True if the part with the given head ends at the beginning of another part, or at the end of the file."""
     kind, length = part_head(head)
     end = offset + _HEAD + length + -length % 4
     if kind > 3 or len(read(end - 1, 1)) < 1:
@@ -140,7 +140,7 @@ def _aligned_magic(payload):
 
 
 def _complete(pieces):
-    """Whether the pieces of a record are an image with its end."""
+    """Return True if the pieces of a record are a complete image, up to its end marker."""
     try:
         _, image = unpack(b"".join(pieces))
     except MXNetError:
@@ -150,10 +150,10 @@ def _complete(pieces):
 
 
 def _resume(read, offset):
-    """Where the next record begins, or the end of the file.
+    """Return the offset of the next record, or the end of the file.
 
-    Heads stand at multiples of 4, where no record has the magic number; elsewhere, behind bytes that were lost or came in, one has to end where
-    another begins.
+    Heads are at multiples of 4, where no record contains the magic number. At other offsets (after lost or inserted bytes) a part must end where
+    another one begins.
     """
     while True:
         block = read(offset, _BLOCK + _HEAD)
@@ -169,7 +169,7 @@ def _resume(read, offset):
 
 
 def _image_damage(item):
-    """What is wrong with the image of a record, as a list of texts."""
+    """Return the damage of a record's image, as a list of texts."""
     import numpy as np
     import simplejpeg
     try:
@@ -184,22 +184,22 @@ def _image_damage(item):
 
 
 def verify(path, index=None, images=False):
-    """All damage of a file.
+    """Check a file and return all damage.
 
     Parameters
     ----------
     path : str
     index : str, optional
-        Its index, of which each line must lead to the beginning of a record, and each record must have one.
+        Its index. Each line must have the offset of a record, and each record must have a line.
     images : bool
-        Decode the images too; their bytes have no checksum, so that other bytes may stand there and still be an image.
+        Decode the images too. They have no checksum, so that changed bytes are not detected if they are still an image.
 
     Returns
     -------
     count : int
-        How many records can be read.
+        The number of readable records.
     messages : list of str
-        What is wrong: a line with file, record and offset each.
+        The damage: a line with file, record and offset for each.
     sha1 : str
         The SHA-1 of the file.
 
@@ -278,15 +278,15 @@ def _index_damage(path, index, starts):
 
 
 def repair(path, target, index=None, images=False):
-    """Write the records of a file that can be read to another one, with an index.
+    """Write the readable records of a file to another one, with an index.
 
     Parameters
     ----------
     path, target : str
-        The index of `target` has its name, with the ending ``.idx``.
+        The paths of the two files. The index of `target` has its name with the extension ``.idx``.
     index : str, optional
-        The index of `path`, whose keys are kept. A record without a line in it gets a number that is free; without an index records are counted from
-        0 on.
+        The index of `path`, whose keys are kept. A record without a line in it gets an unused number; without an index records are numbered
+        from 0.
     images : bool
         Leave out records whose image cannot be decoded.
 
@@ -294,12 +294,12 @@ def repair(path, target, index=None, images=False):
     -------
     kept : int
     messages : list of str
-        What is wrong with `path`.
+        The damage of `path`.
 
     Raises
     ------
     MXNetError
-        If a file cannot be read or written, or both are one.
+        If a file cannot be read or written, or both paths are the same file.
     """
     new_index = os.path.splitext(target)[0] + ".idx"
     if not is_remote(target) and any(os.path.realpath(a) == os.path.realpath(b) for a in (path, index) if a for b in (target, new_index)):
@@ -324,12 +324,12 @@ def repair(path, target, index=None, images=False):
 
 
 def inspect(path, limit=0, out=print):
-    """Tell what is in a file: a line for each of the first `limit` records, then numbers of all.
+    """Print the content of a file: a line for each of the first `limit` records, then statistics of all.
 
     Returns
     -------
     int
-        How much is damaged.
+        The number of damaged sections.
     """
     sizes, formats, labels, parts, damaged, offset = [], collections.Counter(), collections.Counter(), 0, 0, 0
     for item in scan(path):
@@ -356,7 +356,7 @@ def inspect(path, limit=0, out=print):
 
 
 def _described(payload):
-    """What a record holds: a format, and a text with label, number and size of an image."""
+    """Return the format of a record's content, and a text with label, number and size of an image."""
     try:
         header, content = unpack(payload)
     except MXNetError:
@@ -371,7 +371,7 @@ def _described(payload):
 
 
 def build_parser():
-    """The command line."""
+    """Return the parser of the command line."""
     parser = argparse.ArgumentParser("rec", description="Look into a RecordIO file, find what is damaged in it, and save the rest.")
     commands = parser.add_subparsers(dest="command", required=True)
     looks = commands.add_parser("inspect", help="say what is in a file")
@@ -388,7 +388,7 @@ def build_parser():
 
 
 def main(argv=None):
-    """Run the program; the exit status."""
+    """Run the program; return the exit status."""
     args = build_parser().parse_args(argv)
     try:
         if args.command == "inspect":

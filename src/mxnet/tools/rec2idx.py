@@ -1,7 +1,7 @@
-"""Make the index of a RecordIO file.
+"""Write the index of a RecordIO file.
 
-``python -m mxnet.tools.rec2idx FILE.rec FILE.idx`` writes a line for each record, with its number, from 0 on, and where it starts. The index appears
-when it is complete.
+``python -m mxnet.tools.rec2idx FILE.rec FILE.idx`` writes a line for each record, with its number, counted from 0, and its offset. The index is
+written atomically.
 """
 import argparse
 import sys
@@ -13,12 +13,12 @@ from . import progress_bar
 
 
 def make_index(record, index):
-    r"""Write the index of a file; how many records it has.
+    r"""Write the index of a file, and return the number of its records.
 
     Parameters
     ----------
     record, index : str
-        Paths; of the index a file that is there is replaced.
+        The paths; an existing index is replaced.
 
     Raises
     ------
@@ -56,7 +56,7 @@ def make_index(record, index):
 
 
 def main(argv=None):
-    """Run the program; the exit status."""
+    """Run the program; return the exit status."""
     parser = argparse.ArgumentParser("rec2idx", description="Make the index of a RecordIO file.")
     parser.add_argument("record", help="path of the .rec file")
     parser.add_argument("index", help="path of the .idx file, which is replaced")

@@ -1,11 +1,11 @@
-"""What scaling to expect: from how long a batch takes, the size of the gradients, and the bandwidth between workers, up to 1,024 workers.
+"""Predict the scaling of up to 1,024 workers from the time of a batch, the size of the gradients, and the bandwidth between workers.
 
-Gradients are added up by rings: each of n workers sends, and receives, ``2 (n - 1) / n`` times their size, in ``2 (n - 1)`` turns. Workers of one
-machine add theirs up first, and machines then join: so many bytes leave each machine, whatever number of workers it has. What of that is not hidden
-behind the computation is waited for.
+The model is a ring all-reduce: each of n workers sends, and receives, ``2 (n - 1) / n`` times the size of the gradients, in ``2 (n - 1)`` steps.
+The workers of one machine reduce first, and machines follow: the bytes that leave a machine do not depend on its number of workers. A step waits
+for the communication that does not overlap with the computation.
 
-The model says what was published, but for 3 points of a hundred (tests/tools/test_scaling.py): 92.98 % at 32 instances on 16 machines, from what
-was measured on 8; 90 % at 256 K80 on 16 machines, from the speed of one, ResNet-152's size, 20 Gbit/s, and PCI Express.
+The predictions agree with published results within 3 percentage points (tests/tools/test_scaling.py): 92.98 % at 32 instances on 16 machines, from
+the measurement on 8; 90 % at 256 K80 on 16 machines, from the speed of one, ResNet-152's size, 20 Gbit/s, and PCI Express.
 """
 from typing import NamedTuple, Optional
 
@@ -15,20 +15,20 @@ WORKERS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
 
 
 class Cluster(NamedTuple):
-    """Workers, and what joins them.
+    """A cluster of workers and its network.
 
     Parameters
     ----------
     bandwidth : float
-        Bytes a second that a machine sends, and receives at the same time.
+        Bytes a second that a machine can send, and receive at the same time.
     per_machine : int
         Workers on each machine.
     local_bandwidth : float, optional
-        Bytes a second between workers of one machine; that between machines if it is not given.
+        Bytes a second between workers of one machine; by default `bandwidth`.
     latency : float
-        Seconds that a turn takes, however little it carries.
+        Seconds of a step, independent of its size.
     hidden : float
-        Seconds of communication that pass while a batch is computed.
+        Seconds of communication that overlap with the computation of a batch.
     """
 
     bandwidth: float
@@ -38,18 +38,18 @@ class Cluster(NamedTuple):
     hidden: float = 0.0
 
     def exchange(self, size: float, workers: int) -> float:
-        """Seconds in which `workers` add up gradients of `size` bytes."""
+        """Return the time in seconds for an all-reduce of gradients of `size` bytes over `workers`."""
         local = min(workers, self.per_machine)
         machines = -(-workers // self.per_machine)
         return (_ring(size, local, self.local_bandwidth or self.bandwidth, self.latency) + _ring(size, machines, self.bandwidth, self.latency))
 
     def efficiency(self, step: float, size: float, workers: int) -> float:
-        """The speed of `workers` as a share of that many times one worker's.
+        """Return the parallel efficiency of `workers`: their speed-up over one worker, divided by their number.
 
         Parameters
         ----------
         step : float
-            Seconds that one worker takes for a batch.
+            Seconds of a batch on one worker.
         size : float
             Bytes of gradients.
         workers : int
@@ -76,14 +76,14 @@ def _ring(size, members, bandwidth, latency):
 
 
 def bandwidth_from(efficiency: float, step: float, size: float, machines: int) -> float:
-    """The bytes a second at which that many machines, of one worker each, reach an efficiency: to predict others from one measurement."""
+    """Return the bandwidth in bytes a second that explains a measured efficiency of `machines` with one worker each, for further predictions."""
     if not 0 < efficiency < 1 or machines < 2:
         raise MXNetError(f"scaling: an efficiency between 0 and 1 on 2 machines or more says something, received {efficiency} on {machines}")
     return 2 * (machines - 1) / machines * size / (step / efficiency - step)
 
 
 def table(cluster: Cluster, step: float, size: float, batch: int = 0) -> str:
-    """A table in Markdown of what to expect of 1 to 1,024 workers; with samples a second if the `batch` of a worker is given."""
+    """Return a Markdown table of predictions for 1 to 1,024 workers; with samples a second if the `batch` of a worker is given."""
     lines = ["| workers | exchange, ms | efficiency |" + (" samples/s |" if batch else ""), "| --: | --: | --: |" + (" --: |" if batch else "")]
     for workers in WORKERS:
         share = cluster.efficiency(step, size, workers)
