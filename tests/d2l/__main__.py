@@ -3,11 +3,12 @@
     python -m tests.d2l --git GIT_DIR [--python PYTHON] [--jobs 1] [--outputs] [SECTION ...]
 
 from the root of the repository. GIT_DIR is a snapshot of d2l-ai/d2l-en or of smolix/d2l-neu; SECTION is the name of a file without its suffix
-(chapter_preliminaries/ndarray). PYTHON needs matplotlib, pandas and ipython beside what Remex needs. The book stays in a temporary folder.
+(chapter_preliminaries/ndarray). PYTHON needs matplotlib, pandas, ipython, regex and tiktoken beside what Remex needs. The book stays
+in a temporary folder.
 
 A cell counts if it needs no download. Synthetic data stand for some of the book's (`standins.py`); a cell that needs other data is left out, and
 so are cells that need its names. Trainings are short (`session.py`). `exceptions.txt` has what does not count for another reason, and what counts
-and is known to fail. A cell's name there is its section and the first digits of the SHA-256 hash of its text. With --outputs, every section runs
+and is known to fail. A cell's name there is its section and the first digits of the SHA-256 hash of its text; SECTION::* is not run. With
 twice, with two seeds: where both give the same text, and neither were data synthetic nor was a training shortened before it, that text is compared
 with the text that the book has stored, if it has.
 The exit status is 1 where a cell fails without a reason, or runs with one.
@@ -109,7 +110,8 @@ def main():
     with tempfile.TemporaryDirectory(prefix="d2l-") as name:
         folder = pathlib.Path(name)
         book.write_package(folder)
-        found = {section: cells for section in options.sections or book.sections if (cells := book.cells(section))}
+        found = {section: cells for section in options.sections or book.sections
+                 if f"{section}::*" not in exceptions.left_out and (cells := book.cells(section))}
         book.write_images(folder, [cell.source for cells in found.values() for cell in cells])
         total, surprises, rows = collections.Counter(), 0, {}
         for section, rows[section] in run_sections(options, book.version(), folder, found, seed=1):

@@ -37,7 +37,8 @@ def _zip(**texts):
 
 
 def time_machine(rng):
-    return "\n".join(["The Time Machine, by H. G. Wells [1898]", *_lines(1500, WORDS, rng)]).encode()
+    words = WORDS * 20 + ["".join(rng.choice(WORDS)[:3] for _ in range(rng.randint(2, 4))) for _ in range(2000)]  # enough parts for a tokenizer
+    return "\n".join(["The Time Machine, by H. G. Wells [1898]", *_lines(5000, words, rng)]).encode()
 
 
 def translations(rng):
