@@ -1,6 +1,7 @@
 """Models to serve, a server in a process of its own, and malformed requests."""
 import http.client
 import io
+import itertools
 import json
 import os
 import pathlib
@@ -73,42 +74,59 @@ def picture(colour, ending=".jpg", size=(20, 30)):
     return cv2.imencode(ending, np.full((*size, 3), colour[::-1], np.uint8))[1].tobytes()
 
 
+# Each line: three pipes (output, errors, and process number and exit status), then arguments. A process between waits for the server's end.
 FORKING = """
-import os, subprocess, sys
+import os, signal, subprocess, sys
 import mxnet.serve.server
 from mxnet.tools.serve import main
+
+def serve(paths, arguments):
+    for number, path in enumerate(paths, 1):
+        os.dup2(os.open(path, os.O_WRONLY), number)
+    status = main(arguments)
+    sys.stdout.flush()
+    return status
+
+def watch(path, *rest):
+    with open(path, "w") as told:
+        child = os.fork()
+        if not child:
+            told.close()
+            return serve(*rest)
+        print(child, file=told, flush=True)
+        print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), file=told, flush=True)
+    return 0
+
+signal.signal(signal.SIGCHLD, signal.SIG_IGN)
 for line in sys.stdin:
-    child = os.fork()
-    if not child:
-        status = 1
+    if not os.fork():
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        status, words = 1, line.rstrip("\\n").split("\\t")
         try:
-            for number, path in enumerate(line.split("\\t")[:2], 1):
-                os.dup2(os.open(path, os.O_WRONLY), number)
-            status = main(line.rstrip("\\n").split("\\t")[2:])
-            sys.stdout.flush()
+            status = watch(words[2], words[:2], words[3:])
         finally:
             os._exit(status)
-    print(child, flush=True)
-    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
 """
 
 
 class Forks:
-    """Starts servers, one after the other, by forks of a process that has imported everything: importing is most of the time that a start takes."""
+    """Starts servers by forks of a process that has imported everything: importing is most of the time that a start takes."""
 
     def __init__(self):
-        self.folder = tempfile.TemporaryDirectory()
-        self.parent = subprocess.Popen([sys.executable, "-c", FORKING], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-                                       env={**os.environ, "PYTHONPATH": SOURCES})
+        self.folder, self._started, self._lock = tempfile.TemporaryDirectory(), itertools.count(), threading.Lock()
+        self.parent = subprocess.Popen([sys.executable, "-c", FORKING], stdin=subprocess.PIPE, text=True, env={**os.environ, "PYTHONPATH": SOURCES})
 
     def start(self, arguments):
         """A server with these arguments, as `subprocess.Popen` would return it."""
-        paths = [os.path.join(self.folder.name, name) for name in ("out", "error")]
+        number = next(self._started)
+        paths = [os.path.join(self.folder.name, f"{name}{number}") for name in ("out", "error", "told")]
         for path in paths:
             os.mkfifo(path)
-        self.parent.stdin.write("\t".join([*paths, *arguments]) + "\n")
-        self.parent.stdin.flush()
-        server = Fork(self.parent, [open(path) for path in paths])
+        with self._lock:
+            self.parent.stdin.write("\t".join([*paths, *arguments]) + "\n")
+            self.parent.stdin.flush()
+        told = open(paths[2])  # the process opens them in this order
+        server = Fork(told, [open(path) for path in paths[:2]])
         for path in paths:
             os.unlink(path)
         return server
@@ -119,16 +137,15 @@ class Forks:
     def __exit__(self, *error):
         self.parent.stdin.close()
         self.parent.wait()
-        self.parent.stdout.close()
         self.folder.cleanup()
 
 
 class Fork:
     """A server that was forked; of `subprocess.Popen` there is what `Running` uses."""
 
-    def __init__(self, parent, streams):
+    def __init__(self, told, streams):
         self.stdout, self.stderr = streams
-        self._parent, self.pid, self._status, self._lock = parent, int(parent.stdout.readline()), None, threading.Lock()
+        self._told, self.pid, self._status, self._lock = told, int(told.readline()), None, threading.Lock()
 
     def send_signal(self, number):
         os.kill(self.pid, number)
@@ -139,8 +156,9 @@ class Fork:
     def poll(self):
         """The exit status, None while it runs."""
         with self._lock:
-            if self._status is None and select.select([self._parent.stdout], [], [], 0)[0]:
-                self._status = int(self._parent.stdout.readline())
+            if self._status is None and select.select([self._told], [], [], 0)[0]:
+                self._status = int(self._told.readline())
+                self._told.close()
             return self._status
 
     def wait(self, seconds=60):
