@@ -30,6 +30,7 @@ sys.path[:0] = [os.path.join(peers.ROOT, folder) for folder in ("src", "tests")]
 HERE = pathlib.Path(__file__).parent
 NETWORKS = {"mlp": (784,), "resnet50": (3, 224, 224)}
 CLIENTS = (1, 16, 64)
+PATIENT = ("--timeout", "1800")  # for machines that are busy: a request that waited for a processor is no request that was lost
 LOOP = """
 import json, sys, time
 import numpy as np
@@ -164,7 +165,7 @@ def malformed(count):
         serve_checks.save_pair(folder / "pair")
         serve_checks.save_colours(folder / "colours")
         inputs = ("--input", "linear:data=-1,4", "--input", "pair:a=-1,3", "--input", "pair:b=-1,1:int32")
-        with serve_checks.Running(folder / "linear", folder / "pair", folder / "colours", *inputs, "--no-access-log") as server:
+        with serve_checks.Running(folder / "linear", folder / "pair", folder / "colours", *inputs, "--no-access-log", *PATIENT) as server:
             statuses, memory = {}, []
             for part in range(0, 20, 2):
                 with concurrent.futures.ThreadPoolExecutor(2) as pool:
@@ -186,7 +187,7 @@ def ends(count, jobs):
 
     def run():
         while (i := next_of(numbers, lock)) is not None:
-            answered, lost, status = serve_checks.ended(f"{folder}/net", 0.1 + 0.001 * (i % 100), forks)
+            answered, lost, status = serve_checks.ended(f"{folder}/net", 0.1 + 0.001 * (i % 100), forks, *PATIENT)
             with lock:
                 result["servers"] += 1
                 result["answered"] += answered
@@ -217,7 +218,7 @@ def reloads(count):
     with tempfile.TemporaryDirectory() as folder:
         net = pathlib.Path(folder, "net")
         serve_checks.save_linear(net, 1)
-        with serve_checks.Running(net, "--input", "data=-1,4", "--no-access-log") as server:
+        with serve_checks.Running(net, "--input", "data=-1,4", "--no-access-log", *PATIENT) as server:
             clients, memory = serve_checks.Clients(server.port), []
             for i in range(1, count + 1):
                 if i % 2:
@@ -289,6 +290,8 @@ def main():
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--output", default=os.path.join(peers.ROOT, "benchmarks", "results", "serving.md"))
     args = parser.parse_args()
+    import serve_checks
+    serve_checks.PATIENCE = 1800
     if args.load or not (args.malformed or args.terms or args.reloads):
         record(args.output, "load", {"rows": load(args)})
     if args.malformed:

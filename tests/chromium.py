@@ -71,9 +71,11 @@ class Chromium:
         return self._ask(open=url)
 
     def run(self, script):
-        """The value of a JavaScript expression, through JSON."""
-        text = self._ask(run=f"(() => {{ try {{ return JSON.stringify({{value: (0, eval)({json.dumps(script)})}}) }} "
+        """The value of a JavaScript expression, through JSON. It may be several, divided by commas."""
+        text = self._ask(run=f"(() => {{ try {{ return JSON.stringify({{value: ({script})}}) }} "
                              "catch (error) { return JSON.stringify({error: String(error) + error.stack}) } })()")
+        if not text:
+            raise AssertionError(f"{script} is no expression of JavaScript; console: {self.errors[-3:]}")
         result = json.loads(text)
         if "error" in result:
             raise AssertionError(result["error"])
@@ -93,8 +95,8 @@ class Chromium:
         with open(path, "rb") as file:
             content = base64.b64encode(file.read()).decode()
         name, kind = json.dumps(os.path.basename(path)), json.dumps(kind)
-        self.run(f"const held = new DataTransfer(), bytes = Uint8Array.from(atob('{content}'), (c) => c.charCodeAt(0));"
-                 f"held.items.add(new File([bytes], {name}, {{type: {kind}}})); ({script}).files = held.files; 1")
+        self.run(f"(() => {{ const held = new DataTransfer(), bytes = Uint8Array.from(atob('{content}'), (c) => c.charCodeAt(0));"
+                 f"held.items.add(new File([bytes], {name}, {{type: {kind}}})); ({script}).files = held.files }})()")
 
     def click(self, script):
         """Click an element (an expression) with the mouse, where it is."""
