@@ -1,4 +1,5 @@
 """A window of QtWebEngine, in a process of its own: it reads commands as lines of JSON, and answers each with one (`chromium.py` sends them)."""
+import itertools
 import json
 import os
 import sys
@@ -28,7 +29,20 @@ def browse():
         print(json.dumps({"result": result, "console": list(console), **more}), flush=True)
         console.clear()
 
+    def run():
+        """Run the pending script. Its answer is lost if the page that it began on goes: `loaded` runs it again."""
+        number, script = pending[0]
+
+        def finish(result):
+            if pending and pending[0][0] == number:
+                pending.clear()
+                answer(result)
+
+        page.runJavaScript(script, finish)
+
     def loaded(good):
+        if pending:
+            run()
         if begun:
             took = time.perf_counter() - begun.pop()
             answer(took, **({} if good else {"error": f"{page.url().toString()} could not be loaded"}))
@@ -45,7 +59,8 @@ def browse():
             begun.append(time.perf_counter())
             return page.load(QUrl(command["open"]))
         if "run" in command:
-            return page.runJavaScript(command["run"], answer)
+            pending.append((next(numbers), command["run"]))
+            return run()
         x, y, *turns = command.get("click") or command["wheel"]
         at, buttons = QPointF(x, y), Qt.MouseButton
         if turns:
@@ -61,7 +76,7 @@ def browse():
             commands.line.emit(line)
         commands.line.emit("")
 
-    console, begun = [], []
+    console, begun, pending, numbers = [], [], [], itertools.count()
     application = QApplication(sys.argv[:1])
     profile = QWebEngineProfile()  # keeps nothing on the disk
     page, view, commands = Page(profile), QWebEngineView(), Commands()
