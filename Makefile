@@ -3,8 +3,6 @@ PYTHON ?= python3
 VENV ?= .venv
 RUN = $(VENV)/bin/python
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
-# Tests start hundreds of processes, each of which would compile the package's modules again.
-unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: demo test gpu stubs clean
 

@@ -1,6 +1,8 @@
 """What holds for all tests and for the examples in docstrings."""
 import importlib.util
+import os
 import signal
+import sys
 
 import pytest
 
@@ -15,7 +17,12 @@ collect_ignore = [] if importlib.util.find_spec("triton") else [f"src/mxnet/kern
 
 
 def pytest_configure():
-    """Ctrl-C is heard, by what the tests start too: a shell starts what runs in the background, as some CI does, with the signal ignored."""
+    """Ctrl-C is heard, by what the tests start too: a shell starts what runs in the background, as some CI does, with the signal ignored.
+
+    Bytecode is kept: hundreds of processes would each compile the package's modules again.
+    """
+    sys.dont_write_bytecode = False
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
@@ -32,8 +39,8 @@ def numpy_semantics_end_with_the_test():
 @pytest.fixture(autouse=True)
 def no_graph_is_known(monkeypatch):
     """Who won a graph on this machine before, or in another test, decides nothing here."""
-    monkeypatch.setattr(cache.kept, "get", lambda key: None)
-    monkeypatch.setattr(cache.kept, "keep", lambda key, winner: None)
+    monkeypatch.setattr(cache.tuning_cache, "get", lambda key: None)
+    monkeypatch.setattr(cache.tuning_cache, "keep", lambda key, winner: None)
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -266,9 +266,9 @@ def sentences(results):
 
 def record(output, part, found):
     """Put a part's result into the JSON file, and write the Markdown beside it."""
-    path = pathlib.Path(output).with_suffix(".json")
+    path, where = pathlib.Path(output).with_suffix(".json"), peers.versions(None)
     results = json.loads(path.read_text()) if path.exists() else {}
-    results[part] = {**found, "where": peers.versions(None)}
+    results[part] = {**found, "where": where}
     path.write_text(json.dumps(results, indent=1) + "\n")
     text = ["# The model server under load", "`python benchmarks/serving.py`; the newest measurement of each part.", sentences(results)]
     if "load" in results:

@@ -14,10 +14,16 @@ import subprocess
 import sys
 import time
 
+if __package__:
+    from .forked import python
+else:  # as tests see it
+    from forked import python
+
 LIMIT = 2  # seconds of silence after which a worker counts as dead; with those of starting, noticing and leaving that must be enough
 PATIENCE = 60  # seconds for an error to come, on a machine that is busy
 PROGRAM = """
-import ctypes, os, sys
+import ctypes, os, sys, warnings
+warnings.simplefilter('ignore')
 if sys.platform == 'linux':  # PR_SET_PDEATHSIG, SIGKILL: who ends or kills the tests leaves no worker behind, not even a stopped one
     ctypes.CDLL(None).prctl(1, 9)
 import numpy as np
@@ -111,8 +117,8 @@ def once(fault, kind="dist_sync", workers=3, pause=0.0):
     running = []
     try:
         for i in range(workers):
-            where = ["ip", "netns", "exec", cable.namespace] if cable and i == workers - 1 else []
-            running.append(subprocess.Popen([*where, sys.executable, "-W", "ignore", "-c", PROGRAM, kind], text=True, stdout=subprocess.PIPE,
+            start = ["ip", "netns", "exec", cable.namespace, sys.executable] if cable and i == workers - 1 else python()
+            running.append(subprocess.Popen([*start, "-c", PROGRAM, kind], text=True, stdout=subprocess.PIPE,
                                             stderr=subprocess.PIPE, env={**env, "DMLC_WORKER_ID": str(i)}))
             _workers.add(running[-1])
         for process in running:
@@ -124,7 +130,7 @@ def once(fault, kind="dist_sync", workers=3, pause=0.0):
         if fault == "kill":
             running[-1].kill()
         elif fault == "stop":
-            running[-1].send_signal(signal.SIGSTOP)
+            running[-1].send_signal(signal.SIGTSTP)  # becomes SIGSTOP
         else:
             cable.cut()
         said, wrong = [], ""

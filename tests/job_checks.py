@@ -3,12 +3,12 @@ import contextlib
 import os
 import pathlib
 import subprocess
-import sys
 import textwrap
 
 import torch.distributed as dist
 
 import mxnet
+from forked import python
 
 LIMIT = 90  # seconds, for machines that are busy; a job takes about five
 
@@ -38,7 +38,7 @@ class Job:
 
     @staticmethod
     def _start(program, env):
-        return subprocess.Popen([sys.executable, "-c", program], env=env, text=True, **dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE))
+        return subprocess.Popen([*python(), "-c", program], env=env, text=True, **dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE))
 
     def __enter__(self):
         return self

@@ -2,12 +2,12 @@
 import inspect
 import pickle
 import subprocess
-import sys
 
 import numpy as np
 import pytest
 
 import mxnet as mx
+from forked import python
 
 
 def test_methods_look_as_if_written_in_their_class():
@@ -49,4 +49,4 @@ def test_symbols():
 
 def test_what_stands_above_is_imported_when_it_is_called():
     code = "import sys, mxnet as mx; print([m for m in ('mxnet.numpy', 'mxnet.executor', 'mxnet.graph', 'mxnet.gluon') if m in sys.modules])"
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=120).stdout.strip() == "[]"
+    assert subprocess.run([*python(), "-c", code], capture_output=True, text=True, check=True, timeout=120).stdout.strip() == "[]"

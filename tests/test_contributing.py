@@ -4,9 +4,10 @@ import pathlib
 import re
 import shutil
 import subprocess
-import sys
 
 import pytest
+
+from forked import python
 
 ROOT = pathlib.Path(__file__).parent.parent
 STEP = re.compile(r"^\*\*\d\. `([^`]+)`\*\*.*?^```python\n(.*?)^```$", re.M | re.S)
@@ -39,7 +40,7 @@ def project(tmp_path_factory):
 
 def run(project, *command):
     env = {**os.environ, "PYTHONPATH": str(project / "src"), "OMP_NUM_THREADS": "1"}
-    done = subprocess.run([sys.executable, *command], cwd=project, env=env, capture_output=True, text=True, timeout=200)
+    done = subprocess.run([*python(), *command], cwd=project, env=env, capture_output=True, text=True, timeout=200)
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-2000:]
     return done.stdout
 

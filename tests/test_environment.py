@@ -3,12 +3,12 @@ import os
 import pathlib
 import re
 import subprocess
-import sys
 
 import pytest
 import torch
 
 import mxnet as mx
+from forked import python
 from mxnet import environment
 
 SOURCE = pathlib.Path(mx.__file__).parent
@@ -193,5 +193,5 @@ def test_configure_hands_over_to_torch(variables, shown, before, expected, monke
 def test_the_import_configures():
     program = "import mxnet, torch; print(torch.backends.mkldnn.enabled, torch.backends.cudnn.benchmark)"
     env = {"MXNET_MKLDNN_ENABLED": "0", "MXNET_CUDNN_AUTOTUNE_DEFAULT": "0", "PYTHONPATH": str(SOURCE.parent), "PATH": "", "OMP_NUM_THREADS": "1"}
-    out = subprocess.run([sys.executable, "-c", program], env=env, capture_output=True, text=True, check=True, timeout=120).stdout
+    out = subprocess.run([*python(), "-c", program], env=env, capture_output=True, text=True, check=True, timeout=120).stdout
     assert out.split() == ["False", "False"]

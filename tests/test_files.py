@@ -13,6 +13,7 @@ import types
 
 import pytest
 
+from forked import python
 from mxnet import MXNetError, files
 
 
@@ -207,7 +208,7 @@ with files.atomic_write(sys.argv[1]) as f:
 
 
 def _writer(path):
-    process = subprocess.Popen([sys.executable, "-c", _WRITER, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    process = subprocess.Popen([*python(), "-c", _WRITER, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     assert process.stdout.readline() == b"writing\n"
     return process
 

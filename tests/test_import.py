@@ -1,6 +1,8 @@
 import subprocess
 import sys
 
+from forked import python
+
 
 def loaded_by(statement):
     code = f"import sys\n{statement}\nprint(' '.join(sys.modules))"
@@ -15,7 +17,7 @@ def test_import_brings_in_nothing_heavy():
 
 def test_import_starts_no_gpu():
     code = "import mxnet, torch; print(torch.cuda.is_initialized())"
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=120).stdout.strip() == "False"
+    assert subprocess.run([*python(), "-c", code], capture_output=True, text=True, check=True, timeout=120).stdout.strip() == "False"
 
 
 def test_short_names_are_the_modules():

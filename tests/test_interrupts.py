@@ -11,6 +11,7 @@ import threading
 import pytest
 
 import mxnet as mx
+from forked import python
 from interrupt_checks import at_each_point, interrupt, interrupted, settle
 from mxnet import _deferred_compute, attribute, autograd, engine, interrupts, name, util
 from mxnet.gluon import nn
@@ -159,7 +160,7 @@ def test_what_is_to_end_with_the_interpreter():
         from mxnet.interrupts import at_end
         first, second = at_end(print, "first", exits=True), at_end(print, "second")
     """)
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=200)
+    done = subprocess.run([*python(), "-c", program], capture_output=True, text=True, timeout=200)
     assert (done.stdout, done.stderr) == ("first\n", "")
 
 

@@ -1,15 +1,15 @@
 import gc
 import os
 import subprocess
-import sys
 
 import pytest
 
+from forked import python
 from mxnet import memory
 
 
 def run(code, **env):
-    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env={**os.environ, **env}, timeout=120)
+    return subprocess.run([*python(), "-c", code], capture_output=True, text=True, env={**os.environ, **env}, timeout=120)
 
 
 @pytest.mark.skipif(memory._libc() is None, reason="the C library is not glibc: there is nothing to configure")

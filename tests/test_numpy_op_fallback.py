@@ -1,10 +1,10 @@
 import subprocess
-import sys
 
 import numpy as np
 import pytest
 
 import mxnet as mx
+from forked import python
 from mxnet import numpy_op_fallback
 
 
@@ -75,5 +75,5 @@ def test_files_of_networks_need_no_import():
         net = mx.sym.Custom(mx.sym.var("a"), op_type="resize_fallback", new_shape="(2, 3)", name="r")
         print(mx.sym.load_json(net.tojson()).eval(a=mx.nd.arange(4))[0].asnumpy().tolist())
     """
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=120)
+    done = subprocess.run([*python(), "-c", code], capture_output=True, text=True, check=True, timeout=120)
     assert done.stdout == "[[0.0, 1.0, 2.0], [3.0, 0.0, 1.0]]\n"

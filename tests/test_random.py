@@ -1,11 +1,11 @@
 import hashlib
 import subprocess
-import sys
 
 import numpy as np
 import pytest
 
 import mxnet as mx
+from forked import python
 from mxnet import nd
 from mxnet.gluon import nn
 
@@ -187,5 +187,5 @@ def test_dropout_in_networks():
 
 def test_a_program_that_never_seeds_repeats_itself():
     program = "import mxnet as mx; print(mx.nd.random.uniform(shape=2).asnumpy().tolist(), mx.np.random.normal(size=2).tolist())"
-    found = {subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=120).stdout for _ in range(2)}
+    found = {subprocess.run([*python(), "-c", program], capture_output=True, text=True, check=True, timeout=120).stdout for _ in range(2)}
     assert found == {"[0.54881352186203, 0.5928446054458618] [2.2122063636779785, 1.1630786657333374]\n"}

@@ -3,13 +3,13 @@ import os
 import pickle
 import struct
 import subprocess
-import sys
 import threading
 
 import numpy as np
 import pytest
 
 import mxnet as mx
+from forked import python
 from mxnet import files
 from mxnet.base import MXNetError
 from mxnet.recordio import IRHeader, MXIndexedRecordIO, MXRecordIO, pack, pack_img, unpack, unpack_img
@@ -319,7 +319,7 @@ def test_the_end_of_a_program_is_the_end_of_its_files(tmp_path, end, expected):
     with MXRecordIO(path, "w") as writer:
         writer.write(b"old")
     program = f"import os, sys, mxnet as mx\nw = mx.recordio.MXRecordIO({str(path)!r}, 'w')\nw.write(b'new')\n{end}"
-    subprocess.run([sys.executable, "-c", program], stderr=subprocess.DEVNULL, timeout=120)
+    subprocess.run([*python(), "-c", program], stderr=subprocess.DEVNULL, timeout=120)
     assert _records(path) == expected
 
 

@@ -6,13 +6,13 @@ import pathlib
 import random
 import re
 import subprocess
-import sys
 import threading
 
 import numpy as np
 import pytest
 
 import mxnet as mx
+from forked import python
 from mxnet import files, remote
 from mxnet.base import MXNetError
 from mxnet.recordio import MXIndexedRecordIO, MXRecordIO
@@ -113,7 +113,7 @@ for protocol, package in packages.items():
 
 def test_what_is_missing_is_named():
     pytest.importorskip("fsspec")
-    subprocess.run([sys.executable, "-c", _MISSING], check=True, timeout=120)
+    subprocess.run([*python(), "-c", _MISSING], check=True, timeout=120)
 
 
 @pytest.mark.parametrize("protocol, package", remote._PACKAGES.items())

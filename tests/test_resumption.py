@@ -2,12 +2,12 @@
 import os
 import pathlib
 import subprocess
-import sys
 
 import numpy as np
 import pytest
 
 import mxnet as mx
+from forked import python
 from mxnet import MXNetError
 from mxnet.resumption import Saves
 
@@ -61,10 +61,10 @@ if kv:
 
 def run(tmp_path, workers, kind, folder, epochs=3, die=0, restarts=0):
     (tmp_path / "program.py").write_text(PROGRAM)
-    launcher = ["-m", "mxnet.tools.launch", "-n", str(workers), "-s", "0", "--launcher", "local", "--max-restarts", str(restarts), sys.executable]
+    launcher = ["-m", "mxnet.tools.launch", "-n", str(workers), "-s", "0", "--launcher", "local", "--max-restarts", str(restarts), *python()]
     env = {**os.environ, "PYTHONPATH": str(pathlib.Path(mx.__file__).parent.parent), "OMP_NUM_THREADS": "1"}
-    done = subprocess.run([sys.executable, *(launcher if workers else []), "program.py", kind, folder, str(epochs), str(die), folder], cwd=tmp_path,
-                          env=env, capture_output=True, text=True, timeout=200)
+    program = ["program.py", kind, folder, str(epochs), str(die), folder]
+    done = subprocess.run([*python(), *(launcher if workers else []), *program], cwd=tmp_path, env=env, capture_output=True, text=True, timeout=200)
     assert (done.returncode == 0) == bool(restarts or not die), done.stderr
     return [dict(np.load(tmp_path / f"{folder}{i}.npz")) for i in range(max(workers, 1))] if not done.returncode else done
 

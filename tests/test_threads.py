@@ -195,8 +195,8 @@ def test_who_runs_graphs_looks(monkeypatch):
     (False, None, "a rival", 1), (True, None, winograd.DIRECT, 0), (True, "a rival", "a rival", 0), (True, "gone", winograd.DIRECT, 0)])
 def test_kernels_race_only_where_no_other_program_is_busy(monkeypatch, busy, known, winner, count):
     races = []
-    monkeypatch.setattr(convolution.races, "winner", lambda name, runs: races.append(name) or "a rival")
-    monkeypatch.setattr(convolution.races, "get", lambda name: known)
+    monkeypatch.setattr(convolution.autotuner, "fastest", lambda name, runs: races.append(name) or "a rival")
+    monkeypatch.setattr(convolution.autotuner, "get", lambda name: known)
     monkeypatch.setattr(convolution, "_found", {})
     monkeypatch.setattr(threads.policy, "full", 3)
     monkeypatch.setattr(threads.policy, "count", 1 if busy else 3)

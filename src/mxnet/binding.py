@@ -123,19 +123,8 @@ def simple_bind(symbol: Symbol, ctx: Any, grad_req: str | Sequence[str] | Mappin
         return NDArray._new(torch.zeros(shape, dtype=dtype, device=place.torch_device), intern_context(place))
 
     args = [make(n, s, t or "float32") for n, s, t in zip(arg_names, inferred[0], types[0])]
-    grads: list[NDArray | None] = []
-    uses = _uses(symbol, storage)
-    for n, a, r in zip(arg_names, args, reqs):
-        if r == "null":
-            grads.append(None)
-        elif shared_exec is not None and n in shareable and shared_exec.grad_dict.get(n) is not None:
-            grads.append(shared_exec.grad_dict[n])
-        else:
-            stored = _grad_stype(n, uses.get(n, ()), storage)
-            if stored == "default":
-                grads.append(NDArray._new(untouched.zeros(a.shape, dtypes.to_torch(a.dtype), a.context.torch_device), a.context))
-            else:
-                grads.append(nd.zeros(a.shape, ctx=a.context, dtype=a.dtype, stype=stored))
+    shared = {n: g for n, g in shared_exec.grad_dict.items() if n in shareable} if shared_exec is not None else {}
+    grads = _gradients(symbol, dict(zip(arg_names, args)), dict(zip(arg_names, reqs)), storage, shared)
     auxs = []
     for n, s, t in zip(aux_names, inferred[2], types[2]):
         if shared_exec is not None and n in shared_exec.aux_dict and shared_exec.aux_dict[n].shape == s:
@@ -143,6 +132,23 @@ def simple_bind(symbol: Symbol, ctx: Any, grad_req: str | Sequence[str] | Mappin
         else:
             auxs.append(make(n, s, t or "float32"))
     return Executor({"args": args, "grads": grads, "auxs": auxs, "reqs": reqs}, symbol, ctx, grad_req, group2ctx)
+
+
+def _gradients(symbol: Symbol, args: Mapping[str, NDArray], reqs: Mapping[str, str], storage: Mapping[str, str],
+               shared: Mapping[str, NDArray | None]) -> list[NDArray | None]:
+    """Return an array for the gradient of each argument: one of `shared`, a new one of zeros, or None where none is asked for."""
+    grads: list[NDArray | None] = []
+    uses = _uses(symbol, storage)
+    for name, array in args.items():
+        if reqs[name] == "null" or shared.get(name) is not None:
+            grads.append(None if reqs[name] == "null" else shared[name])
+            continue
+        stype = _grad_stype(name, uses.get(name, ()), storage)
+        if stype == "default":
+            grads.append(NDArray._new(untouched.zeros(array.shape, dtypes.to_torch(array.dtype), array.context.torch_device), array.context))
+        else:
+            grads.append(nd.zeros(array.shape, ctx=array.context, dtype=array.dtype, stype=stype))
+    return grads
 
 
 def _from_buffer(buffer: dict[str, NDArray], name: str, shape: tuple[int, ...], dtype: torch.dtype, ctx: Context) -> NDArray:

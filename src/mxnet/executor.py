@@ -84,7 +84,7 @@ class Executor:
         if given and not self._sparse:
             sparse_run.announce_dense("a graph with loops or branches, or on several devices,")
         self._leaves, self._heads, self._random_state = None, None, None
-        self._light = False  # whether sharing what the last `forward` recorded among threads is not worth it
+        self._single_threaded = False  # whether sharing what the last `forward` recorded among threads is not worth it
         self.finished: dict[int, Callable[[], object]] = {}  # by number of the argument: who wants to know as soon as backward has the gradient
         self._delivered: set[int] = set()
         self._one: torch.Tensor | None = None
@@ -125,7 +125,7 @@ class Executor:
                     raise ValueError(f"Shape not match! Argument {name}, need: {arguments[name].shape}, received: {value.shape}")
                 arguments[name][:] = value
         self._random_state = None
-        if not is_train and self._runner.draws and any(r != "null" for r in self._reqs):
+        if not is_train and self._runner.is_stochastic and any(r != "null" for r in self._reqs):
             # `backward` may run the graph again, and must then draw the same numbers.
             self._random_state = random_state.get_state(self._ctx.torch_device)
         if self._outputs and failed.is_failed(self._outputs[0]):
@@ -168,8 +168,8 @@ class Executor:
                 self._session.prepare(arrays, tensors, is_train, differentiate)
             tensors = [t.detach() if t.requires_grad else t for t in tensors]
             leaves = self._dense_leaves(tensors, wanted)
-            self._light = bool(leaves) and self._session.is_light(tensors, self._ctx)
-            heads = results = self._session.run(tensors, self._ctx, is_train, bool(leaves), self._watcher, self._light)
+            self._single_threaded = bool(leaves) and self._session.runs_single_threaded(tensors, self._ctx)
+            heads = results = self._session.run(tensors, self._ctx, is_train, bool(leaves), self._watcher, self._single_threaded)
         self._leaves, self._heads = (leaves, heads) if leaves else (None, None)
         return results[:len(self._output_names)]
 
@@ -268,14 +268,14 @@ class Executor:
             try:
                 # Through .grad rather than autograd.grad: torch then sees to it that no two gradients share memory.
                 inputs = [t for _, t in leaves]
-                if self._light:
+                if self._single_threaded:
                     openmp.alone(differentiation.backward, heads, seeds, False, inputs)
                 else:
                     differentiation.backward(heads, seeds, inputs=inputs)
             except Exception as error:
                 raise MXNetError(f"backward: {failures.in_words(error)}") from error
         if self._watcher is not None:
-            self._watcher.tell_gradients(self._symbol._outputs, [None if g is None else g._data for g in out_grads])
+            self._watcher.report_gradients(self._symbol._outputs, [None if g is None else g._data for g in out_grads])
         differentiable = {i for i, _ in leaves}
         for i, r in enumerate(self._reqs):
             if r == "write" and i not in differentiable:  # an integer input: its gradient is zero

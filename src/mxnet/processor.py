@@ -31,7 +31,7 @@ def flags() -> frozenset[str]:
     return next((frozenset(line.partition(":")[2].split()) for line in _lines() if line.startswith(("flags", "Features"))), frozenset())
 
 
-def held() -> str:
+def max_isa() -> str:
     """``x86-64-v3`` or ``x86-64-v2`` where the user holds programs to AVX2, or to less, by oneDNN's variable; else empty."""
     if platform.machine() != "x86_64":
         return ""
@@ -69,7 +69,7 @@ def family() -> int:
 
 def design() -> str:
     """Its maker and generation, and the widest vectors that programs use, such as ``AuthenticAMD-25-avx512``; empty where the maker is not known."""
-    width = "amx" if tiles() else "avx512" if "avx512f" in flags() and not held() else "avx2"
+    width = "amx" if tiles() else "avx512" if "avx512f" in flags() and not max_isa() else "avx2"
     return f"{maker()}-{family()}-{width}" if maker() else ""
 
 

@@ -263,8 +263,13 @@ def set_version(version):
 def _decorate(func, decorator, scope):
     if inspect.isclass(func):
         for name, member in inspect.getmembers(func, lambda m: inspect.isfunction(m) or inspect.ismethod(m) or isinstance(m, property)):
+            if name[0] == "_" != name[1] and getattr(member, "__module__", "").partition(".")[0] == __package__:
+                continue  # private methods of this package are called by public ones
+            defined = inspect.getattr_static(func, name)
             if isinstance(member, property):
                 setattr(func, name, property(decorator(member.__get__), member.__set__, member.__delattr__, member.__doc__))
+            elif isinstance(defined, (staticmethod, classmethod)):
+                setattr(func, name, type(defined)(decorator(defined.__func__)))
             else:
                 setattr(func, name, decorator(member))
         return func

@@ -1,12 +1,12 @@
 """SciPy and scikit-learn compute with ``mx.np`` arrays, through the array API standard."""
 import os
 import subprocess
-import sys
 
 import numpy as onp
 import pytest
 
 import mxnet as mx
+from forked import python
 
 SCIPY = """
 import numpy as onp, scipy.special, scipy.stats, scipy.cluster.vq, scipy.integrate
@@ -35,7 +35,7 @@ print('equal')
 def test_scipy_s_functions_take_and_return_arrays():
     pytest.importorskip("scipy", minversion="1.15")
     environment = {**os.environ, "SCIPY_ARRAY_API": "1"}  # read when SciPy is imported
-    done = subprocess.run([sys.executable, "-W", "ignore", "-c", SCIPY], env=environment, capture_output=True, text=True, timeout=200)
+    done = subprocess.run([*python(), "-W", "ignore", "-c", SCIPY], env=environment, capture_output=True, text=True, timeout=200)
     assert done.stdout == "equal\n", done.stderr[-3000:]
 
 
@@ -91,6 +91,6 @@ def test_scikit_learn_in_a_process_with_dispatch():
     environment = {**os.environ, "SCIPY_ARRAY_API": "1"}
     if os.environ.get("SCIPY_ARRAY_API") == "1":
         pytest.skip("this is that process")
-    done = subprocess.run([sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", __file__, "-k", "scikit_learn_s"], env=environment,
+    done = subprocess.run([*python(), "-m", "pytest", "-q", "-p", "no:cacheprovider", __file__, "-k", "scikit_learn_s"], env=environment,
                           capture_output=True, text=True, timeout=230)
     assert done.returncode == 0, done.stdout[-3000:]

@@ -1,9 +1,9 @@
 import os
 import pathlib
 import subprocess
-import sys
 
 import mxnet as mx
+from forked import python
 from job_checks import outputs
 
 WORK = """
@@ -75,7 +75,7 @@ def test_programs_of_two_workers():
 
 def test_a_job_of_one():
     env = {name: value for name, value in os.environ.items() if not name.startswith(("DMLC_", "RANK", "WORLD_SIZE"))}
-    done = subprocess.run([sys.executable, "-c", """
+    done = subprocess.run([*python(), "-c", """
 import mxnet as mx, mxnet.contrib.horovod as hvd
 hvd.init()
 print(hvd.rank(), hvd.size(), hvd.allreduce(mx.nd.array([1, 2])).asnumpy(), mx.kv.create('horovod').num_workers)

@@ -7,6 +7,7 @@ import sys
 import pytest
 
 import serve_checks
+from forked import python
 
 EXAMPLES = pathlib.Path(__file__).parents[2] / "examples" / "serving"
 
@@ -16,7 +17,7 @@ def digits(tmp_path_factory):
     """A server of the trained model, and an image of a digit."""
     folder = tmp_path_factory.mktemp("serving")
     environment = {**serve_checks.os.environ, "PYTHONPATH": serve_checks.SOURCES}
-    done = subprocess.run([sys.executable, EXAMPLES / "train_digits.py", folder / "models" / "digits"], capture_output=True, text=True, timeout=200,
+    done = subprocess.run([*python(), EXAMPLES / "train_digits.py", folder / "models" / "digits"], capture_output=True, text=True, timeout=200,
                           env=environment)
     assert done.returncode == 0, done.stderr
     assert float(done.stdout.split()[-1]) > 0.85

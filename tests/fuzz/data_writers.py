@@ -339,9 +339,9 @@ def _archive(folder):
     return Writer(save, load, ("a.zip", "first", "inside"))
 
 
-def _winners(folder):
-    """What races between kernels found out."""
-    found = tuning.Races("a", "nn/nms")
+def _tuning_cache(folder):
+    """A cache of the autotuner."""
+    found = tuning.Autotuner("a", "nn/nms")
     libraries.folder, path = lambda: folder, folder / f"a-{libraries.fingerprint('nn/nms')}.json"
 
     def save(version):
@@ -362,16 +362,16 @@ def _kernel(folder):
         if not path.exists():
             return None  # a damaged one goes before another is written
         found = path.read_bytes()
-        assert build.is_whole(found) and found == content(int(found[:8]))
+        assert build.is_complete(found) and found == content(int(found[:8]))
         return int(found[:8])
 
-    return Writer(lambda v: libraries._keep(path, content(v)), load, ("a.so",))
+    return Writer(lambda v: libraries._store(path, content(v)), load, ("a.so",))
 
 
 WRITERS = {
     "profiler.dump": _profiler, "MXRecordIO": _recordio, "MXIndexedRecordIO": _indexed_recordio, "im2rec list": _im2rec_list,
     "im2rec record": _im2rec_record, "profiler.report": _report, "rec repair": _repair, "rec2idx": _rec2idx, "mean image": _mean_image,
-    "text data set": _text, "CIFAR10": _cifar, "test_utils.get_zip_data": _archive, "kernel": _kernel, "winners of races": _winners,
+    "text data set": _text, "CIFAR10": _cifar, "test_utils.get_zip_data": _archive, "kernel": _kernel, "winners of races": _tuning_cache,
     "gluon.utils.download": _download,
     "model_store.get_model_file": _pretrained, "embedding archive": _unpacked, "test_utils download": _mnist,
 }

@@ -295,16 +295,16 @@ def _without(module, name):
     """No kernel is there."""
     before = getattr(module, name)
     setattr(module, name, lambda *_: None)
-    kept = [(each, dict(each._verdicts)) for each in contract._gates]
+    kept = [(each, dict(each._checked)) for each in contract._contracts]
     for each, _ in kept:
         each.forget()
     try:
         yield
     finally:
         setattr(module, name, before)
-        for each, verdicts in kept:
-            each._verdicts.clear()
-            each._verdicts.update(verdicts)
+        for each, results in kept:
+            each._checked.clear()
+            each._checked.update(results)
 
 
 def _describe_suppress(rng):

@@ -140,7 +140,7 @@ def _run_handle(content):
         if kernel.plan(arrays, case["integers"]) is None:
             if "bfloat16" in content.decode() and not kernel.available(T="bfloat16"):
                 return
-            raise Wrong(f"a right case is refused: {kernel.refusal(arrays, case['integers'])}")
+            raise Wrong(f"a right case is refused: {kernel.error(arrays, case['integers'])}")
         kernel(arrays, case["integers"], case["numbers"])
 
 

@@ -159,7 +159,7 @@ def window(rng):
             names["p"], names["q"] = (eval(text, {}, names) for text in (max_pooling._HEIGHT, max_pooling._WIDTH))
         except ZeroDivisionError:
             continue
-        if all(eval(d, {}, names) for d in max_pooling._DEMANDS):
+        if all(eval(d, {}, names) for d in max_pooling._PRECONDITIONS):
             return names
 
 

@@ -230,3 +230,45 @@ def test_parameters_show_no_names_in_mxnet_2():
     mx.util.set_version("2.0")
     assert repr(parameter) == "Parameter (shape=(2,), dtype=float32)"
     assert repr(gluon.Constant("c", [1.0])).startswith("Constant (shape=(1,), ")
+
+
+@pytest.mark.parametrize("hybridized", [False, True])
+def test_classic_arrays_do_not_mix_with_others_in_what_a_block_returns(hybridized):
+    class Mixed(mx.gluon.HybridBlock):
+        def forward(self, x):
+            return x.as_nd_ndarray() + 1, mx.np.multiply(x, x)
+
+    net = Mixed()
+    net.hybridize(hybridized)
+    with pytest.raises(TypeError, match="a block returns arrays of mx.np or Symbols of mx.sym.np, received <class 'mxnet.ndarray.ndarray.NDArray'>"):
+        net(mx.np.ones((2, 3)))
+
+
+def test_a_class_decorated_with_use_np_computes_in_its_forward(tmp_path):
+    """The decorator replaces inherited methods, too; the block is traced all the same, as its file shows."""
+    @mx.util.use_np
+    class Doubles(mx.gluon.HybridBlock):
+        def forward(self, x):
+            return x * 2
+
+    net = Doubles()
+    net.hybridize()
+    with mx.util.np_shape(True), mx.util.np_array(True):
+        assert [net(mx.np.array([i])).tolist() for i in range(3)] == [[0], [2], [4]]
+    net.export(str(tmp_path / "net"))
+    assert '"_npi_multiply_scalar"' in (tmp_path / "net-symbol.json").read_text()
+
+
+def test_use_np_leaves_static_and_class_methods_what_they_are():
+    """MXNet 1.9.1 makes methods of instances of them, so that they receive one argument too many."""
+    @mx.util.use_np
+    class Holder:
+        @staticmethod
+        def static(x):
+            return mx.util.is_np_array(), x
+
+        @classmethod
+        def of_class(cls, x):
+            return mx.util.is_np_array(), cls.__name__, x
+
+    assert Holder.static(1) == Holder().static(1) == (True, 1) and Holder.of_class(2) == Holder().of_class(2) == (True, "Holder", 2)

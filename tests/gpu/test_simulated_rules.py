@@ -1,6 +1,5 @@
 """What simulated GPUs refuse and note, and what broke on GPUs before there were any of these tests."""
 import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -8,6 +7,7 @@ import torch
 
 import mxnet as mx
 import simulated_gpus
+from forked import python
 from mxnet.ops import differentiation
 from mxnet.ops.nn import rnn
 from simulated_gpus import OnGPU, Watch, gpus
@@ -141,7 +141,7 @@ def test_instance_norm_has_at_most_five_axes(gpu, monkeypatch):
 def test_sparse_tensors_warn_nobody():
     """Torch warns once in a process, unless it was told whether to check."""
     program = "import mxnet, torch; torch.sparse_coo_tensor(torch.tensor([[0]]), torch.ones(1), (2,))"
-    done = subprocess.run([sys.executable, "-W", "error", "-c", program], capture_output=True, text=True)
+    done = subprocess.run([*python(), "-W", "error", "-c", program], capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")
 
 

@@ -8,8 +8,8 @@ from mxnet.graph.tuning import inference_states, policy
 
 @pytest.fixture(autouse=True)
 def no_kernels_of_our_own(monkeypatch):
-    """Networks of a fully connected layer serve here because they are small: these are about other challengers."""
-    monkeypatch.setattr(policy, "of_dense_layers", lambda *args: [])
+    """Networks of a fully connected layer serve here because they are small: these are about other candidate backends."""
+    monkeypatch.setattr(policy, "mlp_candidates", lambda *args: [])
 
 
 def network():
@@ -39,28 +39,28 @@ class Slow:
 
 
 def test_without_others_nothing_is_said_to_be_the_fastest(monkeypatch):
-    monkeypatch.setattr(policy, "challengers", lambda device, everyone=False: [])
+    monkeypatch.setattr(policy, "candidate_backends", lambda device, all_backends=False: [])
     net = network()
     net(nd.ones((2, 4)))
     assert "native" in net.explain() and inference_states.FASTEST not in net.explain()
 
 
 def test_a_contest_that_native_won(monkeypatch):
-    monkeypatch.setattr(policy, "challengers", lambda device, everyone=False: [Slow(False)])
+    monkeypatch.setattr(policy, "candidate_backends", lambda device, all_backends=False: [Slow(False)])
     net = network()
     net(nd.ones((2, 4)))
     assert inference_states.FASTEST in net.explain() and net._cached_op._runner.settled
 
 
 def test_others_with_other_results(monkeypatch, recwarn):
-    monkeypatch.setattr(policy, "challengers", lambda device, everyone=False: [Slow(True)])
+    monkeypatch.setattr(policy, "candidate_backends", lambda device, all_backends=False: [Slow(True)])
     net = network()
     net(nd.ones((2, 4)))
     assert "since slow gives other results" in net.explain() and inference_states.FASTEST not in net.explain()
 
 
 def test_a_candidate_is_not_settled():
-    candidate = inference_states.Candidate(lambda *inputs: list(inputs), 1.0)
+    candidate = inference_states.Warmup(lambda *inputs: list(inputs), 1.0)
     assert candidate.holds([torch.ones(1)])
     net = gluon.nn.Dense(3, in_units=4)
     net.initialize()

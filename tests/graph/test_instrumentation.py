@@ -3,7 +3,7 @@ import torch
 
 import mxnet as mx
 from mxnet import autograd, gluon, nd
-from mxnet.graph.instrumentation import observed
+from mxnet.graph.instrumentation import instrumented
 from mxnet.ndarray import dispatch
 
 
@@ -51,7 +51,7 @@ def test_the_same_kernels_run_with_an_observer_and_without(monkeypatch):
 
 
 def test_others_are_told_of_as_a_whole(told):
-    assert observed(torch.exp, "inductor")(torch.zeros(1)).item() == 1
+    assert instrumented(torch.exp, "inductor")(torch.zeros(1)).item() == 1
     assert [(c.name, c.graph) for c in told] == [("inductor", True)]
 
 

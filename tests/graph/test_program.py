@@ -1,13 +1,13 @@
 """What is known about a graph when it is compiled."""
 import inspect
 import subprocess
-import sys
 
 import pytest
 import torch
 
 import mxnet as mx
 import mxnet.ops.numpy  # noqa: F401  registers the operators of mx.np
+from forked import python
 from mxnet.graph.lower import lower
 from mxnet.graph.program import Program, copied, item
 from mxnet.ops.registry import OPERATORS
@@ -76,7 +76,7 @@ layer.initialize()
 layer(mx.nd.ones((2, 3, 5)))
 print(sorted({"sympy", "torch._dynamo", "torch._inductor"} & set(sys.modules)))
 """
-    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
+    result = subprocess.run([*python(), "-c", code], capture_output=True, text=True, timeout=120)
     assert result.stdout.strip() == "[]", result.stderr
 
 
@@ -111,7 +111,7 @@ for net, data in (images, mx.nd.ones((1, 3, 16, 16))), (words, mx.nd.ones((7, 2)
 print(sorted({"sympy", "torch._dynamo", "torch._inductor"} & set(sys.modules)))
 """
     pytest.importorskip("openvino")
-    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
+    result = subprocess.run([*python(), "-c", code], capture_output=True, text=True, timeout=120)
     assert result.stdout.strip() == "[]", result.stderr
 
 

@@ -1,12 +1,12 @@
 import concurrent.futures
 import os
 import subprocess
-import sys
 import threading
 import time
 
 import pytest
 
+from forked import python
 from interrupt_checks import interrupt, interrupted, settle
 from mxnet.base import MXNetError
 from mxnet.io.background import Background
@@ -86,7 +86,7 @@ def test_a_forked_process_is_told():
 def test_the_interpreter_exits_while_a_thread_waits(ending, status):
     program = ("import itertools\nfrom mxnet.io.background import Background\nitems = Background(itertools.count(), 2)\n"
                f"next(items)\n{ending}")
-    assert subprocess.run([sys.executable, "-c", program], timeout=60, stderr=subprocess.DEVNULL, check=False).returncode == status
+    assert subprocess.run([*python(), "-c", program], timeout=60, stderr=subprocess.DEVNULL, check=False).returncode == status
 
 
 def test_an_interrupt_while_it_ends_comes_afterwards():

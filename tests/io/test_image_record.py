@@ -2,7 +2,6 @@ import inspect
 import json
 import os
 import subprocess
-import sys
 import threading
 import time
 
@@ -11,6 +10,7 @@ import numpy as np
 import pytest
 
 import mxnet as mx
+from forked import python
 from mxnet.base import MXNetError
 from mxnet.recordio import MXRecordIO, pack, pack_img
 
@@ -253,7 +253,7 @@ def test_threads_end_with_the_iterator(make_record):
 def test_the_interpreter_exits_in_the_middle_of_an_epoch(make_record):
     program = (f"import mxnet as mx\nit = mx.io.ImageRecordIter(path_imgrec={make_record(count=40)!r}, data_shape=(3, 4, 5), batch_size=2,"
                " prefetch_buffer=2)\nnext(it)\nprint('here', flush=True)\nraise KeyboardInterrupt")
-    done = subprocess.run([sys.executable, "-c", program], timeout=60, capture_output=True, text=True, check=False)
+    done = subprocess.run([*python(), "-c", program], timeout=60, capture_output=True, text=True, check=False)
     assert done.stdout == "here\n" and "KeyboardInterrupt" in done.stderr and "Fatal" not in done.stderr
 
 

@@ -22,5 +22,5 @@ def without_kernels(monkeypatch):
 
 
 def _forget():
-    for each in contract._gates:
+    for each in contract._contracts:
         each.forget()

@@ -136,7 +136,7 @@ def test_others_go_on_without_a_worker_but_not_without_a_server():
         job.workers[0].stdin.write("\n")
         job.workers[0].stdin.flush()
         assert job.workers[0].stdout.readline() == "1\n"
-        job.servers[0].send_signal(signal.SIGSTOP)
+        job.servers[0].send_signal(signal.SIGTSTP)
         job.workers[0].stdin.write("\n")
         job.workers[0].stdin.flush()
         status, out, err = job.end(job.workers[:1])[0]

@@ -1,7 +1,6 @@
 import json
 import os
 import subprocess
-import sys
 from multiprocessing import AuthenticationError
 from multiprocessing.connection import Client
 
@@ -9,6 +8,7 @@ import pytest
 import torch
 
 import mxnet as mx
+from forked import python
 from job_checks import Job
 from mxnet.kvstore import messages, server
 
@@ -54,7 +54,7 @@ def test_hostile_requests_are_refused_and_others_served_on():
 
 def test_a_server_never_runs_the_program():
     env = {**os.environ, "DMLC_ROLE": "server"}
-    done = subprocess.run([sys.executable, "-c", "import mxnet; print('ran')"], env=env, capture_output=True, text=True, timeout=100)
+    done = subprocess.run([*python(), "-c", "import mxnet; print('ran')"], env=env, capture_output=True, text=True, timeout=100)
     assert done.returncode != 0 and "ran" not in done.stdout
     assert "a server of a distributed job needs the environment variables" in done.stderr
 

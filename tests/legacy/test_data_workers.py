@@ -1,12 +1,12 @@
 import multiprocessing
 import queue
 import subprocess
-import sys
 
 import numpy as np
 import pytest
 
 import mxnet as mx
+from forked import python
 from mxnet.gluon.data import BatchSampler, SequentialSampler, dataloader
 
 
@@ -81,5 +81,5 @@ except KeyboardInterrupt:
 
 
 def test_an_interrupt_while_they_end_is_not_lost():
-    done = subprocess.run([sys.executable, "-c", INTERRUPTED], capture_output=True, text=True, timeout=100)
+    done = subprocess.run([*python(), "-c", INTERRUPTED], capture_output=True, text=True, timeout=100)
     assert done.stdout == "interrupted\n", done.stderr

@@ -1,10 +1,10 @@
 """Tests of gradients straight from torch's engine."""
 import subprocess
-import sys
 
 import pytest
 import torch
 
+from forked import python
 from mxnet.ops import differentiation
 
 
@@ -55,6 +55,6 @@ def test_training_imports_no_symbolic_mathematics():
         e.backward()
         print(x.grad.asnumpy().tolist(), e.grad_arrays[0].asnumpy().tolist(), [m for m in ("sympy", "torch._dynamo") if m in sys.modules])
     """
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=120)
+    done = subprocess.run([*python(), "-c", code], capture_output=True, text=True, check=True, timeout=120)
     assert done.stdout == "[2.0, 4.0] [2.0, 4.0] []\n"
     assert "Executing" not in done.stderr

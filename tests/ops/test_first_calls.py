@@ -10,9 +10,11 @@ import sys
 import mxnet as mx
 from mxnet.ops import get
 
-sys.path.insert(0, str(pathlib.Path(__file__).parent))
+sys.path[:0] = [str(folder) for folder in pathlib.Path(__file__).parents[:2]]
 from records import IMPERATIVE, RECORDS  # noqa: E402
 from test_records import semantics, symbol_of  # noqa: E402
+
+from forked import python  # noqa: E402
 
 COMPILERS = ("torch._dynamo", "sympy", "torch.fx.experimental.symbolic_shapes")
 
@@ -63,7 +65,7 @@ def main():
 
 
 def test_inference_and_binding_import_no_compiler():
-    child = subprocess.run([sys.executable, "-W", "ignore", __file__], capture_output=True, text=True, timeout=600)
+    child = subprocess.run([*python(), "-W", "ignore", __file__], capture_output=True, text=True, timeout=600)
     assert child.returncode == 0, child.stderr[-2000:]
     result = json.loads(child.stdout.splitlines()[-1])
     assert result == {"imported": [], "found": [], "failed": {}}

@@ -1,13 +1,13 @@
 """How an operator is made of a function, and what it then says about its uses."""
 import inspect
 import subprocess
-import sys
 
 import numpy as np
 import pytest
 import torch
 
 import mxnet as mx
+from forked import python
 from mxnet.base import MXNetError
 from mxnet.ops import random_state, registry
 from mxnet.ops.registry import OPERATORS, Operator, UnknownOperatorError, alias, get, op
@@ -231,7 +231,7 @@ def test_the_operators_of_numpy_are_loaded_when_asked_for():
 
 def test_operators_loaded_on_demand_are_functions_of_their_namespaces_at_once():
     code = "import mxnet as mx; print(mx.nd.contrib.onnx_graph.__name__, mx.sym.contrib.onnx_graph.__name__, mx.nd._internal._npi_add.__name__)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    done = subprocess.run([*python(), "-c", code], capture_output=True, text=True, check=False)
     assert done.stdout.split() == ["_contrib_onnx_graph", "_contrib_onnx_graph", "_npi_add"], done.stderr
 
 

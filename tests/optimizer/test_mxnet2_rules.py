@@ -94,3 +94,12 @@ def _run(name, count, **arguments):
     for _ in range(count):
         optimizer.update(0, weight, mx.nd.full((1,), 4.0), state)
     return float(weight.asscalar()), state
+
+
+def test_adagrad_by_rows():
+    """Epsilon is added to the root here as well; the row without a gradient stays."""
+    optimizer = mx.optimizer.AdaGrad(learning_rate=0.1, epsilon=0.01)
+    weight = mx.nd.array([[1.0, 2.0], [3.0, 4.0]]).tostype("row_sparse")
+    state = optimizer.create_state(0, weight)
+    optimizer.update(0, weight, mx.nd.sparse.row_sparse_array(([[0.01, 1.0]], [1]), shape=(2, 2)), state)
+    np.testing.assert_allclose(weight.asnumpy(), [[1, 2], [3 - 0.1 * 0.01 / 0.02, 4 - 0.1 / 1.01]], rtol=1e-6)

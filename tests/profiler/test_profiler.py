@@ -3,12 +3,12 @@ import json
 import os
 import pathlib
 import subprocess
-import sys
 import time
 
 import pytest
 
 import mxnet as mx
+from forked import python
 from mxnet import nd, profiler
 from mxnet.profiler.trace import read
 
@@ -178,7 +178,7 @@ both(1)
 def test_the_server_of_a_launched_job_writes_what_it_did(tmp_path):
     (tmp_path / "program.py").write_text(SERVED)
     env = {**os.environ, "PYTHONPATH": str(pathlib.Path(mx.__file__).parent.parent), "OMP_NUM_THREADS": "1"}
-    subprocess.run([sys.executable, "-m", "mxnet.tools.launch", "-n", "2", "-s", "1", "--launcher", "local", sys.executable, "program.py"],
+    subprocess.run([*python(), "-m", "mxnet.tools.launch", "-n", "2", "-s", "1", "--launcher", "local", *python(), "program.py"],
                    cwd=tmp_path, env=env, check=True, timeout=200)
     assert [p.name for p in tmp_path.glob("*.json")] == ["rank0_served.json"]
     found = collections.Counter(e["name"] for e in read(str(tmp_path / "rank0_served.json")) if e["ph"] == "X")

@@ -6,13 +6,13 @@ import os
 import pathlib
 import statistics
 import subprocess
-import sys
 import textwrap
 
 import numpy as np
 import pytest
 
 import mxnet as mx
+from forked import python
 from mxnet import autograd, gluon, nd, profiler
 from mxnet.profiler.analysis import Analysis
 from mxnet.profiler.trace import read
@@ -216,7 +216,7 @@ def test_custom_operators(profile, mode):
 
 def run(code, folder, **env):
     folder.mkdir(exist_ok=True)
-    result = subprocess.run([sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, cwd=folder, timeout=120,
+    result = subprocess.run([*python(), "-c", textwrap.dedent(code)], capture_output=True, text=True, cwd=folder, timeout=120,
                             env={**os.environ, "PYTHONPATH": str(pathlib.Path(mx.__file__).parent.parent), **env})
     assert result.returncode in (0, -9), result.stderr
     return [e["name"] for e in read(str(folder / "profile.json"))], result.stderr

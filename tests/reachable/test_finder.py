@@ -8,11 +8,12 @@ import sys
 import pytest
 
 import mxnet as mx
+from forked import python
 from mxnet.reachable import finder
 
 
 def run(code):
-    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=120).stdout.strip()
+    return subprocess.run([*python(), "-c", code], capture_output=True, text=True, check=True, timeout=120).stdout.strip()
 
 
 def test_a_path_without_a_file_leads_to_the_real_thing():

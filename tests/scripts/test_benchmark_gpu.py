@@ -2,7 +2,8 @@
 import json
 import pathlib
 import subprocess
-import sys
+
+from forked import python
 
 ROOT = pathlib.Path(__file__).parents[2]
 REPORT = """<testsuites><testsuite name="pytest" errors="0" failures="{}" skipped="3" tests="13" time="4.2"></testsuite></testsuites>"""
@@ -12,7 +13,7 @@ def run(tmp_path, failures):
     (tmp_path / "tests.xml").write_text(REPORT.format(failures))
     options = ["--device", "cpu", "--parts", "calls", "--networks", "add", "--rounds", "1", "--seconds", "0.01"]
     options += ["--tests", str(tmp_path / "tests.xml"), "--results", str(tmp_path)]
-    return subprocess.run([sys.executable, str(ROOT / "benchmarks" / "gpu.py"), *options], capture_output=True, text=True, timeout=200)
+    return subprocess.run([*python(), str(ROOT / "benchmarks" / "gpu.py"), *options], capture_output=True, text=True, timeout=200)
 
 
 def test_a_report_has_tests_and_rates(tmp_path):

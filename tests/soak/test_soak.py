@@ -6,6 +6,7 @@ import sys
 import numpy as np
 import pytest
 
+from forked import python
 from soak import interrupts, loading, measure, training
 
 
@@ -33,7 +34,7 @@ def test_loaders(tmp_path):
 def test_interrupts(name):
     # In a process of its own: it makes a group of processes, to which the interrupts go.
     program = f"from soak import interrupts, measure; print(measure.run(interrupts.LOOPS[{name!r}], 8, 3, 1)[1])"
-    done = subprocess.run([sys.executable, "-W", "ignore", "-c", program], capture_output=True, text=True,
+    done = subprocess.run([*python(), "-W", "ignore", "-c", program], capture_output=True, text=True,
                           env={**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}, timeout=120)
     assert done.returncode == 0 and done.stdout.startswith("{"), done.stderr
 

@@ -5,6 +5,7 @@ import sys
 import pytest
 import torch
 
+from forked import python
 from mxnet import memory, threads
 from mxnet.graph.backends import registry
 from mxnet.kernels.runtime import libraries
@@ -19,7 +20,7 @@ def part(name, **options):
 
 
 def test_the_program_prints_all_parts_but_the_network():
-    done = subprocess.run([sys.executable, "-m", "mxnet.tools.diagnose"], capture_output=True, text=True, timeout=200,
+    done = subprocess.run([*python(), "-m", "mxnet.tools.diagnose"], capture_output=True, text=True, timeout=200,
                           env={**os.environ, "MXNET_CPU_WORKER_NTHREAD": "3"})
     assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()

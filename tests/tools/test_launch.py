@@ -1,5 +1,6 @@
 import os
 import pathlib
+import shlex
 import signal
 import stat
 import subprocess
@@ -8,6 +9,7 @@ import sys
 import pytest
 
 import mxnet
+from forked import python
 from mxnet.tools import launch
 
 PROGRAM = """
@@ -32,12 +34,12 @@ if sys.argv[1] == 'fail':
 
 def start(tmp_path, *args, **env):
     (tmp_path / "program.py").write_text(PROGRAM)
-    return subprocess.run([sys.executable, "-m", "mxnet.tools.launch", *args], capture_output=True, text=True, timeout=200, cwd=tmp_path, env={
+    return subprocess.run([*python(), "-m", "mxnet.tools.launch", *args], capture_output=True, text=True, timeout=200, cwd=tmp_path, env={
         **os.environ, "PYTHONPATH": str(pathlib.Path(mxnet.__file__).parent.parent), "OMP_NUM_THREADS": "1", **env})
 
 
 def test_workers_and_servers_on_this_machine(tmp_path):
-    done = start(tmp_path, "-n", "2", "-s", "1", "--launcher", "local", "--env-worker", "EXTRA:a:b", sys.executable, "program.py", "--kv-store", "x")
+    done = start(tmp_path, "-n", "2", "-s", "1", "--launcher", "local", "--env-worker", "EXTRA:a:b", *python(), "program.py", "--kv-store", "x")
     assert done.returncode == 0, done.stderr
     assert sorted(done.stdout.splitlines()) == [f"worker {i} of 2: [4.0, 4.0] ['--kv-store', 'x'] a:b" for i in range(2)]
 
@@ -50,7 +52,7 @@ def test_a_program_that_calls_it_keeps_its_signals_and_variables():
 
 
 def test_a_worker_that_fails_ends_the_others_and_the_job_starts_again(tmp_path):
-    done = start(tmp_path, "-n", "2", "-s", "0", "--launcher", "local", "--max-restarts", "1", f"{sys.executable} program.py fail")
+    done = start(tmp_path, "-n", "2", "-s", "0", "--launcher", "local", "--max-restarts", "1", f"{shlex.join(python())} program.py fail")
     assert done.returncode == 3, done.stderr
     assert sorted(done.stdout.splitlines()) == [f"worker {i} of 2: [4.0, 4.0] ['fail'] None" for i in (0, 0, 1, 1)]
     assert "worker 1 ended with status 3; the others were stopped" in done.stderr
@@ -59,18 +61,20 @@ def test_a_worker_that_fails_ends_the_others_and_the_job_starts_again(tmp_path):
 
 @pytest.mark.parametrize("launcher, script", [
     # ssh -o OPTION HOST WORDS: the remote shell runs the words
-    ("ssh", 'echo "$3" >> hosts.log\nexec sh -c "$4"'),
-    # mpirun -n COUNT --map-by node --hostfile FILE [-x NAME ...] COMMAND
-    ("mpi", 'count=$2; shift 6; while [ "$1" = -x ]; do shift 2; done\n'
-            'for i in $(seq 0 $((count - 1))); do OMPI_COMM_WORLD_RANK=$i "$@" & pids="$pids $!"; done; for p in $pids; do wait $p || exit $?; done'),
-])
+    ("ssh", 'echo "$3" >> hosts.log\nexec sh -c "$(echo "$4" | sed "s|{python} -m|{forked} -m|")"'),
+    # mpirun -n COUNT --map-by node --hostfile FILE [-x NAME ...] PYTHON ...
+    ("mpi", 'count=$2; shift 6; while [ "$1" = -x ]; do shift 2; done; shift\n'
+            'for i in $(seq 0 $((count - 1))); do OMPI_COMM_WORLD_RANK=$i {forked} "$@" & pids="$pids $!"; done\n'
+            'for p in $pids; do wait $p || exit $?; done'),
+], ids=["ssh", "mpi"])
 def test_other_machines(tmp_path, launcher, script):
     """With programs that do on this machine what the real ones do on others."""
     program = tmp_path / {"ssh": "ssh", "mpi": "mpirun"}[launcher]
+    script = script.replace("{python}", sys.executable).replace("{forked}", shlex.join(python()))
     program.write_text(f"#!/bin/sh\n{script}\n")
     program.chmod(program.stat().st_mode | stat.S_IXUSR)
     (tmp_path / "hosts").write_text("# ours\nlocalhost slots=4\n\n127.0.0.1\n")
-    done = start(tmp_path, "-n", "2", "-s", "0", "-H", "hosts", "--launcher", launcher, sys.executable, "program.py", "two words",
+    done = start(tmp_path, "-n", "2", "-s", "0", "-H", "hosts", "--launcher", launcher, *python(), "program.py", "two words",
                  PATH=f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
     assert done.returncode == 0, done.stderr
     assert sorted(done.stdout.splitlines()) == [f"worker {i} of 2: [4.0, 4.0] ['two words'] None" for i in range(2)]

@@ -2,12 +2,12 @@ import hashlib
 import os
 import struct
 import subprocess
-import sys
 
 import cv2
 import numpy as np
 import pytest
 
+from forked import python
 from mxnet.base import MXNetError
 from mxnet.recordio import MAGIC, IRHeader, MXIndexedRecordIO, MXRecordIO, pack, pack_img
 from mxnet.tools import rec
@@ -191,7 +191,7 @@ def test_command_line(path, tmp_path, capsys):
 
 
 def test_as_a_module(path):
-    done = subprocess.run([sys.executable, "-m", "mxnet.tools.rec", "verify", path], capture_output=True, text=True, timeout=120)
+    done = subprocess.run([*python(), "-m", "mxnet.tools.rec", "verify", path], capture_output=True, text=True, timeout=120)
     assert done.returncode == 0 and "5 records" in done.stdout
 
 

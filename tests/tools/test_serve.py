@@ -6,6 +6,7 @@ import sys
 import numpy as np
 import pytest
 
+from forked import python
 from mxnet.base import MXNetError
 from mxnet.context import gpu
 from mxnet.serve.tensors import TensorSpec
@@ -39,6 +40,6 @@ def test_a_port_that_is_taken(capsys):
 
 def test_what_is_missing_is_said(tmp_path):
     (tmp_path / "starlette.py").write_text("raise ImportError('no starlette')")
-    done = subprocess.run([sys.executable, "-m", "mxnet.tools.serve", "m"], capture_output=True, text=True, timeout=200, env={
+    done = subprocess.run([*python(), "-m", "mxnet.tools.serve", "m"], capture_output=True, text=True, timeout=200, env={
         **os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), *sys.path])})
     assert done.returncode == 1 and done.stderr.endswith("pip install 'remex[serve]'\n")

@@ -1,4 +1,4 @@
-"""What MXNet calls experimental: ``mx.contrib``. Each part is imported when it is first asked for."""
+"""``mx.contrib``: the experimental parts of MXNet. Each is imported at its first use."""
 from ..reachable.finder import load as _load
 from ..suggestions import MissingAttributeError as _MissingAttributeError
 

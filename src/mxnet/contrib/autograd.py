@@ -21,12 +21,12 @@ class TrainingStateScope(Scope):
 
 
 def train_section():
-    """A ``with`` block whose operators are recorded and run as in training."""
+    """Return a ``with`` block whose operators are recorded and run as in training."""
     return TrainingStateScope(True)
 
 
 def test_section():
-    """A ``with`` block inside of `train_section` whose operators are not recorded and run as in prediction."""
+    """Return a ``with`` block inside of `train_section` whose operators are not recorded and run as in prediction."""
     return TrainingStateScope(False)
 
 
@@ -51,7 +51,7 @@ def compute_gradient(outputs):
 
 
 def grad_and_loss(func, argnum=None):
-    """A function that returns the gradients of its arguments, a list, and what `func` returns.
+    """Return a function that returns the list of gradients of its arguments, and the result of `func`.
 
     Parameters
     ----------
@@ -84,7 +84,7 @@ def grad_and_loss(func, argnum=None):
 
 
 def grad(func, argnum=None):
-    """A function that returns the gradients of its arguments, a list; parameters as for `grad_and_loss`."""
+    """Return a function that returns the gradients of its arguments, a list; parameters as for `grad_and_loss`."""
     both = grad_and_loss(func, argnum)
 
     @functools.wraps(func)

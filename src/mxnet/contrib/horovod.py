@@ -1,7 +1,7 @@
 """The functions of ``horovod.mxnet``, on torch.distributed: ``import mxnet.contrib.horovod as hvd``. Horovod itself is not needed.
 
 Start programs with ``python -m mxnet.tools.launch -n 4 -s 0 --launcher local COMMAND`` or torchrun instead of ``horovodrun``; one that is started
-without them is a job of one worker. All workers call the same functions in the same order, as the names of their tensors do not bring them together.
+without them is a job of one worker. All workers call the same functions in the same order, since tensors are not matched by name.
 
 Example
 -------
@@ -39,13 +39,13 @@ def init():
 
 
 def shutdown():
-    """Forget that `init` was called; the process stays in its job until its end."""
+    """Undo `init`; the process stays in its job until its end."""
     global _group
     _group = None
 
 
 def is_initialized():
-    """Whether `init` was called."""
+    """Return True after `init` was called."""
     return _group is not None
 
 
@@ -56,27 +56,27 @@ def _net():
 
 
 def rank():
-    """The number of this worker, from 0."""
+    """Return the number of this worker, from 0."""
     return _net().rank
 
 
 def size():
-    """How many workers there are."""
+    """Return the number of workers."""
     return _net().num_workers
 
 
 def local_rank():
-    """The number of this worker on its machine, from 0."""
+    """Return the number of this worker on its machine, from 0."""
     return _net().local()[0]
 
 
 def local_size():
-    """How many workers there are on this machine."""
+    """Return the number of workers on this machine."""
     return _net().local()[1]
 
 
 def _summed(tensors, name):
-    """The sums of arrays over all workers, as tensors."""
+    """Return the sums of arrays over all workers, as tensors."""
     for tensor in tensors:
         if not isinstance(tensor, NDArray) or tensor.stype != "default":
             found = f"a {tensor.stype} one" if isinstance(tensor, NDArray) else f"a {type(tensor).__name__}"
@@ -107,7 +107,7 @@ def grouped_allreduce_(tensors, average=True, name=None, priority=0, prescale_fa
 
 
 def allreduce(tensor, average=True, name=None, priority=0, prescale_factor=1.0, postscale_factor=1.0):
-    """The mean, or without `average` the sum, of the arrays of all workers.
+    """Return the mean, or without `average` the sum, of the arrays of all workers.
 
     Parameters
     ----------
@@ -130,7 +130,7 @@ def allreduce_(tensor, average=True, name=None, priority=0, prescale_factor=1.0,
 
 
 def allgather(tensor, name=None, priority=0):
-    """The arrays of all workers, one behind the other along the first axis, whose size may differ."""
+    """Return the arrays of all workers, concatenated along the first axis, whose size may differ."""
     net, name, raw = _net(), name or "allgather", tensor._raw()
     net.agree([_groups.digest(name, tuple(raw.shape[1:]), raw.dtype)], name)()
     sizes = net.begin_gather(torch.tensor([raw.shape[0]]), name)().flatten().tolist()
@@ -138,7 +138,7 @@ def allgather(tensor, name=None, priority=0):
 
 
 def broadcast(tensor, root_rank, name=None, priority=0):
-    """The array of one worker, on all."""
+    """Return the array of one worker on all workers."""
     net, name, raw = _net(), name or "broadcast", tensor._raw()
     if not 0 <= root_rank < net.num_workers:
         raise MXNetError(f"{name}: root_rank must be from 0 to {net.num_workers - 1}, received {root_rank}")
@@ -196,11 +196,11 @@ class DistributedOptimizer(Optimizer):
         return getattr(self.__dict__["_optimizer"], name)
 
     def create_state(self, index, weight):
-        """The wrapped optimizer's state."""
+        """Return the wrapped optimizer's state."""
         return self._optimizer.create_state(index, weight)
 
     def create_state_multi_precision(self, index, weight):
-        """The wrapped optimizer's state."""
+        """Return the wrapped optimizer's state."""
         return self._optimizer.create_state_multi_precision(index, weight)
 
     def update(self, index, weight, grad, state):

@@ -47,19 +47,19 @@ class DataLoaderIter(DataIter):
         return [nd.concat(array, nd.zeros((missing, *array.shape[1:]), ctx=array.ctx, dtype=self.dtype), dim=0)]
 
     def getdata(self):
-        """The batch's data, filled up to the batch size."""
+        """Return the batch's data, filled up to the batch size."""
         return self._padded(self._current_batch[0])
 
     def getlabel(self):
-        """The batch's labels, filled up to the batch size."""
+        """Return the batch's labels, filled up to the batch size."""
         return self._padded(self._current_batch[1])
 
     def getpad(self):
-        """How many rows of the batch are there to fill it up."""
+        """Return the number of padding rows in the batch."""
         return self.batch_size - self._current_batch[0].shape[0]
 
     def getindex(self):
-        """None: a loader does not say which samples it has drawn."""
+        """Return None, since a loader does not expose the indices of its samples."""
         return None
 
 

@@ -10,7 +10,7 @@ class LogMetricsCallback:
     logging_dir : str
         Where the files go; look at them with ``tensorboard --logdir=...``.
     prefix : str, optional
-        Stands before the names of the metrics, so that several runs can be told apart.
+        The prefix of the names of the metrics, which distinguishes several runs.
     """
 
     def __init__(self, logging_dir, prefix=None):

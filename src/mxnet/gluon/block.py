@@ -1,4 +1,4 @@
-"""`Block`: what all layers and networks are."""
+"""`Block`: the base class of layers and networks."""
 from __future__ import annotations
 
 import functools
@@ -41,7 +41,7 @@ class _Current(threading.local):
 
 
 class _BlockScope(interrupts.Scope):
-    """What ``with block.name_scope():`` enters: blocks and parameters made inside get the block's prefix."""
+    """The context manager of ``block.name_scope()``: blocks and parameters created inside it get the block's prefix."""
 
     _current, _blocks = _Current(), interrupts.Blocks()
 
@@ -51,7 +51,7 @@ class _BlockScope(interrupts.Scope):
 
     @staticmethod
     def create(prefix: str | None, params: ParameterDict | None, hint: str) -> tuple[str, ParameterDict]:
-        """The full prefix of a new block, and its parameters."""
+        """Return the full prefix of a new block, and its ParameterDict."""
         scope = _BlockScope._current.value
         if scope is None:
             if prefix is None:
@@ -76,7 +76,7 @@ class _BlockScope(interrupts.Scope):
 
 
 def _gather_type_ctx_info(args: Any) -> tuple[bool, bool, set[Context], Context | None]:
-    """What a nested list of arguments holds.
+    """Collect the kinds and contexts of the arrays and Symbols in a nested list of arguments.
 
     Returns
     -------
@@ -100,14 +100,14 @@ def _gather_type_ctx_info(args: Any) -> tuple[bool, bool, set[Context], Context 
 
 
 def _flatten(args: Any, inout_str: str):
-    """A flat list out of a nested one, and how to undo it with `_regroup`.
+    """Flatten a nested list; return the flat list and its format, from which `_regroup` restores the nesting.
 
     The format is 0 for an array or Symbol, n for a Symbol of n outputs, -1 for None, a list of these for a list.
 
     Raises
     ------
     ValueError
-        If there is anything else among `args`; `inout_str` ("input" or "output") says in the text which they are.
+        If there is anything else among `args`; `inout_str` ("input" or "output") names them in the error message.
     """
     if isinstance(args, NDArray):
         return [args], 0
@@ -128,12 +128,12 @@ def _flatten(args: Any, inout_str: str):
 
 
 def _regroup(args: Any, fmt: Any):
-    """The nested list that `_flatten` gave the flat list `args` and the format `fmt` for.
+    """Restore the nested list that `_flatten` turned into the flat list `args` and the format `fmt`.
 
     Raises
     ------
     ValueError
-        If something is not None where the format says so.
+        If a value is not None where the format requires None.
     """
     if fmt == 0:  # the usual case
         return args[0]
@@ -141,7 +141,7 @@ def _regroup(args: Any, fmt: Any):
 
 
 def _take(args: Any, position: int, fmt: Any):
-    """What `fmt` describes in `args` from `position` on, and the position after it."""
+    """Return the part of `args` that starts at `position` and has the format `fmt`, and the position after it."""
     if not isinstance(fmt, int):
         group = []
         for item in fmt:
@@ -168,7 +168,7 @@ class Block:
     Parameters
     ----------
     prefix : str, optional
-        Stands before the names of the block's parameters and children; by default made of the class's name and a number.
+        The prefix of the names of the block's parameters and children; by default made of the class's name and a number.
     params : ParameterDict, optional
         Parameters to share instead of making new ones, such as ``other.collect_params()``.
 
@@ -239,7 +239,7 @@ class Block:
 
     @property
     def prefix(self) -> str:
-        """What the names of the block's parameters begin with."""
+        """The prefix of the names of the block's parameters."""
         return self._prefix
 
     def name_scope(self) -> _BlockScope:
@@ -247,9 +247,9 @@ class Block:
         return self._scope
 
     def collect_params(self, select: str | None = None) -> ParameterDict | PlacedParameters:
-        """The parameters of this block and all below it.
+        """Return the parameters of this block and all below it.
 
-        By their own names; one that says where it is (``params['0.weight']``) is found, too. After ``mx.util.set_version('2.0')`` it is a dict by
+        Keyed by their own names; a structural name (``params['0.weight']``) is accepted, too. After ``mx.util.set_version('2.0')`` it is a dict by
         where they are, as in MXNet 2.
 
         Parameters
@@ -274,7 +274,7 @@ class Block:
         return found
 
     def _by_name(self) -> ParameterDict:
-        """What `collect_params` gives, by the parameters' own names, which the variables of graphs have."""
+        """Return the parameters of `collect_params`, keyed by their own names, which are the names of the graph's variables."""
         found = self.collect_params()
         if isinstance(found, ParameterDict):
             return found
@@ -283,7 +283,7 @@ class Block:
         return named
 
     def _check_container_with_block(self) -> None:
-        """Warn of blocks in lists and dictionaries: nobody would find their parameters."""
+        """Warn of blocks in lists and dictionaries, whose parameters `collect_params` does not find."""
         for key, value in self.__dict__.items():
             # Most containers of a block are its own tables, and empty: programs call collect_params() in every step.
             if isinstance(value, (list, tuple, dict)) and value and key not in ("_children", "_reg_params") and not key.startswith("__") \
@@ -292,7 +292,7 @@ class Block:
                               "Call register_child() for each of them, or keep them in an nn.Sequential or nn.HybridSequential.", stacklevel=3)
 
     def _collect_params_with_prefix(self, prefix: str = "") -> dict[str, Parameter]:
-        """The parameters by where they are (``features.0.weight``), which does not depend on prefixes."""
+        """Return the parameters by structural name (``features.0.weight``), which does not depend on prefixes."""
         if prefix:
             prefix += "."
         found = {prefix + name: parameter for name, parameter in self._reg_params.items()}
@@ -306,7 +306,7 @@ class Block:
         Parameters
         ----------
         shared : dict of str to Parameter, or ParameterDict
-            By where they are in the block (``features.0.weight``), or what ``collect_params()`` of a block of the same structure gives.
+            By structural name (``features.0.weight``), or the result of ``collect_params()`` of a block of the same structure.
 
         Returns
         -------
@@ -336,7 +336,7 @@ class Block:
         return self
 
     def _take_parameters(self, shared: dict[str, Parameter], path: str, root: str) -> set[str]:
-        """Put shared parameters in the place of own ones, here and below; returns the names used."""
+        """Replace parameters of this block and its descendants by shared ones; return the names used."""
         used = set()
         for name, own in list(self._reg_params.items()):
             key = next((k for k in (path + name, own.name.removeprefix(root)) if k in shared), None)
@@ -368,7 +368,7 @@ class Block:
         self.collect_params().setattr(name, value)
 
     def register_child(self, block: Block, name: str | None = None) -> None:
-        """Make `block` a child. What is assigned to an attribute becomes one by itself."""
+        """Make `block` a child. A block assigned to an attribute becomes one automatically."""
         self._children[str(len(self._children)) if name is None else name] = block
 
     def apply(self, fn: Callable[[Any], Any]) -> Block:
@@ -389,9 +389,9 @@ class Block:
         ctx : Context or list of Context, optional
             Where copies are kept; the current context by default. `device` is its name in MXNet 2.
         verbose : bool
-            Tell what each parameter starts with.
+            Print the initial value of each parameter.
         force_reinit : bool
-            Start anew what is initialized already.
+            Reinitialize parameters that are initialized already.
         """
         self.collect_params().initialize(init, ctx_or_device(ctx, device), verbose, force_reinit)
 
@@ -483,7 +483,7 @@ class Block:
 
     def load_parameters(self, filename: str, ctx: Context | list[Context] | None = None, allow_missing: bool = False, ignore_extra: bool = False,
                         cast_dtype: bool = False, dtype_source: str = "current", *, device: Context | list[Context] | None = None) -> None:
-        """Read what `save_parameters`, or an older version of it, wrote.
+        """Read a file of `save_parameters`, or of an older version of it.
 
         Parameters
         ----------
@@ -495,7 +495,7 @@ class Block:
         cast_dtype : bool
             Accept values of another type.
         dtype_source : {'current', 'saved'}
-            Which type wins then.
+            The type to keep then: the parameter's (current) or the file's (saved).
 
         Raises
         ------
@@ -515,7 +515,7 @@ class Block:
 
     def _load(self, loaded: dict[str, Any], filename: str, ctx: Context | list[Context] | None, allow_missing: bool, ignore_extra: bool,
               cast_dtype: bool, dtype_source: str, own: bool = True) -> None:
-        """Give the parameters the values in a dict, which is emptied; with `own` nobody else has the arrays."""
+        """Load parameters from a dict, which is emptied; with `own` the arrays belong to the caller alone and need no copy."""
         loaded = split_vectors(self, loaded)
         parameters = self._collect_params_with_prefix()
         if not any("." in name for name in loaded) and set(loaded) != set(parameters):
@@ -542,7 +542,7 @@ class Block:
     def load_dict(self, param_dict: dict[str, Any], ctx: Context | list[Context] | None = None, allow_missing: bool = False,
                   ignore_extra: bool = False, cast_dtype: bool = False, dtype_source: str = "current", *,
                   device: Context | list[Context] | None = None) -> None:
-        """Take the parameters' values from a dict of arrays, by where they are in the block, or by their own names; see `load_parameters`.
+        """Load the parameters' values from a dict of arrays, keyed by structural name or by own name; see `load_parameters`.
 
         Parameters
         ----------
@@ -563,7 +563,7 @@ class Block:
         self._load(arrays, "param_dict", ctx_or_device(ctx, device), allow_missing, ignore_extra, cast_dtype, dtype_source, own=False)
 
     def save_params(self, filename: str) -> None:
-        """The old form of `save_parameters`, by the parameters' names instead of their places."""
+        """Write all parameters by their own names instead of structural names: the old form of `save_parameters`."""
         warnings.warn("save_params is deprecated: call save_parameters, or export for a file that SymbolBlock can load", stacklevel=2)
         try:
             self._by_name().save(filename, strip_prefix=self.prefix)
@@ -582,7 +582,7 @@ class Block:
         self.save_parameters(f"{prefix}-model.params")
 
     def load(self, prefix: str) -> None:
-        """Read what `save` wrote, into a network that was built in the same order.
+        """Read the files of `save` into a network that was built in the same order.
 
         Names come back as they were, and hybridized blocks with the graphs they had.
         """
@@ -591,7 +591,7 @@ class Block:
 
 
 def _holds_others(value: Any, known: set[int]) -> bool:
-    """Whether there is a block in it that is none of the known ones, which are given by their ids."""
+    """Return True if `value` holds, at any depth, a block whose id is not in `known`."""
     if isinstance(value, Block):
         return id(value) not in known
     if isinstance(value, (list, tuple)):
@@ -600,5 +600,5 @@ def _holds_others(value: Any, known: set[int]) -> bool:
 
 
 def _list_blocks(blocks: dict[str, Any]) -> str:
-    """The lines of a block's repr that show its children."""
+    """Return the lines of a block's repr that show its children."""
     return "\n".join(f"  ({key}): {_indent(repr(block), 2)}" for key, block in blocks.items())

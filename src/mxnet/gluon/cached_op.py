@@ -36,7 +36,7 @@ class CachedOp:
     thread_safe : bool
         Any value will do: a CachedOp holds no values, and several threads may call it at once.
     backend : str, optional
-        Who runs the graph; see `mxnet.graph.backends.registry`.
+        The name of the backend that runs the graph; see `mxnet.graph.backends.registry`.
     options : dict, optional
         The backend's options.
 
@@ -54,7 +54,7 @@ class CachedOp:
     np.float32(7.0)
     """
 
-    name = "_CachedOp"  # what a profile and a recorded computation show
+    name = "_CachedOp"  # its name in profiles and on the tape
 
     def __init__(self, sym: Symbol, flags: Mapping[str, object] | Sequence[tuple[str, object]] = (), thread_safe: bool = False, *,
                  backend: str | None = None, options: Mapping | None = None) -> None:
@@ -122,8 +122,8 @@ class CachedOp:
         if training or session.always_writes:
             session.prepare(args, tensors, training, recorded)
         observe = None if self._hook is None else self._watcher(ctx)
-        light = recorded and session.is_light(tensors, ctx)
-        results = session.run(tensors, ctx, training, recorded, observe, light)
+        single_threaded = recorded and session.runs_single_threaded(tensors, ctx)
+        results = session.run(tensors, ctx, training, recorded, observe, single_threaded)
         if observe is not None and recorded:
             observe.await_backward(results)
         if self._handed_on:
@@ -132,7 +132,7 @@ class CachedOp:
         kind = _numpy_array() if is_np_array() else NDArray
         outputs = [kind._new(t, ctx) for t in results]
         if recorded and mode.recording:
-            record(self, {}, args, outputs, LightNode if light else TapeNode)
+            record(self, {}, args, outputs, LightNode if single_threaded else TapeNode)
         if out is not None:
             return _write(out, outputs)
         return outputs[0] if len(outputs) == 1 else outputs
@@ -148,7 +148,7 @@ class CachedOp:
         return outputs[0] if len(outputs) == 1 else outputs
 
     def _watcher(self, ctx: Context) -> Watcher:
-        """Return what tells the hook of one call, and of its gradients at the end of a backward pass that reaches it."""
+        """Return the function that passes the outputs of one call to the hook, and its gradients at the end of a backward pass that reaches it."""
         hook: Any = self._hook
         kind = _numpy_array() if is_np_array() else NDArray
 
@@ -159,16 +159,16 @@ class CachedOp:
 
     @property
     def handle(self) -> GraphRunner:
-        """What runs the graph. (MXNet's handles are pointers into its library; there is none here.)"""
+        """The object that runs the graph, in place of MXNet's pointer into its library."""
         return self._runner
 
     @property
     def is_np_sym(self) -> bool:
-        """Whether the graph is one of ``mx.sym.np``, whose outputs are arrays of ``mx.np``."""
+        """True if the graph is one of ``mx.sym.np``, whose outputs are arrays of ``mx.np``."""
         return type(self.symbol) is not Symbol
 
     def as_symbol(self, inputs: Sequence[Symbol]) -> Symbol:
-        """The graph on other inputs, for `autograd.get_symbol`."""
+        """Return the graph on other inputs, for `autograd.get_symbol`."""
         out = copy.copy(self.symbol)
         out._compose(**dict(zip(self._names, inputs)))
         return out

@@ -1,4 +1,4 @@
-"""`ForwardTrace`: one run of a block's `forward`, noted for a graph."""
+"""`ForwardTrace`: a recording of one run of a block's `forward`, from which a graph is built."""
 from __future__ import annotations
 
 import weakref
@@ -21,9 +21,9 @@ class Reads:
     Attributes
     ----------
     shape, dtype
-        What the array had.
+        Those of the array.
     axes : set of int
-        The axes whose sizes were read. Whoever asks for a shape has read the number of axes.
+        The axes whose sizes were read. Reading a shape includes reading the number of axes.
     by_shape, by_type : bool
     """
 
@@ -35,14 +35,14 @@ class Reads:
         self.by_shape = self.by_type = False
 
     def agree(self, shape: Sequence[int], dtype: Any) -> bool:
-        """Return whether an array of this shape and type reads the same."""
+        """Return True if an array of this shape and type has the same values of the properties that were read."""
         if self.by_type and dtype is not self.dtype:
             return False
         return not self.by_shape or len(shape) == len(self.shape) and all(shape[k] == self.shape[k] for k in self.axes)
 
 
 class ReadShape(tuple):
-    """The shape of an array that is traced; notes which axes are read, and all of them if it is used in any other way than by index."""
+    """The shape of a traced array; records which axes are read by index, and all of them after any other use."""
 
     _axes: set[int]
 
@@ -80,22 +80,22 @@ ReadShape.__radd__ = lambda self, other: other + self._plain()  # type: ignore[a
 
 
 class ForwardTrace(Trace):
-    """Notes what a `forward` does while it runs as it would without: its results, gradients and side effects are those of an eager call.
+    """Records the operators of a `forward` while it runs: its results, gradients and side effects are those of an eager call.
 
-    Where it does what no graph can do, the trace fails, and the run goes on without notes.
+    Where `forward` does what no graph can represent, the trace fails, and the run continues unrecorded.
 
     Attributes
     ----------
     failure : str
-        Why there is no graph; empty as long as nothing speaks against one.
+        The reason why there is no graph; empty if there is one.
     assigned : bool
         It has given an attribute of a block another number or text.
     left : bool
         It has set an attribute of a block of the user's to arrays, or to another container.
     reads : dict
-        From the marks of arrays to what Python has read of them (`Reads`).
+        The properties of arrays that Python has read (`Reads`), keyed by the arrays' marks.
     modes : dict
-        What Python has read of autograd's modes, by their names.
+        The modes of autograd that Python has read, by their names.
     parameters : dict
         The Parameters whose arrays were used, by their names.
     """
@@ -109,13 +109,13 @@ class ForwardTrace(Trace):
         self.parameters: dict[str, Parameter] = {}
         self._leaves: list[Leaf] = []
         self._stand_ins: dict[int, tuple[NDArray, NDArray]] = {}  # by the id of a parameter's array
-        self._originals: dict[int, tuple[NDArray, NDArray]] = {}  # by the id of what stands for it
+        self._originals: dict[int, tuple[NDArray, NDArray]] = {}  # by the id of the stand-in
         self._inputs: set[Any] = set()  # marks
 
-    # -- what the run gets in place of arrays ----------------------------------------------------------------------------
+    # -- stand-ins for arrays -------------------------------------------------------------------------------------------
 
     def input(self, array: NDArray, variable: Symbol) -> NDArray:
-        """Return the array that stands for an argument."""
+        """Return the stand-in for an argument."""
         if self.recording and in_graph(array):
             given = array
             if array._autograd in self.variables:  # the same array twice: they may be two another time
@@ -149,13 +149,13 @@ class ForwardTrace(Trace):
         return given
 
     def original(self, array: NDArray) -> NDArray:
-        """The array that `array` stands for, or itself."""
+        """Return the array whose stand-in `array` is, or `array` itself."""
         return self._originals.get(id(array), (None, array))[1]
 
-    # -- what the run asks and tells -------------------------------------------------------------------------------------
+    # -- callbacks from the run ------------------------------------------------------------------------------------------
 
     def fail(self, reason: str) -> None:
-        """Give up the graph, for the first reason that comes, and go on without notes."""
+        """Give up the graph and continue unrecorded; only the first reason is kept."""
         if not self.failure:
             self.failure = reason
         if mode.tracing is self:
@@ -164,25 +164,25 @@ class ForwardTrace(Trace):
                 leaf.grad_req = "null"
 
     def wrote(self) -> None:
-        """Give up the graph: it has no place for arrays that change."""
+        """Give up the graph, because graphs cannot represent writes to arrays."""
         self.fail("it writes to an array in place; compute a new one (np.where, np.concatenate), or write outside of the block")
 
     def assigns(self) -> None:
-        """Note that `forward` sets an attribute."""
+        """Record that `forward` sets an attribute."""
         self.assigned = True
 
     def leaves_behind(self) -> None:
-        """Note that `forward` leaves arrays or containers in an attribute, which may be others in each call."""
+        """Record that `forward` stores arrays or containers, which may differ between calls, in an attribute."""
         self.left = True
 
     def marks(self, array: NDArray) -> NDArray | None:
-        """Give up the graph; returns the argument that `array` stands for, if it does."""
+        """Give up the graph, because `attach_grad` is called; return the argument whose stand-in `array` is, or None."""
         self.fail("it calls attach_grad(), for which a graph has no place")
         original = self.original(array)
         return None if original is array else original
 
     def shape(self, array: NDArray) -> tuple[int, ...]:
-        """A shape that notes how it is read."""
+        """Return a shape that records which axes are read."""
         reads = self._reads_of(array)
         if reads is None:
             return super().shape(array)
@@ -190,7 +190,7 @@ class ForwardTrace(Trace):
         return ReadShape(tuple(array._data.shape), reads.axes)
 
     def read_type(self, array: NDArray) -> None:
-        """Note that the type of an array is read."""
+        """Record that the type of an array is read."""
         reads = self._reads_of(array)
         if reads is not None:
             reads.by_type = True
@@ -202,11 +202,11 @@ class ForwardTrace(Trace):
         return self.reads.setdefault(mark, Reads(array))
 
     def read_mode(self, name: str) -> bool:
-        """Note that a mode of autograd is read."""
+        """Record that a mode of autograd is read; return its value."""
         return self.modes.setdefault(name, getattr(self, name))
 
     def scope(self, recording: bool | None, training: bool | None) -> Any:
-        """Let scopes of autograd change nothing; one that does makes the trace fail."""
+        """Return a scope for an autograd mode; the trace fails if the scope changes the mode."""
         for name, wanted in (("recording", recording), ("training", training)):
             if wanted is not None and bool(wanted) is not self.read_mode(name):
                 self.fail(f"it changes autograd's mode by a scope ({name}={wanted}), for which a graph has no place")
@@ -214,7 +214,7 @@ class ForwardTrace(Trace):
         return self
 
     def index(self, array: NDArray, key: Any) -> NDArray:
-        """``array[key]``, which shares memory where it does without a trace, noted as operators."""
+        """Return ``array[key]``, recorded as operators; it shares memory where an eager call does."""
         mode.tracing, mode.recording = None, self.recording
         try:
             result = (array if self.recording else wrap(type(array), array._data, array._ctx))[key]
@@ -229,15 +229,15 @@ class ForwardTrace(Trace):
     # -- the run and its end ---------------------------------------------------------------------------------------------
 
     def noting(self) -> Any:
-        """The ``with`` block for the run."""
+        """Return the context manager for the run."""
         return _noting(self)
 
     def group(self, marks: Sequence[Any]) -> list[Symbol]:
-        """The Symbols of marks."""
-        return self.get_symbol([SimpleNamespace(_autograd=mark) for mark in marks])  # type: ignore[misc]  # it asks for nothing else
+        """Return the Symbols of marks."""
+        return self.get_symbol([SimpleNamespace(_autograd=mark) for mark in marks])  # type: ignore[misc]  # no other attribute is used
 
     def adopt(self, parameters: Iterable[Parameter]) -> None:
-        """Know the arrays of a block's Parameters that were used without asking the Parameters."""
+        """Add those arrays of a block's Parameters to the variables that were used without a call of the Parameters' methods."""
         for parameter in parameters:
             for array in parameter._data or ():
                 if array._autograd is not None and array._autograd not in self.variables:
@@ -245,7 +245,7 @@ class ForwardTrace(Trace):
                     self.parameters.setdefault(parameter.name, parameter)
 
     def end(self) -> None:
-        """Take the marks off everything but what is being recorded outside."""
+        """Remove the trace's marks, except from arrays that autograd records outside of it."""
         for leaf in self._leaves:
             leaf.grad_req = "null"
         if not self.recording:
@@ -254,7 +254,7 @@ class ForwardTrace(Trace):
                     array._autograd = None
 
     def release(self, array: NDArray) -> NDArray:
-        """A result as the eager call has it, once the trace has ended."""
+        """Return a result in the form an eager call gives it, once the trace has ended."""
         array = self.original(array)
         if isinstance(array._autograd, Recorded) and not is_differentiable(array):
             array._autograd = None
@@ -266,7 +266,7 @@ class ForwardTrace(Trace):
 @interrupts.scope
 def _noting(trace: ForwardTrace) -> Iterator[ForwardTrace]:
     outer = mode.tracing, mode.recording, mode.training
-    # What writes asks `writes.watched` first, so that writing costs nothing where nobody watches.
+    # Writers check `writes.watched` first, so that writing costs nothing where there are no watchers.
     try:
         writes.watched[_NOWHERE] = [weakref.ref(trace)]
         traces.append(trace)

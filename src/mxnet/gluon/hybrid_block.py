@@ -1,6 +1,7 @@
 """`HybridBlock`: a block that runs on arrays step by step, or as a graph that was traced once."""
 from __future__ import annotations
 
+import inspect
 import json
 import warnings
 from collections.abc import Callable
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from ..symbol import Symbol
     from .parameter_dict import ParameterDict
 
-_own: set[str] = set()  # the attributes that every HybridBlock has, once they are asked for
+_own: set[str] = set()  # the attributes of every HybridBlock, computed at the first use
 
 
 class HybridBlock(SharesWithTorch, Block):
@@ -39,7 +40,7 @@ class HybridBlock(SharesWithTorch, Block):
 
     Under ``npx.set_np()`` a subclass may define ``forward(self, x, ...)`` in terms of ``mx.np`` and ``mx.npx`` instead, as in MXNet 2. It is
     traced by running it (`mxnet.gluon.trace_cache`), anew for calls with other shapes, types or modes of autograd than those that it has read.
-    What does more than a graph can, such as deciding by values of arrays, goes on running step by step, after a warning.
+    A `forward` that does more than a graph can, such as branching on values of arrays, keeps running step by step, after a warning.
 
     Parameters
     ----------
@@ -95,8 +96,12 @@ class HybridBlock(SharesWithTorch, Block):
                 with np_shape(True), ByArgument():
                     return self._call_traced(args)
         out = super().__call__(*args)
-        if type(out) is not dispatch.numpy_array and is_np_array() and self._is_plain():
-            require_np(_arrays_of(out))
+        if type(out) is not dispatch.numpy_array and self._is_plain():
+            if is_np_array():
+                require_np(_arrays_of(out))
+            elif args and type(args[0]) is dispatch.numpy_array:
+                with ByArgument():
+                    require_np(_arrays_of(out))
         return out
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -146,7 +151,7 @@ class HybridBlock(SharesWithTorch, Block):
 
     @staticmethod
     def _ignored_attributes() -> set[str]:
-        """Attributes that have no influence on what is traced."""
+        """Attributes that have no influence on the trace."""
         if not _own:
             _own.update(vars(HybridBlock(prefix="")), VOLATILE)
         return _own
@@ -162,19 +167,19 @@ class HybridBlock(SharesWithTorch, Block):
         ----------
         active : bool
         backend : str, optional
-            Who runs the graph; see `mxnet.graph.backends.registry`. One that is not available is logged, and the graph runs without it.
+            The backend that runs the graph; see `mxnet.graph.backends.registry`. One that is not available is logged, and the graph runs without it.
         clear : bool
-            Drop what was traced and optimized before.
+            Drop earlier traces and optimized graphs.
         static_alloc, static_shape : bool
             Promise that memory may be kept from call to call, and that shapes stay the same.
         inline_limit, forward_bulk_size, backward_bulk_size : int, optional
             MXNet's hints about splitting graphs; accepted and passed on to the backend.
         exact : bool
-            Whether convolutions run on the direct kernel alone: not on those that multiply less and round more, nor on those that split numbers. So
-            says ``MXNET_CONVOLUTION_ALGORITHM=exact`` of all graphs.
-            MXNet has no such option. What computes them is in `explain`.
+            True to run convolutions on the direct kernel alone: not on Winograd kernels, which round more, nor on those that split numbers.
+            ``MXNET_CONVOLUTION_ALGORITHM=exact`` sets this for all graphs.
+            MXNet has no such option. `explain` lists the backends.
         partition_if_dynamic : bool
-            MXNet 2's hint for graphs with operators whose results' sizes depend on values: what is around them is optimized in either case.
+            MXNet 2's hint for graphs with operators whose results' sizes depend on values: the rest of the graph is optimized in either case.
         **kwargs
             The backend's options.
         """
@@ -208,7 +213,7 @@ class HybridBlock(SharesWithTorch, Block):
         x, *args : NDArray or Symbol
             Inputs of the shapes that will come.
         backend : str
-            Who runs the graph; see `mxnet.graph.backends.registry`.
+            The backend that runs the graph; see `mxnet.graph.backends.registry`.
         clear, static_alloc, static_shape, inline_limit, forward_bulk_size, backward_bulk_size, partition_if_dynamic, **kwargs
             As for `hybridize`.
 
@@ -278,7 +283,7 @@ class HybridBlock(SharesWithTorch, Block):
 
     def _call_eagerly(self, ctx: Context | None, *args: Any):
         numpy = is_np_array()
-        if not numpy and type(args[0]) is dispatch.numpy_array:  # a call that says that it is meant as in MXNet 2
+        if not numpy and type(args[0]) is dispatch.numpy_array:  # a call in the form of MXNet 2
             with np_shape(True), ByArgument():
                 return self._call_eagerly(ctx, *args)
         try:
@@ -297,7 +302,7 @@ class HybridBlock(SharesWithTorch, Block):
         return out
 
     def _call_traced(self, args: tuple) -> Any:
-        """Call hooks, and run what was traced of a `forward` of the subclass's own, or inside of the block."""
+        """Call hooks, and run the trace of the subclass's own `forward`, or of the blocks inside."""
         if self._forward_pre_hooks:
             for hook in list(self._forward_pre_hooks.values()):
                 hook(self, args)
@@ -360,12 +365,17 @@ class HybridBlock(SharesWithTorch, Block):
     # -- tracing ---------------------------------------------------------------------------------------------------------
 
     def _is_plain(self) -> bool:
-        """Return whether the class computes in a `forward` of its own, in the style of MXNet 2, instead of in `hybrid_forward`."""
+        """Return True if the class computes in a `forward` of its own, in the style of MXNet 2, instead of in `hybrid_forward`."""
         kind = type(self)
-        return kind.forward is not HybridBlock.forward and kind.hybrid_forward is HybridBlock.hybrid_forward
+        if kind.forward is HybridBlock.forward:
+            return False
+        if kind.hybrid_forward is HybridBlock.hybrid_forward:
+            return True
+        # `use_np` puts scopes around all methods of a class, inherited ones, too.
+        return inspect.unwrap(kind.hybrid_forward) is HybridBlock.hybrid_forward and inspect.unwrap(kind.forward) is not HybridBlock.forward
 
     def _get_graph(self, *args: Any) -> Any:
-        """The traced graph: its input variables and its outputs."""
+        """Return the traced graph: its input variables and its outputs."""
         if not self._cached_graph:
             with tracing_lock:
                 if is_np_array() and has_plain(self):
@@ -391,7 +401,7 @@ class HybridBlock(SharesWithTorch, Block):
 
     def _run_plain(self, args: Any) -> Any:
         """`forward` on arrays, after the class's own `infer_shape` where parameters wait for it."""
-        if type(self).infer_shape is not HybridBlock.infer_shape and any(p._deferred_init for p in self.params.values()):
+        if inspect.unwrap(type(self).infer_shape) is not HybridBlock.infer_shape and any(p._deferred_init for p in self.params.values()):
             with _deferred_compute.context(False):
                 self.infer_shape(*args)
                 for parameter in self.params.values():
@@ -413,7 +423,7 @@ class HybridBlock(SharesWithTorch, Block):
                              "block and its children")
         needed = set(names)
         unused = [f"{i}-th" for name, i in positions.items() if name not in needed]
-        first = self._traces is None or not self._traces.begun  # later traces have said so
+        first = self._traces is None or not self._traces.begun  # later traces have warned already
         if unused and first:
             warnings.warn(f"HybridBlock: its {', '.join(unused)} input has no influence on the output", stacklevel=5)
         unused = [name for name in parameters if name not in needed]
@@ -436,7 +446,7 @@ class HybridBlock(SharesWithTorch, Block):
         self._cached_op = CachedOp(out, flags, backend=backend, options=self._backend_opts if backend else None)
 
     def _partition(self, variables: Any, out: Any, arrays: Any, positions: dict[str, int], parameters: Any):
-        """The graph prepared for the backend; parameters that the backend made are added to `parameters`."""
+        """Return the graph prepared for the backend; parameters that the backend creates are added to `parameters`."""
         values, shapes = {}, {}
         for name in out.list_inputs():
             if name not in positions:
@@ -467,11 +477,11 @@ class HybridBlock(SharesWithTorch, Block):
             raise ValueError(f"the shapes of Parameters don't follow from the inputs: {error}") from error
 
     def _infer_attrs(self, infer_fn: str, attr: str, *args: Any) -> None:
-        """Set `attr` of the parameters to what the method `infer_fn` of the graph finds for these inputs."""
+        """Set `attr` of the parameters to the result of the graph's method `infer_fn` for these inputs."""
         variables, out = self._get_graph(*args)
         arrays = [arg for arg in _flatten(args, "input")[0] if arg is not None]
         known = {variable.name: getattr(array, attr) for variable, array in zip(variables, arrays)}
-        # Without `Symbol.infer_shape`, whose warning would have to be caught: who is interrupted in that has no warnings from then on.
+        # Not `Symbol.infer_shape`, whose warning would have to be caught: an interrupt in that would disable warnings for good.
         result = out._infer_shape(False, (), known) if infer_fn == "infer_shape" else out._infer_type((), known)
         if result is None or any(value is None for group in result for value in group):
             raise ValueError(out._left_open((), known) if infer_fn == "infer_shape" else f"{infer_fn} found nothing for {known}")
@@ -481,15 +491,15 @@ class HybridBlock(SharesWithTorch, Block):
                 setattr(parameter, attr, found[parameter.name])
 
     def infer_shape(self, *args: Any) -> None:
-        """Set the shapes of the parameters to what these inputs need."""
+        """Infer the shapes of the parameters from these inputs."""
         self._infer_attrs("infer_shape", "shape", *args)
 
     def infer_type(self, *args: Any) -> None:
-        """Set the types of the parameters to what these inputs need."""
+        """Infer the types of the parameters from these inputs."""
         self._infer_attrs("infer_type", "dtype", *args)
 
     def explain(self) -> str:
-        """What the passes and backends made of the traced graph: what was fused and laid out, and who runs which part.
+        """Describe the compiled graph: fused operators, layouts, and the backend of each part.
 
         Returns
         -------
@@ -520,7 +530,7 @@ class HybridBlock(SharesWithTorch, Block):
         """Write ``<path>-symbol.json`` and ``<path>-<epoch, four digits>.params``, for `SymbolBlock.imports`, `Module` and others.
 
         A single input is called ``data``, several ``data0``, ``data1``, .... Parameters have their own names; after
-        ``mx.util.set_version('2.0')`` those that say where they are.
+        ``mx.util.set_version('2.0')`` the structural names.
 
         Parameters
         ----------
@@ -575,14 +585,14 @@ class HybridBlock(SharesWithTorch, Block):
 
 
 def _arrays_of(out: Any) -> list[Any]:
-    """The arrays and Symbols in results, nested lists and tuples included."""
+    """Return the arrays and Symbols in results, nested lists and tuples included."""
     if isinstance(out, (list, tuple)):
         return [array for part in out for array in _arrays_of(part)]
     return [out]
 
 
 def _renamed(graph: str, names: dict[str, str]) -> str:
-    """The JSON text of a graph with other names of its variables."""
+    """Return the JSON text of a graph with other names of its variables."""
     content = json.loads(graph)
     for node in content["nodes"]:
         if node["op"] == "null":

@@ -42,7 +42,7 @@ class Loss(HybridBlock):
     weight : float or None
         A factor for the loss.
     batch_axis : int
-        The axis of the samples; the loss is averaged (or summed, where a class says so) over all others.
+        The axis of the samples; the loss is averaged (in some classes summed) over all others.
     prefix, params
         As for `Block`.
 
@@ -84,7 +84,7 @@ class L2Loss(Loss):
         super().__init__(weight, batch_axis, **kwargs)
 
     def hybrid_forward(self, F: Any, pred: Any, label: Any, sample_weight: Any = None) -> Any:
-        """The loss of each sample; `label` has as many elements as `pred`."""
+        """Return the loss of each sample; `label` has as many elements as `pred`."""
         return self._weighted_mean(F, F.square(_reshape_like(F, label, pred) - pred), sample_weight, self._weight / 2)
 
 
@@ -101,12 +101,12 @@ class L1Loss(Loss):
         super().__init__(weight, batch_axis, **kwargs)
 
     def hybrid_forward(self, F: Any, pred: Any, label: Any, sample_weight: Any = None) -> Any:
-        """The loss of each sample; `label` has as many elements as `pred`."""
+        """Return the loss of each sample; `label` has as many elements as `pred`."""
         return self._weighted_mean(F, F.abs(_reshape_like(F, label, pred) - pred), sample_weight)
 
 
 def _softplus_of_minus_abs(F: Any, x: Any):
-    # log(1 + exp(-|x|)) never overflows; what the losses below lack to it is linear.
+    # log(1 + exp(-|x|)) never overflows; the losses below add a linear term to it.
     return F.Activation(-F.abs(x), act_type="softrelu")
 
 
@@ -116,7 +116,7 @@ class SigmoidBinaryCrossEntropyLoss(Loss):
     Parameters
     ----------
     from_sigmoid : bool
-        `pred` is p already. Passing what goes into the sigmoid is more accurate.
+        `pred` is p already. Passing the input of the sigmoid is more accurate.
     weight, batch_axis, prefix, params
         As for `Loss`.
     """
@@ -126,7 +126,7 @@ class SigmoidBinaryCrossEntropyLoss(Loss):
         self._from_sigmoid = from_sigmoid
 
     def hybrid_forward(self, F: Any, pred: Any, label: Any, sample_weight: Any = None, pos_weight: Any = None) -> Any:
-        """The loss of each sample; `label` in [0, 1], `pos_weight` broadcast (for classes: (1, classes))."""
+        """Return the loss of each sample; `label` in [0, 1], `pos_weight` broadcast (for classes: (1, classes))."""
         label = _reshape_like(F, label, pred)
         if self._from_sigmoid:
             positive = F.log(pred + 1e-12) * label
@@ -172,7 +172,7 @@ class SoftmaxCrossEntropyLoss(Loss):
         self._axis, self._sparse_label, self._from_logits = axis, sparse_label, from_logits
 
     def hybrid_forward(self, F: Any, pred: Any, label: Any, sample_weight: Any = None) -> Any:
-        """The loss of each sample."""
+        """Return the loss of each sample."""
         if not self._from_logits:
             pred = F.log_softmax(pred, axis=self._axis)
         if self._sparse_label:
@@ -203,7 +203,7 @@ class KLDivLoss(Loss):
         self._from_logits, self._axis = from_logits, axis
 
     def hybrid_forward(self, F: Any, pred: Any, label: Any, sample_weight: Any = None) -> Any:
-        """The loss of each sample; `label` holds probabilities."""
+        """Return the loss of each sample; `label` holds probabilities."""
         if not self._from_logits:
             pred = F.log_softmax(pred, axis=self._axis)
         loss = _apply_weighting(F, label * (F.log(label + 1e-12) - pred), self._weight, sample_weight)
@@ -237,7 +237,7 @@ class CTCLoss(Loss):
         super().__init__(weight, label_layout.find("N"), **kwargs)
 
     def hybrid_forward(self, F: Any, pred: Any, label: Any, pred_lengths: Any = None, label_lengths: Any = None, sample_weight: Any = None) -> Any:
-        """The loss of each sample; `pred` before softmax, the lengths of shape (batch,)."""
+        """Return the loss of each sample; `pred` before softmax, the lengths of shape (batch,)."""
         if self._layout == "NTC":
             pred = F.swapaxes(pred, dim1=0, dim2=1)
         if self._batch_axis == 1:
@@ -264,7 +264,7 @@ class HuberLoss(Loss):
         self._rho = rho
 
     def hybrid_forward(self, F: Any, pred: Any, label: Any, sample_weight: Any = None) -> Any:
-        """The loss of each sample; `label` has as many elements as `pred`."""
+        """Return the loss of each sample; `label` has as many elements as `pred`."""
         error = F.abs(_reshape_like(F, label, pred) - pred)
         loss = F.where(error > self._rho, error - 0.5 * self._rho, (0.5 / self._rho) * F.square(error))
         return self._weighted_mean(F, loss, sample_weight)
@@ -285,7 +285,7 @@ class HingeLoss(Loss):
         self._margin = margin
 
     def hybrid_forward(self, F: Any, pred: Any, label: Any, sample_weight: Any = None) -> Any:
-        """The loss of each sample; `label` has as many elements as `pred`."""
+        """Return the loss of each sample; `label` has as many elements as `pred`."""
         return self._weighted_mean(F, F.relu(self._margin - pred * _reshape_like(F, label, pred)), sample_weight)
 
 
@@ -304,7 +304,7 @@ class SquaredHingeLoss(Loss):
         self._margin = margin
 
     def hybrid_forward(self, F: Any, pred: Any, label: Any, sample_weight: Any = None) -> Any:
-        """The loss of each sample; `label` has as many elements as `pred`."""
+        """Return the loss of each sample; `label` has as many elements as `pred`."""
         return self._weighted_mean(F, F.square(F.relu(self._margin - pred * _reshape_like(F, label, pred))), sample_weight)
 
 
@@ -331,7 +331,7 @@ class LogisticLoss(Loss):
         self._label_format = label_format
 
     def hybrid_forward(self, F: Any, pred: Any, label: Any, sample_weight: Any = None) -> Any:
-        """The loss of each sample; `label` has as many elements as `pred`."""
+        """Return the loss of each sample; `label` has as many elements as `pred`."""
         label = _reshape_like(F, label, pred)
         if self._label_format == "signed":
             label = (label + 1.0) / 2.0
@@ -352,11 +352,11 @@ class TripletLoss(Loss):
         super().__init__(weight, batch_axis, **kwargs)
         self._margin = margin
 
-    def hybrid_forward(self, F: Any, pred: Any, positive: Any, negative: Any) -> Any:
-        """The loss of each sample."""
+    def hybrid_forward(self, F: Any, pred: Any, positive: Any, negative: Any, sample_weight: Any = None) -> Any:
+        """Compute the loss of each sample, times `sample_weight` if there is one (which MXNet 1.9.1 has not for this loss)."""
         positive, negative = _reshape_like(F, positive, pred), _reshape_like(F, negative, pred)
         distance = F.sum(F.square(positive - pred) - F.square(negative - pred), axis=self._batch_axis, exclude=True)
-        return _apply_weighting(F, F.relu(distance + self._margin), self._weight, None)
+        return _apply_weighting(F, F.relu(distance + self._margin), self._weight, sample_weight)
 
 
 class PoissonNLLLoss(Loss):
@@ -379,7 +379,7 @@ class PoissonNLLLoss(Loss):
         self._from_logits, self._compute_full, self._by_sample = from_logits, compute_full, version() == "2.0"
 
     def hybrid_forward(self, F: Any, pred: Any, target: Any, sample_weight: Any = None, epsilon: Any = 1e-08) -> Any:
-        """The loss, of shape (1,) (MXNet 2: (batch,)); `epsilon` keeps the logarithm finite."""
+        """Return the loss, of shape (1,) (MXNet 2: (batch,)); `epsilon` keeps the logarithm finite."""
         target = _reshape_like(F, target, pred)
         loss = F.exp(pred) - target * pred if self._from_logits else pred - target * F.log(pred + epsilon)
         if self._compute_full:
@@ -407,7 +407,7 @@ class CosineEmbeddingLoss(Loss):
         self._margin, self._by_sample = margin, version() == "2.0"
 
     def hybrid_forward(self, F: Any, input1: Any, input2: Any, label: Any, sample_weight: Any = None) -> Any:
-        """The loss of each sample; `label` of shape (batch,)."""
+        """Return the loss of each sample; `label` of shape (batch,)."""
         input1 = _reshape_like(F, input1, input2)
         label = label.reshape((-1, 1))
         cosine = self._cosine_similarity(F, input1, input2)
@@ -439,18 +439,18 @@ class SDMLLoss(Loss):
         self.smoothing_parameter = smoothing_parameter
 
     def _compute_distances(self, F: Any, x1: Any, x2: Any):
-        """The squared distances between all rows of both batches."""
+        """Return the squared distances between all rows of both batches."""
         if F is ndarray and x1.shape != x2.shape:
             raise UsageError(f"SDMLLoss: both batches must have one shape, received {x1.shape} and {x2.shape}")
         return (F.broadcast_sub(F.expand_dims(x1, 1), F.expand_dims(x2, 0)) ** 2).sum(axis=2)
 
     def _compute_labels(self, F: Any, x: Any):
-        """The identity matrix of as many rows as `x`, smoothed."""
+        """Return the identity matrix of as many rows as `x`, smoothed."""
         rows = F.contrib.arange_like(x, axis=0)
         same = F.broadcast_equal(F.expand_dims(rows, 1), F.expand_dims(rows, 0))
         return same * (1 - self.smoothing_parameter) + F.broadcast_div((1 - same) * self.smoothing_parameter, F.max(rows))
 
     def hybrid_forward(self, F: Any, x1: Any, x2: Any) -> Any:
-        """The loss of each row; both inputs of shape (batch, size)."""
+        """Return the loss of each row; both inputs of shape (batch, size)."""
         distances = self._compute_distances(F, x1, x2)
         return self.kl_loss(F.log_softmax(-distances, axis=1), self._compute_labels(F, x1))

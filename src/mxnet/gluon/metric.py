@@ -1,4 +1,4 @@
-"""Metrics at the place that they have in MXNet 2: those of `mx.metric`, and what came with it."""
+"""The module of metrics of MXNet 2: those of `mx.metric`, and the ones that MXNet 2 added."""
 from __future__ import annotations
 
 import json
@@ -45,7 +45,7 @@ class _Average(EvalMetric):
 
 
 class BinaryAccuracy(_Average):
-    """The share of right decisions between yes and no.
+    """The share of correct binary decisions.
 
     Parameters
     ----------
@@ -128,7 +128,7 @@ class F1(EvalMetric):
         super().__init__(name, output_names=output_names, label_names=label_names, class_type=class_type, threshold=threshold, average=average)
 
     def _decisions(self, label: torch.Tensor, pred: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """Whether each sample is of each class, and whether it is said to be: (samples, classes)."""
+        """Return the true and the predicted memberships of samples in classes: two boolean tensors (samples, classes)."""
         label = label.long()
         if self.class_type == "binary":
             if label.max() > 1:
@@ -159,7 +159,7 @@ class F1(EvalMetric):
             self.num_inst += len(actual)
 
     def reset(self) -> None:
-        """Forget everything."""
+        """Reset the counts."""
         super().reset()
         self._counts = None
 
@@ -248,7 +248,7 @@ class CrossEntropy(_Average):
     axis : int
         Where the classes lie.
     from_logits : bool
-        Whether predictions are numbers that softmax makes probabilities of.
+        True if predictions are logits, of which softmax makes probabilities.
     name, output_names, label_names
         As for `EvalMetric`.
 
@@ -362,7 +362,7 @@ _OWN: dict[str, type[EvalMetric]] = {
 
 
 def create(metric: Any, *args: Any, **kwargs: Any) -> EvalMetric:
-    """A metric as `mx.metric.create` makes it; the names of this module's own classes stand for these.
+    """Return a metric as `mx.metric.create` makes it; the names of this module's own classes stand for these.
 
     Example
     -------
@@ -370,7 +370,7 @@ def create(metric: Any, *args: Any, **kwargs: Any) -> EvalMetric:
     >>> type(mx.gluon.metric.create('fbeta', beta=2)).__name__
     'Fbeta'
     """
-    if isinstance(metric, str) and metric.startswith("{") and not args and not kwargs:  # what `get_config` gave, as JSON
+    if isinstance(metric, str) and metric.startswith("{") and not args and not kwargs:  # the result of `get_config`, as JSON
         try:
             config = json.loads(metric)
             metric, kwargs = config.pop("metric"), config

@@ -36,7 +36,7 @@ STYPES = ("default", "row_sparse", "csr")
 class DeferredInitializationError(MXNetError):
     """A parameter's values were asked for before its shape is known.
 
-    The first batch that passes through the network settles the shapes. To have them at once, say `in_units`, `in_channels`, ...
+    The first batch that passes through the network settles the shapes. To have them at once, pass `in_units`, `in_channels`, ...
     where the layers are made.
     """
 
@@ -45,7 +45,7 @@ _moves = 0
 
 
 def moves() -> int:
-    """How often a parameter, whichever, has got other arrays. As long as that stays, all have those that they had."""
+    """Return the count of replacements of arrays over all parameters. While it is unchanged, every parameter has the same arrays."""
     return _moves
 
 
@@ -65,20 +65,20 @@ class Parameter:
     ----------
     name : str
     grad_req : {'write', 'add', 'null'}
-        Whether a backward pass overwrites the gradient, adds to it (call `zero_grad` then), or leaves it alone. Can be set at any time.
+        The treatment of the gradient in a backward pass: overwrite it, add to it (call `zero_grad` then), or leave it alone. Can be set at any time.
     shape : int or tuple of int, optional
         A size of 0 (-1 with NumPy shapes) is not known yet.
     dtype : str or numpy type
     lr_mult, wd_mult : float
         Factors of the learning rate and the weight decay for this parameter.
     init : str or Initializer, optional
-        How its values start; by default as the block's `initialize` says.
+        The initializer of its values; by default that of the block's `initialize`.
     allow_deferred_init : bool
-        Let `initialize` wait until the shape is known.
+        Defer `initialize` until the shape is known.
     differentiable : bool
         False forces `grad_req` to ``'null'``.
     stype, grad_stype : {'default', 'row_sparse', 'csr'}
-        How the values and the gradient are stored.
+        The storage types of the values and the gradient.
 
     Example
     -------
@@ -123,14 +123,14 @@ class Parameter:
         _moves += 1
 
     def __repr__(self) -> str:
-        name = "" if version() == "2.0" else f"{self.name} "  # which nobody gives in MXNet 2
+        name = "" if version() == "2.0" else f"{self.name} "  # which is not passed in MXNet 2
         return f"{type(self).__name__} {name}(shape={self.shape}, dtype={self.dtype})"
 
     # -- attributes ----------------------------------------------------------------------------------------------------
 
     @property
     def grad_req(self) -> str:
-        """How a backward pass treats the gradient: ``'write'``, ``'add'`` or ``'null'``."""
+        """The treatment of the gradient in a backward pass: ``'write'``, ``'add'`` or ``'null'``."""
         return self._grad_req
 
     @grad_req.setter
@@ -152,7 +152,7 @@ class Parameter:
     def shape(self) -> Any:
         """The sizes, of which unknown ones are 0, or -1 with NumPy shapes."""
         if self._shape is not None and is_np_shape():
-            # No parameter is of size 0, so a 0 says that nobody has set the size.
+            # No parameter is of size 0, so a 0 means that the size is not set.
             return tuple(size or -1 for size in self._shape)
         return self._shape
 
@@ -173,7 +173,7 @@ class Parameter:
         self.cast(dtype)
 
     def _set_trainer(self, trainer: Any) -> None:
-        """Remember who updates this parameter; a sparse one can have one trainer only."""
+        """Store the trainer that updates this parameter; a sparse one can have one trainer only."""
         if self._stype != "default" and self._trainer and trainer and self._trainer is not trainer:
             raise RuntimeError(f"Parameter '{self.name}' of storage type {self._stype} has a Trainer already, and can have one only: "
                                "make a single Trainer for it")
@@ -182,7 +182,7 @@ class Parameter:
     # -- values out ----------------------------------------------------------------------------------------------------
 
     def data(self, ctx: Context | None = None, *, device: Context | None = None) -> NDArray:
-        """The array on `ctx`, which MXNet 2 calls `device`; by default the only one there is, or that on the current context.
+        """Return the array on `ctx`, which MXNet 2 calls `device`; by default the only one there is, or that on the current context.
 
         Raises
         ------
@@ -204,7 +204,7 @@ class Parameter:
         return self._check_and_get(arrays, ctx)
 
     def list_data(self) -> list[NDArray]:
-        """The arrays on all contexts, in the order of `list_ctx`; errors as in `data`."""
+        """Return the arrays on all contexts, in the order of `list_ctx`; errors as in `data`."""
         if self._stype != "default":
             raise RuntimeError(f"list_data() is for dense Parameters, received '{self.name}' with storage type {self._stype}; call "
                                "list_row_sparse_data()")
@@ -231,7 +231,7 @@ class Parameter:
         return self._get_row_sparse(self._data, list, row_id)
 
     def grad(self, ctx: Context | None = None, *, device: Context | None = None) -> NDArray:
-        """The gradient on `ctx`, chosen as in `data`.
+        """Return the gradient on `ctx`, chosen as in `data`.
 
         Raises
         ------
@@ -241,7 +241,7 @@ class Parameter:
         return self._check_and_get(self._checked_grad(), ctx_or_device(ctx, device))
 
     def list_grad(self) -> list[NDArray]:
-        """The gradients on all contexts, in the order of `list_ctx`; errors as in `grad`."""
+        """Return the gradients on all contexts, in the order of `list_ctx`; errors as in `grad`."""
         return self._check_and_get(self._checked_grad(), list)
 
     def _checked_grad(self):
@@ -250,7 +250,7 @@ class Parameter:
         return self._grad
 
     def list_ctx(self) -> list[Context]:
-        """The contexts this parameter is, or will be, initialized on."""
+        """Return the contexts this parameter is, or will be, initialized on."""
         if self._data is not None:
             return self._ctx_list
         if self._deferred_init:
@@ -262,7 +262,7 @@ class Parameter:
         return self.list_ctx()
 
     def _check_and_get(self, arrays: Any, ctx: Any) -> Any:
-        """The one of `arrays` on `ctx`, or all for ``list``."""
+        """Return the one of `arrays` on `ctx`, or all for ``list``."""
         if arrays is not None:
             if ctx is list:
                 return arrays
@@ -295,7 +295,7 @@ class Parameter:
         return arrays
 
     def _reduce(self) -> NDArray:
-        """The mean over the contexts, on the CPU."""
+        """Return the mean over the contexts, on the CPU."""
         if self._stype == "default":
             arrays = [array.copyto(cpu()) for array in self.list_data()]
             return arrays[0] if len(arrays) == 1 else ndarray.add_n(*arrays) / len(arrays)
@@ -305,7 +305,7 @@ class Parameter:
         return data
 
     def var(self) -> Any:
-        """The Symbol that stands for this parameter."""
+        """Return the Symbol that stands for this parameter."""
         if self._var is None:
             self._var = symbol.var(self.name, shape=self.shape, dtype=self.dtype, lr_mult=self.lr_mult, wd_mult=self.wd_mult,
                                    init=self.init, stype=self._stype)
@@ -327,7 +327,7 @@ class Parameter:
         default_init : str or Initializer
             Serves where neither `init` nor the parameter's own is set.
         force_reinit : bool
-            Start anew what is initialized already.
+            Reinitialize the parameter if it is initialized already.
 
         Raises
         ------
@@ -350,7 +350,7 @@ class Parameter:
             self._finish_deferred_init()
 
     def _finish_deferred_init(self) -> None:
-        """Do what `initialize` put off, now that the shape is known."""
+        """Complete a deferred `initialize`, now that the shape is known."""
         if not self._deferred_init:
             return
         init, contexts, default_init, data = self._deferred_init
@@ -405,7 +405,7 @@ class Parameter:
         dtype_source : {'current', 'saved'}
             Which type both have then.
         own : bool
-            Nobody else holds `data`, so that it need not be copied.
+            The caller keeps no reference to `data`, so that it need not be copied.
         """
         failed = f"Failed loading Parameter '{self.name}' from saved params:"
         if data is None:
@@ -502,7 +502,7 @@ class Parameter:
 
 
 def _contexts(ctx: Context | list[Context] | None):
-    """A list of contexts out of none (the current one), one, or several."""
+    """Return a list of contexts out of none (the current one), one, or several."""
     if ctx is None:
         return [current_context()]
     return [ctx] if isinstance(ctx, Context) else list(ctx)
@@ -563,15 +563,15 @@ _PAGES = 1 << 16  # bytes from which on zeros get pages of their own
 
 
 def _untouched_zeros(array: Any) -> Any:
-    """Zeros of an array's shape and type. On a CPU they take no memory until they are written to: who only scores never does."""
+    """Zeros of an array's shape and type. On a CPU they take no memory until they are written to, which inference never does."""
     tensor = array._data
     if tensor.device.type != "cpu":
         return ndarray.zeros(array.shape, dtype=array.dtype, ctx=array.ctx)
     size = tensor.numel() * tensor.element_size()
     if size < _PAGES:
         return ndarray.zeros(array.shape, dtype=array.dtype, ctx=array.ctx)
-    # Not from the C allocator, which hands out what was used before.
+    # Not from the C allocator, which reuses memory that must then be cleared.
     memory = torch.from_numpy(np.frombuffer(mmap.mmap(-1, size), np.uint8))
     # No view of the bytes: the first gradient takes its place.
     return type(array)._new(torch.empty(0, dtype=tensor.dtype).set_(
-        memory.untyped_storage(), 0, tuple(tensor.shape)), array._ctx)  # type: ignore[call-overload]  # torch knows it as a storage
+        memory.untyped_storage(), 0, tuple(tensor.shape)), array._ctx)  # type: ignore[call-overload]  # torch accepts this storage

@@ -20,10 +20,10 @@ _NAMING = "The names match only if both networks were made with the same prefix.
 
 
 class _Together:
-    """What can be done with all parameters of a dictionary at once."""
+    """The methods of a dictionary of parameters that apply to all of them."""
 
     def values(self) -> Any:
-        """The parameters."""
+        """Return the parameters."""
         raise NotImplementedError
 
     def initialize(self, init: Any = initializer.Uniform(), ctx: Context | list[Context] | None = None, verbose: bool = False,
@@ -73,7 +73,7 @@ class _Together:
             setattr(parameter, name, value)
 
 class PlacedParameters(dict, _Together):  # type: ignore[type-arg]
-    """The parameters of a network by where they are in it (``'features.0.weight'``): what MXNet 2's `collect_params` gives."""
+    """The parameters of a network by structural name (``'features.0.weight'``): the result of MXNet 2's `collect_params`."""
 
     prefix = ""
 
@@ -88,7 +88,7 @@ class ParameterDict(_Together):
     Parameters
     ----------
     prefix : str
-        Stands before the name of every parameter that `get` creates.
+        The prefix of the name of every parameter that `get` creates.
     shared : ParameterDict, optional
         Where `get` looks before it creates one; this is how blocks share weights.
     """
@@ -105,15 +105,15 @@ class ParameterDict(_Together):
 
     @property
     def prefix(self) -> str:
-        """What stands before the names of the parameters that `get` creates."""
+        """The prefix of the names of the parameters that `get` creates."""
         return self._prefix
 
     def keys(self) -> KeysView[str]:
-        """The names."""
+        """Return the names."""
         return self._params.keys()
 
     def values(self) -> ValuesView[Parameter]:
-        """The parameters."""
+        """Return the parameters."""
         return self._params.values()
 
     def items(self) -> ItemsView[str, Parameter]:
@@ -127,7 +127,7 @@ class ParameterDict(_Together):
         return iter(self._params)
 
     def __getitem__(self, key: Any) -> Parameter:
-        """The parameter of a name: its own, or, of a whole network, one that says where it is (``'0.weight'``), as in MXNet 2."""
+        """Return the parameter of a name: its own, or, of a whole network, the structural one (``'0.weight'``), as in MXNet 2."""
         found = self._params.get(key)
         if found is None and self._by_place is not None:
             found = self._by_place().get(key)
@@ -140,7 +140,7 @@ class ParameterDict(_Together):
         return found
 
     def get(self, name: str, **kwargs: Any) -> Parameter:
-        """The parameter ``prefix + name``: from this dictionary, from the shared one, or new.
+        """Return the parameter ``prefix + name``: from this dictionary, from the shared one, or new.
 
         Parameters
         ----------
@@ -176,7 +176,7 @@ class ParameterDict(_Together):
         return parameter
 
     def get_constant(self, name: str, value: Any = None) -> Any:
-        """The constant ``prefix + name``, found as `get` does or made of `value`.
+        """Return the constant ``prefix + name``, found as `get` does or made of `value`.
 
         Raises
         ------
@@ -271,7 +271,7 @@ class ParameterDict(_Together):
         cast_dtype : bool
             Accept values of another type.
         dtype_source : {'current', 'saved'}
-            Which type wins then.
+            The type to keep then: the parameter's (current) or the file's (saved).
 
         Raises
         ------

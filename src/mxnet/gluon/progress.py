@@ -1,4 +1,4 @@
-"""`Progress`: a training that goes on where it was when its process ended."""
+"""`Progress`: resumable training state, which restores position, parameters and optimizer after a restart."""
 from __future__ import annotations
 
 import os
@@ -15,7 +15,7 @@ __all__ = ["Progress"]
 
 
 class Progress:
-    """The epochs and batches of a training that is saved in a folder, and goes on from there if the program starts again.
+    """The epochs and batches of a training run whose state is saved in a folder, from which a restarted program resumes.
 
     Saved are the parameters, the optimizer and its states, how far the data are, and the random generators of NumPy, Python and this thread, so
     that the training ends with the weights of one that was never interrupted. A save is complete or not there. In a job each worker saves its
@@ -38,7 +38,7 @@ class Progress:
     UsageError
         If there is something to go on from, and the trainer has done steps.
     MXNetError
-        If what was saved is damaged or belongs to another network, trainer or other data.
+        If the saved state is damaged or belongs to another network, trainer or data iterator.
 
     Example
     -------
@@ -93,7 +93,7 @@ class Progress:
         self.epoch, self.batch = found.epoch, found.batch
 
     def epochs(self, count: int) -> Iterator[int]:
-        """The numbers of the epochs that are left of `count`; the first may be begun already."""
+        """Iterate over the remaining epoch numbers below `count`; the first may be partly done already."""
         while self.epoch < count:
             before = self.epoch
             yield before
@@ -101,7 +101,7 @@ class Progress:
                 raise UsageError("Progress: an epoch has ended without its batches; go over all of batches() within it")
 
     def batches(self) -> Iterator[Any]:
-        """What is left of the epoch; what the loop does with a batch is done when it asks for the next."""
+        """Iterate over the remaining batches of the epoch; a batch counts as done when the next one is requested."""
         for batch in self._data:
             yield batch
             self.batch += 1

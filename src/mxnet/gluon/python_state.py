@@ -1,4 +1,4 @@
-"""`PythonState`: the plain Python values that a traced `forward` can see, to notice when one changes."""
+"""`PythonState`: detection of changes to the plain Python values that a traced `forward` can read."""
 from __future__ import annotations
 
 import functools
@@ -21,7 +21,7 @@ _LIBRARIES = {"mxnet", "numpy", "torch", *sys.stdlib_module_names} - {"__main__"
 
 
 class PythonState:
-    """Compares what blocks of the user's classes have in containers, and what their methods find in globals and closures.
+    """A copy of the containers of user-defined blocks, and of the globals and closures of their methods, to detect changes.
 
     Attributes that are set are noticed by the blocks themselves (`HybridBlock.__setattr__`), for nothing.
 
@@ -51,7 +51,7 @@ class PythonState:
         return PythonState, ((), ())
 
     def changed(self) -> bool:
-        """Return whether anything has changed."""
+        """Return True if anything has changed."""
         return not all(check() for check in self._checks)
 
     def _watch_inside(self, value: Any) -> None:
@@ -65,12 +65,12 @@ class PythonState:
                 self._checks.append(lambda: _same(snapshot, value))
 
     def _watch_methods(self, value: Any, seen: set[Any]) -> None:
-        """Watch what the methods of an object, or of a class, of the user's find."""
+        """Watch the globals and closures that methods of a user-defined object or class refer to."""
         if isinstance(value, type) or _has_attributes(value):
             self._watch_class(value if isinstance(value, type) else type(value), seen)
 
     def _watch_class(self, kind: type, seen: set[Any]) -> None:
-        """Watch the attributes of a class and of its bases, and what their methods find."""
+        """Watch the attributes of a class and of its bases, and the globals and closures of their methods."""
         for base in kind.__mro__:
             if is_library(base.__module__) or base in seen:
                 continue
@@ -127,12 +127,12 @@ def _cell_stays(cell: types.CellType, value: Any) -> bool:
 
 
 def is_library(module: str | None) -> bool:
-    """Return whether a module belongs to this package, to one that it stands on, or to Python."""
+    """Return True if a module belongs to this package, to one of its dependencies, or to Python."""
     return (module or "").partition(".")[0] in _LIBRARIES
 
 
 def holds_arrays(value: Any, level: int = 0) -> bool:
-    """Return whether it is an array, or a container with one in it."""
+    """Return True if the value is an array, or a container with one in it."""
     if isinstance(value, (dict, list, tuple)) and level < _MOST_LEVELS:
         return any(holds_arrays(item, level + 1) for item in (value.values() if isinstance(value, dict) else value))
     return isinstance(value, (NDArray, np.ndarray))
@@ -143,7 +143,7 @@ def _may_matter(value: Any) -> bool:
 
 
 def _has_attributes(value: Any) -> bool:
-    """Return whether it is an object of the user's with attributes, such as settings, but no block."""
+    """Return True if the value is a user-defined object with attributes, such as settings, but no block."""
     kind = type(value)
     return hasattr(value, "__dict__") and not isinstance(value, (type, types.ModuleType, types.FunctionType, Block)) \
         and (not is_library(kind.__module__) or kind in (types.SimpleNamespace,) or kind.__module__ == "argparse")
@@ -170,7 +170,7 @@ def _names(code: types.CodeType) -> Iterator[str]:
 
 
 def _copied(value: Any, room: list[int], level: int = 0) -> Any:
-    """A container with copies of the containers in it; None where there is too much in it."""
+    """Copy a container and the containers in it; return None for one that is too large."""
     if isinstance(value, (dict, list, tuple, set, frozenset, deque, bytearray)):
         items: Any = value.items() if isinstance(value, dict) else value
         room[0] -= len(value) if level < _MOST_LEVELS else _MOST_ITEMS + 1
@@ -196,7 +196,7 @@ class _Copy:
 
 
 def _same(copy: Any, value: Any) -> bool:
-    """Return whether `value` still equals the copy that `_copied` made."""
+    """Return True if `value` still equals its copy from `_copied`."""
     if type(copy) is not _Copy:
         return _equal(copy, value)
     if type(value) is not copy.kind:

@@ -1,4 +1,4 @@
-"""The short way of a traced block's calls: in inference most calls are like the one before, which has found out all there is to find out."""
+"""The fast path of a traced block's calls: in inference, most calls repeat the checks of the call before, whose results are cached here."""
 from __future__ import annotations
 
 import operator
@@ -19,18 +19,18 @@ _data, _first = operator.attrgetter("_data"), operator.itemgetter(0)
 
 
 class Gathered:
-    """Inputs of a traced block's graph: the arguments, and the arrays of hundreds of parameters, which a run has driven out of the caches."""
+    """The inputs of a traced block's graph. The list of parameter arrays is cached, since a run evicts hundreds of parameters from the CPU caches."""
 
     def __init__(self, inputs: Any) -> None:
         self.inputs = inputs
         self.places = [(k, i) for k, (is_arg, i) in enumerate(inputs) if is_arg]
         self.parameters = [p for is_arg, p in inputs if not is_arg]
-        # A kind of Parameter of the user's may give what it likes.
+        # A user-defined subclass of Parameter may return other arrays.
         self.plain = all(type(p).data is Parameter.data and p._stype == "default" for p in self.parameters)
-        self._known: tuple[int, list[NDArray]] = -1, []  # the arrays, and how many moves of parameters there had been
+        self._known: tuple[int, list[NDArray]] = -1, []  # the arrays, and the value of `moves` when they were collected
 
     def with_data(self, data: Any) -> Any:
-        """All inputs of the graph."""
+        """Return all inputs of the graph."""
         before, known = self._known
         if before == (now := moves()):
             arrays = known.copy()
@@ -47,26 +47,26 @@ class Gathered:
 
 
 class Shortcut:
-    """Who runs a block's graph on arguments of these shapes, and with which parameters.
+    """A cached call of a block's graph: its executor, its parameters, and the shapes of its arguments.
 
-    It is asked before each call, and answers None where anything differs from the call that it was made after: then the call goes the long way,
-    which makes another. So does a call that fails, since the long way says what is wrong.
+    Each call of the block tries it first. It returns None where anything differs from the call that it was made after: then the full path runs
+    and creates another. A call that fails takes the full path, too, which raises the error.
 
     Parameters
     ----------
     op : CachedOp
     state : State
-        Who runs the graph.
+        The executor of the graph.
     parameters : list of NDArray
         Its inputs, in order, without the arguments.
     arguments : list of (int, int, NDArray)
         For each input that is one, in order: its position, the argument's number, and the argument.
     in_format, out_format
-        The structure of the arguments, of which some may have no influence, and of the result, as `_flatten` tells it.
+        The structure of the arguments, of which some may have no influence, and of the result, in the format of `_flatten`.
     moved : int
-        What `moves` said before anybody looked at the parameters.
+        The value of `moves` before the parameters were read.
 
-    Copied or pickled with its block, it becomes None.
+    Copying or pickling it with its block yields None.
     """
 
     __slots__ = ("_op", "_session", "_state", "_parameters", "_moves", "_likes", "_ctx", "_kind", "_format", "_flattens", "_out_format", "_regroups")
@@ -85,7 +85,7 @@ class Shortcut:
     @classmethod
     def after(cls, op: CachedOp, inputs: Sequence[NDArray], places: Sequence[tuple[int, int]], in_format: Any, out_format: Any,
               moved: int) -> Shortcut | None:
-        """What serves calls like one that is over; None if they have more to do than to run the graph in inference.
+        """Create the fast path for calls like the one just completed; return None if such calls do more than run the graph in inference.
 
         Parameters
         ----------
@@ -95,9 +95,9 @@ class Shortcut:
         places : list of (int, int)
             For each of them that is an argument: its position, and the argument's number.
         in_format, out_format
-            The structure of the arguments and of the result, as `_flatten` tells it.
+            The structure of the arguments and of the result, in the format of `_flatten`.
         moved : int
-            What `moves` said before the inputs were gathered.
+            The value of `moves` before the inputs were gathered.
         """
         if mode.recording or mode.training or op._hook is not None or op._handed_on or not places:
             return None
@@ -114,7 +114,7 @@ class Shortcut:
                    in_format, out_format, moved)
 
     def __call__(self, arguments: Sequence[Any]) -> Any:
-        """The result for these arguments, or None."""
+        """Return the result for these arguments, or None."""
         kind, ctx = self._kind, self._ctx
         if (mode.recording or mode.training or dispatch.graph_observer is not None or self._op._hook is not None
                 or self._moves != moves() or (kind is NDArray) is is_np_array() or len(arguments) != len(self._format)):
@@ -142,5 +142,5 @@ class Shortcut:
 
 
 def _holds_arrays(form: Any) -> bool:
-    """Whether what has this structure, as `_flatten` tells it, is made of arrays and nothing else."""
+    """Return True if a structure in the format of `_flatten` consists of arrays only."""
     return all(map(_holds_arrays, form)) if isinstance(form, list) else form == 0

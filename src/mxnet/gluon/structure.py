@@ -45,7 +45,7 @@ def load_structure(block: Block, path: str) -> None:
     Raises
     ------
     MXNetError
-        If the file is damaged or tells of another structure.
+        If the file is damaged or describes another structure.
     """
     try:
         saved = json.loads(files.read_text(path))
@@ -63,7 +63,7 @@ def _text(value: Any) -> str:
 
 
 def _format(value: Any) -> Any:
-    """How the arguments or results of a block are nested, as `gluon.block` keeps it: numbers, and lists of these."""
+    """Check and return a nesting format of `gluon.block`: numbers, and lists of these."""
     if isinstance(value, list):
         return [_format(item) for item in value]
     if type(value) is not int or not -1 <= value <= 1 << 16:
@@ -72,12 +72,12 @@ def _format(value: Any) -> Any:
 
 
 def _count(fmt: Any) -> int:
-    """How many arrays there are in arguments of this structure."""
+    """Return the number of arrays in arguments of this structure."""
     return sum(map(_count, fmt)) if isinstance(fmt, list) else 1 if fmt == 0 else max(0, fmt)
 
 
 def _misses(fmt: Any) -> bool:
-    """Whether there is None in this structure, which no graph gives."""
+    """Return True if this structure contains None, which is no output of a graph."""
     return any(map(_misses, fmt)) if isinstance(fmt, list) else fmt < 0
 
 

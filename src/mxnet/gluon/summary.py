@@ -56,7 +56,7 @@ def print_summary(block: Block, inputs: Any) -> None:
 
 
 def _shapes(arrays: Any):
-    """The shapes in a nested list of arrays, as text; without the outermost brackets of a list."""
+    """Return the shapes in a nested list of arrays, as text; without the outermost brackets of a list."""
     def shape(item):
         if isinstance(item, (list, tuple)):
             return [shape(i) for i in item]

@@ -52,7 +52,7 @@ class SymbolBlock(HybridBlock):
     @staticmethod
     def imports(symbol_file: str, input_names: str | list[str], param_file: str | None = None, ctx: Context | list[Context] | None = None,
                 allow_missing: bool = False, ignore_extra: bool = False, *, device: Context | list[Context] | None = None) -> SymbolBlock:
-        """A block out of the files of `HybridBlock.export` or `Module.save_checkpoint`.
+        """Return a block out of the files of `HybridBlock.export` or `Module.save_checkpoint`.
 
         Parameters
         ----------
@@ -144,7 +144,7 @@ class SymbolBlock(HybridBlock):
         raise NotImplementedError("a SymbolBlock computes its Symbol; call the block")
 
     def _collect_params_with_prefix(self, prefix: str = "") -> dict[str, Parameter]:
-        """The parameters by where they are: in MXNet 1 without what all names begin with, in MXNet 2 by their names."""
+        """Return the parameters by structural name: in MXNet 1 their names without the common prefix, in MXNet 2 the whole names."""
         if version() == "1.9":
             return super()._collect_params_with_prefix(prefix)
         return {f"{prefix}.{name}" if prefix else name: parameter for name, parameter in self._params.items()}
@@ -178,7 +178,7 @@ class SymbolBlock(HybridBlock):
 
 
 def _settings(name: str, attributes: dict[str, str]) -> dict[str, Any]:
-    """Return what the annotations of a variable say of its parameter: factors of the learning rate and weight decay, and an initializer."""
+    """Return the settings in a variable's annotations: factors of the learning rate and weight decay, and an initializer."""
     settings: dict[str, Any] = {}
     for setting in ("lr_mult", "wd_mult"):
         if f"__{setting}__" in attributes:
@@ -192,7 +192,7 @@ def _settings(name: str, attributes: dict[str, str]) -> dict[str, Any]:
 
 
 def _common_prefix(names: Any):
-    """The longest beginning that all names share."""
+    """Return the longest common prefix of the names."""
     if not names:
         return ""
     first, last = min(names), max(names)
@@ -204,7 +204,7 @@ def _common_prefix(names: Any):
 
 def _infer_param_types(in_params: Any, out_params: Any, arg_params: list[str], aux_params: list[str],
                        default_dtype: Any = mx_real_t):
-    """The types of the arguments and auxiliary states of a Symbol, as far as its inputs settle them; else `default_dtype`."""
+    """Return the types of the arguments and auxiliary states of a Symbol, as far as its inputs settle them; else `default_dtype`."""
     arguments = aux = None
     types = {variable.name: (variable.infer_type()[0] or [None])[0] for variable in in_params}
     if all(dtype is not None for dtype in types.values()):

@@ -28,7 +28,7 @@ class SharesWithTorch:
     _flags: list[tuple[str, Any]]
 
     def as_torch(self, *examples: torch.Tensor | NDArray, ctx: Context | None = None, device: Context | None = None) -> TorchModule:
-        """The block as a `torch.nn.Module` whose parameters use the memory of the block's: who trains either, trains both.
+        """Return the block as a `torch.nn.Module` whose parameters share memory with the block's: training one trains both.
 
         Parameters
         ----------
@@ -80,7 +80,7 @@ class SharesWithTorch:
         return TorchModule(out, inputs, shared, block._in_format, block._out_format, exact=bool(dict(self._flags).get("exact")), examples=shapes)
 
     def _graph_for_torch(self, examples: Any, ctx: Context | None) -> Any:
-        """The variables and outputs of the graph; the shapes of parameters are settled by the examples."""
+        """Return the variables and outputs of the graph; the examples determine deferred shapes of parameters."""
         block: Any = self
         plain = has_plain(block)
         if plain and not examples and not self._cached_graph:
@@ -99,12 +99,12 @@ class SharesWithTorch:
 
 
 def has_plain(block: Any) -> bool:
-    """Return whether `_is_plain` is true of the block or one inside of it."""
+    """Return True if `_is_plain` is true of the block or one inside of it."""
     return block._is_plain() or any(map(has_plain, block._children.values()))
 
 
 def _arrays(examples: Any) -> list[Any]:
-    """The arrays of nested arguments, in order."""
+    """Return the arrays of nested arguments, in order."""
     flat: list[Any] = []
     for x in examples:
         if isinstance(x, (list, tuple)):
@@ -115,7 +115,7 @@ def _arrays(examples: Any) -> list[Any]:
 
 
 def _converted(examples: Any, ctx: Context | None, numpy: bool) -> list[Any]:
-    """The arguments as arrays of ``mx.nd`` or ``mx.np``."""
+    """Convert the arguments to arrays of ``mx.nd`` or ``mx.np``."""
     found: list[Any] = []
     for x in examples:
         if isinstance(x, (list, tuple)):
@@ -151,7 +151,7 @@ def _current(parameter: Parameter, ctx: Context | None) -> NDArray:
 
 
 def _adopt(parameter: Parameter, tensor: torch.Tensor) -> None:
-    """Let a parameter have the memory of a tensor, on whose device it then is."""
+    """Replace a parameter's array by the memory of a tensor, and its device by the tensor's."""
     array = from_torch(tensor, cpu() if tensor.device.type == "cpu" else None)
     parameter._dtype = name_of(tensor.dtype)
     parameter._var = None

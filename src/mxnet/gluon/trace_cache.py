@@ -1,8 +1,8 @@
-"""`TraceCache`: the traces of a block with a `forward` of its own, each for the calls that it holds for.
+"""`TraceCache`: the traces of a block with a `forward` of its own, each with the calls for which it is valid.
 
-A trace holds for calls in which Python reads what it read when the trace was made: shapes and types of arrays, autograd's modes. The first call of
-a trace, and the second, run `forward` itself and note what it does (`ForwardTrace`). If the two graphs differ, something else changes what
-`forward` computes, and the block runs step by step from then on. What only the very first run sets up (``if self.state is None``) is forgiven.
+A trace is valid for calls in which Python reads the same shapes and types of arrays, and the same modes of autograd, as during tracing. The
+first two calls of a trace run `forward` itself and record it (`ForwardTrace`). If the two graphs differ, another input changes the result of
+`forward`, and the block runs step by step from then on. Differences set up by the very first run (``if self.state is None``) are allowed.
 """
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 tracing_lock = threading.RLock()
 _MOST_TRACES = 16  # of one block
 _MOST_DOUBTS = 16  # how often in a row Python values may change before the block runs step by step
-_MOST_LEVELS = 3  # of containers in what `forward` leaves behind
+_MOST_LEVELS = 3  # of containers in attributes that `forward` sets
 _MOST_CALLS = 4096  # kinds of calls whose traces are remembered
 _CHANGES = "what it computes changes from call to call: {}. Pass such values as arguments, or draw random numbers by mx.np.random"
 _EFFECTS = "it changes Python values (attributes, lists, globals) or leaves arrays there, which a graph would do only once. Return such values"
@@ -47,7 +47,7 @@ VOLATILE = {"_version", "_versions", "_counter", "_init_counter", "_modified", "
 
 
 class Version:
-    """Counts how often the attributes of a tree of blocks have been set. The root of the tree gives it to all of them."""
+    """A counter of assignments to the attributes of a tree of blocks, all of which share the root's."""
 
     def __init__(self) -> None:
         self.number = 0
@@ -56,7 +56,7 @@ class Version:
 # -- arguments and results -------------------------------------------------------------------------------------------------
 
 def describe(value: Any, arrays: list[NDArray]) -> Any:
-    """The structure of arguments or results, which can be a key; their arrays are appended to `arrays`.
+    """Return the structure of arguments or results, which is hashable; their arrays are appended to `arrays`.
 
     Raises
     ------
@@ -75,7 +75,7 @@ def describe(value: Any, arrays: list[NDArray]) -> Any:
 
 
 def rebuild(structure: Any, arrays: Iterator[Any]) -> Any:
-    """Arguments or results of a structure that `describe` has given."""
+    """Rebuild arguments or results from the structure that `describe` returned."""
     if structure is None:
         return None
     if not isinstance(structure, tuple):
@@ -86,7 +86,7 @@ def rebuild(structure: Any, arrays: Iterator[Any]) -> Any:
 
 
 def _released(value: Any, trace: ForwardTrace, level: int = 0) -> Any:
-    """Return what `forward` has returned, or left in an attribute, as an eager call leaves it, once the trace has ended."""
+    """Replace stand-ins by arrays in a result of `forward`, or an attribute that it set, once the trace has ended."""
     if isinstance(value, NDArray):
         return trace.release(value)
     if isinstance(value, ReadShape):
@@ -118,7 +118,7 @@ def _arrays_in(blocks: Sequence[Any], ignored: Set[str]) -> dict[int, NDArray]:
 
 
 def _tree(block: Any) -> list[Any]:
-    """A block and all below it."""
+    """Return a block and its descendants."""
     blocks, waiting = [], [block]
     while waiting:
         blocks.append(waiting.pop())
@@ -129,7 +129,7 @@ def _tree(block: Any) -> list[Any]:
 def require_np(outputs: Any) -> None:
     """Raise a TypeError unless all outputs are ``mx.np`` arrays or Symbols of ``mx.sym.np``.
 
-    All may be classic where only an argument has asked for NumPy semantics: MXNet 1.9 knows no semantics there.
+    All may be classic where only an argument is an ``mx.np`` array: MXNet 1.9 has no such rule there.
     """
     classic = [out for out in outputs if type(out) in (NDArray, symbol.Symbol)]
     if classic and not (ByArgument.in_force() and len(classic) == sum(out is not None for out in outputs)):
@@ -140,7 +140,7 @@ def require_np(outputs: Any) -> None:
 # -- traces ------------------------------------------------------------------------------------------------------------------
 
 class CachedTrace:
-    """A graph, who runs it, and the calls that it holds for.
+    """A graph, its executor, and the calls for which it is valid.
 
     Attributes
     ----------
@@ -151,11 +151,11 @@ class CachedTrace:
     held : set of str
         The names of those constants that are in attributes of blocks.
     results
-        The structure of what `forward` returns.
+        The structure of the result of `forward`.
     handed_on : list of (int, int)
         Results that are arguments: the numbers of both.
     op, inputs, gathered
-        What runs the graph, and on what; see `HybridBlock`.
+        The executor of the graph and its inputs; see `HybridBlock`.
     """
 
     def __init__(self, call: Any, shapes: list[Any], marks: list[Any], variables: list[Any], outputs: list[Any], results: Any,
@@ -179,7 +179,7 @@ class CachedTrace:
         self._inputs = [(i, trace.reads[mark]) for i, mark in enumerate(marks) if mark in trace.reads]
         between = {mark: reads for mark, reads in trace.reads.items() if mark not in marks}
         self._between: list[Reads] = list(between.values())
-        self._read: Symbol | None = None  # the graph of those
+        self._read: Symbol | None = None  # the graph that computes the arrays of `_between`
         if between:
             try:
                 self._read = symbol.Group(trace.group(list(between)))
@@ -193,17 +193,17 @@ class CachedTrace:
         self._known.update((name, tuple(p.shape)) for name, p in trace.parameters.items() if p.shape is not None)
 
     def take_reads(self, other: CachedTrace) -> None:
-        """Hold for the calls that a trace of the same graph, made later, holds for."""
+        """Take over the conditions of validity from a later trace of the same graph."""
         for name in ("_shapes", "_modes", "_inputs", "_between", "_read", "_known"):
             setattr(self, name, getattr(other, name))
 
     @property
     def by_shape(self) -> bool:
-        """Return whether the graph depends on shapes that were read."""
+        """True if the graph depends on shapes that were read."""
         return any(reads.by_shape for _, reads in self._inputs) or any(reads.by_shape for reads in self._between)
 
     def holds(self, call: Any, shapes: list[Any], modes: Mapping[str, bool]) -> bool:
-        """Return whether the trace holds for a call of this kind, with arguments of these shapes and types, in these modes of autograd."""
+        """Return True if the trace is valid for a call of this kind, with arguments of these shapes and types, in these modes of autograd."""
         if call != self.call or any(modes[name] is not value for name, value in self._modes.items()):
             return False
         if not all(reads.agree(*shapes[i]) for i, reads in self._inputs):
@@ -211,7 +211,7 @@ class CachedTrace:
         return not self._between or shapes == self._shapes or self._between_agree(shapes)
 
     def _between_agree(self, shapes: list[Any]) -> bool:
-        """Return whether arrays that were read on the way would have the shapes and types that they had."""
+        """Return True if intermediate arrays whose shapes or types were read would have the same ones for these arguments."""
         if self._read is None or any(r.by_type for r in self._between) and [t for _, t in shapes] != [t for _, t in self._shapes]:
             return False
         entries = self._read._outputs
@@ -224,7 +224,7 @@ class CachedTrace:
                    for reads, (node, i) in zip(self._between, entries))
 
     def difference(self, other: CachedTrace) -> str:
-        """Why the graph is not that of `other`; empty if it is."""
+        """Return the first difference from the graph of `other`, in words; empty if there is none."""
         if self.results != other.results:
             return "its results have another structure"
         mine, theirs = topological(self.graph._outputs), topological(other.graph._outputs)
@@ -262,9 +262,9 @@ def _random_states() -> tuple[Any, Any]:
 # -- the cache ---------------------------------------------------------------------------------------------------------------
 
 class TraceCache:
-    """The traces of a block. Called with the block's arguments, it returns what `forward` would.
+    """The traces of a block. Called with the block's arguments, it returns the result of `forward`.
 
-    Copied or pickled with its block, it becomes None.
+    Copying or pickling it with its block yields None.
 
     Parameters
     ----------
@@ -277,20 +277,20 @@ class TraceCache:
         self._by_call: dict[Any, CachedTrace] = {}
         # With the types of nested arguments, the structure of nested results, and `_epoch` when its trace was chosen.
         self._fast: tuple[Shortcut, Any, Any, int] | None = None
-        self._epoch = 0  # how often all traces were doubted
+        self._epoch = 0  # the number of times all traces were doubted
         self._state: PythonState | None = None
         self._version = block.__dict__.setdefault("_version", Version())
         self._seen = self._version.number
         self._current: CachedTrace | None = None
         self._doubts, self._full = 0, False
-        self._settled = False  # it has been forgiven that its first run differs
+        self._settled = False  # the one allowed difference of its first run has occurred
 
     def __reduce__(self) -> Any:
         return type(None), ()
 
     @property
     def begun(self) -> bool:
-        """Return whether there is a trace already."""
+        """True if there is a trace already."""
         return bool(self._traces)
 
     def __call__(self, args: tuple) -> Any:
@@ -408,20 +408,20 @@ class TraceCache:
         try:
             return self._step_by_step(args)
         finally:
-            if self._seen == before:  # what `forward` itself sets is no reason to doubt
+            if self._seen == before:  # attributes that `forward` itself sets cause no verification
                 self._seen = self._version.number
 
     # -- tracing ---------------------------------------------------------------------------------------------------------
 
     def _run(self, args: tuple, arrays: list[NDArray], call: Any, shapes: list[Any], known: CachedTrace | None) -> tuple[CachedTrace | None, Any]:
-        """Run `forward` and note it: for a new trace, or to see whether `known` is still right.
+        """Run and record `forward`: for a new trace, or to verify `known`.
 
         Returns
         -------
         trace : CachedTrace or None
             None if the block can't be traced.
         out
-            What `forward` returned.
+            The result of `forward`.
         """
         block = self.block
         tree = _tree(block)
@@ -455,7 +455,7 @@ class TraceCache:
             effects = trace.assigned or trace.left or state is not None and state.changed()
             new = self._verify(known, new, trace, random_before, args, out, effects)
         if new is not None and block._callback is not None and not mode.training:
-            self._replay(new, args, arrays, self._epoch)  # for those who watch the graph
+            self._replay(new, args, arrays, self._epoch)  # for observers of the graph
         return new, out
 
     def _graph(self, trace: ForwardTrace, call: Any, shapes: list[Any], marks: list[Any], variables: list[Any], out: Any,
@@ -478,7 +478,7 @@ class TraceCache:
 
     def _verify(self, known: CachedTrace, new: CachedTrace, trace: ForwardTrace, random_before: Any, args: tuple, out: Any,
                 effects: bool) -> CachedTrace | None:
-        """The trace that serves from now on, after a run of `forward` that `known` should hold for; None if none does."""
+        """Compare a recorded run of `forward` with the trace `known`; return the trace to use from now on, or None."""
         drawn = _random_states() != random_before
         difference = "it draws numbers from Python's or NumPy's generator" if drawn else known.difference(new)
         if not difference and effects:
@@ -487,7 +487,7 @@ class TraceCache:
         if not difference:
             known.take_reads(new)
             known.verified, known.doubted = True, False
-            self._by_call.clear()  # it may hold for other calls now
+            self._by_call.clear()  # it may be valid for other calls now
             self._watch()
             return known
         first_only = not trace.assigned and not drawn and not self._settled  # its first run has set up something
@@ -503,7 +503,7 @@ class TraceCache:
         return None
 
     def _add(self, trace: CachedTrace, args: tuple, out: Any) -> None:
-        """Keep a new trace."""
+        """Add a new trace and build its CachedOp."""
         block = self.block
         block._cached_op, block._cached_op_args = None, []
         block._cached_graph = trace.variables, trace.graph
@@ -511,7 +511,7 @@ class TraceCache:
         own = block._by_name()
         block._constants = {name: p for name, p in trace.parameters.items() if name not in own}
         for name, array in trace.constants.items():
-            # The array itself, so that what is written to it later is seen.
+            # The array itself, so that later writes to it take effect.
             block._constants[name] = Parameter(name, grad_req="null", dtype=array.dtype, shape=array.shape)
             block._constants[name]._init_impl(array, [trace.call[1]], own=True)
         block._build_cache(*args)
@@ -524,15 +524,15 @@ class TraceCache:
         self._watch()
 
     def _show(self, trace: CachedTrace) -> None:
-        """Let the block export, explain and save the trace that serves now."""
+        """Make `trace` the one that the block exports, explains and saves."""
         block = self.block
         block._cached_op, block._cached_op_args, block._cached_graph = trace.op, trace.inputs, (trace.variables, trace.graph)
         block._in_format, self._current = trace.in_format, trace
 
-    # -- what changes ----------------------------------------------------------------------------------------------------
+    # -- changes ---------------------------------------------------------------------------------------------------------
 
     def _watch(self) -> None:
-        """Notice from now on what Python values change."""
+        """Start to watch the Python values that `forward` can read."""
         blocks = _tree(self.block)
         for block in blocks:
             if self._version not in block._versions:
@@ -541,7 +541,7 @@ class TraceCache:
         self._fast = None
 
     def _doubt(self) -> None:
-        """Verify all traces anew, since an attribute or another Python value has changed."""
+        """Mark all traces for verification, since an attribute or another Python value has changed."""
         with tracing_lock:
             self._seen, self._fast, self._state = self._version.number, None, None
             self._epoch += 1
@@ -552,7 +552,7 @@ class TraceCache:
                 self._give_up(_CHANGES.format(f"{_MOST_DOUBTS} times in a row, an attribute or a global value was set between two calls"))
 
     def _give_up(self, reason: str, level: int = 7) -> None:
-        """Run the block step by step from now on, and say why."""
+        """Run the block step by step from now on, and warn with the reason."""
         block = self.block
         if block._traces is self:
             block._traces = None

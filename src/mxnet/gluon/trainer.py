@@ -1,4 +1,4 @@
-"""`Trainer`: lets an optimizer update parameters, on one device or many."""
+"""`Trainer`: updates of parameters by an optimizer, on one device or many."""
 from __future__ import annotations
 
 import functools
@@ -29,11 +29,11 @@ class Trainer:
     optimizer_params : dict, optional
         For the optimizer that is named: ``learning_rate``, ``wd``, ....
     kvstore : str or KVStore or None
-        Who adds up gradients of several devices or machines; see `mxnet.kvstore.create`.
+        The store that adds up gradients of several devices or machines; see `mxnet.kvstore.create`.
     compression_params : dict, optional
         Gradient compression, such as ``{'type': '2bit', 'threshold': 0.5}``.
     update_on_kvstore : bool, optional
-        Whether the kvstore, rather than each device, updates; by default what suits it. Needed with sparse weights and ``dist_async``.
+        True if the kvstore, rather than each device, updates; the default depends on the kvstore. Needed with sparse weights and ``dist_async``.
 
     Raises
     ------
@@ -105,7 +105,7 @@ class Trainer:
         self._updaters = [optim.get_updater(self._optimizer) for _ in self._contexts or ()]
 
     def _reset_kvstore(self) -> None:
-        """Forget the kvstore; the next step makes a new one from the parameters' values."""
+        """Discard the kvstore; the next step makes a new one from the parameters' values."""
         if self._kvstore and "dist" in self._kvstore.type:
             raise RuntimeError("Cannot reset distributed KVStore.")
         self._kvstore = None
@@ -145,7 +145,7 @@ class Trainer:
         self._kv_initialized = True
 
     def _choose_for_sparse_grad(self, kvstore: Any, _: Any, wanted: bool | None) -> Any:
-        """Whether the kvstore updates dense weights by sparse gradients: in one process each device does it faster."""
+        """Return True if the kvstore updates dense weights by sparse gradients; the default in one process is False, where each device is faster."""
         if wanted is False and self._distributed:
             raise ValueError(f"Trainer: a kvstore of type {kvstore.type} updates by sparse gradients itself; leave out update_on_kvstore=False")
         if kvstore is not None and not isinstance(kvstore, KVStore):
@@ -153,7 +153,7 @@ class Trainer:
         return self._distributed if wanted is None else wanted
 
     def _choose_for_dense(self, kvstore: Any, on_kvstore: bool, wanted: bool | None) -> bool:
-        """Whether the kvstore updates dense weights by dense gradients."""
+        """Return True if the kvstore updates dense weights by dense gradients."""
         if self._distributed and "async" in kvstore.type:
             if wanted is False:
                 raise ValueError(f"Trainer: a kvstore of type {kvstore.type} updates by itself; leave out update_on_kvstore=False")
@@ -167,7 +167,7 @@ class Trainer:
         return on_kvstore
 
     def _init_params(self) -> None:
-        """Hand the weights to the kvstore, except those whose shape is not known yet."""
+        """Copy the weights to the kvstore, except those whose shape is not known yet."""
         waiting: list[Parameter] = []
         for parameter in self._params_to_init if self._kvstore else ():
             if parameter._deferred_init:
@@ -187,7 +187,7 @@ class Trainer:
             self._init_params()
 
     def _forget_weight(self, parameter: Parameter) -> None:
-        """Let a kvstore that updates start again: its weights are not those that a parameter is about to get."""
+        """Reset a kvstore that updates weights, because it holds the old values of a parameter about to be replaced."""
         if self._kv_initialized and self._update_on_kvstore and parameter not in self._params_to_init:
             self._reset_kvstore()
 
@@ -255,7 +255,7 @@ class Trainer:
         self._allreduce_grads()
 
     def update(self, batch_size: int, ignore_stale_grad: bool = False) -> None:
-        """The second half of `step`: update the parameters by what `allreduce_grads` left.
+        """Update the parameters by the gradients summed in `allreduce_grads`: the second half of `step`.
 
         Raises
         ------
@@ -338,7 +338,7 @@ class Trainer:
                 updater(indices, gradients, weights)
 
     def _row_sparse_pull(self, parameter: Parameter, out: Any, row_id: NDArray, full_idx: bool = False) -> None:
-        """Bring rows of a sparse weight from the kvstore; all of them for `full_idx`."""
+        """Copy rows of a sparse weight from the kvstore to `out`; all of them for `full_idx`."""
         self._prepare()
         i = self._param2idx[parameter.name]
         if full_idx and "dist" not in self._kvstore.type:
@@ -368,7 +368,7 @@ class Trainer:
         self._kvstore.save_optimizer_states(fname, dump_optimizer=True)
 
     def load_states(self, fname: str) -> None:
-        """Read what `save_states` wrote; `lr_mult` and `wd_mult` stay those of the parameters."""
+        """Read a file of `save_states`; `lr_mult` and `wd_mult` stay those of the parameters."""
         self._prepare()
         if self._update_on_kvstore:
             self._kvstore.load_optimizer_states(fname)

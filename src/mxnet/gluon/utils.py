@@ -155,7 +155,7 @@ def check_sha1(filename: str, sha1_hash: str) -> bool:
 
 
 def replace_file(src: str, dst: str) -> None:
-    """Move `src` to `dst` in one step, over what may be there; `src` is removed if that fails.
+    """Move `src` to `dst` in one step, replacing an existing file; `src` is removed if that fails.
 
     Raises
     ------
@@ -182,9 +182,9 @@ def download(url: str, path: str | None = None, overwrite: bool = False, sha1_ha
     overwrite : bool
         Download even if the file exists.
     sha1_hash : str, optional
-        What the content must be; an existing file with another content is replaced.
+        The SHA-1 that the content must have; an existing file with another content is replaced.
     retries : int
-        How many attempts to make. One that broke off is continued where the server can do that.
+        The number of attempts. An interrupted one is continued if the server supports that.
     verify_ssl : bool
         Check the server's certificate.
 
@@ -198,8 +198,8 @@ def download(url: str, path: str | None = None, overwrite: bool = False, sha1_ha
     UsageError
         If no file name can be made of the arguments, or `retries` is negative.
     MXNetError
-        If the file cannot be had (then the text says where it can be put by hand), or cannot be written; it is an OSError, too. Where the server's
-        file has another SHA-1, it is also a UserWarning.
+        If the file cannot be downloaded (then the message names the place to put it by hand), or cannot be written; it is an OSError, too.
+        Where the server's file has another SHA-1, it is also a UserWarning.
     """
     name = url.split("/")[-1]
     if path is None:
@@ -229,13 +229,13 @@ def download(url: str, path: str | None = None, overwrite: bool = False, sha1_ha
 
 
 def _get_repo_url():
-    """The root of the repository of datasets and models: ``$MXNET_GLUON_REPO`` or MXNet's own."""
+    """Return the root of the repository of datasets and models: ``$MXNET_GLUON_REPO`` or MXNet's own."""
     url = environment.get_str("MXNET_GLUON_REPO")
     return url if url.endswith("/") else url + "/"
 
 
 def _get_repo_file_url(namespace: str, filename: str) -> str:
-    """The address of a file in that repository."""
+    """Return the address of a file in that repository."""
     return f"{_get_repo_url()}{namespace}/{filename}"
 
 
@@ -245,7 +245,7 @@ def _indent(text: str, spaces: int):
 
 
 def _brief_print_list(items, limit: int = 7):
-    """The items, quoted; the middle is left out of long lists."""
+    """Return the items, quoted; the middle of long lists is omitted."""
     items = [f"'{item}'" for item in items]
     if len(items) > limit:
         items = [*items[:limit // 2], "...", *items[-(limit // 2 + limit % 2):]]

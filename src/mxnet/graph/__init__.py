@@ -1,4 +1,4 @@
-"""How a graph runs: lowering to torch.fx, passes, backends, and the cache of what they made."""
+"""Graph execution: lowering to torch.fx, passes, backends, and the caches of lowered and compiled graphs."""
 from typing import Any
 
 from ..symbol import Symbol
@@ -27,7 +27,7 @@ def _fused(symbol: Symbol, backend: str) -> Symbol | None:
 
 
 def partition(symbol: Symbol, backend: str) -> Symbol:
-    """The graph as `backend` divides it between itself and `native`; `native` takes it whole.
+    """Return the graph partitioned between `backend` and `native`; `native` takes all of it.
 
     ``MKLDNN``, ``MKLDNN_QUANTIZE`` and the same names with ``ONEDNN`` fuse layers, see `int8.onednn`.
     """
@@ -40,7 +40,7 @@ def partition(symbol: Symbol, backend: str) -> Symbol:
 
 
 def optimize(symbol: Symbol, backend: str, **options: Any) -> Symbol:
-    """The graph prepared for `backend`, as it is if that is not available; see `Symbol.optimize_for`."""
+    """Return the graph prepared for `backend`; unchanged if the backend is not available. See `Symbol.optimize_for`."""
     fused = _fused(symbol, backend)
     if fused is not None:
         return fused

@@ -1,4 +1,4 @@
-"""How loops and branches of a graph run: their subgraphs, lowered like any graph, under Python's own ``for``, ``while`` and ``if``."""
+"""Loops and branches of a graph: their subgraphs are lowered separately and run under Python's ``for``, ``while`` and ``if``."""
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -9,7 +9,7 @@ from ..base import MXNetError
 from ..ndarray import dispatch
 from ..symbol import control_flow, inference
 from ..symbol.node import Entry, Node, topological
-from .instrumentation import observed
+from .instrumentation import instrumented
 from .ownership import distinct
 
 
@@ -28,24 +28,24 @@ class Subgraph:
         module = self.modules.get(key)
         if module is None:
             module = self.modules[key] = self._lower(tensors)
-        return (module if dispatch.graph_observer is None else observed(module))(*tensors)
+        return (module if dispatch.graph_observer is None else instrumented(module))(*tensors)
 
     def _lower(self, tensors: Sequence[torch.Tensor]) -> Callable:
         shapes = None
         if self.open:
-            found, _ = inference.infer_shapes(self.outputs, {n: tuple(t.shape) for n, t in zip(self.names, tensors)})
-            shapes = {id(n): found[id(n), 0] for n in self.open}
+            inferred, _ = inference.infer_shapes(self.outputs, {n: tuple(t.shape) for n, t in zip(self.names, tensors)})
+            shapes = {id(n): inferred[id(n), 0] for n in self.open}
         return self.lower(self.outputs, self.is_train, self.device, source_shapes=shapes).forward
 
     def empty(self, tensors: Sequence[torch.Tensor], count: int) -> list[torch.Tensor]:
-        """What `count` stacked results would be, for a loop that never ran: their shapes and types are inferred."""
+        """Return `count` stacked results for a loop without iterations; shapes and types are inferred, the values are zeros."""
         _, shapes = control_flow.infer(self.outputs, [tuple(t.shape) for t in tensors], None)
         _, types = control_flow.infer(self.outputs, [t.dtype for t in tensors], None, types=True)
         return [torch.zeros((count, *s), dtype=t, device=self.device) for s, t in zip(shapes, types)]
 
 
 def function(node: Node, lower: Callable, is_train: bool, device: torch.device) -> Callable:
-    """The function over tensors that a control-flow node computes; `lower` makes modules of its subgraphs."""
+    """Return the function over tensors that a control-flow node computes; `lower` makes modules of its subgraphs."""
     parts = [Subgraph(outputs, lower, is_train, device) for outputs in node.subgraphs]
     return _MAKERS[node.op](node.name, node.parsed(), *parts)
 
@@ -76,7 +76,7 @@ def _foreach(name: str, attributes: Mapping[str, Any], body: Subgraph) -> Callab
 
 
 def _elements(data: torch.Tensor) -> tuple[torch.Tensor, ...]:
-    """What a loop over `data` sees: numbers have the shape (1,) where there are no scalars."""
+    """Return the slices of `data` along axis 0; scalars have the shape (1,) unless NumPy shape semantics are active."""
     return (data.unsqueeze(1) if data.dim() == 1 and not util.is_np_shape() else data).unbind(0)
 
 
@@ -120,14 +120,14 @@ def _scalar(name: str, tensor: torch.Tensor) -> torch.Tensor:
 
 
 def _padded(rows: tuple[torch.Tensor, ...], count: int) -> torch.Tensor:
-    """Rows stacked, and zeros for the iterations that did not happen."""
+    """Return the stacked rows, padded with zeros to `count` iterations."""
     stacked = torch.stack(rows)
     missing = count - len(rows)
     return torch.cat([stacked, stacked.new_zeros((missing, *stacked.shape[1:]))]) if missing else stacked
 
 
 def _fresh(results: Iterable[torch.Tensor], inputs: Sequence[torch.Tensor]) -> Any:
-    """Return the results with memory of their own; one alone comes bare, as from any operator."""
+    """Return the results in separate memory; a single result is returned without a tuple, as by any operator."""
     results = distinct(results, inputs)
     return results if len(results) != 1 else results[0]
 

@@ -1,4 +1,4 @@
-"""From a Symbol to a `torch.fx.GraphModule`: the form that passes and backends work on."""
+"""Lowering of a Symbol to a `torch.fx.GraphModule`, the representation of passes and backends."""
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -15,13 +15,13 @@ from .program import GraphModule, item
 
 def lower(outputs: Sequence[Entry], is_train: bool, device: torch.device, node_devices: Mapping[Any, torch.device] | None = None,
           source_shapes: Mapping[int, Any] | None = None, inlines: bool = True) -> fx.GraphModule:
-    """A module that computes the outputs of a graph.
+    """Return a module that computes the outputs of a graph.
 
     Parameters
     ----------
     outputs : list of (Node, int)
     is_train : bool
-        Becomes the `training` argument of the operators that ask for it.
+        The value of the `training` argument of the operators that take one.
     device : torch.device
         Where operators without inputs create their arrays.
     node_devices : dict of str to torch.device, optional
@@ -29,7 +29,7 @@ def lower(outputs: Sequence[Entry], is_train: bool, device: torch.device, node_d
     source_shapes : dict of int to shape, optional
         By id of the node: the shapes of sources whose attributes leave sizes open.
     inlines : bool
-        Whether fused nodes become the nodes that they stand for, where they compute with real numbers.
+        If True, fused nodes on real numbers are expanded into the nodes that they represent.
 
     Returns
     -------
@@ -43,7 +43,7 @@ def lower(outputs: Sequence[Entry], is_train: bool, device: torch.device, node_d
         place = (node_devices or {}).get(node.attrs.get("__ctx_group__"), device)
         places[id(node)] = place
         if node.op is None:
-            # A number: a user's names may be alike as identifiers (`a.b`, `a_b`), or shadow what generated code names (`torch`, `inf`).
+            # Placeholders are numbered: user names may collide as identifiers (`a.b`, `a_b`), or shadow names in generated code (`torch`, `inf`).
             value = graph.placeholder(f"variable_{count}")
             count += 1
             value.meta["node"] = node
@@ -56,9 +56,9 @@ def lower(outputs: Sequence[Entry], is_train: bool, device: torch.device, node_d
                 value = graph.call_method("to", (value, place))
             arguments.append(value)
         if isinstance(node.op, (Fused, CachedGraph)):
-            whole = stands_for(node) if inlines else None
-            if whole is not None:
-                values.update({(id(node), i): found for i, found in enumerate(_inlined(graph, whole, arguments, is_train, place))})
+            subgraph = stands_for(node) if inlines else None
+            if subgraph is not None:
+                values.update({(id(node), i): output for i, output in enumerate(_inlined(graph, subgraph, arguments, is_train, place))})
                 continue
             value = graph.call_function(fused_nodes.function(node, lower, is_train, place), tuple(arguments))
         elif node.subgraphs and not node.op.may_hold_graph:
@@ -68,17 +68,17 @@ def lower(outputs: Sequence[Entry], is_train: bool, device: torch.device, node_d
             if source_shapes and id(node) in source_shapes:
                 attributes.update(_sized(node, source_shapes[id(node)]))
             value = graph.call_function(node.op.in_graph, tuple(arguments), attributes)
-        _keep(graph, values, node, value)
+        _record_value(graph, values, node, value)
     graph.output(tuple(values[id(n), i] for n, i in outputs))
-    # An output that nobody uses need not be taken apart.
+    # Unused outputs of operators with several results are not extracted.
     for fx_node in reversed(graph.nodes):
         if fx_node.op == "call_function" and fx_node.target is item and not fx_node.users:
             graph.erase_node(fx_node)
     return GraphModule(torch.nn.Module(), graph)
 
 
-def _keep(graph: fx.Graph, values: dict, node: Node, value: fx.Node) -> None:
-    """Note what an fx node computes for a Symbol's node."""
+def _record_value(graph: fx.Graph, values: dict, node: Node, value: fx.Node) -> None:
+    """Record the fx node that computes a Symbol's node, and add an `item` node for each of several results."""
     value.meta["node"] = node
     if node.num_outputs() == 1:
         values[id(node), 0] = value
@@ -88,27 +88,27 @@ def _keep(graph: fx.Graph, values: dict, node: Node, value: fx.Node) -> None:
 
 
 def _inlined(graph: fx.Graph, outputs: Sequence[Entry], arguments: Sequence[fx.Node], is_train: bool, device: torch.device) -> list[fx.Node]:
-    """The nodes of a subgraph whose variables are these arguments, in order; returns its outputs."""
+    """Add the nodes of a subgraph whose variables are `arguments`, in order; return its outputs."""
     values: dict[tuple[int, int], Any] = {}
     given = iter(arguments)
     for node in topological(outputs):
         if node.op is None:
             values[id(node), 0] = next(given)
         else:
-            found = graph.call_function(node.op.in_graph, tuple(values[id(n), i] for n, i in node.inputs), call_attributes(node, is_train, device))
-            _keep(graph, values, node, found)
+            value = graph.call_function(node.op.in_graph, tuple(values[id(n), i] for n, i in node.inputs), call_attributes(node, is_train, device))
+            _record_value(graph, values, node, value)
     return [values[id(n), i] for n, i in outputs]
 
 
 def _sized(node: Node, shape: Any) -> dict[str, Any]:
-    """The attributes that give a source of arrays this shape."""
+    """Return the attributes that make an array-creating node produce this shape."""
     if node.op.sized is None:
         return {"shape": shape}
     return node.op.sized(shape, node.op.with_defaults(node.parsed()))
 
 
 def call_attributes(node: Node, is_train: bool, device: torch.device) -> dict[str, Any]:
-    """The keyword arguments of an operator's function for one node."""
+    """Return the keyword arguments of the operator's function for one node."""
     kwargs = dict(node.parsed())
     op = node.op
     if op.wants_training:
@@ -120,6 +120,6 @@ def call_attributes(node: Node, is_train: bool, device: torch.device) -> dict[st
 
 
 def _device_of(text: str, device: torch.device) -> torch.device:
-    """A node may name a device type of its own; ``cpu`` on a graph bound to another device means that device's host."""
+    """Return the torch device of a node's ``ctx``; ``cpu`` in a graph bound to another device means that device's host memory."""
     ctx = parse_context(text)
     return device if ctx.device_type == device.type else ctx.torch_device

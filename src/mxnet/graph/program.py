@@ -1,4 +1,4 @@
-"""A lowered graph at the moment it is compiled: what passes read and rewrite, and what a backend gets."""
+"""The program that passes rewrite and backends compile: a lowered graph with shapes, types and known constants."""
 import contextlib
 import linecache
 from collections import deque
@@ -21,10 +21,10 @@ Function = Callable[..., Sequence[torch.Tensor]]
 
 
 class GraphModule(fx.GraphModule):
-    """One whose source is generated when it is first run, and ends with it.
+    """A graph module whose source is generated at its first run and released with the module.
 
-    Most graphs are copied or rewritten before they run, if they ever do, and generating code takes as long as making them. Torch keeps the sources of
-    all modules there ever were, for tracebacks.
+    Most graphs are copied or rewritten before their first run, and generating code takes as long as building them. Torch keeps the
+    sources of all modules for tracebacks, also after a module's end.
     """
 
     def recompile(self) -> Any:
@@ -32,8 +32,8 @@ class GraphModule(fx.GraphModule):
         return None
 
     def generate(self) -> None:
-        """Make the source of `forward`."""
-        # What partitioning made is compiled again with this; others of this class see to themselves.
+        """Generate the source of `forward`."""
+        # Submodules that partitioning added are recompiled here; modules of this class generate their own source.
         parts = [m for m in self.children() if isinstance(m, fx.GraphModule) and not isinstance(m, GraphModule)]
         for part in parts:
             _forget_with(part)
@@ -43,14 +43,14 @@ class GraphModule(fx.GraphModule):
 
     @property
     def code(self) -> str:
-        """The source."""
+        """The generated source."""
         if type(self).forward is _generated:
             self.generate()
         return super().code
 
 
 class _Generated:
-    """Stands where `forward` will."""
+    """A descriptor in place of `forward` that generates the source at first access."""
 
     def __get__(self, module: GraphModule | None, owner: type) -> Any:
         if module is None:
@@ -62,13 +62,13 @@ class _Generated:
 _generated: Any = _Generated()
 
 
-# Sources whose modules have ended. A collection of garbage may come in the middle of linecache.checkcache(), which IPython calls for each cell, pdb
-# and doctest when they start, and which before Python 3.13 fails where a name has gone meanwhile: linecache forgets when the next source is made.
+# Sources whose modules have ended. A garbage collection may run in the middle of linecache.checkcache(), which IPython calls for each cell, pdb
+# and doctest when they start, and which before Python 3.13 fails if a name has disappeared: entries are removed when the next source is generated.
 _ended: deque[str] = deque()
 
 
 def _forget_with(module: fx.GraphModule) -> None:
-    """Let the source of a module end with it, and that of before now."""
+    """Register a module's source for removal at the module's end, and remove the sources of modules that have ended."""
     module.__dict__["_source"] = interrupts.at_end(_forget, type(module).forward.__code__.co_filename)
     for _ in range(len(_ended)):
         with contextlib.suppress(IndexError):  # another thread does the same
@@ -81,29 +81,29 @@ def _forget(name: str) -> None:
 
 
 class Program:
-    """A graph, and what is known about its values when it is compiled.
+    """A graph with the shapes, types and constants that are known when it is compiled.
 
     Attributes
     ----------
     module : torch.fx.GraphModule
-        Belongs to the program alone: passes rewrite it.
+        Owned by the program: passes rewrite it.
     inputs : list of torch.Tensor
         One for each placeholder, in order.
     constants : dict of fx.Node to torch.Tensor
-        The values of weights, and what follows from them alone.
+        The values of weights, and all results computed from weights only.
     values : dict of fx.Node to tensor or tuple of tensors on the ``meta`` device
-        The shape and type of every result; nothing for a node (and all that follow from it) whose shape depends on values.
+        The shape and type of every result; no entry for a node (or its descendants) whose shape depends on values.
     report : list of str
-        What the passes did, a line each.
+        Descriptions of the applied rewrites, one line each.
     exact : bool
-        Whether nothing may be computed in a way that multiplies less and rounds more.
+        If True, algorithms with fewer multiplications and larger rounding errors are not allowed.
 
     Parameters
     ----------
     module : torch.fx.GraphModule
     inputs : list of torch.Tensor
     weights : set of int
-        Positions of the inputs whose values may be built into what is compiled.
+        Positions of the inputs whose values may be compiled in.
     exact : bool
     """
 
@@ -124,12 +124,12 @@ class Program:
 
     @property
     def outputs(self) -> tuple[FxNode, ...]:
-        """The nodes whose results are returned."""
-        found = next(n for n in reversed(self.graph.nodes) if n.op == "output").args[0]
-        return (found,) if isinstance(found, fx.Node) else tuple(found)
+        """The nodes whose results the graph returns."""
+        results = next(n for n in reversed(self.graph.nodes) if n.op == "output").args[0]
+        return (results,) if isinstance(results, fx.Node) else tuple(results)
 
     def infer(self) -> None:
-        """Find shapes and types by running the graph on meta tensors, and what depends on weights alone by running it."""
+        """Infer shapes and types by running the graph on meta tensors; compute the nodes that depend only on weights."""
         for placeholder, tensor in zip(self.placeholders, self.inputs):
             self.values[placeholder] = tensor.detach().to("meta")
         with no_grad():
@@ -139,15 +139,15 @@ class Program:
 
     def _infer_node(self, node: FxNode) -> None:
         arguments = [n for n in node.all_input_nodes]
-        if any(n not in self.values for n in arguments) or changes(node):
+        if any(n not in self.values for n in arguments) or mutates_inputs(node):
             return
-        if all(n in self.constants for n in arguments) and not draws(node):
+        if all(n in self.constants for n in arguments) and not is_stochastic(node):
             try:
-                found = self._call(node, self.constants)
+                value = self._call(node, self.constants)
             except (RuntimeError, MXNetError, ValueError, TypeError, IndexError):
-                return  # the run itself will raise it, where the user can see the inputs
-            self.constants[node] = found
-            self.values[node] = _meta(found)
+                return  # running the graph raises it, with the user's inputs at hand
+            self.constants[node] = value
+            self.values[node] = _meta(value)
             return
         try:
             self.values[node] = self._by_rules(node) if self._has_rules(node) else self._call(node, self.values)
@@ -155,7 +155,7 @@ class Program:
             return
 
     def _has_rules(self, node: FxNode) -> bool:
-        """Whether the operator's own rules say all about its results: where no pass replaced it, and its inputs are of one floating type."""
+        """Return True if the operator's shape rules determine its results: no pass replaced it, and its inputs share one floating type."""
         op = operator_of(node)
         if op is None or op.complete_rule not in (True, "mixed") or node.target is not op.in_graph:
             return False
@@ -167,32 +167,32 @@ class Program:
         return op.complete_rule == "mixed" or len({t.dtype for t in inputs}) == 1
 
     def _by_rules(self, node: FxNode) -> torch.Tensor | tuple[torch.Tensor, ...]:
-        """What the operator's own rules say of its results."""
+        """Return meta tensors for a node's results by its operator's shape rules."""
         op, inputs, attributes = operator_of(node), [self.values[n] for n in node.args], attributes_of(node)
         count = op.outputs(dict(node.kwargs))
         attributes.pop(op.wants_training, None)
         _, shapes = op.shape_inference([tuple(t.shape) for t in inputs], [None] * count, **attributes)
-        found = tuple(inputs[0].new_empty(shape) for shape in shapes)
-        return found if count > 1 else found[0]
+        results = tuple(inputs[0].new_empty(shape) for shape in shapes)
+        return results if count > 1 else results[0]
 
     @staticmethod
     def _call(node: FxNode, env: Mapping[FxNode, Any]) -> Any:
         args, kwargs = fx.node.map_arg((node.args, node.kwargs), lambda n: env[n])
-        if not node.all_input_nodes and draws(node):  # what is drawn to know its shape would be missing in the run
+        if not node.all_input_nodes and is_stochastic(node):  # drawing for shape inference would advance the generator
             kwargs = {name: torch.device("meta") if isinstance(value, torch.device) else value for name, value in kwargs.items()}
         if node.op == "call_method":
             return getattr(args[0], node.target)(*args[1:], **kwargs)
         return node.target(*args, **kwargs)
 
     def shape(self, node: Any) -> tuple[int, ...] | None:
-        """The shape of a node with one result, or None if it is not known."""
+        """Return the shape of a node with one result, or None if it is unknown."""
         value = self.values.get(node)
         return tuple(value.shape) if isinstance(value, torch.Tensor) else None
 
     def finish(self) -> None:
-        """Drop what nothing uses, and make the module runnable again."""
+        """Remove unused nodes, and recompile the module."""
         for node in reversed(self.graph.nodes):
-            if node.op not in ("placeholder", "output") and not node.users and not changes(node):
+            if node.op not in ("placeholder", "output") and not node.users and not mutates_inputs(node):
                 self.graph.erase_node(node)
         self.graph.lint()
         self.module.recompile()
@@ -202,7 +202,7 @@ class Program:
 
 
 def copied(module: fx.GraphModule) -> fx.GraphModule:
-    """A module of its own with the same graph."""
+    """Return a separate module with a copy of the graph."""
     graph = fx.Graph()
     nodes: dict[fx.Node, fx.Node] = {}
     graph.output(graph.graph_copy(module.graph, nodes))
@@ -215,18 +215,18 @@ def item(value: Any, index: int) -> torch.Tensor:
 
 
 def operator_of(node: FxNode) -> Any:
-    """The operator that an fx node calls, or None."""
+    """Return the operator that an fx node calls, or None."""
     symbol_node = node.meta.get("node")
     return symbol_node.op if symbol_node is not None else None
 
 
 def calls(node: object, *operators: Operator) -> bool:
-    """Whether an fx node calls one of these operators. False for what is no node."""
+    """Return True if `node` is an fx node that calls one of these operators."""
     return isinstance(node, fx.Node) and node.op == "call_function" and operator_of(node) in operators
 
 
 def attributes_of(node: FxNode) -> dict[str, Any]:
-    """All attributes of the operator that an fx node calls, with its defaults, and `training` where it asks for that."""
+    """Return all attributes of the operator that an fx node calls, defaults included, and `training` if the operator takes it."""
     op, given = operator_of(node), dict(node.kwargs)
     attributes = op.with_defaults(given)
     if op.wants_training in given:
@@ -235,26 +235,26 @@ def attributes_of(node: FxNode) -> dict[str, Any]:
 
 
 def holds(node: object, trait: str) -> bool:
-    """Whether a trait of operators holds for what an fx node calls. False for what is no node, or calls no operator."""
+    """Return True if `node` is an fx node whose operator has this trait for the node's attributes."""
     op = operator_of(node) if isinstance(node, fx.Node) else None
     return op is not None and op.holds(trait, attributes_of(node))
 
 
-def draws(node: FxNode) -> bool:
-    """True if the node draws random numbers."""
-    return holds(node, "draws") or by_values(node)
+def is_stochastic(node: FxNode) -> bool:
+    """Return True if the node draws random numbers, or may do so (see `is_data_dependent`)."""
+    return holds(node, "draws") or is_data_dependent(node)
 
 
-def by_values(node: FxNode) -> bool:
-    """True if what the node computes may depend on more than shapes: a loop, a branch, an operator of the user's."""
+def is_data_dependent(node: FxNode) -> bool:
+    """Return True if the computation may depend on more than shapes: a loop, a branch, a user's operator."""
     return holds(node, "by_values")
 
 
-def changes(node: FxNode) -> bool:
-    """True if running the node changes its inputs."""
+def mutates_inputs(node: FxNode) -> bool:
+    """Return True if the node writes to its inputs."""
     op = operator_of(node)
     return op is not None and op.writes(bool(node.kwargs.get(op.wants_training)))
 
 
-def _meta(found: Any) -> Any:
-    return found.to("meta") if isinstance(found, torch.Tensor) else tuple(t.to("meta") for t in found)
+def _meta(value: Any) -> Any:
+    return value.to("meta") if isinstance(value, torch.Tensor) else tuple(t.to("meta") for t in value)

@@ -9,7 +9,7 @@ from torch import fx
 
 from ..base import MXNetError
 from ..graph.lower import lower
-from ..graph.program import attributes_of, draws, operator_of
+from ..graph.program import attributes_of, is_stochastic, operator_of
 from ..ops.nn.dropout import chance_and_scale, dropout
 from ..ops.nn.normalization import batch_norm
 from ..ops.registry import Operator
@@ -86,7 +86,7 @@ def portable(symbol: Symbol, is_train: bool, device: torch.device, source_shapes
         op = operator_of(node)
         if op in _FORMS:
             node.target = _FORMS[op]
-        elif op is not None and draws(node):
+        elif op is not None and is_stochastic(node):
             attributes = attributes_of(node)
             by_values = op.holds("by_values", attributes)
             why = "runs Python code or control flow of the program" if by_values else "draws random numbers of MXNet's generators"

@@ -214,8 +214,8 @@ class TorchModule(torch.nn.Module):
             writes.written(tensors[i])
             tensors[i] = tensors[i].data  # MXNet's writes pass torch's version counter by
         ctx = context_of(tensors[0]) if tensors else context_of(torch.empty(0))
-        light = recorded and session.is_light(tensors, ctx)
-        results = session.run(tensors, ctx, training, recorded, light=light)
+        single_threaded = recorded and session.runs_single_threaded(tensors, ctx)
+        results = session.run(tensors, ctx, training, recorded, single_threaded=single_threaded)
         for i, (node, _) in enumerate(self._symbol._outputs):
             if node.op is None:  # what is only handed on, torch's callers get as a tensor of their own, too
                 results[i] = owned(results[i])

@@ -1,8 +1,8 @@
 """Kernels in C++, compiled for the processor that runs them; the package knows torch only.
 
-They come with the wheel, or need g++ (or what ``CXX`` names) once: compiling takes two seconds, and the result is kept in
-``$MXNET_HOME/kernels`` (`runtime.libraries`). Where there is neither the same is computed with torch's operators. Each declares its contract
-beside its signature, and is called through a check of it (`runtime.contract`).
+The wheel contains them, or g++ (or the compiler in ``CXX``) compiles each once, in two seconds, into ``$MXNET_HOME/kernels`` (`runtime.libraries`).
+Without both, torch's operators compute the same. Each kernel declares its contract beside its signature; each call checks it
+(`runtime.contract`).
 """
 from .runtime.heap import own_heap
 from .runtime.libraries import load

@@ -90,18 +90,22 @@ def _train_multi_device(symbol, ctx, arg_names, param_names, aux_names, arg_para
             manager.copy_to(arg_params, aux_params)
         _multiple_callbacks(epoch_end_callback, epoch, symbol, arg_params, aux_params)
         if eval_data:
-            eval_data.reset()
-            eval_metric.reset()
-            total_num_batch = 0
-            for i, eval_batch in enumerate(eval_data):
-                manager.load_data_batch(eval_batch)
-                manager.forward(is_train=False)
-                manager.update_metric(eval_metric, eval_batch.label)
-                _multiple_callbacks(eval_batch_end_callback, BatchEndParam(epoch=epoch, nbatch=i, eval_metric=eval_metric, locals=locals()))
-                total_num_batch += 1
-            _multiple_callbacks(eval_end_callback,
-                                BatchEndParam(epoch=epoch, nbatch=total_num_batch, eval_metric=eval_metric, locals=locals()))
-            eval_data.reset()
+            _validate(manager, eval_data, eval_metric, epoch, eval_batch_end_callback, eval_end_callback)
+
+
+def _validate(manager, eval_data, eval_metric, epoch, eval_batch_end_callback, eval_end_callback):
+    """Compute the metric on the validation data after an epoch."""
+    eval_data.reset()
+    eval_metric.reset()
+    total_num_batch = 0
+    for i, eval_batch in enumerate(eval_data):
+        manager.load_data_batch(eval_batch)
+        manager.forward(is_train=False)
+        manager.update_metric(eval_metric, eval_batch.label)
+        _multiple_callbacks(eval_batch_end_callback, BatchEndParam(epoch=epoch, nbatch=i, eval_metric=eval_metric, locals=locals()))
+        total_num_batch += 1
+    _multiple_callbacks(eval_end_callback, BatchEndParam(epoch=epoch, nbatch=total_num_batch, eval_metric=eval_metric, locals=locals()))
+    eval_data.reset()
 
 
 class FeedForward:

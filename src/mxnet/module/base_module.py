@@ -280,11 +280,9 @@ class BaseModule:
             raise MXNetError("fit: please specify number of epochs (num_epoch=...)")
         if save_every is not None and (resume is None or save_every < 1):
             raise MXNetError(f"fit: save_every={save_every} is a number of batches from 1 on, and needs resume=..., the folder to save in")
-        saves, found = None, None
-        if resume is not None:
-            kvstore = joined_store(kvstore)
-            saves = Saves(resume, None if isinstance(kvstore, str) else kvstore)
-            found = saves.newest()
+        kvstore = joined_store(kvstore) if resume is not None else kvstore
+        saves = Saves(resume, None if isinstance(kvstore, str) else kvstore) if resume is not None else None
+        found = saves.newest() if saves else None
         if found is not None:
             arg_params, aux_params = read_params(os.path.join(found.path, PARAMETERS))
             begin_epoch, force_init = found.epoch, True
@@ -308,10 +306,9 @@ class BaseModule:
             self._start_epoch(epoch, train_data)
             data_iter = iter(train_data)
             data_batch = next(data_iter, None)
-            if data_batch is None and nbatch:  # it was saved with nothing left
-                eval_name_vals = eval_metric.get_global_name_value()
-            elif data_batch is None:  # the type that programs of MXNet's catch
+            if data_batch is None and not nbatch:  # the type that programs of MXNet's catch
                 raise StopIteration(f"fit: train_data gave no batch in epoch {epoch}; is it empty, or was it not reset?")
+            eval_name_vals = eval_metric.get_global_name_value() if data_batch is None else []  # it was saved with nothing left
             while data_batch is not None:
                 if monitor is not None:
                     monitor.tic()
@@ -333,25 +330,28 @@ class BaseModule:
                 nbatch += 1
                 data_batch = next_data_batch
 
-            for name, val in eval_name_vals:
-                self.logger.info("Epoch[%d] Train-%s=%f", epoch, name, val)
-            self.logger.info("Epoch[%d] Time cost=%.3f", epoch, time.time() - tic)
-
-            # Several devices drift apart where their auxiliary states differ; the mean is what is kept and given to the callbacks.
-            arg_params, aux_params = self.get_params()
-            self.set_params(arg_params, aux_params)
-            for callback in _as_list(epoch_end_callback or []):
-                callback(epoch, self.symbol, arg_params, aux_params)
-            arg_params = aux_params = None  # so that nobody but their owner sees them
-
+            self._report_epoch(epoch, eval_name_vals, time.time() - tic, epoch_end_callback)
             if eval_data is not None:
-                scores = self.score(eval_data, validation_metric, score_end_callback=eval_end_callback,
-                                    batch_end_callback=eval_batch_end_callback, epoch=epoch)
-                for name, val in scores:
-                    self.logger.info("Epoch[%d] Validation-%s=%f", epoch, name, val)
+                self._validate(eval_data, validation_metric, eval_end_callback, eval_batch_end_callback, epoch)
             self._end_epoch(train_data)
             if saves:
                 saves.write(self._save_training, train_data, epoch + 1, 0)
+
+    def _report_epoch(self, epoch: int, metrics: list[tuple[str, float]], seconds: float, callbacks: Any) -> None:
+        """Log an epoch of training, and give the parameters to the callbacks."""
+        for name, val in metrics:
+            self.logger.info("Epoch[%d] Train-%s=%f", epoch, name, val)
+        self.logger.info("Epoch[%d] Time cost=%.3f", epoch, seconds)
+        # Several devices drift apart where their auxiliary states differ; the mean is set, and given to the callbacks.
+        arg_params, aux_params = self.get_params()
+        self.set_params(arg_params, aux_params)
+        for callback in _as_list(callbacks or []):
+            callback(epoch, self.symbol, arg_params, aux_params)
+
+    def _validate(self, eval_data: DataIter, metric: Any, end_callback: Any, batch_end_callback: Any, epoch: int) -> None:
+        """Log the metric of the validation data after an epoch."""
+        for name, val in self.score(eval_data, metric, score_end_callback=end_callback, batch_end_callback=batch_end_callback, epoch=epoch):
+            self.logger.info("Epoch[%d] Validation-%s=%f", epoch, name, val)
 
     def _save_training(self, folder: str) -> None:
         """Write the parameters, and the optimizer with its states, into a folder."""

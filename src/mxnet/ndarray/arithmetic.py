@@ -31,7 +31,7 @@ BINARY = {
     "logical_or": ("broadcast_logical_or", "_logical_or_scalar", "_logical_or_scalar"),
     "logical_xor": ("broadcast_logical_xor", "_logical_xor_scalar", "_logical_xor_scalar"),
 }
-# What two numbers give where an array was expected.
+# The functions for two numbers in place of arrays.
 _PLAIN: dict[str, Callable] = {
     "add": np.add, "subtract": np.subtract, "multiply": np.multiply, "divide": np.divide, "modulo": np.mod, "power": np.power,
     "maximum": np.maximum, "minimum": np.minimum, "equal": np.equal, "not_equal": np.not_equal, "greater": np.greater,
@@ -48,7 +48,7 @@ def _refuse(value: Any) -> Any:
 
 
 def _general(name: str) -> Callable:
-    """``<name>(lhs, rhs)`` over arrays and numbers, whatever they are."""
+    """Return the function ``<name>(lhs, rhs)`` for any combination of arrays and numbers."""
     array_op, scalar_op, reflected_op = map(get, BINARY[name])
 
     def compute(lhs: Any, rhs: Any, out: NDArray | None = None) -> Any:

@@ -33,7 +33,7 @@ def __getattr__(name: str) -> Any:
 
 
 def _differentiated(op: Operator, out_grads: Sequence[NDArray], inputs: Sequence[NDArray], attrs: dict[str, Any]) -> list[NDArray]:
-    """The gradients of an operator's inputs, arrays: zeros where none flows."""
+    """Return the gradients of an operator's array inputs, zeros for inputs without a gradient."""
     leaves = [a._data.detach() for a in inputs]
     wanted = [t.requires_grad_() for t in leaves if t.is_floating_point()]
     parsed = op.parse(attrs)
@@ -78,7 +78,7 @@ def rand_zipfian(true_classes: NDArray, num_sampled: int, range_max: int, ctx: C
     true_classes : NDArray
         The target classes, in one axis.
     num_sampled, range_max : int
-        How many to draw, out of how many.
+        The number of draws, and the number of classes.
     ctx : Context, optional
         Where the results live; by default the current context.
 
@@ -188,7 +188,7 @@ def multi_mp_lamb_update(weights: Sequence[NDArray], grads: Sequence[NDArray], m
 
 
 def _flatten(structure: Any, kind: type[Any], message: str) -> tuple[list[Any], Any]:
-    """A flat list of arrays (or Symbols) and the structure they came in: 0 for one, n for a Symbol with n outputs, a list for a list.
+    """Flatten nested arrays (or Symbols); return the list and its structure: 0 for one, n for a Symbol with n outputs, a list for a list.
 
     Raises
     ------
@@ -224,7 +224,7 @@ def _to_python(value: Any, kind: type[Any], name: str) -> Any:
 
 
 def foreach(body: Callable[[Any, Any], Any], data: Any, init_states: Any) -> tuple[Any, Any]:
-    """Run a function over the first axis of `data`, carrying states along. It is recorded as any computation is.
+    """Run a function over the first axis of `data`, carrying states along. Autograd records it like any other computation.
 
     Parameters
     ----------
@@ -262,7 +262,7 @@ def foreach(body: Callable[[Any, Any], Any], data: Any, init_states: Any) -> tup
 
 
 def while_loop(cond: Callable[..., Any], func: Callable[..., Any], loop_vars: Any, max_iterations: int | None = None) -> tuple[Any, Any]:
-    """Run a function as long as a condition holds. It is recorded as any computation is.
+    """Run a function as long as a condition holds. Autograd records it like any other computation.
 
     Parameters
     ----------

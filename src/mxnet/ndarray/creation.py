@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def array(source_array: Any, ctx: Context | None = None, dtype: DType | None = None) -> NDArray:
-    """A new array with the values of a list, number, numpy array, torch tensor or NDArray.
+    """Return a new array with the values of a list, number, numpy array, torch tensor or NDArray.
 
     Parameters
     ----------
@@ -53,19 +53,19 @@ def array(source_array: Any, ctx: Context | None = None, dtype: DType | None = N
 
 
 def zeros(shape: Sizes, ctx: Context | None = None, dtype: DType | None = None, stype: str | None = None, **kwargs: Any) -> NDArray:
-    """A new array of zeros; see `full` for the parameters. `stype` may be ``'csr'`` or ``'row_sparse'``."""
+    """Return a new array of zeros; see `full` for the parameters. `stype` may be ``'csr'`` or ``'row_sparse'``."""
     if stype not in (None, "default"):
         return sparse.zeros(stype, shape, ctx=ctx, dtype=dtype, **kwargs)
     return filled(shape, 0, ctx, dtype, kwargs)
 
 
 def ones(shape: Sizes, ctx: Context | None = None, dtype: DType | None = None, **kwargs: Any) -> NDArray:
-    """A new array of ones; see `full` for the parameters."""
+    """Return a new array of ones; see `full` for the parameters."""
     return filled(shape, 1, ctx, dtype, kwargs)
 
 
 def full(shape: Sizes, val: float, ctx: Context | None = None, dtype: DType | None = np.float32, out: NDArray | None = None) -> NDArray:
-    """A new array with the same value everywhere.
+    """Return a new array with the same value everywhere.
 
     Parameters
     ----------
@@ -81,12 +81,12 @@ def full(shape: Sizes, val: float, ctx: Context | None = None, dtype: DType | No
     if isinstance(val, float) or isinstance(val, int) and abs(val) < 1 << 63:
         return filled(shape, val, ctx, dtype, {"out": out})
     array = empty(shape, ctx, dtype) if out is None else out
-    array[:] = val  # what assignment takes: arrays that are broadcast, texts, integers that wrap around
+    array[:] = val  # as in assignment: arrays are broadcast, texts are parsed, integers wrap around
     return array
 
 
 def empty(shape: Sizes, ctx: Context | None = None, dtype: DType | None = None, stype: str | None = None) -> NDArray:
-    """A new array whose values are whatever memory held."""
+    """Return a new array with uninitialized values."""
     if stype not in (None, "default"):
         return sparse.empty(stype, shape, ctx=ctx, dtype=dtype)
     context, device = place(ctx)
@@ -118,7 +118,7 @@ def linspace(start: float, stop: float, num: int, endpoint: bool = True, ctx: Co
 
 
 def eye(N: int, M: int = 0, k: int = 0, ctx: Context | None = None, dtype: DType | None = None, **kwargs: Any) -> NDArray:
-    """An N x M array (square if M is 0) with ones on the diagonal number `k`."""
+    """Return an N x M array (square if M is 0) with ones on the diagonal number `k`."""
     out = kwargs.pop("out", None)
     if kwargs:
         raise TypeError(f"eye got unexpected arguments {sorted(kwargs)}")
@@ -127,7 +127,7 @@ def eye(N: int, M: int = 0, k: int = 0, ctx: Context | None = None, dtype: DType
 
 
 def from_numpy(ndarray: np.ndarray, zero_copy: bool = True, array_cls: type[Any] = NDArray) -> Any:
-    """An NDArray out of a numpy array, sharing its memory if `zero_copy`.
+    """Return an NDArray out of a numpy array, sharing its memory if `zero_copy`.
 
     Raises
     ------
@@ -151,17 +151,17 @@ def from_numpy(ndarray: np.ndarray, zero_copy: bool = True, array_cls: type[Any]
 
 
 def from_dlpack(dlpack: Any) -> NDArray:
-    """An NDArray that shares memory with a DLPack capsule, or with any object that offers ``__dlpack__``."""
+    """Return an NDArray that shares memory with a DLPack capsule, or with any object that offers ``__dlpack__``."""
     return from_torch(torch.utils.dlpack.from_dlpack(dlpack))
 
 
 def to_dlpack_for_read(data: NDArray) -> Any:
-    """A DLPack capsule that shares the array's memory, for readers."""
+    """Return a DLPack capsule that shares the array's memory, for readers."""
     return data.to_dlpack_for_read()
 
 
 def to_dlpack_for_write(data: NDArray) -> Any:
-    """A DLPack capsule that shares the array's memory, for writers."""
+    """Return a DLPack capsule that shares the array's memory, for writers."""
     return data.to_dlpack_for_write()
 
 
@@ -171,7 +171,7 @@ def waitall() -> None:
     Raises
     ------
     MXNetError
-        If something could not be, and nobody has waited for it before.
+        If a computation failed and its error has not been raised before.
     """
     if torch.cuda.is_available() and torch.cuda.is_initialized():
         torch.cuda.synchronize()
@@ -195,7 +195,7 @@ def concatenate(arrays: Sequence[NDArray], axis: int = 0, always_copy: bool = Tr
 
 
 def moveaxis(tensor: NDArray, source: Sizes, destination: Sizes) -> NDArray:
-    """The array with axes moved to new places, the others in order."""
+    """Return the array with axes moved to new places, the others in order."""
     n = tensor.ndim
 
     def positions(axes: Sizes, what: str) -> list[int]:
@@ -285,12 +285,12 @@ def get_indexing_dispatch_code(key: Any) -> int:
 
 
 def indexing_key_expand_implicit_axes(key: Any, shape: Sequence[int]) -> tuple[Any, ...]:
-    """The index as a tuple with an entry for every axis, Ellipsis written out."""
+    """Return the index as a tuple with an entry for every axis, Ellipsis written out."""
     return indexing.expand(key, len(shape))
 
 
 def get_oshape_of_gather_nd_op(dshape: Sequence[int], ishape: Sequence[int]) -> tuple[int, ...]:
-    """The shape of ``gather_nd(data, indices)`` from the shapes of both."""
+    """Return the shape of ``gather_nd(data, indices)`` from the shapes of both."""
     if not ishape or ishape[0] > len(dshape):
         raise ValueError(f"gather_nd: indices of shape {ishape} select up to axis {ishape[0] if ishape else 0}, data has {len(dshape)}")
     return tuple(ishape[1:]) + tuple(dshape[ishape[0]:])

@@ -43,7 +43,7 @@ def sizes(shape: Sizes) -> tuple[int, ...]:
 
 
 def dense_array(source_array: Any, ctx: Context | None = None, dtype: DType | None = None) -> NDArray:
-    """A new dense array with the values of anything array-like but sparse arrays; see `mx.nd.array`."""
+    """Return a new dense array with the values of anything array-like but sparse arrays; see `mx.nd.array`."""
     context, device = place(ctx)
     if isinstance(source_array, NDArray):
         target = dtypes.to_torch(dtype) if dtype is not None else source_array._data.dtype
@@ -74,7 +74,7 @@ def _plain_sequence(source: Any) -> Any:
 
 
 def not_made(shape: Sizes, dtype: DType | None, error: Exception) -> MXNetError:
-    """The error of an array for which there is no memory."""
+    """Return the error for an array for which there is not enough memory."""
     return MXNetError(f"an array of shape {shape} and type {dtype or 'float32'} can't be made: {failures.in_words(error)}")
 
 
@@ -89,7 +89,7 @@ def _full(shape: Any, value: Any, dtype: torch.dtype, device: torch.device) -> t
 
 
 def filled(shape: Sizes, value: Any, ctx: Context | None, dtype: DType | None, kwargs: dict[str, Any]) -> NDArray:
-    """A new array of one value; `kwargs` may hold ``out``, ``name`` and annotations."""
+    """Return a new array of one value; `kwargs` may hold ``out``, ``name`` and annotations."""
     out = kwargs.pop("out", None)
     kwargs.pop("name", None)
     unknown = [k for k in kwargs if not (k.startswith("__") and k.endswith("__"))]  # annotations, which Symbols keep, mean nothing here

@@ -1,7 +1,7 @@
-"""How an operator is called on arrays: unwrap, run, record, wrap.
+"""Dispatch of operators on arrays: unwrap, run, record, wrap.
 
-This is the hot path. What every call pays for is in `invoke`, and in `fast_calls`, which most calls take instead; anything that only
-some calls need (sparse inputs, `out=`, profiling, errors) branches off.
+This is the hot path. `invoke` does the work common to all calls; most calls take the shorter path of `fast_calls` instead. Work that only
+some calls need (sparse inputs, `out=`, profiling, errors) is in separate branches.
 """
 import functools
 import threading
@@ -24,21 +24,21 @@ from . import memory_format, writes
 
 
 class Mode(threading.local):
-    """Whether this thread records for autograd, and whether operators run as in training."""
+    """The autograd state of a thread: True in `recording` while it records, and in `training` while operators run in training mode."""
 
     recording = False
     training = False
     custom_operator: str | None = None  # the name of the operator defined in Python that is running, for the profiler
     node: str = ""  # that of the graph that runs operator by operator, likewise
-    tracing: Any = None  # the `_deferred_compute.Trace` that notes the calls of this thread
+    tracing: Any = None  # the `_deferred_compute.Trace` that records the calls of this thread
 
 
 mode = Mode()
-traces: list[Any] = []  # the runs of blocks that are being noted, in any thread: only then it matters what Python reads of an array
+traces: list[Any] = []  # the runs of blocks being traced, in any thread: only during these are Python's reads of arrays recorded
 
 
 class Scope(interrupts.Scope):
-    """Sets recording and training for a ``with`` block; None leaves one as it is. Ctrl-C does not keep it from putting them back."""
+    """Sets recording and training for a ``with`` block; None leaves one as it is. Ctrl-C does not prevent their restoration."""
 
     __slots__ = ("_recording", "_training")
     _blocks = interrupts.Blocks()
@@ -47,7 +47,7 @@ class Scope(interrupts.Scope):
         self._recording, self._training = recording, training
 
     def __enter__(self) -> "Scope":
-        # A trace records everything; whoever asks hears of the scope all the same.
+        # A trace records everything, and reports the scope's mode to callers that read it.
         where = mode if mode.tracing is None else mode.tracing.scope(self._recording, self._training)
         back = functools.partial(where.__dict__.update, recording=where.recording, training=where.training)
         backs = self._blocks.backs
@@ -65,7 +65,7 @@ class Scope(interrupts.Scope):
 
 
 class Call(NamedTuple):
-    """What a graph's observer is told of: a node, several that one kernel computes, or a whole graph that somebody else runs."""
+    """The argument of a graph's observer: a node, several nodes fused into one kernel, or a whole graph that another library runs."""
 
     name: str  # of the operator, or those of several with "+" between them
     node: str = ""  # likewise
@@ -76,17 +76,17 @@ class Call(NamedTuple):
 graph_observer: Callable | None = None  # the same for the operators of graphs, with a `Call` instead of the name
 call_observer: Callable | None = None  # the same for calls that span several operators: call_observer(name, start ns, end ns)
 observer: Callable | None = None  # set by the profiler: observer(operator name, start ns, end ns, tensors, results)
-enclose: Callable | None = None  # likewise, for tools that have to be told before: enclose(name, function, args, kwargs) calls the function
+enclose: Callable | None = None  # likewise, for tools that wrap the call: enclose(name, function, args, kwargs) calls the function
 
 
 _ref = weakref.ref
 
 
 class TapeNode:
-    """One recorded call. It knows what was called on what, not the values: those are torch's to keep."""
+    """One recorded call: the operator, its attributes and its inputs' marks. The values are kept by torch."""
 
     __slots__ = ("op", "attrs", "inputs", "outputs")
-    light = False  # whether its gradient is not worth sharing among threads
+    light = False  # True if its gradient is too small to be computed by several threads
 
     def __init__(self, op: Any, attrs: dict[str, Any], inputs: list) -> None:
         self.op, self.attrs, self.inputs = op, attrs, inputs
@@ -94,7 +94,7 @@ class TapeNode:
 
 
 class LightNode(TapeNode):
-    """One of a graph so small that it ran on one thread."""
+    """A recorded call of a graph so small that it ran on one thread."""
 
     __slots__ = ()
     light = True
@@ -123,11 +123,11 @@ class Unrecorded:
     index = 0
 
     def __init__(self, array: Any) -> None:
-        self.array = weakref.ref(array)  # for whoever makes a Symbol of the call
+        self.array = weakref.ref(array)  # for `get_symbol`, which makes a Symbol of the call
 
 
 class Marked:
-    """Marks an array whose gradient is wanted: where it goes, and how."""
+    """Marks an array whose gradient is requested: the array to write it to, and ``grad_req``."""
 
     __slots__ = ("grad", "grad_req", "fresh", "reached", "finished", "__weakref__")
     node = None
@@ -135,7 +135,7 @@ class Marked:
 
     def __init__(self, grad: Any, grad_req: str) -> None:
         self.grad, self.grad_req, self.fresh, self.reached = grad, grad_req, False, False
-        self.finished: Callable[[], None] | None = None  # who wants to know as soon as a backward has the gradient
+        self.finished: Callable[[], None] | None = None  # called as soon as a backward has the gradient
         if grad_req == "add" and grad is not None:
             memory_format.keep(grad)
 
@@ -166,7 +166,7 @@ class Marked:
 
     @staticmethod
     def _take_lent(buffer: Any, gradient: torch.Tensor) -> None:
-        """Take a gradient in memory that its maker will write the next one to."""
+        """Take a gradient in the memory of a captured graph, whose next run overwrites it."""
         place = buffer._data.data_ptr()
         if place == gradient.data_ptr() and buffer._data.stride() == gradient.stride():
             buffer._writable()  # it is there already
@@ -177,7 +177,7 @@ class Marked:
 
 
 class PseudoOperator:
-    """Stands in error texts, profiles and on the tape for a call that is no registered operator."""
+    """A name for error texts, profiles and the tape, for a call of a function that is no registered operator."""
 
     variadic, inputs = False, ("data",)
     attributes: dict[str, Any] = {}
@@ -190,7 +190,7 @@ _pseudo: dict[str, PseudoOperator] = {}
 
 
 def pseudo_operator(name: str) -> PseudoOperator:
-    """The one of that name."""
+    """Return the `PseudoOperator` of that name."""
     found = _pseudo.get(name)
     if found is None:
         found = _pseudo[name] = PseudoOperator(name)
@@ -198,7 +198,7 @@ def pseudo_operator(name: str) -> PseudoOperator:
 
 
 def entry_of(array: Any) -> Any:
-    """What stands for `array` on the tape; the array gets a mark if it has none."""
+    """Return the mark of `array` on the tape, adding one if there is none."""
     info = array._autograd
     if info is None:
         info = array._autograd = Unrecorded(array)
@@ -208,7 +208,7 @@ def entry_of(array: Any) -> Any:
 
 
 def record(op: Any, attrs: dict[str, Any], inputs: Sequence[Any], outputs: Sequence[Any], kind: type[TapeNode] = TapeNode) -> None:
-    """Note a call on the tape, and mark `outputs` as its results."""
+    """Record a call on the tape, and mark `outputs` as its results."""
     node = kind(op, attrs, [a._autograd or entry_of(a) for a in inputs if a is not None])
     for i, array in enumerate(outputs):
         array._autograd = Recorded(node, i)
@@ -216,14 +216,14 @@ def record(op: Any, attrs: dict[str, Any], inputs: Sequence[Any], outputs: Seque
 
 
 def record_one(op: Any, attrs: dict[str, Any], inputs: Sequence[Any], output: Any) -> None:
-    """Note a call with one result: what `record` does, in half of its time."""
+    """Record a call with one result, in half the time of `record`."""
     node = TapeNode(op, attrs, [a._autograd or entry_of(a) for a in inputs if a is not None])
     output._autograd = Recorded(node, 0)
     node.outputs = (_ref(output),)
 
 
 def share_history(array: Any, info: Any) -> None:
-    """Let `array` stand for the same entry of the tape as the array that `info` was taken from."""
+    """Make `array` share the tape entry `info` of another array."""
     array._autograd = info
     if info is not None and info.node is not None:
         info.node.outputs += (weakref.ref(array),)
@@ -236,7 +236,7 @@ def in_graph(array: Any) -> bool:
 
 
 def is_differentiable(array: Any) -> bool:
-    """True if a gradient can reach an array with ``attach_grad()`` from this one: what a trace alone has marked does not count."""
+    """True if a gradient can reach an array with ``attach_grad()`` from this one; marks that only a trace has set do not count."""
     if array._is_sparse or array._data.requires_grad:
         return in_graph(array)
     seen: set[int] = set()
@@ -257,7 +257,7 @@ def is_differentiable(array: Any) -> bool:
 def refuse_inplace(*arrays: Any) -> None:
     """Raise an error because arrays that take part in the recorded computation are to be written to, or to be written.
 
-    A block that is traced is told instead: if autograd records nothing outside of the trace, the write is allowed.
+    In a traced block the trace is notified instead: if autograd records nothing outside of the trace, the write is allowed.
     """
     if mode.tracing is not None:
         mode.tracing.wrote()
@@ -273,7 +273,7 @@ allocate = object.__new__
 
 
 def wrap(cls: type[Any], tensor: torch.Tensor, ctx: Context) -> Any:
-    """An array of the class `cls` that holds a tensor."""
+    """Return an array of the class `cls` that holds a tensor."""
     array: Any = allocate(cls)
     array._data = tensor
     array._ctx = ctx
@@ -355,7 +355,7 @@ def invoke(op: Operator, arrays: Sequence[Any], attrs: dict[str, Any], out: Any 
 
 
 def _creation_context(given: Context | str | None, out: Any) -> Context:
-    """Where an operator without inputs computes: with the array that receives the results, or else where its attribute ``ctx`` says."""
+    """Return the context of an operator without inputs: that of the array for its results, else that of its attribute ``ctx``."""
     if isinstance(out, (list, tuple)) and out:
         out = out[0]
     if isinstance(out, NDArray):
@@ -368,9 +368,9 @@ def _creation_context(given: Context | str | None, out: Any) -> Context:
 
 
 def run(op: Any, fn: Callable | None, tensors: Sequence[Any], kwargs: dict[str, Any], ctx: Context) -> tuple[Any, bool]:
-    """The results of a call under the grad mode that this thread's recording asks for, and whether it was recorded.
+    """Run a call in the grad mode of this thread's recording; return its results, and True if it was recorded.
 
-    `fn` is what to call, by default the operator; without its own gradient, which costs a little, where nothing is recorded.
+    `fn` is the function to call, by default the operator; without its own gradient, which costs a little, where nothing is recorded.
     """
     recorded = False
     for t in tensors:
@@ -452,7 +452,7 @@ def _write_all(out: Any, results: list) -> Any:
 
 
 def kind_of(arrays: Sequence[Any]) -> type[Any]:
-    """The class of a legacy operator's results: that of ``mx.np`` where Gluon's layers are run on its arrays."""
+    """Return the class of a legacy operator's results: that of ``mx.np`` where Gluon's layers are run on its arrays."""
     if numpy_array is not None:
         for a in arrays:
             if type(a) is numpy_array:
@@ -461,18 +461,18 @@ def kind_of(arrays: Sequence[Any]) -> type[Any]:
 
 
 def invoke_other(op: Operator, arrays: Sequence[Any], attrs: dict[str, Any], out: Any, cls: type[Any]) -> Any:
-    """`invoke` where an array is sparse, or stands for values that could not be computed."""
+    """Call an operator with an input that is sparse, or that holds an error instead of values (`Failed`)."""
     kind, _, go_on = failed
     return (go_on if any(isinstance(a, kind) for a in arrays) else invoke_sparse)(op, arrays, attrs, out, cls)
 
 
 invoke_sparse: Any = None  # from the package for sparse arrays
-failed: Any = None  # the class of such results, what a call returns that fails, and what one returns that gets them: from failed.py
+failed: Any = None  # the class `Failed` and the functions `begin` and `go_on` of failed.py
 numpy_array: type[Any] | None = None  # the class of mx.np, once that is imported
 
 
 class _Late:
-    """Stands for NDArray until ndarray.py, which needs this module, has defined it."""
+    """A placeholder for NDArray until ndarray.py, which imports this module, has defined it."""
 
 
 NDArray: Any = _Late

@@ -1,7 +1,7 @@
-"""Results that could not be computed, for what MXNet finds wrong only while it computes: the error comes when somebody waits for the values.
+"""Deferred errors: for faults that MXNet detects only during computation, the error is raised when a program waits for the values.
 
 The call that fails returns arrays of the right shape that hold the error, and so do all later ones that read these. `wait_to_read`, `asnumpy` and
-whatever else needs the values raises it, and so does `waitall`. As in MXNet an error is raised once; what the arrays hold afterwards means nothing.
+all other readers of the values raise it, and so does `waitall`. As in MXNet an error is raised once; afterwards the arrays' values are undefined.
 """
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ class Failure:
 
 
 class Failed(NDArray):
-    """An array in the place of values that could not be computed.
+    """An array that holds an error instead of values.
 
-    Its tensor is one of the right shape and type, with which later operators go on. That it counts as sparse leads each of them here.
+    Its tensor is a placeholder of the right shape and type, the input of later operators. `_is_sparse` is True so that dispatch sends these here.
     """
 
     __slots__ = ("_placeholder", "_failure")
@@ -98,7 +98,7 @@ class Failed(NDArray):
 
 
 def begin(op: Operator, error: DelayedError, arrays: Sequence[Any], attrs: dict[str, Any], out: Any, cls: type[Any]) -> Any:
-    """What a call returns that found `error`. Where an array that is there already was to receive the results, the error is raised now."""
+    """Return the failed arrays for a call that detected `error`. With `out`, or on ``mx.np`` arrays, raise the error now."""
     if out is not None or cls is not NDArray:
         raise MXNetError(str(error)) from error
     return _held(dispatch.invoke(op, arrays, {**attrs, **error.instead}, None, cls), _noted(error, bool(op.draws)))
@@ -110,7 +110,7 @@ def results(arrays: list[Any], error: DelayedError) -> list[Any]:
 
 
 def is_failed(array: Any) -> bool:
-    """Whether an array stands for values that could not be computed."""
+    """Return True if an array holds an error instead of values."""
     return isinstance(array, Failed)
 
 
@@ -141,7 +141,7 @@ def _held(result: Any, failure: Failure) -> Any:
 
 
 def throw_all() -> None:
-    """Raise the first error that nobody has waited for; the others are forgotten, as in MXNet."""
+    """Raise the first deferred error and discard the others, as in MXNet."""
     errors = [f.error for f in _waiting if f.error is not None]
     for failure in _waiting:
         failure.error = None

@@ -1,7 +1,7 @@
-"""Fast calls: an operator's function straight on the tensors of arrays, where there is nothing to do but compute.
+"""Fast calls: an operator's function straight on the tensors of arrays, where no recording, profiling or conversion is needed.
 
-`eligibility` is the one test of where that is so. The makers below put it in front of `general`, the way of a call that also records,
-observes and switches generators. It explains what is wrong, too: a call whose fast way raises is made once more, the general way.
+`eligibility` is the only test of this condition. The functions below put it in front of `general`, the path of a call that also records,
+observes and switches generators. `general` also raises the errors: a call whose fast path raises is repeated on the general path.
 
 `mx.nd` and `mx.npx` get their functions from `fast`, by way of `functions`, and arrays most of their methods from those. Python's operators
 and the functions of ``mx.np`` that compute element by element come from `unary`, `number`, `operand` and `in_place`.
@@ -21,14 +21,14 @@ from .dispatch import allocate, in_graph, mode, refuse_inplace, wrap
 _NUMBERS = (float, int)  # not bool, nor numpy's numbers
 # Torch takes 1.3 us longer for a Python number than for a tensor without axes; these are those made of numbers seen before.
 _constants: dict[tuple[float, torch.dtype], Tensor] = {}
-# What Python's operators come down to: torch's function of two tensors, and its method that writes to the first.
+# The functions behind Python's operators: torch's function of two tensors, and its method that writes to the first.
 TORCH: dict[str, tuple[Callable, Callable]] = {
     "add": (torch.add, Tensor.add_), "subtract": (torch.sub, Tensor.sub_),
     "multiply": (torch.mul, Tensor.mul_), "divide": (torch.div, Tensor.div_)}
 
 
 def eligibility(cls: type[Any]) -> Callable[[Any], bool]:
-    """The test of who may take a fast call, as a function of an array; several arrays must be on one device, too.
+    """Return the test whether an array may take a fast call; several arrays must be on one device, too.
 
     An array passes where it is of the class `cls` itself (so not sparse), nothing has to be recorded, and no profiler observes.
     """
@@ -39,8 +39,8 @@ def eligibility(cls: type[Any]) -> Callable[[Any], bool]:
 
 
 def watched(op: Operator, cls: type[Any], arrays: Sequence[Any], attrs: dict[str, Any]) -> Any:
-    """What `unary` and the others below return where nothing but a profiler is in the way, which is told; None for a call that has to go the
-    general way, on which an event would cost twice as much."""
+    """Run a call that would be fast but for a profiler, notify the profiler and return the result; return None for a call that must take the
+    general path, on which an event would cost twice as much."""
     tensors = []
     for array in arrays:
         if type(array) is not cls or array._autograd is not None or array._ctx is not arrays[0]._ctx:
@@ -52,7 +52,7 @@ def watched(op: Operator, cls: type[Any], arrays: Sequence[Any], attrs: dict[str
     start = time.perf_counter_ns()
     try:
         result = op.raw(*tensors, **op.parse_cached(attrs)) if attrs else op.raw(*tensors)
-    except Exception:  # the general way explains what is wrong
+    except Exception:  # the general path raises the error
         return None
     several = isinstance(result, (tuple, list))
     if several and len(result) < 2:
@@ -71,7 +71,7 @@ def fast(op: Operator, cls: type[Any], general: Callable) -> Callable:
 
 
 def unary(op: Operator, cls: type[Any], general: Callable) -> Callable:
-    """The function of an operator with one input: ``call(x, **attributes)``."""
+    """Return the function of an operator with one input: ``call(x, **attributes)``."""
     function, parse, eligible = op.raw, op.parse_cached, eligibility(cls)
 
     def simple(*args: Any, out: Any = None, name: str | None = None, **kwargs: Any) -> Any:
@@ -80,7 +80,7 @@ def unary(op: Operator, cls: type[Any], general: Callable) -> Callable:
             if eligible(x):
                 try:
                     return wrap(cls, function(x._data), x._ctx)
-                except Exception:  # the general way explains what is wrong
+                except Exception:  # the general path raises the error
                     pass
             elif dispatch.observer is not None and (found := watched(op, cls, args, kwargs)) is not None:
                 return found
@@ -96,7 +96,7 @@ def unary(op: Operator, cls: type[Any], general: Callable) -> Callable:
                         return wrap(cls, result, x._ctx)
                     if isinstance(result, (tuple, list)) and len(result) > 1:
                         return [wrap(cls, r, x._ctx) for r in result]
-                except Exception:  # the general way explains what is wrong
+                except Exception:  # the general path raises the error
                     pass
             elif dispatch.observer is not None and (found := watched(op, cls, args, kwargs)) is not None:
                 return found
@@ -106,7 +106,7 @@ def unary(op: Operator, cls: type[Any], general: Callable) -> Callable:
 
 
 def binary(op: Operator, cls: type[Any], general: Callable) -> Callable:
-    """The function of an operator with two inputs and no attributes: ``call(x, y)``."""
+    """Return the function of an operator with two inputs and no attributes: ``call(x, y)``."""
     function, eligible = op.raw, eligibility(cls)
 
     def call(*args: Any, out: Any = None, name: str | None = None, **kwargs: Any) -> Any:
@@ -115,7 +115,7 @@ def binary(op: Operator, cls: type[Any], general: Callable) -> Callable:
             if eligible(x) and eligible(y) and x._ctx is y._ctx:
                 try:
                     return wrap(cls, function(x._data, y._data), x._ctx)
-                except Exception:  # the general way explains what is wrong
+                except Exception:  # the general path raises the error
                     pass
             elif dispatch.observer is not None and (found := watched(op, cls, args, kwargs)) is not None:
                 return found
@@ -125,7 +125,7 @@ def binary(op: Operator, cls: type[Any], general: Callable) -> Callable:
 
 
 def nary(op: Operator, cls: type[Any], general: Callable) -> Callable:
-    """The function of an operator with any fixed number of inputs, the last of which may be optional: ``call(x, y, ..., **attributes)``."""
+    """Return the function of an operator with any fixed number of inputs, the last of which may be optional: ``call(x, y, ..., **attributes)``."""
     function, parse, eligible = op.raw, op.parse_cached, eligibility(cls)
     most = op.num_inputs
     least = most if op.inputs_rule is not None else max(1, sum(1 for i in op.inputs if i not in op.optional_inputs))
@@ -145,7 +145,7 @@ def nary(op: Operator, cls: type[Any], general: Callable) -> Callable:
                         return wrap(cls, result, first._ctx)
                     if isinstance(result, (tuple, list)) and len(result) > 1:
                         return [wrap(cls, r, first._ctx) for r in result]
-                except Exception:  # the general way explains what is wrong
+                except Exception:  # the general path raises the error
                     pass
             if dispatch.observer is not None and (found := watched(op, cls, args, kwargs)) is not None:
                 return found
@@ -174,7 +174,7 @@ def number(op: Operator, cls: type[Any], general: Callable, by_tensor: Callable 
                 if fractions_widen and type(rhs) is float and not lhs._data.dtype.is_floating_point:
                     return general(lhs, rhs)
                 return wrap(cls, function(lhs._data, scalar=rhs), lhs._ctx)
-            except Exception:  # the general way explains what is wrong
+            except Exception:  # the general path raises the error
                 pass
         elif dispatch.observer is not None and type(rhs) in _NUMBERS and (found := watched(op, cls, (lhs,), {"scalar": float(rhs)})) is not None:
             return found
@@ -197,7 +197,7 @@ def operand(op: Operator, number_op: Operator, cls: type[Any], general: Callable
                 array: Any = allocate(cls)  # `wrap`, without a call: of all calls x + y is the commonest
                 array._data, array._ctx, array._autograd = result, lhs._ctx, None
                 return array
-            except Exception:  # the general way explains what is wrong
+            except Exception:  # the general path raises the error
                 pass
         elif dispatch.observer is not None and (found := watched(op, cls, (lhs, rhs), {})) is not None:
             return found
@@ -209,7 +209,7 @@ def operand(op: Operator, number_op: Operator, cls: type[Any], general: Callable
 def in_place(function: Callable | None, cls: type[Any], general: Callable) -> Callable:
     """``call(x, other)`` that writes to `x`; by a function of torch, if there is one, where both have one floating-point type.
 
-    What `x` was recorded as does not matter, since writing goes past torch's version counter; in a graph that is being recorded it may not be.
+    Earlier recordings of `x` do not matter, since the write bypasses torch's version counter; `x` may not be in a graph that is being recorded.
     """
     eligible = eligibility(cls)
 
@@ -222,7 +222,7 @@ def in_place(function: Callable | None, cls: type[Any], general: Callable) -> Ca
                 try:
                     function(lhs._writable(), rhs._data)
                     return lhs
-                except RuntimeError:  # the general way explains what is wrong
+                except RuntimeError:  # the general path raises the error
                     pass
         return general(lhs, rhs)
 
@@ -230,7 +230,7 @@ def in_place(function: Callable | None, cls: type[Any], general: Callable) -> Ca
 
 
 def _constant(value: float, tensor: Tensor) -> Tensor | None:
-    """A new tensor without axes for a number, of the type of a floating-point tensor; None where the number itself must be used."""
+    """Return a new tensor without axes for a number, of the type of a floating-point tensor; None where the number itself must be used."""
     if not value or value != value or not tensor.dtype.is_floating_point:  # 0.0 == -0.0 and nan != nan: no keys
         return None
     if len(_constants) > 4096:

@@ -16,7 +16,7 @@ _made: dict[tuple[str, type | None], Callable] = {}
 
 
 def operator_function(name: str, cls: type | None = None) -> Callable:
-    """The function ``mx.nd.<name>``: MXNet's signature, arrays in and out."""
+    """Return the function ``mx.nd.<name>``: MXNet's signature, arrays in and out."""
     key = name, cls
     found = _made.get(key)
     if found is None:
@@ -25,19 +25,19 @@ def operator_function(name: str, cls: type | None = None) -> Callable:
 
 
 def replace(name: str, function: Callable) -> None:
-    """Hand out `function` as ``mx.nd.<name>`` from now on; who holds the former one keeps it."""
+    """Replace ``mx.nd.<name>`` by `function`; references to the former function stay valid."""
     _made[name, None] = function
 
 
 def split_arguments(op: Operator, args: tuple, kwargs: dict[str, Any], array_type: type) -> tuple[list, dict[str, Any]]:
-    """Which of a call's arguments are inputs and which attributes.
+    """Split a call's arguments into inputs and attributes.
 
     Returns
     -------
     inputs : list
         Up to the last one given; None for those left out in between.
     attributes : dict
-        What remains, without those left at ``_Null``.
+        The other arguments, without those left at ``_Null``.
     """
     if not kwargs and len(args) == 1 and isinstance(args[0], array_type):
         return [args[0]], kwargs
@@ -127,12 +127,12 @@ def call_shared(name: str, array: Any, *args: Any, **kwargs: Any) -> Any:
 
 
 def _attribute_names(op: Operator) -> list[str]:
-    """The names of the attributes in the order of the function's parameters."""
+    """Return the names of the attributes in the order of the function's parameters."""
     return list(dict.fromkeys([*op.attributes, *(["ctx"] if op.wants_device else []), *([op.key_var_num_args] if op.key_var_num_args else [])]))
 
 
 def signature(op: Operator) -> inspect.Signature:
-    """Return what `inspect` and editors show: inputs, then attributes, then ``out`` and ``name``."""
+    """Return the signature for `inspect` and editors: inputs, then attributes, then ``out`` and ``name``."""
     P = inspect.Parameter
     kind = P.KEYWORD_ONLY if op.variadic else P.POSITIONAL_OR_KEYWORD
     if op.variadic:
@@ -146,9 +146,9 @@ def signature(op: Operator) -> inspect.Signature:
 
 def namespace_lookup(module_name: str, prefix: str, make: Callable[[str], Callable], underscored: bool = False,
                      may_hide_builtins: bool = False) -> tuple[Callable[[str], Callable], Callable[[], list[str]]]:
-    """A module ``__getattr__`` that finds operators named ``prefix + name``, and a ``__dir__`` that lists them.
+    """Return a module ``__getattr__`` that finds operators named ``prefix + name``, and a ``__dir__`` that lists them.
 
-    What is found is kept in the module. `may_hide_builtins` says that no code of the module uses Python's own `sum`, `slice`, ...
+    Functions found are stored in the module. `may_hide_builtins` is True if no code of the module uses Python's own `sum`, `slice`, ...
     """
     def lookup(name: str) -> Callable:
         if not name.startswith("__"):

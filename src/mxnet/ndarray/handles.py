@@ -1,4 +1,4 @@
-"""Stand-ins for MXNet's handles of arrays: programs cast what a callback gets to ``NDArrayHandle``, and make an array of it."""
+"""Stand-ins for MXNet's handles of arrays: programs cast the argument of a callback to ``NDArrayHandle``, and make an array of it."""
 import ctypes
 import itertools
 import weakref
@@ -33,7 +33,7 @@ def array_of(handle: ctypes.c_void_p) -> Any:
 
 
 class MonitorName(str):
-    """The name that a monitor is told. MXNet's is bytes, which some programs decode themselves."""
+    """The name passed to a monitor's callback. MXNet's is bytes, which some programs decode themselves."""
 
     __slots__ = ()
 

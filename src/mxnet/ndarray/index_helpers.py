@@ -1,4 +1,4 @@
-"""Arithmetic of indices that MXNet's arrays have among their private functions; our own indexing (`indexing`) needs none of it."""
+"""Index arithmetic for the private functions of MXNet's arrays; our own indexing (`indexing`) does not use it."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -9,23 +9,23 @@ import numpy as np
 from ..base import integer_types
 
 EMPTY_TUPLE = 2  # a kind of key, beside those in `indexing`
-# What a scalar boolean among the indices makes of a key, or that there is none.
+# The value of a scalar boolean among the indices, or that there is none.
 NO_BOOLEAN, BOOLEAN_FALSE, BOOLEAN_TRUE = -1, 0, 1
 INT32_LIMIT = 2**31 - 1  # the most elements of an array that int32 can number
 
 
 def int_to_slice(idx: int) -> slice:
-    """The slice that selects what a number does: ``slice(-1, None)`` for -1."""
+    """Return the slice that selects the same as a number: ``slice(-1, None)`` for -1."""
     return slice(idx, idx + 1 or None)
 
 
 def is_advanced(idx: Any) -> bool:
-    """Whether an index takes part in advanced indexing: arrays, sequences and numbers do, slices and None do not.
+    """Return True if an index takes part in advanced indexing: arrays, sequences and numbers do, slices and None do not.
 
     Raises
     ------
     RuntimeError
-        If it is nothing that indexes.
+        If it is no valid index.
     """
     if isinstance(idx, slice) or idx is None:
         return False
@@ -56,7 +56,7 @@ def index_range(start: int | None, stop: int | None, length: int, step: int | No
 
 
 def slice_size(start: int, stop: int, step: int) -> int:
-    """How many entries there are from `start` to `stop`.
+    """Return the number of entries from `start` to `stop`.
 
     Raises
     ------
@@ -69,12 +69,12 @@ def slice_size(start: int, stop: int, step: int) -> int:
 
 
 def slice_length(slc: slice, seq_length: int) -> int:
-    """How many of `seq_length` entries a slice selects."""
+    """Return how many of `seq_length` entries a slice selects."""
     return len(range(*slc.indices(seq_length)))
 
 
 def shape_for_broadcast(shape: Sequence[int], target_ndim: int, new_axes: Sequence[int]) -> tuple[int, ...]:
-    """The shape with further axes of size 1, `target_ndim` in all: at `new_axes` if it has fewer, and in front."""
+    """Return the shape with further axes of size 1, `target_ndim` in all: at `new_axes` if it has fewer, and in front."""
     ones = set(new_axes) if len(shape) < target_ndim else set()
     sizes = list(shape)
     filled = [1 if axis in ones or not sizes else sizes.pop() for axis in reversed(range(target_ndim))]
@@ -82,7 +82,7 @@ def shape_for_broadcast(shape: Sequence[int], target_ndim: int, new_axes: Sequen
 
 
 def broadcast_shapes(seq: Sequence[Any]) -> tuple[int, ...]:
-    """The shape that arrays are broadcast to together."""
+    """Return the shape that arrays are broadcast to together."""
     return np.broadcast_shapes(*(x.shape for x in seq))
 
 
@@ -92,7 +92,7 @@ def broadcast_shape_of(*arrays: Any) -> tuple[int, ...]:
 
 
 def check_boolean_shape(array_shape: Sequence[int], axis: int, bool_shape: Sequence[int]) -> None:
-    """An IndexError unless a boolean index has the sizes of the axes of an array from `axis` on."""
+    """Raise an IndexError unless a boolean index has the sizes of the axes of an array from `axis` on."""
     for ax, size in enumerate(bool_shape, start=axis):
         if array_shape[ax] != size:
             raise IndexError(f"a boolean index must have the sizes of the array's axes: axis {ax} has {array_shape[ax]} entries, the index {size}")

@@ -1,4 +1,4 @@
-"""What stands between the brackets of ``x[...]``: MXNet's rules, in terms that torch understands."""
+"""Indexing ``x[...]``: MXNet's rules, converted to keys that torch accepts."""
 from __future__ import annotations
 
 import math
@@ -12,7 +12,7 @@ import torch
 from ..base import integer_types
 from ..suggestions import shortened
 
-UNSUPPORTED, BASIC, ADVANCED = -1, 0, 1  # the kinds of keys, as `get_indexing_dispatch_code` tells them
+UNSUPPORTED, BASIC, ADVANCED = -1, 0, 1  # the kinds of keys that `get_indexing_dispatch_code` returns
 
 
 def is_basic(key: Any) -> bool:
@@ -25,7 +25,7 @@ def is_basic(key: Any) -> bool:
 
 
 def check_integer(index: Any, axis: int, size: int) -> int:
-    """The index as a non-negative number.
+    """Return the index as a non-negative number.
 
     Raises
     ------
@@ -39,7 +39,7 @@ def check_integer(index: Any, axis: int, size: int) -> int:
 
 
 def expand(key: Any, ndim: int) -> tuple[Any, ...]:
-    """The key as a tuple with one entry for each axis, Ellipsis replaced by full slices. None entries stay."""
+    """Return the key as a tuple with one entry for each axis, Ellipsis replaced by full slices. None entries stay."""
     key = key if isinstance(key, tuple) else (key,)
     used = sum(_consumed(k) for k in key if k is not None and k is not Ellipsis)
     if used > ndim:
@@ -70,7 +70,7 @@ def takes_all(s: slice) -> bool:
 
 
 def normalize_slice(s: slice, size: int) -> tuple[int, int, int, int]:
-    """Start, stop and step of a slice on an axis of `size` entries, and how many entries it selects."""
+    """Return start, stop and step of a slice on an axis of `size` entries, and the number of entries it selects."""
     for part in (s.start, s.stop, s.step):
         if part is not None and not isinstance(part, integer_types) and not _is_index(part):
             raise IndexError(f"slice entries must be integers or None, received {shortened(part)}")
@@ -80,7 +80,7 @@ def normalize_slice(s: slice, size: int) -> tuple[int, int, int, int]:
 
 
 def side_by_side(slices: Sequence[slice], shape: Sequence[int]) -> bool:
-    """Whether slices, one for each axis, select entries that lie next to one another in the memory of an array of that shape."""
+    """Return True if slices, one for each axis, select a contiguous part of the memory of an array of that shape."""
     taken = [normalize_slice(s, size)[2:] for s, size in zip(slices, shape, strict=True)]
     counts = [count for _, count in taken]
     first = next((axis for axis, count in enumerate(counts) if count > 1), len(counts))  # behind it everything must be taken, in order
@@ -88,7 +88,7 @@ def side_by_side(slices: Sequence[slice], shape: Sequence[int]) -> bool:
 
 
 def basic_view(tensor: torch.Tensor, key: Any) -> torch.Tensor:
-    """The torch view (or, for negative steps, copy) that a basic key selects."""
+    """Return the torch view (or, for negative steps, copy) that a basic key selects."""
     out, axis, source_axis = tensor, 0, 0
     for k in expand(key, tensor.dim()):
         if k is None:
@@ -103,7 +103,7 @@ def basic_view(tensor: torch.Tensor, key: Any) -> torch.Tensor:
                     out = out.narrow(axis, 0, 0)
                 elif step < 0:
                     places = torch.arange(start, stop, step, device=tensor.device)
-                    # Torch's index_select knows no unsigned integers of more than 8 bits.
+                    # Torch's index_select has no unsigned integers of more than 8 bits.
                     out = out.index_select(axis, places) if out.dtype.is_signed or out.dtype.itemsize == 1 else out[(_ALL,) * axis + (places,)]
                 else:
                     out = out[(slice(None),) * axis + (slice(start, stop, step),)]
@@ -118,7 +118,7 @@ _ALL = slice(None)
 
 
 def advanced_key(key: Any, shape: Sequence[int], device: torch.device, as_tensor: Callable[[Any], torch.Tensor]) -> tuple[Any, ...]:
-    """A key for torch's indexing out of one that holds arrays or lists, with indices checked.
+    """Return a key for torch's indexing out of one that holds arrays or lists, with indices checked.
 
     `as_tensor` turns the array types of the caller into tensors.
     """

@@ -1,4 +1,4 @@
-"""The operators that arrays and Symbols also have as methods: those that say so (the trait ``method``)."""
+"""The operators that arrays and Symbols also have as methods: those with the trait ``method``."""
 from collections.abc import Callable
 from typing import Any
 
@@ -6,12 +6,12 @@ from ..ops.registry import OPERATORS
 
 
 def names() -> list[str]:
-    """The methods' names: each the name or an alias of an operator, which is also that of the function."""
+    """Return the methods' names: each the name or an alias of an operator, which is also that of the function."""
     return [name for name, op in OPERATORS.items() if op.method == name or op.method is True and name == op.name]
 
 
 def attach(cls: type, function_of: Callable[[str], Callable], share: Callable | None = None) -> None:
-    """Give `cls` the methods.
+    """Attach the methods to `cls`.
 
     `function_of(name)` returns the operator's function for that kind of array, ``share(name, array, ...)`` calls one whose result
     shares the array's memory; Symbols have none.
@@ -22,7 +22,7 @@ def attach(cls: type, function_of: Callable[[str], Callable], share: Callable | 
 
 
 def _with_leading_axes(method: Callable) -> Callable:
-    """An array's method that broadcasts, after which ``x.method(shape)`` and ``x.method(other)`` may have more axes than x; operators may not.
+    """Return an array's method that broadcasts, after which ``x.method(shape)`` and ``x.method(other)`` may have more axes than x; operators may not.
 
     Raises
     ------
@@ -56,7 +56,7 @@ def _method(name: str, function_of: Callable[[str], Callable], share: Callable |
         return function(self, *args, **kwargs)
 
     def reshaping(self: Any, *args: Any, inplace: bool = False, **kwargs: Any) -> Any:
-        # `inplace` asks for a result that shares memory; for a Symbol it makes no difference.
+        # `inplace` requests a result that shares memory; for a Symbol it makes no difference.
         return share(name, self, *args, **kwargs) if inplace and share is not None else method(self, *args, **kwargs)
 
     def transpose(self: Any, *axes: Any, **kwargs: Any) -> Any:

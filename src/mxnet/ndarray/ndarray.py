@@ -20,10 +20,10 @@ from . import dispatch, handles, index_helpers, indexing, memory_format, object_
 from .dispatch import Marked, in_graph, invoke, mode, pseudo_operator, refuse_inplace, share_history, traces, wrap
 from .fast_calls import eligibility
 
-GRAD_REQS = {"write": 1, "add": 3, "null": 0}  # with the numbers that MXNet knows them by
+GRAD_REQS = {"write": 1, "add": 3, "null": 0}  # with MXNet's numbers for them
 
 if TYPE_CHECKING:
-    from ._attached import Methods as _Methods  # what the class is given later: methods that are operators, Python's arithmetic
+    from ._attached import Methods as _Methods  # members attached later: methods that are operators, Python's arithmetic
 
     Sizes: TypeAlias = int | Sequence[int]
     DType: TypeAlias = str | type | np.dtype[Any] | torch.dtype
@@ -50,13 +50,13 @@ class NDArray(_Methods):
     _is_sparse = False
     _data: torch.Tensor
     _ctx: Any  # Context
-    _autograd: Any  # the mark of an array that autograd knows: Marked, or one of those in `dispatch`
-    _eligible: Callable[..., bool]  # whether what is asked of an array can be had from its tensor at once, see `fast_calls`
+    _autograd: Any  # the autograd mark of the array, one of the classes in `dispatch` such as Marked
+    _eligible: Callable[..., bool]  # the test for a fast call, see `fast_calls`
 
-    _as_parameter_ = property(handles.number_of)  # what `ctypes.cast` makes a handle of
+    _as_parameter_ = property(handles.number_of)  # the value for `ctypes.cast`
 
     def __init__(self, handle: torch.Tensor | NDArray | ctypes.c_void_p | None, writable: bool = True) -> None:
-        # `writable` restrained MXNet's own callbacks; a torch tensor can always be written to, which `writable` says below.
+        # `writable` restrained MXNet's own callbacks; a torch tensor is always writable, as `writable` below returns.
         if handle is None:  # how pickles of MXNet start an array that __setstate__ then fills
             handle = torch.empty(0)
         if isinstance(handle, ctypes.c_void_p):
@@ -70,7 +70,7 @@ class NDArray(_Methods):
 
     _new = classmethod(wrap)
 
-    # -- what it is --------------------------------------------------------------------------------------------------
+    # -- properties -------------------------------------------------------------------------------------------------
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -109,7 +109,7 @@ class NDArray(_Methods):
 
     @property
     def stype(self) -> str:
-        """How the array is stored: ``'default'``, ``'csr'`` or ``'row_sparse'``."""
+        """The storage type: ``'default'``, ``'csr'`` or ``'row_sparse'``."""
         return "default"
 
     @property
@@ -124,7 +124,7 @@ class NDArray(_Methods):
 
     @property
     def handle(self) -> torch.Tensor:
-        """The torch tensor behind the array. (MXNet's handles are pointers into its library; there is none here.)"""
+        """The torch tensor of the array, in place of MXNet's pointer into its library."""
         if self._autograd is not None and mode.tracing is not None and in_graph(self):
             mode.tracing.refuse_values()
         return self._data
@@ -160,12 +160,12 @@ class NDArray(_Methods):
         return self.copy()
 
     def _raw(self) -> torch.Tensor:
-        """The tensor without its history.
+        """Return the tensor without its history.
 
         Raises
         ------
         TraceError
-            If what is being traced depends on its values.
+            If it is a traced result, since a graph must not depend on values.
         """
         t = self._data
         if mode.tracing is not None and in_graph(self):
@@ -173,14 +173,14 @@ class NDArray(_Methods):
         return t.detach() if t.requires_grad else t
 
     def _owns_memory(self) -> bool:
-        """True if no view of something larger is lost when the tensor is replaced: it is all of its storage, or a part that nobody else sees."""
+        """True if no view of something larger is lost when the tensor is replaced: it is all of its storage, or an unshared part of it."""
         t = self._data
         return not t._is_view() and t.untyped_storage().nbytes() == t.numel() * t.element_size() or hasattr(t, "alone")
 
     # -- values out ----------------------------------------------------------------------------------------------------
 
     def asnumpy(self) -> np.ndarray:
-        """A numpy array with a copy of the values; waits until they are computed."""
+        """Return a numpy array with a copy of the values; waits until they are computed."""
         t = self._raw()
         try:
             if t.dtype == torch.bfloat16:
@@ -190,7 +190,7 @@ class NDArray(_Methods):
             raise MXNetError(f"asnumpy: NumPy holds no array of shape {tuple(t.shape)}: {error}") from None
 
     def asscalar(self) -> Any:
-        """The one element as a numpy scalar.
+        """Return the one element as a numpy scalar.
 
         Raises
         ------
@@ -202,7 +202,7 @@ class NDArray(_Methods):
         return self.asnumpy().reshape(())[()] if self._data.dtype != torch.bfloat16 else self._raw().float().item()
 
     def as_torch(self) -> torch.Tensor:
-        """The torch tensor that holds the values; memory is shared both ways."""
+        """Return the torch tensor that holds the values; memory is shared both ways."""
         memory_format.standard(self)
         writes.share(self._data)
         if mode.tracing is not None and in_graph(self):
@@ -224,11 +224,11 @@ class NDArray(_Methods):
         return self._raw().__dlpack_device__()
 
     def to_dlpack_for_read(self) -> Any:
-        """A DLPack capsule that shares the memory, for readers."""
+        """Return a DLPack capsule that shares the memory, for readers."""
         return torch.utils.dlpack.to_dlpack(self._raw())
 
     def to_dlpack_for_write(self) -> Any:
-        """A DLPack capsule that shares the memory, for writers."""
+        """Return a DLPack capsule that shares the memory, for writers."""
         memory_format.standard(self)
         writes.expose(self._data)
         return torch.utils.dlpack.to_dlpack(self._raw())
@@ -241,7 +241,7 @@ class NDArray(_Methods):
     # -- copies ----------------------------------------------------------------------------------------------------------
 
     def copy(self) -> NDArray:
-        """A new array with the same values on the same device."""
+        """Return a new array with the same values on the same device."""
         return self.copyto(self._ctx)
 
     def copyto(self, other: NDArray | Context) -> Any:
@@ -279,7 +279,7 @@ class NDArray(_Methods):
         raise TypeError(f"copyto does not support type {type(other)}")
 
     def as_in_context(self, context: Context) -> NDArray:
-        """The array itself if it is on `context`, otherwise a copy there."""
+        """Return the array itself if it is on `context`, otherwise a copy there."""
         return self._on(context)
 
     def _on(self, context: Context) -> Any:
@@ -289,7 +289,7 @@ class NDArray(_Methods):
         return self.copyto(context)
 
     def astype(self, dtype: DType | None, copy: bool = True) -> NDArray:
-        """The values converted to `dtype`; the array itself if `copy` is False and nothing needs converting."""
+        """Return the values converted to `dtype`; the array itself if `copy` is False and nothing needs converting."""
         if dtype is None:
             dtype = "float32"
         target = dtypes.to_torch(dtype)
@@ -298,8 +298,8 @@ class NDArray(_Methods):
         return invoke(_CAST, (self,), {"dtype": target}, cls=type(self) if not self._is_sparse else None)
 
     def detach(self) -> NDArray:
-        """The same values in the same memory, detached from the recorded computation."""
-        if not self._data.is_contiguous():  # while nobody shares it
+        """Return the same values in the same memory, detached from the recorded computation."""
+        if not self._data.is_contiguous():  # while nothing shares it
             memory_format.standard(self)
         array = type(self)._new(self._data.detach(), self._ctx)
         if mode.tracing is not None:
@@ -311,13 +311,13 @@ class NDArray(_Methods):
         self._data, self._autograd = self._data.detach(), None
 
     def as_nd_ndarray(self) -> NDArray:
-        """The array as ``mx.nd.NDArray``, sharing memory."""
+        """Return the array as ``mx.nd.NDArray``, sharing memory."""
         return self
 
     # -- values in -------------------------------------------------------------------------------------------------------
 
     def _writable(self) -> torch.Tensor:
-        """The tensor to write new values into, past torch's version counter."""
+        """Return the tensor to write new values into, past torch's version counter."""
         if writes.watched:  # so it is as long as a block is traced
             writes.written(self._data)
             if mode.tracing is not None:
@@ -329,11 +329,11 @@ class NDArray(_Methods):
         self._data = self._data.detach().new_zeros(()).expand(self.shape)
 
     def _allocate(self) -> None:
-        """Have memory again, with any values."""
+        """Allocate memory again, uninitialized."""
         self._data = torch.empty(self.shape, dtype=self._data.dtype, device=self._data.device)
 
     def _set_values(self, tensor: torch.Tensor) -> None:
-        """Overwrite the values, whatever has recorded them: a later backward sees the new ones, as in MXNet."""
+        """Overwrite the values even if they are recorded: a later backward uses the new ones, as in MXNet."""
         target = self._writable()
         source = writes.apart(tensor, target)
         if target.is_cuda:
@@ -342,7 +342,7 @@ class NDArray(_Methods):
             target.copy_(source)
 
     def _record_copy(self, source: NDArray) -> None:
-        """Overwrite all values with those of an array that takes part in the recorded computation, in which this one then takes part."""
+        """Overwrite all values with those of an array in the recorded computation, and add this array to the computation."""
         if in_graph(self):
             refuse_inplace(self)
         target = self._writable()
@@ -385,7 +385,7 @@ class NDArray(_Methods):
                 target.fill_(value)
             except OverflowError:  # an integer beyond 64 bits
                 target.fill_(wrap_integer(value, target.dtype) if not target.dtype.is_floating_point else float(value))
-            except RuntimeError:  # torch refuses what C's conversion takes, which goes by way of 32 or 64 bits, or their smallest integer
+            except RuntimeError:  # torch refuses values that C's conversion accepts, which uses 32 or 64 bits, or their smallest integer
                 wide = torch.iinfo(torch.int64 if target.dtype is torch.int64 else torch.int32)
                 target.fill_(wrap_integer(value if wide.min <= value <= wide.max else wide.min, target.dtype))
             return None
@@ -419,7 +419,7 @@ class NDArray(_Methods):
             raise ValueError(f"cannot assign values of shape {tuple(values.shape)} to a selection of shape {tuple(view.shape)}") from None
 
     def _as_values(self, value: Any) -> torch.Tensor:
-        """A tensor with the values to assign, of this array's type and on its device."""
+        """Return a tensor with the values to assign, of this array's type and on its device."""
         t = self._data
         if isinstance(value, NDArray):
             return value._raw().to(t.device)
@@ -438,8 +438,8 @@ class NDArray(_Methods):
                     row = self._data[key]
                     if row.dim() and row.is_contiguous():
                         return wrap(type(self), row, self._ctx)
-                    del row  # `_select` moves memory that nobody else looks at
-                except IndexError:  # said below in MXNet's words
+                    del row  # `_select` moves memory that nothing else uses
+                except IndexError:  # the error below has MXNet's text
                     pass
             size = self._data.shape[0] if self._data.dim() else 0
             if not self._data.dim():
@@ -485,24 +485,24 @@ class NDArray(_Methods):
         result, recorded = dispatch.run(pseudo, fn, (self._data,), {}, self._ctx)
         out = type(self)._new(result, ctx)
         if recorded or (mode.recording and in_graph(self)):
-            # What `autograd.get_symbol` needs.
+            # Used by `autograd.get_symbol`.
             attrs = {"key": keys[0], "shape": self.shape, "result": out.shape} if keys else {}
             arrays = [self, *(k for key in keys for k in _plain_key(key) if isinstance(k, NDArray))]
             dispatch.record(pseudo, attrs, arrays, (out,))
         return out
 
     def slice_assign(self, rhs: NDArray, begin: Sizes, end: Sizes, step: Sizes | None = None) -> NDArray:
-        """A copy of the array with ``[begin:end:step]`` replaced by `rhs`."""
+        """Return a copy of the array with ``[begin:end:step]`` replaced by `rhs`."""
         return invoke(get_operator("_slice_assign"), (self, rhs), {"begin": begin, "end": end, "step": step or ()})
 
     def slice_assign_scalar(self, value: float, begin: Sizes, end: Sizes, step: Sizes | None = None) -> NDArray:
-        """A copy of the array with ``[begin:end:step]`` replaced by a number."""
+        """Return a copy of the array with ``[begin:end:step]`` replaced by a number."""
         return invoke(get_operator("_slice_assign_scalar"), (self,), {"scalar": value, "begin": begin, "end": end, "step": step or ()})
 
     # -- shapes ------------------------------------------------------------------------------------------------------------
 
     def reshape(self, *shape: Any, **kwargs: Any) -> NDArray:
-        """The array with another shape, sharing memory.
+        """Return the array with another shape, sharing memory.
 
         Parameters
         ----------
@@ -563,7 +563,7 @@ class NDArray(_Methods):
 
     @property
     def grad(self) -> Any:
-        """The gradient that `attach_grad` asked for; None without it."""
+        """The gradient, if `attach_grad` has been called, else None."""
         info = self._autograd
         return info.grad if info is not None else None
 
@@ -587,7 +587,7 @@ class NDArray(_Methods):
 
 
 def _share(array: Any, cls: type[Any]) -> Any:
-    """The same array as another class: values, gradient and history."""
+    """Return the array as another class, with the same values, gradient and history."""
     if type(array) is cls:
         return array
     if not array._data.is_contiguous():  # as for `detach`
@@ -598,18 +598,18 @@ def _share(array: Any, cls: type[Any]) -> Any:
 
 
 def context_of(tensor: torch.Tensor) -> Context:
-    """The context that stands for a tensor's device."""
+    """Return the context of a tensor's device."""
     return gpu(tensor.device.index or 0) if tensor.is_cuda else cpu(0)
 
 
 def from_torch(tensor: torch.Tensor, ctx: Context | None = None) -> NDArray:
-    """An NDArray that shares memory with a torch tensor; inside of ``autograd.record()`` also its history, so that a gradient
+    """Return an NDArray that shares memory with a torch tensor; inside of ``autograd.record()`` also its history, so that a gradient
     flows on into torch.
 
     Parameters
     ----------
     tensor : torch.Tensor
-        Of a type that MXNet knows.
+        Of a type that MXNet supports.
     ctx : Context, optional
         The device it counts as, such as ``cpu(1)``; by default the tensor's own.
 

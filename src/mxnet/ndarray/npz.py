@@ -1,6 +1,6 @@
 """NumPy's files of arrays, which MXNet 2 writes: ``.npz``, a zip archive with a ``.npy`` file for each array, and ``.npy`` itself.
 
-Files are hostile: a shape is checked against the bytes that are there before anything is allocated, and nothing is unpickled.
+Files are untrusted: a shape is checked against the number of bytes present before anything is allocated, and nothing is unpickled.
 """
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def _take(file: IO[bytes], count: int, name: str) -> bytes:
 
 
 def _header(file: IO[bytes], name: str) -> tuple[tuple[int, ...], bool, np.dtype, int]:
-    """The shape, whether the first axis comes first in memory, the type, and how many bytes say so."""
+    """Parse a header; return the shape, True for Fortran order, the type, and the offset of the values in bytes."""
     if _take(file, 6, name) != NPY_MAGIC:
         raise ValueError(f"{name!r} does not begin as a .npy file")
     major, minor = _take(file, 2, name)

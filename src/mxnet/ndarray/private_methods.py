@@ -1,4 +1,4 @@
-"""Methods with an underscore that MXNet's arrays have and programs call, although nobody promised them."""
+"""Underscore methods of MXNet's arrays that programs call, although they are not public API."""
 from __future__ import annotations
 
 from typing import Any

@@ -80,7 +80,7 @@ def uniform(low: float | NDArray = 0, high: float | NDArray = 1, shape: Sizes | 
     low, high : float or NDArray
         The bounds; `low` itself may be drawn, `high` may not.
     shape : int or tuple of int, optional
-        How many samples: the shape of the result, or what follows the shape of `low`.
+        The shape of the samples: that of the result, or the axes after the shape of `low`.
     dtype : str or type, optional
         float16, float32 (the default) or float64.
     ctx : Context, optional
@@ -151,7 +151,7 @@ def gamma(alpha: float | NDArray = 1, beta: float | NDArray = 1, shape: Sizes | 
 
 def negative_binomial(k: float | NDArray = 1, p: float | NDArray = 1, shape: Sizes | _NullType = _Null, dtype: DType | _NullType = _Null,
                       ctx: Context | None = None, out: NDArray | None = None, **kwargs: Any) -> NDArray:
-    """How many failures come before the `k`-th success, if each trial succeeds with probability `p`; see `uniform` for the rest."""
+    """Samples of the number of failures before the `k`-th success of trials with success probability `p`; see `uniform` for the rest."""
     return _draw("negative_binomial", {"k": k, "p": p}, shape, dtype, ctx, out, kwargs)
 
 
@@ -187,7 +187,7 @@ def multinomial(data: NDArray, shape: Sizes | _NullType = _Null, get_prob: bool 
     data : NDArray
         One distribution, or several along the other axes; each must sum to 1.
     shape : int or tuple of int, optional
-        How many to draw of each distribution; one, without an axis of its own, by default.
+        The number of draws from each distribution; one, without an axis of its own, by default.
     get_prob : bool
         Return ``[samples, log_likelihood]``, whose second array can be differentiated, as policy gradients need it.
     out : NDArray or list of NDArray, optional
@@ -211,7 +211,7 @@ def multinomial(data: NDArray, shape: Sizes | _NullType = _Null, get_prob: bool 
 
 
 def shuffle(data: NDArray, **kwargs: Any) -> NDArray:
-    """A copy of `data` whose entries along the first axis are in random order.
+    """Return a copy of `data` whose entries along the first axis are in random order.
 
     Parameters
     ----------

@@ -66,5 +66,5 @@ def read(file: IO[bytes], source: str) -> dict[str, NDArray]:
 
 
 def _aligned(tensor: torch.Tensor) -> torch.Tensor:
-    """The tensor, in memory that begins where its elements may."""
+    """Return the tensor, copied if its memory is not aligned for its elements."""
     return tensor if tensor.data_ptr() % tensor.element_size() == 0 else tensor.clone()

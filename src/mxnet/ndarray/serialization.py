@@ -10,7 +10,7 @@ A file is a header, a list of arrays and a list of names. Numbers are little-end
     ...     for sparse arrays the types and shapes of the index arrays        (not before 1.0)
     bytes   the values, then the index arrays
 
-Files are hostile: every length is checked against the bytes that are left before anything is allocated.
+Files are untrusted: every length is checked against the bytes that are left before anything is allocated.
 """
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _MAX_AXES = 32
 
 
 class _Reader:
-    """Takes numbers and arrays off a file of `size` bytes, and knows where it is when something is wrong."""
+    """A reader of numbers and arrays from a file of `size` bytes, whose errors give the position."""
 
     def __init__(self, file: Any, size: int, source: str) -> None:
         self.file, self.size, self.source, self.offset = file, size, source, 0
@@ -157,7 +157,7 @@ def _tensor_bytes(tensor: torch.Tensor) -> Any:
 
 
 def _array_chunks(array: Any) -> Iterator[bytes | memoryview]:
-    """What stands in a file for one array, in pieces that need no copy."""
+    """Iterate over the bytes of one array in a file, in pieces that need no copy."""
     aux = []
     if array._is_sparse:
         aux, stype = array._aux_tensors(), (_CSR if array.stype == "csr" else _ROW_SPARSE)
@@ -178,7 +178,7 @@ def _array_chunks(array: Any) -> Iterator[bytes | memoryview]:
 
 
 def dump_array(array: NDArray) -> bytes:
-    """One array as bytes, without the list around it; what pickles hold."""
+    """Return one array as bytes, without the list around it, for pickling."""
     return b"".join(_array_chunks(array))
 
 
@@ -211,7 +211,7 @@ def save(fname: str, data: NDArray | Sequence[NDArray] | dict[str, NDArray]) -> 
     TypeError
         If `data` holds anything else.
     MXNetError
-        If the file cannot be written. What stood there before is then untouched.
+        If the file cannot be written. An existing file is then unchanged.
     """
     if isinstance(data, NDArray):
         data = [data]
@@ -270,8 +270,8 @@ _OTHERS = {".npz": _save_npz, ".npy": _save_npy, ".safetensors": _save_safetenso
 def load(fname: str) -> Any:
     """Read the arrays of a file: a list, or a dict where they have names.
 
-    The content says whether it is MXNet's own format, ``.npz`` or ``.npy``, which gives one array; a file in the format of safetensors must be called
-    ``.safetensors``.
+    The format is detected from the content: MXNet's own, ``.npz``, or ``.npy``, which gives one array. The name of a file in the format
+    of safetensors must end in ``.safetensors``.
 
     Raises
     ------

@@ -9,7 +9,7 @@ _LARGE = 1 << 24  # bytes; smaller ones come from torch
 
 
 def zeros(shape: Sequence[int], dtype: torch.dtype, device: torch.device) -> torch.Tensor:
-    """A tensor of zeros; on a CPU, where the system can do it, no page of a large one takes memory before it is written to."""
+    """Return a tensor of zeros; on a CPU, where the system can do it, no page of a large one takes memory before it is written to."""
     count = math.prod(shape)
     size = count * dtype.itemsize
     if device.type != "cpu" or size < _LARGE or not hasattr(mmap, "MAP_PRIVATE"):

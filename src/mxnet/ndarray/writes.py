@@ -1,8 +1,8 @@
-"""Who wants to know that values were written in place.
+"""Mutation tracking: notification of watchers when values are written in place.
 
 A compiled graph has the values of its weights built in. Writes bypass torch's version counter (a later backward must see new values
 without an error), so every place that writes into an array calls `written`. Writes through torch itself
-(``x.as_torch().mul_(2)``) are told by torch's counter; it is read only for memory that torch's users have seen (`share`).
+(``x.as_torch().mul_(2)``) are detected by torch's counter, which is read only for memory handed to users of torch (`share`).
 """
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from torch.multiprocessing.reductions import StorageWeakRef
 
 
 class Storages:
-    """Storages, for as long as they live, by the addresses of their memory. What is dead is dropped whenever the table has doubled."""
+    """Storages, for as long as they live, by the addresses of their memory. Freed storages are dropped whenever the table has doubled."""
 
     def __init__(self) -> None:
-        self._at: dict[int, list[StorageWeakRef]] = {}  # several storages may stand on the same memory
+        self._at: dict[int, list[StorageWeakRef]] = {}  # several storages may use the same memory
         self._full = 64
         self._lock = threading.Lock()
 
@@ -47,15 +47,15 @@ def _alive(refs: Iterable[StorageWeakRef]) -> list[StorageWeakRef]:
     return [ref for ref in refs if not ref.expired()]
 
 
-_exposed = Storages()  # what others may write to without telling
-_shared = Storages()  # what torch's users may write to
-watched: dict[int, list[weakref.ref]] = {}  # the address of a storage -> the watchers of what lies in it
-_full = 64  # at so many addresses those whose watchers are gone are dropped
+_exposed = Storages()  # memory that others may write to undetected
+_shared = Storages()  # memory that users of torch may write to
+watched: dict[int, list[weakref.ref]] = {}  # the address of a storage -> the watchers of its content
+_full = 64  # at this number of addresses those without live watchers are dropped
 _lock = threading.Lock()
 
 
 def watch(tensors: Iterable[torch.Tensor], watcher: Any) -> None:
-    """Set ``watcher.stale`` to True when any of the tensors, or what shares memory with them, is written to.
+    """Set ``watcher.stale`` to True when any of the tensors, or memory they share, is written to.
 
     ``watcher.compares`` becomes True if torch's counters have to be compared as well.
     """
@@ -78,24 +78,24 @@ def _watchers(refs: Iterable[weakref.ref]) -> list[Any]:
 
 
 def share(tensor: torch.Tensor) -> None:
-    """From now on others may write to the tensor through torch, whose version counter tells."""
+    """Mark a tensor that others may write to through torch, so that torch's version counter is compared from now on."""
     for watcher in _watchers(watched.get(_shared.add(tensor), ())):
         watcher.compares = True
 
 
 def expose(tensor: torch.Tensor) -> None:
-    """From now on others may write to the tensor's memory unseen: what has its values built in is out of date, and never made again."""
+    """Mark memory that others may write to undetected: graphs with its values built in are stale, and no new ones are built."""
     written(tensor)
     _exposed.add(tensor)
 
 
 def may_watch(tensor: torch.Tensor) -> bool:
-    """Whether every write to the tensor can be noticed."""
+    """Return True if every write to the tensor can be detected."""
     return not tensor.is_inference() and tensor.untyped_storage().data_ptr() not in _exposed
 
 
 def written(tensor: torch.Tensor) -> None:
-    """Say that a tensor's values have changed."""
+    """Notify watchers that a tensor's values have changed."""
     if watched:
         for watcher in _watchers(watched.pop(tensor.untyped_storage().data_ptr(), ())):
             watcher.stale = True

@@ -3,7 +3,7 @@
 Scalars are arrays without axes, comparisons give booleans, the default type is float32. Switch Gluon to these arrays with
 ``mx.npx.set_np()``; ``x.as_nd_ndarray()`` and ``x.as_np_ndarray()`` give the same memory to the other interface.
 
-The functions are written in `functions`, once for arrays and for the Symbols of ``mx.sym.np``; what MXNet leaves to the official NumPy
+The functions are written in `functions`, once for arrays and for the Symbols of ``mx.sym.np``; those that MXNet leaves to the official NumPy
 is in `fallback`.
 """
 import sys as _sys
@@ -60,7 +60,7 @@ for _names, _make in ((_arithmetic.BINARY, _arithmetic.binary_function), (_arith
 
 
 def __getattr__(name):
-    if name == "array_api":  # what few programs need is not loaded for all
+    if name == "array_api":  # rarely used modules are loaded on demand
         return _finder.load(f"{__name__}.array_api")
     raise _MissingAttributeError(__name__, name)
 

@@ -32,7 +32,7 @@ def _general(name: str, x1: Any, x2: Any, out: Any = None, kwargs: dict[str, Any
 
 
 def operand_beside(value: Any, array: Any) -> Any:
-    """An operand as `binary` takes it: NumPy's arrays and complex numbers beside an array become arrays on its device; all else stays."""
+    """Convert an operand for `binary`: NumPy's arrays and complex numbers beside an array become arrays on its device."""
     if type(array) is not ndarray:
         return value
     if isinstance(value, onp.ndarray) and value.dtype.kind in "biuf":
@@ -79,7 +79,7 @@ def unary_function(name: str) -> Callable:
 
 
 def _widened(name: str, x: ndarray) -> ndarray:
-    """Integers and booleans in the floating-point type in which MXNet 2.0 computes; as they are where it computes on them."""
+    """Convert integers and booleans to the floating-point type in which MXNet 2.0 computes, if it does not compute on them directly."""
     dtype = x.dtype
     if name in TRUTHS_IN_FLOATS and x._data.dtype is not torch.bool:
         return x
@@ -122,7 +122,7 @@ def _method(name):
 
 
 def _reduction(name, *parameters):
-    """A method with the parameters in the order of NumPy's methods, which is not that of MXNet's functions."""
+    """Return a method with the parameters in the order of NumPy's methods, which is not that of MXNet's functions."""
     fn = TABLE[""][name]
     fast = reduction(fn)
 

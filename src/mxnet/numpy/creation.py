@@ -1,4 +1,4 @@
-"""Making arrays from values, files, and the shapes of others: what only arrays have, not Symbols."""
+"""Making arrays from values, files, and the shapes of others: the functions for arrays alone, not Symbols."""
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def array(object: Any, dtype: Any = None, ctx: Context | None = None, *, device: Context | None = None) -> ndarray:
-    """A new array with the values of nested lists, numbers, NumPy or ``mx.np`` arrays.
+    """Return a new array with the values of nested lists, numbers, NumPy or ``mx.np`` arrays.
 
     Parameters
     ----------
@@ -70,12 +70,12 @@ def array(object: Any, dtype: Any = None, ctx: Context | None = None, *, device:
 
 
 def of_official(values: onp.ndarray[Any, Any], ctx: Context) -> ndarray:
-    """A new array on a device with the values and the type of a NumPy array."""
+    """Return a new array on a device with the values and the type of a NumPy array."""
     return ndarray._new(host_arrays.sent(host_arrays.as_tensor(values, copy=True), ctx.torch_device), ctx)
 
 
 def asarray(obj: Any, dtype: Any = None, device: Context | None = None, copy: bool | None = None) -> ndarray:
-    """An array with the values of `obj`: `obj` itself if it is an ``mx.np`` array that needs no conversion and `copy` is not True.
+    """Return an array with the values of `obj`: `obj` itself if it is an ``mx.np`` array that needs no conversion and `copy` is not True.
 
     Parameters
     ----------
@@ -110,7 +110,7 @@ def asarray(obj: Any, dtype: Any = None, device: Context | None = None, copy: bo
 
 
 def from_dlpack(x: Any) -> ndarray:
-    """An array that shares memory with a DLPack capsule, or with any object that offers ``__dlpack__``.
+    """Return an array that shares memory with a DLPack capsule, or with any object that offers ``__dlpack__``.
 
     Example
     -------
@@ -146,7 +146,7 @@ def fill_diagonal(a: ndarray, val: Any, wrap: bool = False) -> None:
 
 
 def default_array(source_array: Any, device: Context | None = None, dtype: Any = None) -> NDArray:
-    """A new array of ``mx.np`` if NumPy array semantics is active, else of ``mx.nd``, with the values of an array, numbers or nested lists.
+    """Return a new array of ``mx.np`` if NumPy array semantics is active, else of ``mx.nd``, with the values of an array, numbers or nested lists.
 
     Example
     -------
@@ -165,17 +165,17 @@ def _plain(source: Any) -> Any:
 
 
 def empty(shape: Any, dtype: Any = None, order: str = "C", ctx: Context | None = None, *, device: Context | None = None) -> ndarray:
-    """An array whose values mean nothing, float32 by default."""
+    """Return an uninitialized array, float32 by default."""
     return TABLE[""]["zeros"](arrays, shape, dtype, order, ctx_or_device(ctx, device))
 
 
 def shape(a: Any) -> tuple[int, ...]:
-    """The sizes of the axes."""
+    """Return the sizes of the axes."""
     return a.shape if isinstance(a, NDArray) else onp.shape(a)
 
 
 def broadcast_arrays(*args: Any) -> list[ndarray]:
-    """The arrays broadcast against each other, as a list."""
+    """Return the arrays broadcast against each other, as a list."""
     target = onp.broadcast_shapes(*(a.shape for a in args))
     return [a if a.shape == target else TABLE[""]["broadcast_to"](arrays, a, target) for a in args]
 
@@ -186,11 +186,11 @@ def meshgrid(*xi: Any, **kwargs: Any) -> list[ndarray]:
     Parameters
     ----------
     indexing : {'xy', 'ij'}
-        Whether the first vector runs along columns or rows.
+        The direction of the first vector: along columns or rows.
     sparse : bool
         Leave sizes of 1 where a coordinate does not change.
     copy : bool
-        Copies, by default; without it what can share memory does.
+        Return copies, the default; otherwise arrays share memory where possible.
     """
     unknown = set(kwargs) - {"indexing", "sparse", "copy"}
     if unknown:
@@ -216,5 +216,5 @@ def genfromtxt(*args: Any, **kwargs: Any) -> ndarray:
 
 
 def set_printoptions(precision: int | None = None, threshold: int | None = None, **kwarg: Any) -> None:
-    """How arrays are printed; see ``numpy.set_printoptions``."""
+    """Set the options for printing arrays; see ``numpy.set_printoptions``."""
     onp.set_printoptions(precision, threshold, **kwarg)

@@ -1,6 +1,6 @@
 """Functions that MXNet hands to the official NumPy.
 
-They compute on copies on the CPU and cannot be recorded. What the installed NumPy no longer has is absent here, too.
+They compute on copies on the CPU and cannot be recorded. Functions that the installed NumPy no longer has are absent here, too.
 """
 import functools
 import inspect
@@ -23,7 +23,7 @@ _LINALG = ["cond", "matrix_power", "matrix_rank", "multi_dot"]
 
 
 def to_official(value):
-    """The same with every ``mx.np`` array as a NumPy array, and the context of the first (None without any)."""
+    """Return the same with every ``mx.np`` array as a NumPy array, and the context of the first (None without any)."""
     if isinstance(value, ndarray):
         return value.asnumpy(), value.ctx
     if isinstance(value, (list, tuple)):
@@ -36,7 +36,7 @@ def to_official(value):
 
 
 def from_official(value, ctx=None):
-    """The same with every NumPy array as an ``mx.np`` array on `ctx`."""
+    """Return the same with every NumPy array as an ``mx.np`` array on `ctx`."""
     if isinstance(value, onp.ndarray):
         if value.dtype.kind not in "biuf":
             return value
@@ -57,7 +57,7 @@ def _rebuilt(sequence, items):
 
 
 def call_official(function, args, kwargs):
-    """The result of a function of the official NumPy on ``mx.np`` arrays.
+    """Return the result of a function of the official NumPy on ``mx.np`` arrays.
 
     Raises
     ------
@@ -136,7 +136,7 @@ def _official(name):
 
 
 def functions():
-    """The functions for ``mx.np``, by name."""
+    """Return the functions for ``mx.np``, by name."""
     import warnings
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # NumPy warns when a deprecated name is looked up
@@ -145,5 +145,5 @@ def functions():
 
 
 def linalg_functions():
-    """The functions for ``mx.np.linalg``, by name."""
+    """Return the functions for ``mx.np.linalg``, by name."""
     return {name: _wrapped(getattr(onp.linalg, name), name) for name in _LINALG}

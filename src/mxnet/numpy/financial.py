@@ -1,7 +1,7 @@
-"""What money is worth over time: functions that NumPy had until 1.19 and MXNet's ``mx.np`` kept, on NumPy's arrays.
+"""Financial functions (time value of money), on NumPy's arrays: NumPy had them until 1.19, and MXNet's ``mx.np`` kept them.
 
-In all of them `rate` is the interest of one period, `nper` the number of periods, and `when` says whether payments are made at the ``'end'`` of a
-period (0) or at its ``'begin'`` (1). What is received is positive, what is paid negative.
+In all of them `rate` is the interest of one period, `nper` the number of periods, and `when` is ``'end'`` (0) for payments at the
+end of a period or ``'begin'`` (1) for payments at its start. Amounts received are positive, amounts paid negative.
 """
 import numpy as np
 
@@ -21,7 +21,7 @@ def _paid_at(when):
 
 
 def _growth(rate, nper, when):
-    """What 1 grows to, and what payments of 1 in each period grow to."""
+    """Return the future values of 1, and of payments of 1 in each period."""
     rate, nper = np.asarray(rate, np.float64), np.asarray(nper, np.float64)
     growth = (1 + rate) ** nper
     safe = np.where(rate == 0, 1, rate)
@@ -29,7 +29,7 @@ def _growth(rate, nper, when):
 
 
 def pv(rate, nper, pmt, fv=0, when="end"):
-    """The present value of `nper` payments `pmt` and a value `fv` at the end.
+    """Return the present value of `nper` payments `pmt` and a value `fv` at the end.
 
     Example
     -------
@@ -42,7 +42,7 @@ def pv(rate, nper, pmt, fv=0, when="end"):
 
 
 def pmt(rate, nper, pv, fv=0, when="end"):
-    """The payment in each of `nper` periods that turns `pv` into `fv`.
+    """Return the payment in each of `nper` periods that turns `pv` into `fv`.
 
     Example
     -------
@@ -55,7 +55,7 @@ def pmt(rate, nper, pv, fv=0, when="end"):
 
 
 def ppmt(rate, per, nper, pv, fv=0, when="end"):
-    """The part of payment number `per`, counted from 1, that is no interest; NaN for what is no payment."""
+    """Return the part of payment number `per`, counted from 1, that is no interest; NaN for `per` below 1."""
     when = _paid_at(when)
     total = pmt(rate, nper, pv, fv, when)
     growth, payments = _growth(rate, np.asarray(per) - 1, when)
@@ -65,7 +65,7 @@ def ppmt(rate, per, nper, pv, fv=0, when="end"):
 
 
 def rate(nper, pmt, pv, fv, when="end", guess=0.1, tol=1e-6, maxiter=100):
-    """The interest at which `nper` payments `pmt` turn `pv` into `fv`: found by Newton's steps from `guess`; NaN without convergence.
+    """Return the interest at which `nper` payments `pmt` turn `pv` into `fv`: found by Newton's steps from `guess`; NaN without convergence.
 
     Example
     -------
@@ -91,7 +91,7 @@ def rate(nper, pmt, pv, fv, when="end", guess=0.1, tol=1e-6, maxiter=100):
 
 
 def npv(rate, values):
-    """The net present value of a series of payments, the first of them now.
+    """Return the net present value of a series of payments, the first of them now.
 
     Example
     -------
@@ -104,13 +104,13 @@ def npv(rate, values):
 
 
 def mirr(values, finance_rate, reinvest_rate):
-    """The modified internal rate of return of a series of payments; NaN unless some are made and some are received.
+    """Return the modified internal rate of return of a series of payments; NaN unless some are made and some are received.
 
     Parameters
     ----------
     values : array-like
     finance_rate, reinvest_rate : float
-        The interest on what is paid, and on what is received.
+        The interest on amounts paid, and on amounts received.
     """
     values = np.asarray(values, np.float64)
     paid, received = values < 0, values > 0

@@ -1,7 +1,7 @@
-"""Who calls operators for the functions of ``mx.np``: arrays, or Symbols.
+"""Front ends, which call operators for the functions of ``mx.np``, on arrays or on Symbols.
 
 The functions in `functions` are written once. Their first parameter is a `Frontend`, which is either `arrays` or, from
-``mxnet.symbol.numpy``, the one of Symbols; `bind` makes of them what users see.
+``mxnet.symbol.numpy``, the one of Symbols; `bind` makes the public functions of them.
 """
 import inspect
 from typing import Any
@@ -21,7 +21,7 @@ from .multiarray import ndarray
 
 TABLE: dict = {}  # namespace ('', 'linalg', 'random', ...) -> name -> function(F, ...)
 NUMBERS = numeric_types
-Array = Any  # in annotations: what `F` computes on, which stubs know by its name
+Array = Any  # in annotations: the array type of `F`, which stubs use by name
 
 
 def function(namespace="", *names):
@@ -34,7 +34,7 @@ def function(namespace="", *names):
 
 
 def reduces(operator):
-    """Mark a function as one that hands `a` and `axis` on to this operator, and has no more to do where nothing else comes."""
+    """Mark a function that, given only `a` and `axis`, passes them to this operator and does nothing else."""
     def mark(fn):
         fn.reduces = operator
         return fn
@@ -42,7 +42,7 @@ def reduces(operator):
 
 
 def reduction(fn):
-    """A function that `reduces`, on arrays: straight on their tensors, where there is nothing to do but compute."""
+    """Return the array form of a function marked by `reduces`, with a fast path straight on the tensors."""
     function, eligible = get(fn.reduces).raw, eligibility(ndarray)
 
     def bound(a, axis=None, *args, **kwargs):
@@ -52,7 +52,7 @@ def reduction(fn):
                     return wrap(ndarray, function(a._data, axis=axis), a._ctx)
                 if axis is None:
                     return wrap(ndarray, function(a._data), a._ctx)
-            except Exception:  # the general way explains what is wrong
+            except Exception:  # the general path raises the error
                 pass
         return fn(arrays, a, axis, *args, **kwargs)
 
@@ -60,13 +60,13 @@ def reduction(fn):
 
 
 def with_device_parameter(parameters):
-    """The parameters of a function that `takes_device` made."""
+    """Return the parameters of a function that `takes_device` made."""
     device = inspect.Parameter("device", inspect.Parameter.KEYWORD_ONLY, default=None)
     return [*(p for p in parameters if p.kind is not p.VAR_KEYWORD), device, *(p for p in parameters if p.kind is p.VAR_KEYWORD)]
 
 
 def bind(fn, frontend, name, module):
-    """What users call: the function without its first parameter."""
+    """Return the public function: `fn` without its first parameter, which is bound to `frontend`."""
     def bound(*args, **kwargs):
         return fn(frontend, *args, **kwargs)
 
@@ -84,7 +84,7 @@ def bind(fn, frontend, name, module):
 
 
 def _with_example(fn, name, module):
-    """The docstring of `fn` as the function `name`, with the example of the operator behind it if that calls this very function."""
+    """Return the docstring of `fn` as the function `name`, with the example of the operator behind it if that calls this very function."""
     if fn.__doc__ is None or ">>>" in fn.__doc__:
         return fn.__doc__
     space = module.replace("mxnet.numpy_extension", "mx.npx").replace("mxnet.numpy", "mx.np")
@@ -103,11 +103,11 @@ class Arrays:
     kind = ndarray
 
     def is_array(self, x):
-        """Whether `x` is one of this front end's arrays."""
+        """Return True if `x` is one of this front end's arrays."""
         return isinstance(x, ndarray)
 
     def call(self, name, *inputs, out=None, **attrs):
-        """The operator's results; attributes that are None are left at their defaults."""
+        """Return the operator's results; attributes that are None are left at their defaults."""
         op = get(name)
         for i, x in enumerate(inputs):
             if x is not None and not isinstance(x, ndarray):
@@ -115,22 +115,22 @@ class Arrays:
         return invoke(op, inputs, {k: v for k, v in attrs.items() if v is not None}, _checked_out(out), ndarray)
 
     def call_scalar(self, name, x, scalar, out=None):
-        """The result of an operator on an array and a number."""
+        """Return the result of an operator on an array and a number."""
         op, attrs = get(name), {"scalar": float(scalar)}
         if fractions_widen and not isinstance(scalar, (int, onp.integer, onp.bool_)) and "is_int" in op.attributes:
             attrs["is_int"] = False
         return invoke(op, (x,), attrs, _checked_out(out), ndarray)
 
     def truth(self, x):
-        """A boolean scalar as Python's."""
+        """Return a boolean scalar as Python's."""
         return x.item()
 
     def context(self, ctx):
-        """The context that an argument ``ctx=None`` stands for."""
+        """Return the context for an argument ``ctx=None``."""
         return current_context() if ctx is None else ctx
 
     def ndim(self, x):
-        """How many axes `x` has."""
+        """Return the number of axes of `x`."""
         return x.ndim
 
 
@@ -145,7 +145,7 @@ class InputTypeError(TypeError, AssertionError):
 
 
 def refuse(op, position, x):
-    """Say which input of an operator is no array, and what to do about it."""
+    """Raise an error that names the input that is no array, and the remedy."""
     name = op.inputs[min(position, len(op.inputs) - 1)]
     if isinstance(x, NDArray):
         raise TypeError(f"{op.name}: input `{name}` is an mx.nd.NDArray where an mx.np.ndarray is expected; call as_np_ndarray() on it")

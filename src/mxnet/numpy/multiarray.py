@@ -19,7 +19,7 @@ from ..reachable import finder
 from ..suggestions import shortened
 
 if TYPE_CHECKING:
-    from ._attached import Methods as _Base  # an NDArray, with what the class is given later: methods, Python's arithmetic
+    from ._attached import Methods as _Base  # an NDArray, with the members attached later: methods, Python's arithmetic
 else:
     _Base = NDArray
 
@@ -42,7 +42,7 @@ class ndarray(_Base):  # noqa: N801
 
     __slots__ = ("__dict__",)  # programs keep notes on arrays, as in MXNet
 
-    # -- what it is --------------------------------------------------------------------------------------------------
+    # -- properties -------------------------------------------------------------------------------------------------
 
     @property
     def dtype(self) -> onp.dtype[Any]:
@@ -81,7 +81,7 @@ class ndarray(_Base):  # noqa: N801
         return self.swapaxes(-1, -2)
 
     def __array_namespace__(self, api_version: str | None = None) -> Any:
-        """The functions of the array API standard on these arrays: ``mxnet.numpy.array_api``.
+        """Return the functions of the array API standard on these arrays: ``mxnet.numpy.array_api``.
 
         MXNet 2.0 calls the standard's first version, 2021.12, ``'2021.10'``.
 
@@ -96,7 +96,7 @@ class ndarray(_Base):  # noqa: N801
 
     def __dlpack__(self, *, stream: Any = None, max_version: tuple[int, int] | None = None, dl_device: tuple[int, int] | None = None,
                    copy: bool | None = None) -> Any:
-        """The memory as a DLPack capsule; see the array API standard."""
+        """Return the memory as a DLPack capsule; see the array API standard."""
         memory_format.standard(self)
         return self._raw().__dlpack__(stream=stream, max_version=max_version, dl_device=dl_device, copy=copy)
 
@@ -177,23 +177,23 @@ class ndarray(_Base):  # noqa: N801
         return self.asnumpy().item(*args)
 
     def tolist(self) -> Any:
-        """The elements as nested lists of Python numbers."""
+        """Return the elements as nested lists of Python numbers."""
         return self.asnumpy().tolist()
 
     def as_nd_ndarray(self) -> NDArray:
-        """The same array as ``mx.nd.NDArray``: memory, gradient and history are shared."""
+        """Return the same array as ``mx.nd.NDArray``: memory, gradient and history are shared."""
         return _share(self, NDArray)
 
     def as_np_ndarray(self) -> "ndarray":
-        """The array itself."""
+        """Return the array itself."""
         return self
 
     def as_in_ctx(self, ctx: Context) -> "ndarray":
-        """The array itself if it is on `ctx`, otherwise a copy there."""
+        """Return the array itself if it is on `ctx`, otherwise a copy there."""
         return self._on(ctx)
 
     def to_device(self, device: Context | str, *, stream: None = None) -> "ndarray":
-        """The array itself if it is on `device`, otherwise a copy there: MXNet 2's name of `as_in_ctx`.
+        """Return the array itself if it is on `device`, otherwise a copy there: MXNet 2's name of `as_in_ctx`.
 
         Raises
         ------
@@ -205,17 +205,17 @@ class ndarray(_Base):  # noqa: N801
         return self._on(intern_context(device))
 
     def as_in_context(self, context: Context) -> "ndarray":
-        """The array on `context`; MXNet now calls it `as_in_ctx`."""
+        """Return the array on `context`; MXNet now calls it `as_in_ctx`."""
         warnings.warn("as_in_context is the old name; call as_in_ctx", DeprecationWarning, stacklevel=2)
         return self.as_in_ctx(context)
 
     def astype(self, dtype: Any, order: str = "K", casting: str = "unsafe", subok: bool = True, copy: bool = True) -> "ndarray":
-        """The values converted to `dtype`; the array itself if `copy` is False and nothing needs converting.
+        """Return the values converted to `dtype`; the array itself if `copy` is False and nothing needs converting.
 
         Raises
         ------
         ValueError
-            If `order`, `casting` or `subok` asks for what arrays here do not have.
+            If `order`, `casting` or `subok` has a value that arrays here do not support.
         """
         if order not in (None, "K", "C"):
             raise ValueError(f"order must be either 'K' or 'C', received {shortened(order)}")
@@ -226,7 +226,7 @@ class ndarray(_Base):  # noqa: N801
         return super().astype(dtype, copy=copy)
 
     def copy(self, order: str = "C") -> "ndarray":
-        """A new array with the same values on the same device."""
+        """Return a new array with the same values on the same device."""
         if order != "C":
             raise NotImplementedError(f"copy: order must be 'C', received {shortened(order)}")
         return self.copyto(self._ctx)
@@ -250,11 +250,11 @@ class ndarray(_Base):  # noqa: N801
         self._end_history()
 
     def diagonal(self, offset: int = 0, axis1: int = 0, axis2: int = 1) -> "ndarray":
-        """The diagonals of the matrices in two axes, along a new last axis."""
+        """Return the diagonals of the matrices in two axes, along a new last axis."""
         return invoke(get("_np_diagonal"), (self,), {"offset": offset, "axis1": axis1, "axis2": axis2}, cls=ndarray)
 
     def reshape_view(self, *shape: Any, **kwargs: Any) -> "ndarray":
-        """The array with another shape, sharing memory; the codes of `mx.nd.NDArray.reshape` hold."""
+        """Return the array with another shape, sharing memory; the codes of `mx.nd.NDArray.reshape` hold."""
         return super().reshape(*shape, **kwargs)
 
     # -- indexing ------------------------------------------------------------------------------------------------------
@@ -360,7 +360,7 @@ class ndarray(_Base):  # noqa: N801
     # -- methods whose arguments differ from those of the functions ------------------------------------------------------
 
     def reshape(self, *args: Any, **kwargs: Any) -> "ndarray":
-        """The array with another shape: sizes, or a tuple of them; one may be -1."""
+        """Return the array with another shape: sizes, or a tuple of them; one may be -1."""
         order = kwargs.pop("order", "C")
         if kwargs:
             raise TypeError(f"reshape takes order by name only, received {next(iter(kwargs))!r}")
@@ -372,11 +372,11 @@ class ndarray(_Base):  # noqa: N801
         return invoke(_RESHAPE, (self,), {"newshape": tuple(shape)}, cls=ndarray)
 
     def flatten(self, order: str = "C") -> "ndarray":
-        """The elements in one axis."""
+        """Return the elements in one axis."""
         return self.reshape(-1, order=order)
 
     def transpose(self, *axes: Any) -> "ndarray":
-        """The axes in another order, by default reversed."""
+        """Return the axes in another order, by default reversed."""
         if len(axes) == 1 and (axes[0] is None or isinstance(axes[0], (tuple, list))):
             axes = axes[0] or ()
         if axes and sorted(a % max(self.ndim, 1) for a in axes) != list(range(self.ndim)):
@@ -401,7 +401,7 @@ _WITHOUT_NUMBERS = {*_SIGNED, torch.complex64, torch.complex128}
 
 
 def _signed(tensor: torch.Tensor) -> torch.Tensor:
-    """The same memory as signed integers, where it holds unsigned ones of more than 8 bits."""
+    """Return a tensor of unsigned integers of more than 8 bits as signed integers in the same memory."""
     return tensor.view(_SIGNED[tensor.dtype]) if tensor.dtype in _SIGNED else tensor
 
 
@@ -419,7 +419,7 @@ def _is_mask(key: Any) -> bool:
 
 
 def _normalized(key: Any) -> Any:
-    """Lists of booleans, and booleans themselves, as arrays: NumPy takes them for masks."""
+    """Convert booleans and lists of booleans in a key to arrays, since NumPy treats them as masks."""
     if isinstance(key, (bool, onp.bool_)):
         return ndarray._new(torch.tensor(bool(key)), _cpu())
     if isinstance(key, list):
@@ -442,7 +442,7 @@ def _cpu() -> Context:
 
 
 def _torch_key(key: Any, array: Any) -> Any:
-    """A key for torch's indexing, and the axes to flip before for slices with negative steps."""
+    """Return a key for torch's indexing, and the axes to flip before for slices with negative steps."""
     shape, flips = list(array.shape), []
     if _is_mask(key):
         mask = key._raw()
@@ -468,7 +468,7 @@ def _torch_key(key: Any, array: Any) -> Any:
 
 
 def _without_scalar_masks(keys: Any) -> Any:
-    """The key without the booleans in it that have no axes: beside arrays they change nothing, alone True stands for a new axis."""
+    """Return the key without the booleans in it that have no axes: beside arrays they have no effect, alone True is a new axis."""
     scalars = [k for k in keys if _is_mask(k) and not k.ndim]
     if not scalars:
         return keys

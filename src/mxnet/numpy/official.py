@@ -8,7 +8,7 @@ MODULES = [np, np.linalg, np.random, np.fft]
 
 
 def function(name):
-    """A function of NumPy by name, also of ``linalg``, ``random`` and ``fft``.
+    """Return a function of NumPy by name, also of ``linalg``, ``random`` and ``fft``.
 
     Raises
     ------

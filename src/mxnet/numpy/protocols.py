@@ -21,7 +21,7 @@ UFUNCS = """abs fabs add arctan2 copysign degrees hypot lcm subtract multiply tr
 log2 log10 expm1 sqrt square cbrt reciprocal invert bitwise_not remainder sin cos tan sinh cosh tanh arcsin arccos arctan arcsinh arccosh
 arctanh maximum minimum ceil trunc floor bitwise_and bitwise_xor bitwise_or logical_not equal not_equal less less_equal greater
 greater_equal""".split()
-# What numpy's functions call themselves where MXNet has another name for them.
+# NumPy's names of functions that have another name in MXNet.
 _UFUNC_NAMES = {"divide": "true_divide"}
 
 _functions: dict = {}
@@ -42,7 +42,7 @@ _SEVERAL = {
 
 @functools.cache
 def _container(function):
-    """What makes the installed NumPy's kind of sequence from the results of one of its functions; None where that is ours."""
+    """Return the constructor of the sequence that the installed NumPy's function returns; None if it has no such sequence."""
     if function not in _SEVERAL:
         return None
     kind = type(_SEVERAL[function]())
@@ -50,7 +50,7 @@ def _container(function):
 
 
 def implements(numpy_function):
-    """A decorator: the function is what NumPy calls for ``mx.np`` arrays in place of `numpy_function`."""
+    """Return a decorator that registers a function to replace `numpy_function` on ``mx.np`` arrays."""
     def decorator(own):
         _functions[numpy_function] = own
         return own
@@ -75,7 +75,7 @@ def register(namespace):
 
 
 def _array_ufunc(self, ufunc, method, *inputs, **kwargs):
-    """What NumPy calls for ``numpy.add(x, y)``."""
+    """Handle a ufunc such as ``numpy.add(x, y)``: the method ``__array_ufunc__``."""
     if method != "__call__":
         return NotImplemented
     out = kwargs.get("out")
@@ -94,7 +94,7 @@ def _array_ufunc(self, ufunc, method, *inputs, **kwargs):
 
 
 def _context(values):
-    """The device of the first ``mx.np`` array in arguments, None without any."""
+    """Return the device of the first ``mx.np`` array in arguments, None without any."""
     for value in values:
         if isinstance(value, ndarray):
             return value.ctx
@@ -111,7 +111,7 @@ def _converted(value, ctx):
 
 
 def _in_memory(value):
-    """An array as a NumPy array of integers in the same memory; everything else as it is."""
+    """Return an array as a NumPy array of integers in the same memory; everything else as it is."""
     if not isinstance(value, ndarray):
         return value
     tensor = value._raw()
@@ -126,7 +126,7 @@ _running = _Running()
 
 
 def _call(own, args, kwargs):
-    """What our function makes of the arguments. On plain numbers it calls NumPy's, which comes back here if any other argument is an array."""
+    """Call our function. On plain numbers it calls NumPy's, which would call ours again for any other array argument: a TypeError."""
     before = _running.functions
     if own in before:
         raise TypeError(f"{own.__name__}: an array of mx.np was given where numbers are expected, since the other arguments are plain numbers")
@@ -138,7 +138,7 @@ def _call(own, args, kwargs):
 
 
 def _array_function(self, func, types, args, kwargs):
-    """What NumPy calls for ``numpy.mean(x)``."""
+    """Handle a function such as ``numpy.mean(x)``: the method ``__array_function__``."""
     own = _functions.get(func)
     if own is None:
         return call_official(func, args, kwargs)

@@ -6,7 +6,7 @@ from .multiarray import ndarray
 
 
 class UniqueAll(NamedTuple):
-    """What `unique_all` returns."""
+    """The result of `unique_all`."""
 
     values: ndarray
     indices: ndarray
@@ -15,7 +15,7 @@ class UniqueAll(NamedTuple):
 
 
 class UniqueInverse(NamedTuple):
-    """What `unique_inverse` returns."""
+    """The result of `unique_inverse`."""
 
     values: ndarray
     inverse_indices: ndarray
@@ -26,31 +26,31 @@ def _unique(x: ndarray, *wanted: bool) -> Any:
 
 
 def unique_all(x: ndarray) -> UniqueAll:
-    """The unique elements in ascending order, the index of the first of each, the number of each element among them, and how often each occurs.
+    """Return the unique elements in ascending order, the index of the first of each, the number of each element among them, and the counts.
+
+    The numbers are those of the elements of the flattened array, in one axis; `mxnet.numpy.array_api.unique_all` gives them the shape of `x`.
 
     Example
     -------
     >>> mx.np.unique_all(mx.np.array([3, 1, 3])).counts
     array([1, 2], dtype=int64)
     """
-    values, indices, inverse, counts = _unique(x, True, True, True)
-    return UniqueAll(values, indices, inverse.reshape(x.shape), counts)
+    return UniqueAll(*_unique(x, True, True, True))
 
 
 def unique_inverse(x: ndarray) -> UniqueInverse:
-    """The unique elements in ascending order, and the number of each element among them.
+    """Return the unique elements in ascending order, and the number of each element of the flattened array among them; see `unique_all`.
 
     Example
     -------
     >>> mx.np.unique_inverse(mx.np.array([3, 1, 3])).inverse_indices
     array([1, 0, 1], dtype=int64)
     """
-    values, inverse = _unique(x, False, True)
-    return UniqueInverse(values, inverse.reshape(x.shape))
+    return UniqueInverse(*_unique(x, False, True))
 
 
 def unique_values(x: ndarray) -> ndarray:
-    """The unique elements in ascending order.
+    """Return the unique elements in ascending order.
 
     Example
     -------

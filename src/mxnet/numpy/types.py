@@ -26,7 +26,7 @@ _DTYPE_2_STR_: dict[Any, str] = {**{t: t.name for t in numeric_dtypes}, _BOOL: "
 
 
 class IntegerLimits(NamedTuple):
-    """What `iinfo` returns."""
+    """The result of `iinfo`."""
 
     bits: int
     max: int
@@ -38,7 +38,7 @@ def _type_of(value: Any) -> Any:
 
 
 def finfo(dtype: Any) -> onp.finfo:
-    """The limits of a floating-point type, or of an array's type, as the official NumPy's ``finfo``.
+    """Return the limits of a floating-point type, or of an array's type, as the official NumPy's ``finfo``.
 
     Raises
     ------
@@ -54,7 +54,7 @@ def finfo(dtype: Any) -> onp.finfo:
 
 
 def iinfo(dtype: Any) -> IntegerLimits:
-    """The limits of a type of integers, or of an array's type.
+    """Return the limits of a type of integers, or of an array's type.
 
     Raises
     ------
@@ -85,7 +85,7 @@ def can_cast(from_: Any, to: Any) -> bool:
 
 
 def result_type(*arrays_and_dtypes: Any) -> Any:
-    """The common type of arrays and types: by NumPy's rules, and after ``mx.util.set_version('2.0')`` by those of `mx.np.add`.
+    """Return the common type of arrays and types: by NumPy's rules, and after ``mx.util.set_version('2.0')`` by those of `mx.np.add`.
 
     Raises
     ------
@@ -113,7 +113,7 @@ def result_type(*arrays_and_dtypes: Any) -> Any:
 
 
 def _common_types() -> dict[tuple[Any, Any], Any]:
-    """The common type of each pair of types that have one."""
+    """Return the common type of each pair of types that have one."""
     table = {}
     for a, b in itertools.product([*numeric_dtypes, *boolean_dtypes], repeat=2):
         try:

@@ -1,4 +1,4 @@
-"""``mx.npx``: what ``mx.np`` arrays need beyond NumPy: neural-network operators, and the switches of NumPy semantics."""
+"""``mx.npx``: functions of ``mx.np`` arrays beyond NumPy: neural-network operators, and the switches of NumPy semantics."""
 from ..context import Context, cpu, cpu_pinned, current_context, gpu, gpu_memory_info, num_gpus
 from ..device import Device, current_device
 from ..ndarray import waitall
@@ -10,7 +10,7 @@ from . import random
 from .control_flow import cond, foreach, while_loop
 from .dlpack import from_dlpack, to_dlpack_for_read, to_dlpack_for_write
 from .io import load, save, savez
-from .operators import constraint_check, from_numpy, nonzero, reshape
+from .operators import constraint_check, deconvolution, from_numpy, nonzero, reshape
 
 
 def __getattr__(name):

@@ -78,7 +78,7 @@ def cond(pred: Any, then_func: Callable[..., Any], else_func: Callable[..., Any]
     then_func, else_func : callable
         Get `inputs`.
     inputs : ndarray or list of ndarray
-        None by default: what the functions use otherwise they know themselves.
+        None by default: the functions may use other arrays without listing them.
 
     Raises
     ------

@@ -8,7 +8,7 @@ __all__ = ["from_dlpack", "to_dlpack_for_read", "to_dlpack_for_write"]
 
 
 def to_dlpack_for_read(data: ndarray) -> Any:
-    """A DLPack capsule that shares the memory of an array, for readers.
+    """Return a DLPack capsule that shares the memory of an array, for readers.
 
     Example
     -------
@@ -19,7 +19,7 @@ def to_dlpack_for_read(data: ndarray) -> Any:
 
 
 def to_dlpack_for_write(data: ndarray) -> Any:
-    """A DLPack capsule that shares the memory of an array, for writers.
+    """Return a DLPack capsule that shares the memory of an array, for writers.
 
     Example
     -------

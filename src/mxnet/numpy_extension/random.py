@@ -37,7 +37,7 @@ def multinomial(n, p, shape=(), dtype=None):
     p : ndarray
         (..., k), the probabilities of the outcomes.
     shape : int or tuple of int
-        Stands between the axes of `n` and that of the outcomes.
+        The axes between those of `n` and that of the outcomes.
     dtype : str, optional
         By default the type of `n`.
 

@@ -1,4 +1,4 @@
-"""Operators that gather many numbers in one: products along an axis, and parts scattered into an array."""
+"""Cumulative products along an axis, and scattering with a reduction."""
 from typing import Literal
 
 import torch

@@ -51,7 +51,7 @@ def _(in_types, out_types, *, direction):
 
 @op("_contrib_bitcast", no_gradient=True, complete_rule="shape", amp=None)
 def bitcast(data, *, dtype: DType):
-    """The numbers of another type that the bits of `data` make; both types have equally many bits.
+    """Reinterpret the bits of `data` as numbers of another type with equally many bits.
 
     Raises
     ------

@@ -1,7 +1,7 @@
-"""Indices that lie outside of their axis.
+"""Checks of indices against the sizes of their axes.
 
-On a CPU torch says so itself. On a GPU it ends the process's use of the GPU, long after the call, so indices are looked at before, which waits
-for the GPU, as MXNet's `gather_nd` does.
+On a CPU torch raises the error itself. On a GPU an invalid index makes the GPU unusable for the process, long after the call. So indices are checked
+before the call, which waits for the GPU, as MXNet's `gather_nd` does.
 """
 from collections.abc import Sequence
 
@@ -15,9 +15,9 @@ class IndexOutOfBoundsError(MXNetError, IndexError):
 
 
 def within(operator: str, indices: Sequence[torch.Tensor], sizes: Sequence[int], negative: bool = True) -> tuple[torch.Tensor, ...]:
-    """Return index tensors that a GPU may use for axes of these sizes, with `negative` from the end, too.
+    """Return index tensors that are valid on a GPU for axes of these sizes; with `negative`, indices may count from the end.
 
-    While a CUDA graph is captured nothing can be looked at: there the nearest index inside is used.
+    During the capture of a CUDA graph no value can be checked: there indices are clamped to the valid range.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Operators that make arrays out of nothing but attributes: constants, the identity matrix, ranges."""
+"""Operators without inputs, which create arrays from attributes alone: constants, the identity matrix, ranges."""
 import math
 
 import torch
@@ -15,9 +15,9 @@ _EXACT = 1 << 24  # up to which single precision holds all whole numbers
 
 
 def stated_shape(shape):
-    """The shape an operator without inputs states, as a partial one: a size of 0 is unknown unless shapes are NumPy's.
+    """Return the shape in an operator's attributes as a partial shape: a size of 0 is unknown unless shapes are NumPy's.
 
-    ``mx.rnn`` cells begin with ``zeros(shape=(0, 200))`` and leave the batch size to whatever consumes the state.
+    ``mx.rnn`` cells begin with ``zeros(shape=(0, 200))``; the consumers of the state determine the batch size.
     """
     if util.is_np_shape():
         return shape
@@ -25,7 +25,7 @@ def stated_shape(shape):
 
 
 def stated_shape_rule(in_shapes, out_shapes, *, shape, **_):
-    """The shape rule of operators that state the shape of their outputs."""
+    """Infer the shapes of operators whose attributes contain the outputs' shape."""
     stated = stated_shape(shape)
     return in_shapes, [unify(out, stated) for out in out_shapes]
 
@@ -71,7 +71,7 @@ full.dtype_rule(_stated_dtype_rule)
 
 @op("_zeros_without_dtype")
 def zeros_without_dtype(*, shape: Shape = (), dtype: int = -1, device: Device = None):
-    """Zeros of a type that type inference finds: `dtype` is -1, or the number of a type. float32 if nothing tells."""
+    """Return zeros of the type that type inference finds: `dtype` is -1, or the number of a type. float32 if nothing determines it."""
     return torch.zeros(shape, dtype=_flagged(dtype) or torch.float32, device=device)
 
 
@@ -111,7 +111,7 @@ eye.dtype_rule(_stated_dtype_rule)
 
 
 def _range_length(start, stop, step, repeat):
-    """How many elements `_arange` has.
+    """Return the number of elements of `_arange`.
 
     Raises
     ------
@@ -129,7 +129,7 @@ def _range_length(start, stop, step, repeat):
 
 
 def _ramp(start, step, repeat, length, dtype, device):
-    """``start, start + step, ...``, each `repeat` times, as one vector of `length`.
+    """Return the vector ``start, start + step, ...``, each element `repeat` times, of `length` elements in all.
 
     Integers are counted in integer steps: MXNet converts `start` and `step` to the type first (range_fwd in init_op.h).
     """
@@ -152,13 +152,13 @@ def arange(*, start: float, stop: Optional[float] = None, step: float = 1.0, rep
            dtype: DType = torch.float32, device: Device = None):
     """Evenly spaced values from `start` up to, not including, `stop`, each repeated.
 
-    Without `stop` the values run from 0 up to `start`. With `infer_range` and no `stop` the consumer's shape says how many there are,
-    which only a Symbol can know.
+    Without `stop` the values run from 0 up to `start`. With `infer_range` and no `stop` the consumer's shape determines their number,
+    which only a Symbol has.
 
     Raises
     ------
     MXNetError
-        If the range is empty, or its end is to be inferred where nothing tells.
+        If the range is empty, or its end is to be inferred without a consumer.
 
     Example
     -------
@@ -227,7 +227,7 @@ linspace.dtype_rule(_stated_dtype_rule)
 def arange_like(data, *, start: float = 0.0, step: float = 1.0, repeat: int = 1, axis: Optional[int] = None):
     """Evenly spaced values, as many as `data` has elements and in its shape, or with `axis` a vector as long as that axis.
 
-    Each value stands `repeat` times; what does not fit is left out.
+    Each value is repeated `repeat` times; surplus values are left out.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Operators on the diagonals and triangles of matrices: they take them out, put them in, or sum them up.
+"""Operators that extract, insert or sum diagonals and triangles of matrices.
 
 Matrices are the last two axes; all axes before them are batches.
 """

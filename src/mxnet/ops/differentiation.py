@@ -1,8 +1,8 @@
-"""Gradients of what torch recorded, straight from its engine.
+"""Gradients of recorded computations, by direct calls of torch's autograd engine.
 
-`torch.autograd.backward` and `grad` check the gradients that they are given with torch's symbolic shapes, for which they import sympy at the first
-call (a second of processor time), and where the root logger tells DEBUG they hook themselves into every node of the graph at each. Here whoever
-calls has checked its gradients, and the engine checks their sizes once more.
+`torch.autograd.backward` and `grad` check incoming gradients with torch's symbolic shapes, whose first use imports sympy (a second of processor
+time); with the root logger at DEBUG they add hooks to every node of the graph at each call. Callers of this module have checked the gradients
+before, and the engine checks their sizes again.
 """
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from typing import Any
 import torch
 
 _engine = torch.autograd.Variable._execution_engine
-# Who may do what `backward` does without the engine, which has a thread of its own for each GPU: ``way(heads, head_gradients, inputs)`` is False
-# where it does not know how.
+# Replacements for `backward` that avoid the engine and its thread for each GPU: ``way(heads, head_gradients, inputs)`` returns False where it does
+# not apply.
 ways: list[Callable[[Sequence[torch.Tensor], Sequence[torch.Tensor], Sequence[torch.Tensor]], bool]] = []
 
 

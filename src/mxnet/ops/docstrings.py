@@ -1,8 +1,8 @@
-"""Docstrings of operators that are registered by the dozen: a description, and an example out of one line of a table."""
+"""Docstrings of operators that are registered from a table: a description, and an example from one line of text."""
 
 
 def with_example(doc, example):
-    """`doc` with an example: what is called and what it prints, as ``"mx.np.hanning(3) -> array([0., 1., 0.])"``."""
+    """Append an example to `doc`: a call and its printed result, as ``"mx.np.hanning(3) -> array([0., 1., 0.])"``."""
     call, result = example.split(" -> ")
     return f"""{doc}
 
@@ -14,7 +14,7 @@ def with_example(doc, example):
 
 
 def with_sample(doc, function, sample):
-    """`doc` with an example: what `function`, such as ``mx.nd.sqrt``, makes of arrays.
+    """Append an example to `doc`: a call of `function`, such as ``mx.nd.sqrt``, on arrays.
 
     The sample names the arrays, the attributes if there are any, and the elements of the result: ``"[1, 2] and [3, 4] -> [4., 6.]"``,
     ``"[[1, 2], [3, 4]]; axis=1 -> [3., 7.]"``. The result is float32, or of another type that ``mx.np`` shows.
@@ -24,6 +24,6 @@ def with_sample(doc, function, sample):
     space = function[:5]
     arguments = [f"{space}.array({a})" for a in arrays.split(" and ")] + ([attributes] if attributes else [])
     call = f"{function}({', '.join(arguments)})"
-    if space == "mx.np":  # its arrays print themselves without a type that goes without saying
+    if space == "mx.np":  # the repr of its arrays omits the default type
         return with_example(doc, f"{call} -> array({result})")
     return with_example(doc, f"{call}.asnumpy() -> array({result}, dtype=float32)")

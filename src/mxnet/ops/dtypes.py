@@ -19,7 +19,7 @@ NAME_TO_FLAG = {name: flag for name, flag, _ in _TABLE}
 # numpy has no bfloat16: MXNet gives its bits under this structured type.
 BFLOAT16_BITS = np.dtype([("bfloat16", np.uint16)])
 _TORCH_TO_NUMPY = {t: (np.dtype(name).type if name != "bfloat16" else BFLOAT16_BITS) for name, _, t in _TABLE}
-# Types that arrays of the array API standard may have; MXNet's functions and files do not know them.
+# Types of the array API standard's arrays; MXNet's functions and files do not support them.
 _COMPLEX = {torch.complex64: "complex64", torch.complex128: "complex128"}
 _TORCH_TO_NUMPY.update({t: np.dtype(name).type for t, name in _COMPLEX.items()})
 # The numbers of numpy's types, -1 where none is given.
@@ -29,7 +29,7 @@ _CACHE: dict = {}
 
 
 def to_torch(dtype):
-    """The torch type for anything a user may call a dtype: a name, a numpy type, a torch type, a Python type, an array whose type it is.
+    """Return the torch type for a user's dtype: a name, a numpy type, a torch type, a Python type, or an array (for its type).
 
     Raises
     ------
@@ -38,11 +38,11 @@ def to_torch(dtype):
     """
     try:
         return _CACHE[dtype]
-    except (KeyError, TypeError, NotImplementedError):  # arrays of mx.np have no hash, and say so in their own way
+    except (KeyError, TypeError, NotImplementedError):  # arrays of mx.np have no hash and raise errors of their own
         pass
     found: torch.dtype | None
     if hasattr(dtype, "dtype") and not isinstance(dtype, (type, np.ndarray, np.generic)):
-        return to_torch(dtype.dtype)  # arrays stand for their type, as `numpy.dtype` has it, for which NumPy's own don't
+        return to_torch(dtype.dtype)  # an array means its type, as in `numpy.dtype` (which does not accept a NumPy array itself)
     if isinstance(dtype, torch.dtype):
         found = dtype
     elif isinstance(dtype, str) and dtype in NAME_TO_TORCH:

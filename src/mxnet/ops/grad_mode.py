@@ -1,4 +1,4 @@
-"""Whether torch records, for a ``with`` block: as its own `no_grad` and `enable_grad`, which Ctrl-C at their end leaves switched."""
+"""Context managers that switch torch's recording of gradients and, unlike torch's own, also restore it if Ctrl-C interrupts their end."""
 from __future__ import annotations
 
 import functools
@@ -9,7 +9,7 @@ from .. import interrupts
 
 
 class GradMode(interrupts.Scope):
-    """A ``with`` block in which torch records, or does not.
+    """A ``with`` block with torch's recording of gradients on or off.
 
     Example
     -------
@@ -31,10 +31,10 @@ class GradMode(interrupts.Scope):
 
 
 def no_grad() -> GradMode:
-    """A ``with`` block in which torch does not record."""
+    """Return a ``with`` block in which torch records no gradients."""
     return GradMode(False)
 
 
 def enable_grad() -> GradMode:
-    """A ``with`` block in which torch records."""
+    """Return a ``with`` block in which torch records gradients."""
     return GradMode(True)

@@ -1,6 +1,6 @@
 """Operators on graphs stored as CSR matrices, made for DGL: row i holds the edges of vertex i, their values are the edges' numbers.
 
-What they are is declared here; they work on CSRNDArray only, in ``ndarray.sparse.graph_sampling``.
+This module contains the declarations only; ``ndarray.sparse.graph_sampling`` implements them, for CSRNDArray.
 """
 from typing import Optional
 
@@ -11,13 +11,13 @@ from .schema import Shape
 
 def _refuse(name, data):
     if data.device.type == "meta":
-        raise NotImplementedError  # what comes out depends on the graph
+        raise NotImplementedError  # the result's shape depends on the graph
     raise MXNetError(f"{name} works on graphs stored as CSRNDArray only; convert with x.tostype('csr')")
 
 
 @op("_contrib_getnnz", no_gradient=True)
 def getnnz(data, *, axis: Optional[int] = None):
-    """How many values a CSRNDArray stores, int64: in all (1,), or in each row (``axis=1``).
+    """Count the stored values of a CSRNDArray as int64: in all (1,), or in each row (``axis=1``).
 
     Raises
     ------

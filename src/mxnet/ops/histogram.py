@@ -55,10 +55,10 @@ def histogram(data, bins=None, *, bin_cnt: Optional[int] = None, range: Optional
 
 
 def _counts(at, size):
-    """Count each number below `size` in `at`, which may hold `size`, too."""
+    """Count each number below `size` in `at`; elements equal to `size` are ignored."""
     if at.is_cpu:
         return torch.bincount(at, minlength=size + 1)[:size]
-    return at.new_zeros(size + 1).scatter_add_(0, at, torch.ones_like(at))[:size]  # nothing asks how large the largest is
+    return at.new_zeros(size + 1).scatter_add_(0, at, torch.ones_like(at))[:size]  # unlike `bincount`, it needs no maximum of `at`
 
 
 def _count_in_equal_bins(values, bin_cnt, low, high, edges):
@@ -76,7 +76,7 @@ def _count_in_equal_bins(values, bin_cnt, low, high, edges):
 def _(in_shapes, out_shapes, *, bin_cnt, range):
     edges = (bin_cnt + 1,) if bin_cnt is not None else in_shapes[1]
     if in_shapes[0] is None or edges is None or len(edges) != 1 or 0 <= edges[0] < 2 or (bin_cnt is None) != (range is None):
-        return in_shapes, out_shapes  # if it is wrong the call says why
+        return in_shapes, out_shapes  # the operator's call raises the error
     counts = (edges[0] - 1 if edges[0] >= 0 else -1,)
     return in_shapes, [unify(out_shapes[0], counts), unify(out_shapes[1], edges)]
 

@@ -1,4 +1,4 @@
-"""NumPy arrays as tensors: the one place that reads what programs pass in, whatever its layout, byte order or type."""
+"""Conversion of host data (NumPy arrays, numbers, sequences) of any layout, byte order or type to tensors."""
 from __future__ import annotations
 
 from typing import Any
@@ -11,7 +11,7 @@ from . import dtypes
 
 # Native NumPy types that torch reads in place.
 _READABLE = {np.dtype(name): tensor for name, tensor in dtypes.NAME_TO_TORCH.items() if name != "bfloat16"}
-_STAGED = 1 << 16, 1 << 28  # bytes of a copy that goes through pinned memory, of which torch keeps what it once took
+_STAGED = 1 << 16, 1 << 28  # bytes of a copy that goes through pinned memory, which torch never returns to the system
 _FILLED = 8  # numbers that are written on the GPU, one kernel each
 
 
@@ -27,7 +27,7 @@ def as_tensor(values: Any, dtype: torch.dtype | None = None, copy: bool = False)
     dtype : torch.dtype, optional
         By default the array's own type; float64 for wider floats. Texts, dates, objects and complex numbers need one: NumPy converts them.
     copy : bool
-        Return memory that nobody else holds. Otherwise the tensor may share the array's.
+        Return new memory. Otherwise the tensor may share the array's.
 
     Raises
     ------
@@ -59,7 +59,7 @@ def as_tensor(values: Any, dtype: torch.dtype | None = None, copy: bool = False)
 def constant(values: Any, dtype: torch.dtype, device: torch.device | None) -> torch.Tensor:
     """Return a tensor of a few numbers on a device.
 
-    Torch would let the host wait until a GPU has done all that it was asked for before, and then copy.
+    Torch would block the host until the GPU has finished all its pending work, and then copy.
     """
     made = torch.tensor(values, dtype=dtype)
     if device is None or device.type == "cpu":
@@ -70,7 +70,7 @@ def constant(values: Any, dtype: torch.dtype, device: torch.device | None) -> to
 
 
 def sent(tensor: torch.Tensor, device: torch.device) -> torch.Tensor:
-    """Return a copy of a tensor of the host on a device, without a wait for what a GPU does."""
+    """Return a copy of a host tensor on a device, without waiting for the GPU's pending work."""
     if device.type != "cuda":
         return tensor.to(device)
     # A CUDA graph would keep the address and read it again in each run: there the copy fails, and so does the capture.
@@ -80,7 +80,7 @@ def sent(tensor: torch.Tensor, device: torch.device) -> torch.Tensor:
 def staged(tensor: torch.Tensor, device: torch.device) -> torch.Tensor:
     """Return a tensor from which a GPU may copy later, while the host goes on: large ones of the host are copied to pinned memory.
 
-    From other memory CUDA copies when the GPU has done what it was asked for before, and the host waits. Pinned memory of the caller's is copied,
+    From pageable memory CUDA copies after the GPU's pending work, and the host waits. Pinned memory of the caller's is copied,
     too, since he may write to it before the GPU has read it.
     """
     if device.type != "cuda" or not tensor.is_cpu or not _STAGED[0] <= tensor.nbytes <= _STAGED[1] or tensor.requires_grad:
@@ -89,7 +89,7 @@ def staged(tensor: torch.Tensor, device: torch.device) -> torch.Tensor:
 
 
 def _pinned(tensor: torch.Tensor) -> torch.Tensor:
-    """Return a copy in pinned memory, which torch keeps for the next one once a GPU has read it."""
+    """Return a copy in pinned memory, which torch reuses after a GPU has read it."""
     return torch.empty_like(tensor, pin_memory=True, memory_format=torch.contiguous_format).copy_(tensor)
 
 

@@ -43,7 +43,7 @@ def take(a, indices, *, axis: int = 0, mode: Literal["clip", "raise", "wrap"] = 
     Parameters
     ----------
     mode : {'clip', 'wrap', 'raise'}
-        What an index outside the axis means: the nearest one, the one modulo the size, or an error.
+        The treatment of an index outside the axis: the nearest one, the one modulo the size, or an error.
 
     Example
     -------
@@ -351,7 +351,7 @@ def one_hot(indices, *, depth: int, on_value: float = 1.0, off_value: float = 0.
         return out
     index = indices.detach().long().unsqueeze(-1)
     inside = index.clamp(0, depth - 1)
-    # An index out of range writes what is there already.
+    # An index out of range rewrites the existing value.
     return out.scatter_(-1, inside, torch.full_like(index, off_value, dtype=dtype).masked_fill_(index == inside, on_value))
 
 
@@ -380,7 +380,7 @@ def onehot_encode(lhs, rhs):
 def _(in_shapes, out_shapes):
     lhs, rhs = in_shapes[0], unify(in_shapes[1], out_shapes[0])
     if lhs is None or rhs is None or len(lhs) != 1 or len(rhs) != 2 or min(lhs[0], rhs[0]) >= 0 and lhs[0] != rhs[0]:
-        return in_shapes, out_shapes  # if it is wrong the call says why
+        return in_shapes, out_shapes  # the operator's call raises the error
     count = max(lhs[0], rhs[0])
     return [(count,), (count, rhs[1])], [(count, rhs[1])]
 
@@ -406,7 +406,7 @@ def _(in_shapes, out_shapes):
         return in_shapes, out_shapes
     values, columns = (product(s) for s in in_shapes[1:])
     if min(columns, values, lhs[0]) >= 0 and columns > min(values, lhs[0]):
-        return in_shapes, out_shapes  # the call says that there are too many
+        return in_shapes, out_shapes  # too many inputs: the operator's call raises the error
     return [lhs, *in_shapes[1:]], [lhs]
 
 
@@ -493,7 +493,7 @@ def boolean_mask(data, index, *, axis: int = 0):
     if index.dim() != 1 or index.shape[0] != data.shape[0]:
         raise MXNetError(f"boolean_mask: `index` must have shape ({data.shape[0]},) for data of shape {tuple(data.shape)}, "
                          f"received {tuple(index.shape)}")
-    if data.is_meta:  # torch would import its compilers to say so
+    if data.is_meta:  # torch would import its compilers for its error message
         raise NotImplementedError("the values say how many rows there are")
     return gather_scatter.chosen(data, index.bool())
 
@@ -539,7 +539,7 @@ def _(in_shapes, out_shapes):
     if old is None or index is None or new is None or not old or not new or len(index) != 1:
         return [old, index, new], out_shapes
     if known(index) and known(new) and known(old) and (index[0] != new[0] or old[1:] != new[1:]):
-        return [old, index, new], out_shapes  # the call says what is wrong
+        return [old, index, new], out_shapes  # the operator's call raises the error
     both = unify(old[1:], new[1:])
     old, new = (old[0], *both), (unify(index, new[:1])[0], *both)
     return [old, new[:1], new], [old]

@@ -1,7 +1,7 @@
 """Gradients of arrays of integers and booleans.
 
 MXNet differentiates them like any others; torch records floating-point tensors only. A marked integer array therefore holds
-`RecordedIntegers`: its values, and a float64 copy that torch records alongside. Whatever is computed from it computes both.
+`RecordedIntegers`: its values, and a float64 copy that torch records. Functions of such a tensor compute both.
 `convert` makes them where recorded floating-point numbers become integers.
 """
 import torch
@@ -24,7 +24,7 @@ class RecordedIntegers(torch.Tensor):
         out.shadow = shadow
         return out
 
-    requires_grad = property(lambda self: True)  # so that nobody takes a short cut which does not record
+    requires_grad = property(lambda self: True)  # so that no fast path skips the recording
 
     @classmethod
     def __torch_function__(cls, func, types, args=(), kwargs=None):
@@ -58,6 +58,27 @@ def convert(tensor, dtype):
     return RecordedIntegers.wrap(values, _Replaced.apply(_recorded(tensor), values))
 
 
+def differentiated(function, raw, attributes, tensors):
+    """Compute an operator with a gradient of its own, ``function(attributes, *tensors)``, some of whose tensors are `RecordedIntegers`.
+
+    The results are those of ``raw(*tensors, **attributes)`` on the integers; the gradient is that of float64 copies, or 0 if `function` is None.
+    """
+    kinds = {t.dtype for t in tensors if type(t) is RecordedIntegers}
+    with torch.no_grad():
+        results = raw(*[plain(t) for t in tensors], **attributes)
+    if function is None:
+        return results
+    try:
+        with _plain_functions():
+            recorded = function(attributes, *[
+                _recorded(t) if type(t) is RecordedIntegers else t.double() if t is not None and t.dtype in kinds else t for t in tensors])
+    except (RuntimeError, TypeError, IndexError):  # as in `__torch_function__`
+        return results
+    if isinstance(results, torch.Tensor):
+        return _joined(results, recorded)
+    return tuple(_joined(result, r) for result, r in zip(results, recorded))
+
+
 class _Replaced(torch.autograd.Function):
     """Other values in the place of those that were recorded, in float64."""
 
@@ -71,7 +92,7 @@ class _Replaced(torch.autograd.Function):
 
 
 def plain(tensor):
-    """The tensor without what is recorded beside its values, for what has no gradient; any other tensor as it is."""
+    """Return the values of `RecordedIntegers` without the recorded copy, for operators without a gradient; other tensors unchanged."""
     if type(tensor) is not RecordedIntegers:
         return tensor
     with _plain_functions():

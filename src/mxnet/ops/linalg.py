@@ -97,7 +97,7 @@ def _(in_shapes, out_shapes, *, transpose_a, transpose_b, forward_stype):
     out = out_shapes[0]
     if lhs is None or rhs is None or len(lhs) < 3 or len(lhs) != len(rhs):
         return in_shapes, out_shapes
-    # As MXNet: nothing is said before the axes multiplied over are known.
+    # As in MXNet, nothing is inferred before the sizes of the contracted axes are known.
     if lhs[-1] < 0 or rhs[-2] < 0:
         return in_shapes, out_shapes
     n, k = lhs[-2:][::-1] if transpose_a else lhs[-2:]
@@ -137,7 +137,7 @@ def _(in_shapes, out_shapes):
         return in_shapes, [unify(in_shapes[0], out_shapes[0])]
     columns = {s[1] for s in in_shapes if s is not None and len(s) == 2 and s[1] >= 0}
     if len(columns) > 1 or any(s is None or len(s) != 2 for s in in_shapes):
-        return in_shapes, out_shapes  # the call says what is wrong
+        return in_shapes, out_shapes  # the operator's call raises the error
     count = columns.pop() if columns else -1
     return [(s[0], count) for s in in_shapes], [unify(out_shapes[0], (product(s[0] for s in in_shapes), count))]
 
@@ -195,7 +195,7 @@ def gemm(A, B, C, *, transpose_a: bool = False, transpose_b: bool = False, alpha
     """
     product = _multiply("linalg_gemm", A, B, transpose_a, transpose_b, alpha, axis)
     if product.shape == C.shape and product.dtype == C.dtype:
-        return product.add_(C, alpha=beta)  # which nobody else has seen
+        return product.add_(C, alpha=beta)  # in place: no other tensor shares its memory
     return product.add(C, alpha=beta)
 
 
@@ -276,12 +276,12 @@ def square_rule(in_shapes, out_shapes, **_):
 
 
 def _may_be_square(shape):
-    """False for a partial shape that no square matrices have, of which a rule leaves it to the call to say what is wrong."""
+    """Return False if no square matrices have this partial shape; the shape rule then leaves the error to the operator's call."""
     return shape is not None and len(shape) >= 2 and not -1 < min(shape[-2:]) < max(shape[-2:])
 
 
 def _square(shape):
-    """A partial shape of square matrices, whose last two sizes are one."""
+    """Return a partial shape of square matrices, whose last two sizes are unified."""
     return unify(shape, (*shape[:-2], shape[-1], shape[-2]))
 
 

@@ -1,7 +1,7 @@
-"""Where operators that compute on several devices of one process wait for one another.
+"""Rendezvous of operators that compute on several devices of one process and synchronize within a call.
 
-A device's call stops in the middle until the calls of all others have come as far, so each needs a thread of its own: the program's
-(a thread for each device), or one of those that `in_turn` makes, of which only one runs at a time.
+A device's call blocks until the calls of all other devices have reached the same point, so each needs its own thread: a thread of the program for
+each device, or a thread started by `in_turn`, of which only one runs at a time.
 """
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import torch
 from ..base import MXNetError
 from . import random_state
 
-_PATIENCE = 60.0  # seconds until a thread gives up waiting for the others
+_PATIENCE = 60.0  # seconds, the timeout of a rendezvous
 _lock = threading.Lock()
 _rooms: dict[tuple[str, int], _Room] = {}
 _own = threading.local()
@@ -23,9 +23,9 @@ Meet = Callable[[str, int, Sequence[torch.Tensor]], list[torch.Tensor]]
 
 
 def place() -> Optional[Meet]:
-    """How the calling thread meets others: a function of a key, the number of calls that meet there, and what this one brings.
+    """Return the calling thread's rendezvous: a function of a key, the number of participating calls, and this call's tensors.
 
-    It returns the averages of what all have brought. None for the main thread, which would wait for calls that it has yet to make.
+    The function returns the averages of all calls' tensors. Returns None in the main thread, which would wait for calls that it still has to make.
     """
     turn = getattr(_own, "turn", None)
     if turn is not None:
@@ -34,7 +34,7 @@ def place() -> Optional[Meet]:
 
 
 def _averages(brought: Sequence[Sequence[torch.Tensor]]) -> list[torch.Tensor]:
-    # Sorted first: the sum of more than two depends on their order, which is that of their arrival.
+    # Sorted first: a sum of more than two numbers depends on their order, and calls arrive in any order.
     return [torch.stack(values).sort(0).values.mean(0) for values in zip(*brought)]
 
 
@@ -44,7 +44,7 @@ def _nobody(key: str, count: int, came: int) -> MXNetError:
 
 
 class _Room:
-    """What was brought to one meeting of threads that run freely; the next meeting under its key has another room."""
+    """The state of one rendezvous of the program's threads; each rendezvous under a key has an object of its own."""
 
     def __init__(self) -> None:
         self.changed = threading.Condition(_lock)
@@ -69,7 +69,7 @@ def _meet(key: str, count: int, values: Sequence[torch.Tensor]) -> list[torch.Te
 
 
 class _Turn:
-    """One of the calls of `in_turn`, and its thread."""
+    """A call of `in_turn` with its thread."""
 
     key: str
     count: int
@@ -88,7 +88,7 @@ class _Turn:
         _own.turn = self
         random_state.share(self._bank)
         try:
-            if isinstance(self.answer, list):  # else it was dismissed before it began
+            if isinstance(self.answer, list):  # else it was cancelled before it started
                 self._call()
         except BaseException as error:
             self.error = error
@@ -96,12 +96,12 @@ class _Turn:
         self._stopped.release()
 
     def go_on(self) -> None:
-        """Let it run until it waits or is over."""
+        """Resume the thread, and return when it blocks in a rendezvous or has ended."""
         self._may_go.release()
         self._stopped.acquire()
 
     def dismiss(self, error: BaseException) -> None:
-        """Let it end with an error instead of an answer, as soon as it waits."""
+        """Raise `error` in the thread, at the rendezvous in which it is blocked."""
         self.answer = error
         self._may_go.release()
 
@@ -115,7 +115,7 @@ class _Turn:
 
 
 def in_turn(calls: Sequence[Callable[[], object]]) -> None:
-    """Make calls that meet one another, each in a thread of its own; at any time one of them runs, the first until it waits, then the second.
+    """Run calls that synchronize with one another, each in its own thread; one runs at a time, the first until it blocks, then the second.
 
     They draw from the random generators of the calling thread.
 
@@ -124,7 +124,7 @@ def in_turn(calls: Sequence[Callable[[], object]]) -> None:
     MXNetError
         If a call waits for more calls than there are.
     Exception
-        What the first of the calls to fail has raised.
+        The error of the first call that fails.
     """
     bank = random_state.bank()
     turns = [_Turn(call, bank) for call in calls]

@@ -5,7 +5,7 @@ import torch
 
 _INTEGERS = torch.int32, torch.int16, torch.int8, torch.uint8
 _WORTHWHILE = 1 << 12  # elements from which on it is faster than torch
-_FULL, _SELECT = 8, 64  # an axis of this many times the elements that are wanted is not sorted as a whole, or left to torch
+_FULL, _SELECT = 8, 64  # ratios of an axis to the requested elements, from which on it is not fully sorted, or torch is faster
 _POSITION = (1 << 32) - 1
 
 

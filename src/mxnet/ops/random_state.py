@@ -17,7 +17,7 @@ _own = threading.local()
 
 
 def bank() -> generators.Bank:
-    """The generators of this thread's CPU operators."""
+    """Return the generators of this thread's CPU operators."""
     try:
         return _own.bank
     except AttributeError:
@@ -31,7 +31,7 @@ def share(other: Any) -> None:
 
 
 def source(device: Optional[torch.device]) -> Optional[generators.Bank]:
-    """What operators on `device` draw MXNet's numbers from; None where torch draws others (`generator`)."""
+    """Return the generators of MXNet's numbers for operators on `device`; None where torch draws the numbers (`generator`)."""
     return bank() if device is None or device.type == "cpu" else None
 
 
@@ -52,7 +52,7 @@ def generator(device: Optional[torch.device]) -> Any:
             found = _generators.get(key)
             if found is None:
                 found = _generators[key] = torch.Generator(device=device)
-                found.manual_seed(key[1])  # a program that seeds nothing repeats itself
+                found.manual_seed(key[1])  # a program without a seed draws the same numbers in each run
     return found
 
 
@@ -71,12 +71,12 @@ def seed(value: int, device_type: str = "all", index: int = 0) -> None:
 
 
 def get_state(device: torch.device) -> Any:
-    """What `set_state` needs to draw the same numbers on a device again, from this thread."""
+    """Return the state of this thread's generator for a device, for `set_state`."""
     return bank().state() if device.type == "cpu" else generator(device).get_state()
 
 
 def set_state(device: torch.device, state: Any) -> None:
-    """Go back to where `get_state` was called for the device."""
+    """Restore a state that `get_state` returned for the device."""
     if device.type == "cpu":
         bank().restore(state)
     else:

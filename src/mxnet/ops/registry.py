@@ -7,7 +7,7 @@ The function takes and returns torch tensors. Its positional parameters are the 
     def clip(data, *, a_min: float, a_max: float):
         return torch.clamp(data, a_min, a_max)
 
-What only some operators need is registered below the function: ``@clip.gradient``, ``@clip.shape_rule``, ...
+Further properties of an operator are registered below the function: ``@clip.gradient``, ``@clip.shape_rule``, ...
 """
 import functools
 import importlib
@@ -22,13 +22,14 @@ import torch
 from ..base import MXNetError
 from ..suggestions import did_you_mean, shortened
 from . import dtypes, schema
+from .integers import RecordedIntegers, differentiated
 from .schema import MAX_COUNT, AtLeast0, Attribute, Device, Training
 from .shapes import unify
 from .traits import Attributes, Traits, reaches_generator
 
 OPERATORS: dict[str, "Operator"] = {}  # every name and alias -> Operator
 
-# Families that are imported when one of their names is asked for, by how these begin: not every program needs them.
+# Families that are imported on demand, by the prefix of their names: not every program needs them.
 ON_DEMAND = {"_np": "mxnet.ops.numpy", "_contrib_onnx": "mxnet.contrib.onnx.onnx2mx.running"}
 
 
@@ -44,7 +45,7 @@ class UnknownOperatorError(MXNetError):
 
 
 class Operator(Traits):
-    """An operator: the function, what its signature says, and its `Traits`.
+    """An operator: the function, the information from its signature, and its `Traits`.
 
     Attributes
     ----------
@@ -62,8 +63,8 @@ class Operator(Traits):
 
     quantized: "Operator | None" = None  # the operator on quantized arrays that stands for this one, see `quantization.form`
     quantization: "Callable | None" = None  # the plan for a use of it in a network that is quantized, see `quantization.plan`
-    computes_quantized = False  # whether it is such an operator
-    calibrates: "tuple[Literal['input', 'output'], int] | None" = None  # of which input or output it takes the range, where that was calibrated
+    computes_quantized = False  # True for such an operator
+    calibrates: "tuple[Literal['input', 'output'], int] | None" = None  # the input or output whose calibrated range it takes
     raw: Callable
     fn: Callable
     view: Callable | None = None  # the function whose result shares the memory of the first input, where there is one
@@ -71,9 +72,9 @@ class Operator(Traits):
     optional_inputs: frozenset[str]
     attributes: dict[str, Attribute]
     mutates: tuple[str, ...]
-    renamed: dict[str, str] = {}  # what old files call attributes
+    renamed: dict[str, str] = {}  # attribute names in old files
     graph_argument: str | None = None  # the argument that is the graph of a use, as JSON
-    may_hold_graph = False  # whether its nodes in files hold a graph, which says no more than their attributes
+    may_hold_graph = False  # True if its nodes in files may hold a graph, which adds nothing to their attributes
     names_inputs = False  # True where the inputs of a variadic operator have names of their own (`Custom`)
     partial_shapes = True  # False if the shape rule is a program's own, which may index the shape of every input (`Custom`)
 
@@ -164,7 +165,7 @@ class Operator(Traits):
                         warnings.warn(f"{self.name}: no effect of {name}={value!r}{did_you_mean(name, attributes)}", stacklevel=4)
                     continue
                 if not attributes and not self.variadic:
-                    # MXNet never looks at what an operator without attributes is given: programs rely on it (its own CosineEmbeddingLoss).
+                    # MXNet ignores attributes passed to an operator that has none, and programs rely on it (its own CosineEmbeddingLoss).
                     warnings.warn(f"{self.name} has no attributes: `{name}` is ignored", stacklevel=4)
                     continue
                 raise MXNetError(self._unknown_argument(name))
@@ -196,10 +197,10 @@ class Operator(Traits):
             pass
         parsed = self.parse(given)
         try:
-            # A program that draws a new value each call must not grow the table without end.
+            # A program with a new value in each call must not grow the table without limit.
             if len(self._parsed) > 1024:
                 self._parsed.clear()
-            # 1, 1.0 and True are one key; a value whose type matters must be told apart by the operator, not here. What an array holds may change.
+            # 1, 1.0 and True are one key; the operator must distinguish values whose type matters. The contents of an array may change.
             if not any(type(v) is float or hasattr(v, "asnumpy") for v in given.values()):
                 self._parsed[key] = parsed
         except TypeError:
@@ -213,7 +214,7 @@ class Operator(Traits):
     def input_names(self, parsed: Attributes, count: Optional[int] = None) -> tuple[str, ...]:
         """The names of the inputs that this use of the operator has.
 
-        `count` says how many inputs were given where the operator takes any number.
+        `count` is the number of given inputs of a variadic operator.
         """
         if self.inputs_rule is not None:
             return tuple(self.inputs_rule(self.with_defaults(parsed)))
@@ -223,7 +224,7 @@ class Operator(Traits):
         return tuple(n for n in self.inputs if n not in self.optional_inputs)
 
     def count(self, value: Any) -> int:
-        """How many inputs the attribute that counts them asks for.
+        """Return the number of inputs from the value of the attribute that counts them.
 
         Raises
         ------
@@ -240,7 +241,7 @@ class Operator(Traits):
         return self.mutates if self.mutates_rule is None else tuple(self.mutates_rule(self.with_defaults(parsed)))
 
     def writes(self, training: bool) -> bool:
-        """True if a call writes to its inputs. What has states as well, but computes on integers, only reads them."""
+        """True if a call writes to its inputs. Quantized operators only read their states."""
         return bool(self.mutates) and not self.computes_quantized and (training or not self.wants_training)
 
     def is_quantized(self, parsed: Attributes) -> bool:
@@ -252,7 +253,7 @@ class Operator(Traits):
         return self.loss
 
     def outputs(self, parsed: Attributes) -> int:
-        """How many outputs a use with these attributes has.
+        """Return the number of outputs of a use with these attributes.
 
         Raises
         ------
@@ -267,22 +268,22 @@ class Operator(Traits):
         return count
 
     def list_output_names(self, parsed: Attributes) -> tuple[str, ...]:
-        """The suffixes of the outputs' names: ``output``, or ``output0``, ``output1``, ..., or what the operator calls them."""
+        """The suffixes of the outputs' names: ``output``, or ``output0``, ``output1``, ..., or the operator's own names."""
         n = self.outputs(parsed)
         if self.output_names is not None:
             names = self.output_names(self.with_defaults(parsed)) if callable(self.output_names) else self.output_names
             return tuple(names)[:n]
         return ("output",) if n == 1 else tuple(f"output{i}" for i in range(n))
 
-    # -- registrations that stand below the function ---------------------------------------------------------------
+    # -- registrations below the function --------------------------------------------------------------------------
 
-    def gradient(self, backward: Callable) -> Callable:
-        """Give the operator MXNet's own gradient instead of the derivative of its function.
+    def gradient(self, backward: Callable, of_integers: bool = True) -> Callable:
+        """Give the operator MXNet's own gradient instead of the derivative of its function; 0 for integers unless `of_integers`.
 
         ``backward(out_grads, inputs, outputs, **attributes)`` returns one gradient (or None) for each input; all are tuples of
         tensors. It runs under torch's autograd, so a gradient made of differentiable operations can be differentiated again.
         """
-        self.fn = _with_gradient(self, backward)
+        self.fn = _with_gradient(self, backward, of_integers)
         return backward
 
     def shape_rule(self, rule: Callable) -> Callable:
@@ -305,12 +306,12 @@ class Operator(Traits):
         return rule
 
     def sizing(self, rule: Callable) -> Callable:
-        """Say which attributes give a source that leaves its size open the shape that its users need: ``rule(shape, attributes)``."""
+        """Register a rule that sizes an operator without inputs: ``rule(shape, attributes)`` returns attributes for the shape that its users need."""
         self.sized = rule
         return rule
 
     def gradient_storage_rule(self, rule: Callable) -> Callable:
-        """Say how the gradients of inputs are stored: ``rule(position, in_stypes, attributes)``.
+        """Register the storage types of the inputs' gradients: ``rule(position, in_stypes, attributes)``.
 
         It returns ``'row_sparse'`` where only some rows of the input are needed, ``'default'`` where the gradient is dense whatever the input
         is, and None where it is stored as its input. Without a rule it is always so.
@@ -320,13 +321,13 @@ class Operator(Traits):
 
 
 _COUNT = Attribute("any", "num_args", AtLeast0, None, True)
-# What MXNet 1.x accepts on any operator of the kinds that once took it, and nothing here acts on.
-_OF_CUDNN, _NO_WISH = ("cudnn_algo_", "cudnn_tensor_core"), ("-1", "0", "None", "False")  # which algorithm NVIDIA's own builds are to take
+# Attributes that MXNet 1.x accepts on operators of these kinds, and that have no effect here.
+_OF_CUDNN, _NO_WISH = ("cudnn_algo_", "cudnn_tensor_core"), ("-1", "0", "None", "False")  # the algorithm in NVIDIA's own builds
 _IGNORED = frozenset({"cudnn_tune", "cudnn_off", "workspace", "__profiler_scope__"})
 
 
 class _Parameter(NamedTuple):
-    """What `inspect.Parameter` tells of a parameter, in a tenth of the time: hundreds of signatures are read at import."""
+    """A parameter of a signature, made in a tenth of the time of `inspect.Parameter`: hundreds of signatures are read at import."""
 
     name: str
     kind: Any
@@ -373,11 +374,11 @@ def _copying(view: Callable) -> Callable:
     return copying
 
 
-def _with_gradient(operator: Operator, backward: Callable) -> Callable:
+def _with_gradient(operator: Operator, backward: Callable, of_integers: bool) -> Callable:
     raw = operator.raw
     mutated = {operator.inputs.index(m) for m in operator.mutates}
 
-    class Gradient(torch.autograd.Function):  # a call of it costs as much as a small operator: nothing is gone through that need not be
+    class Gradient(torch.autograd.Function):  # its call costs as much as a small operator, so it loops over as little as possible
         @staticmethod
         def forward(ctx, attributes, *tensors):
             outputs = raw(*tensors, **attributes)
@@ -418,6 +419,8 @@ def _with_gradient(operator: Operator, backward: Callable) -> Callable:
         if torch.is_grad_enabled():
             for t in tensors:
                 if t is not None and t.requires_grad:
+                    if type(t) is RecordedIntegers:
+                        return differentiated(Gradient.apply if of_integers else None, raw, attributes, tensors)
                     return Gradient.apply(attributes, *tensors)
         return raw(*tensors, **attributes)
 
@@ -443,7 +446,7 @@ def op(name: str, **options: Any) -> Callable[[Callable], Operator]:
     ``loss``
         True for an output layer: its gradient ignores the incoming one.
     ``initial``
-        How variables made for missing inputs start: input -> [initializer, its arguments].
+        Initializers of variables made for missing inputs: input -> [initializer, its arguments].
     ``shares_memory``
         True if the function may return a view of its first input. Graphs call it as it is (`Operator.in_graph`); all others get a copy, as in MXNet.
     ``no_gradient``

@@ -1,9 +1,9 @@
-"""Operator attributes: what an annotation means, and how a value or a string from a JSON file becomes that.
+"""Operator attributes: the meaning of annotations, and the parsing of values and of strings from JSON files.
 
-An operator declares its attributes as keyword-only parameters. The annotation says everything: ``int``, ``float``, ``bool``,
+An operator declares its attributes as keyword-only parameters. The annotation is the complete declaration: ``int``, ``float``, ``bool``,
 ``str``, ``Shape`` (a tuple of integers), ``Ends`` (None among them), ``Floats``, ``Axes`` (an integer, a tuple or None), ``DType``, ``Literal[...]``,
 ``Optional[...]`` of these, ``Annotated[float, Between(0, 1)]`` for a number with bounds (such as `AtLeast1` and `Fraction`). Two
-annotations name what the caller of an operator provides rather than the user: ``Training`` (True while a training pass runs) and
+annotations name values from the caller of an operator instead of the user: ``Training`` (True while a training pass runs) and
 ``Device`` (where a new array goes; users say ``ctx=``).
 """
 import ast
@@ -40,7 +40,7 @@ _INT64 = 1 << 63  # the first number that a size, a stride or an end cannot be
 
 
 def _parse_literal(text):
-    """A number or a (nested) tuple out of its text; MXNet also writes ``[1,2]``, ``1L`` and ``None``."""
+    """Parse a number or a (nested) tuple; MXNet also writes ``[1,2]``, ``1L`` and ``None``."""
     try:
         return ast.literal_eval(text.strip().replace("L", ""))
     except (ValueError, SyntaxError, MemoryError, RecursionError):
@@ -152,7 +152,7 @@ _PARSERS = {int: (_to_int, "an integer"), float: (_to_float, "a number"), bool: 
             Axes: (_to_axes, "an integer, a tuple of integers or None"), DType: (_to_dtype, "the name of a data type")}
 
 
-# Attributes that say how many inputs, outputs or layers there are. Lists of that length are made of them, so that a file's must have an end: one
+# Attributes with a number of inputs, outputs or layers. Lists of that length are made of them, so a file's number needs a limit: one
 # input takes over 10 bytes of a file, and MXNet's own programs stay below a thousand.
 COUNTS = frozenset({"num_args", "num_arrays", "num_layers", "num_out_data", "num_outputs", "num_tensors", "num_weights", "sections"})
 MAX_COUNT = 1 << 14
@@ -237,7 +237,7 @@ def _dtype_text(value):
 
 
 def to_string(value):
-    """How an attribute's value stands in a Symbol and in its JSON."""
+    """Return an attribute's value as a string, as in a Symbol and its JSON."""
     if type(value) is str:
         return value
     if isinstance(value, (torch.dtype, np.dtype)) or (isinstance(value, type) and issubclass(value, (np.generic, float, int, bool))):

@@ -71,7 +71,7 @@ def sequence_mask(data, sequence_length=None, *, use_sequence_length: bool = Fal
         return masked
     steps = torch.arange(data.shape[axis], device=data.device)
     inside = steps.unsqueeze(1) < length.unsqueeze(0) if axis == 0 else steps.unsqueeze(0) < length.unsqueeze(1)
-    if data.device.type == "cpu" and not torch.compiler.is_compiling():  # to know the rows is half the time, where nothing waits for them
+    if data.device.type == "cpu" and not torch.compiler.is_compiling():  # filling only these rows takes half the time; a GPU would have to wait
         outside = inside.logical_not().reshape(-1).nonzero().reshape(-1)
         return data.flatten(0, inside.dim() - 1).index_fill(0, outside, value).view(data.shape)
     return torch.where(inside.reshape(inside.shape + (1,) * (data.dim() - 2)), data, data.new_full((), value))

@@ -3,7 +3,7 @@ from ..base import MXNetError
 
 
 def unify(a, b):
-    """What two partial shapes of the same array say together.
+    """Return the combination of two partial shapes of the same array.
 
     Raises
     ------

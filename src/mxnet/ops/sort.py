@@ -105,9 +105,9 @@ def topk(data, *, axis: Optional[int] = -1, k: int = 1, ret_typ: Literal["both",
     Parameters
     ----------
     k : int
-        How many; all, in order, if it is below 1.
+        The number of elements; all, in order, if it is below 1.
     ret_typ : {'indices', 'value', 'both', 'mask'}
-        What to return: their indices as `dtype`, their values, both, or 1 at their places and 0 elsewhere.
+        The kind of result: their indices as `dtype`, their values, both, or 1 at their places and 0 elsewhere.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Operators about how arrays are stored. On dense tensors they hardly do anything; the sparse forms are in ``ndarray.sparse.dispatch``."""
+"""Operators on the storage type of arrays. For dense tensors they are nearly trivial; the sparse forms are in ``ndarray.sparse.dispatch``."""
 from typing import Literal
 
 import torch

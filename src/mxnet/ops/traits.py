@@ -1,6 +1,6 @@
-"""What is true of an operator beyond its signature: what passes, mixed precision, inference and the front ends ask for.
+"""Traits: properties of an operator beyond its signature, for graph passes, mixed precision, inference and the front ends.
 
-A trait is an option of ``@op(...)`` or a registration below the function, so that nobody has to know operators by their names. Where a trait
+A trait is an option of ``@op(...)`` or a registration below the function, so that no other code lists operators by name. Where a trait
 depends on how the operator is used, it is a function of all attributes, as `Operator.with_defaults` gives them::
 
     @op("Pooling", keeps_layout=lambda a: a["layout"] in (None, "NCHW"), heavy=True)
@@ -14,25 +14,25 @@ Attributes = dict[str, Any]
 ByUse = Union[bool, Callable[[Attributes], bool]]
 Precision = Literal["low", "float32", "widest", "inputs", "cast", None]
 
-# Which list of bfloat16's an operator is in where only float16's is said: MXNet has fewer operators for bfloat16, which has 8 significant
-# bits to float16's 11, so that most of what float16 runs as it comes runs in float32.
+# The bfloat16 list of an operator that declares float16's only: MXNet has fewer operators for bfloat16, which has 8 significant
+# bits to float16's 11, so that most operators that float16 runs unconverted run in float32.
 _BFLOAT16: dict[Precision, Precision] = {"low": "float32", "inputs": "float32"}
 
 
 class Traits:
-    """The traits, with what holds unless an operator says otherwise.
+    """The traits of an operator, with their defaults.
 
     Attributes
     ----------
     draws : bool or function of the attributes
-        It draws random numbers. `training` is among the attributes where the operator asks for it. Registration fails where a function can
-        reach a generator and does not say so.
+        It draws random numbers. `training` is among the attributes if the operator declares it. Registration fails where a function can
+        reach a generator and does not set this trait.
     by_values : bool
-        What it computes may depend on more than shapes and types: a loop, a branch, an operator of the user's.
+        Its computation may depend on more than shapes and types: a loop, a branch, an operator of the user's.
     sized_by_values : bool
         The shapes of its results depend on values of its inputs.
     meets : bool or function of the attributes
-        In training a device's call waits for those of other devices (`meetings`).
+        In training a device's call synchronizes with those of other devices (`meetings`).
     keeps_layout : bool or function of the attributes
         Its result lies in memory as its (first) input does, with channels first or last, and has the same values either way.
     result_type : 'data', 'inputs' or None
@@ -40,11 +40,11 @@ class Traits:
     overwritable : bool or function of the attributes
         Its result is a new array that its own gradient does not read: what follows may compute in the same memory.
     heavy : bool
-        It computes enough to be worth the way into another runtime and back.
+        It computes enough to outweigh the call of another runtime.
     complete_rule : bool
-        For floating inputs of one type its shape rule says all about its results, which have the type of the data; it need not be run to find
-        out. `complete_rule` may also be ``'mixed'``: the types of the other inputs don't matter, and it speaks of one result; or ``'shape'``: it
-        says all about the shapes of its results, whatever their types.
+        For floating inputs of one type its shape rule determines its results completely, which have the type of the data; no run is needed.
+        `complete_rule` may also be ``'mixed'``: the same for one result, whatever the types of the other inputs; or ``'shape'``: it determines
+        the shapes of its results for any types.
     method : bool or str
         It is a method of arrays and Symbols, under its own or that name.
     arithmetic : str or None
@@ -58,7 +58,7 @@ class Traits:
     changes_storage : bool
         It only changes how values are stored, which tensors don't show.
     names_input : bool
-        MXNet tells monitors the name of its one input; that of others of one input `data` it calls ``input0``.
+        MXNet passes monitors the name of its one input; that of others of one input `data` it calls ``input0``.
     names_output : bool
         MXNet has a name for its outputs; amp's casts behind others are named after the output's number.
     leaves_size_open : bool or function of the attributes
@@ -108,13 +108,13 @@ class Traits:
             self.amp = None
 
     def holds(self, trait: str, attributes: Attributes) -> bool:
-        """Whether a trait that may depend on the attributes holds for a use with these."""
+        """Return True if a trait, which may be a function of the attributes, holds for a use with these."""
         value = getattr(self, trait)
         return value(attributes) if callable(value) else bool(value)
 
     @property
     def weights(self) -> tuple[str, ...]:
-        """The inputs that hold what a network has learnt, and rarely change."""
+        """The inputs that hold a network's parameters, which rarely change."""
         return tuple(n for n in self.inputs if n in _WEIGHTS)
 
     def precision(self, low: str) -> Precision:
@@ -124,28 +124,28 @@ class Traits:
         return _BFLOAT16.get(self.amp, self.amp) if low == "bfloat16" else self.amp
 
 
-# What operators call the inputs that hold a network's weights.
+# The operators' names for inputs that hold a network's weights.
 _WEIGHTS = {"weight", "bias", "gamma", "beta", "moving_mean", "moving_var", "running_mean", "running_var", "parameters", "min_weight", "max_weight",
             "min_bias", "max_bias"}
 _KNOWN = tuple(n for n in typing.get_type_hints(Traits) if n != "inputs")
 
 
 def reaches_generator(fn: Any) -> bool:
-    """Whether a function, or a function of this package that it names or wraps, names a random generator of `random_state`."""
+    """Return True if a function, or a function of this package that it references or wraps, references a generator of `random_state`."""
     fn = getattr(fn, "raw", fn)
     if not isinstance(fn, types.FunctionType) or not fn.__module__.startswith(_PACKAGE):
         return False
-    if fn.__module__ == _STATE:  # by name: what draws stands above this module
+    if fn.__module__ == _STATE:  # by name, as modules that draw import this one
         return fn.__name__ in _SOURCES
     found = _reaching.get(fn)
     if found is None:
-        _reaching[fn] = False  # while it is looked at: functions may name each other
+        _reaching[fn] = False  # during the search, as functions may reference each other
         found = _reaching[fn] = any(map(reaches_generator, _named(fn, fn.__code__)))
     return found
 
 
 def _named(fn: types.FunctionType, code: types.CodeType) -> Iterator[Any]:
-    """What the function refers to outside of itself."""
+    """Yield the objects that a function references from outside."""
     names = fn.__globals__
     for name in code.co_names:
         if name in names:
@@ -159,7 +159,7 @@ def _named(fn: types.FunctionType, code: types.CodeType) -> Iterator[Any]:
     for cell in (fn.__closure__ or ()) if code is fn.__code__ else ():
         try:
             yield cell.cell_contents
-        except ValueError:  # not filled yet: a function that names itself
+        except ValueError:  # an empty cell, of a function that references itself
             pass
 
 

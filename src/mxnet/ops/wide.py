@@ -1,7 +1,7 @@
-"""Fully connected layers with a large weight: what most inputs leave out is not computed with, and gradients are written where they are to stay.
+"""Fully connected layers with a large weight and mostly zero inputs: unused columns are skipped, and gradients are written in place.
 
-A network over hundreds of thousands of features gets rows that are nearly all zeros. The columns of the weight for features that no row of a batch
-has are multiplied by nothing but zeros; they are a gigabyte, and their product most of a step.
+A network over hundreds of thousands of features gets rows of mostly zeros. Weight columns of features that no row of a batch contains are multiplied
+by zeros only; they take a gigabyte, and their product most of a step.
 """
 import logging
 from typing import Any, Optional
@@ -15,7 +15,7 @@ from ..kernels.runtime.denormals import HEAVY, zeroed
 LARGE = 1 << 22  # elements of a weight from which on it is worth looking
 _FEW = 1 / 4  # of the columns: below, they are taken out and multiplied for themselves
 _SAMPLE = 1 << 12  # elements of the data that are looked at first
-_DENSE = 1 / 16  # of the sample: above, nobody looks further
+_DENSE = 1 / 16  # of the sample: above, the search ends
 _log = logging.getLogger("mxnet")
 _lent = WeakIdKeyDictionary()  # weight -> a list with the memory for its gradient, or with none once that is in use
 _told: set[tuple[int, ...]] = set()
@@ -65,7 +65,7 @@ def _plain(tensor: torch.Tensor) -> bool:
 
 
 def _tell(rows: torch.Tensor, weight: torch.Tensor) -> None:
-    """Say once, for weights of a shape, what could be gained."""
+    """Log once for each shape of weights that sparse data and weights would be faster."""
     if tuple(weight.shape) in _told:
         return
     _told.add(tuple(weight.shape))
@@ -97,7 +97,7 @@ class _Wide(torch.autograd.Function):
 
 
 def _column_sums(dout: torch.Tensor) -> torch.Tensor:
-    """``dout.sum(0)``, for which torch takes thrice as long as for a product with ones if there are few long rows."""
+    """Return ``dout.sum(0)`` as a product with ones, which is three times as fast in torch for few long rows."""
     if torch.is_grad_enabled() or not _plain(dout):
         return dout.sum(0)
     with zeroed(HEAVY):
@@ -112,5 +112,5 @@ def _of_weight(ctx: Any, dout: torch.Tensor, rows: torch.Tensor) -> torch.Tensor
     if memory is None:
         return part.new_zeros(ctx.shape).index_copy(1, ctx.used, part) if torch.is_grad_enabled() else \
             part.new_zeros(ctx.shape).index_copy_(1, ctx.used, part)
-    # Another tensor on the same memory: torch takes it over as the gradient if nobody else holds it.
+    # Another tensor on the same memory: torch adopts it as the gradient if it has no other reference.
     return memory.detach().zero_().index_copy_(1, ctx.used, part)

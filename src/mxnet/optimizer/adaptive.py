@@ -157,7 +157,10 @@ class AdaGrad(Optimizer):
             raise MXNetError(f"AdaGrad: wd must be 0 with row_sparse gradients, weight {index} has {wd}")
 
         def step(w, g, history):
-            w.copy_(rules.adagrad(w, g, history, lr, self.float_stable_eps, wd, self.rescale_grad, clip))
+            if self._as_mxnet2:
+                mxnet2_rules.adagrad(self, w, rules.rescaled(g, self.rescale_grad, clip), history, lr=lr, t=None)
+            else:
+                w.copy_(rules.adagrad(w, g, history, lr, self.float_stable_eps, wd, self.rescale_grad, clip))
 
         steps.apply(step, weight, grad, (state,), rows=True)
         if not self.float_stable_eps:

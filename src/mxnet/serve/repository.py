@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import logging
 import time
 from collections.abc import Callable, Sequence
@@ -247,7 +248,7 @@ class Repository:
             network.run(arrays)  # compiles here, beside the batches of other models
             taken: list[float] = []
             while len(taken) < _LEAST_RUNS or len(taken) < _MOST_RUNS and sum(taken) < _MEASURED_SECONDS:
-                taken += self._compute.call(lambda: _timed(network, arrays, _MOST_RUNS - len(taken)))
+                taken += self._compute.call(functools.partial(_timed, network, arrays, _MOST_RUNS - len(taken)))
             return sorted(taken)[len(taken) // 2]
 
         curve = measured(time_of, self._settings.batching if network.batched else Batching(largest=1))

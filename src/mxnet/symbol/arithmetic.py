@@ -68,7 +68,7 @@ def _function(name: str, left: str, right: str) -> Callable:
     function.__name__ = function.__qualname__ = name
     function.__module__ = "mxnet.symbol"
     function.__doc__ = f"Element-wise `{name}` of two Symbols or numbers."
-    function.__signature__ = inspect.Signature([  # type: ignore[attr-defined]  # what inspect reads
+    function.__signature__ = inspect.Signature([  # type: ignore[attr-defined]  # read by inspect
         inspect.Parameter(n, inspect.Parameter.POSITIONAL_OR_KEYWORD) for n in (left, right)])
     return function
 

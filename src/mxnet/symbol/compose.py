@@ -16,17 +16,17 @@ from .symbol import Symbol
 
 def create(op: Operator, inputs: Sequence[Symbol | None] | Mapping[str, Symbol], attrs: Mapping[str, Any], given_name: str | None = None,
            hint: str | None = None, user_attrs: Mapping[str, str] | None = None) -> Symbol:
-    """A Symbol for one call of an operator.
+    """Return a Symbol for one call of an operator.
 
     Parameters
     ----------
     op : mxnet.ops.Operator
     inputs : list of Symbol or None, or dict of str to Symbol
-        By position or by name; what the operator needs beyond them becomes new variables.
+        By position or by name; missing inputs become new variables.
     attrs : dict
         The operator's attributes, as values or strings.
     given_name, hint : str
-        The node's name, or what a generated one starts with.
+        The node's name, or the prefix of a generated one.
     user_attrs : dict, optional
         Annotations, and attributes of the operator that go before `attrs`; those of the scope are under them.
 
@@ -46,7 +46,7 @@ def create(op: Operator, inputs: Sequence[Symbol | None] | Mapping[str, Symbol],
     own: dict[str, str] = {}
     for k, v in strings.items():
         key = k if k in op.attributes else annotation(k, v, op.name)
-        # An operator without attributes never looks at what the attributes of a scope are called.
+        # An operator without attributes never reads the names of a scope's attributes.
         (annotations if is_annotation(key) or not op.attributes and k not in attrs else own)[key] = v
     if op.variadic and op.key_var_num_args and op.key_var_num_args not in own:
         own[op.key_var_num_args] = str(len(inputs))
@@ -88,7 +88,7 @@ def create(op: Operator, inputs: Sequence[Symbol | None] | Mapping[str, Symbol],
 
 
 def _text(value: Any) -> str:
-    """An annotation as a Symbol keeps it; of an Initializer what makes it anew."""
+    """Return an annotation as text; for an Initializer, the text from which it can be recreated."""
     return value if isinstance(value, str) else value.dumps() if hasattr(value, "dumps") else str(value)
 
 
@@ -101,7 +101,7 @@ def _new_variable(op: Operator, node: Node, input_name: str) -> Node:
 
 def var(name: str, attr: Mapping[str, str] | None = None, shape: int | Sequence[int | None] | None = None, lr_mult: float | None = None,
         wd_mult: float | None = None, dtype: Any = None, init: Any = None, stype: str | None = None, **kwargs: Any) -> Symbol:
-    """A variable: a named input of a graph.
+    """Return a variable: a named input of a graph.
 
     Parameters
     ----------
@@ -114,9 +114,9 @@ def var(name: str, attr: Mapping[str, str] | None = None, shape: int | Sequence[
         Factors of the learning rate and weight decay, for a parameter.
     dtype : str or type, optional
     init : str or Initializer, optional
-        How a parameter starts, instead of the network's own initializer.
+        The initializer of a parameter, instead of the network's own.
     stype : str, optional
-        How the array is stored: ``'default'``, ``'csr'``, ``'row_sparse'``.
+        The storage type of the array: ``'default'``, ``'csr'``, ``'row_sparse'``.
     **kwargs
         Further annotations, of the form ``__name__``.
 
@@ -157,7 +157,7 @@ Variable = var
 
 
 def group(symbols: Iterable[Symbol], create_fn: Callable[[list[Entry]], Symbol] | None = None) -> Symbol:
-    """A Symbol with all outputs of several Symbols, in order.
+    """Return a Symbol with all outputs of several Symbols, in order.
 
     Raises
     ------

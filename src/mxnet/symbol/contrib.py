@@ -48,7 +48,7 @@ def rand_zipfian(true_classes: Symbol, num_sampled: int, range_max: int) -> tupl
     true_classes : Symbol
         The target classes, in one axis.
     num_sampled, range_max : int
-        How many to draw, out of how many.
+        The number of draws, and the number of classes.
 
     Returns
     -------
@@ -91,12 +91,12 @@ def mp_adamw_update(weight: Symbol, grad: Symbol, mean: Symbol, var: Symbol, wei
 
 # -- loops and branches -----------------------------------------------------------------------------------------------------
 #
-# The functions of a loop are called once, on fresh variables, under an attribute scope of their own. What they make carries the
-# scope's name; where it uses something that does not, the graph is cut, and what lies beyond becomes an input of the loop.
+# The functions of a loop are called once, on fresh variables, under an attribute scope of their own. Their nodes carry the
+# scope's name; at inputs without it the graph is cut, and these become inputs of the loop.
 
 
 class _Subgraph:
-    """What one function of a loop or branch computes, cut out of the graph around it.
+    """The subgraph of one function of a loop or branch, cut out of the surrounding graph.
 
     `outputs` is the graph; `variables` its variables; ``origin[i]`` the entry (Node, int) of the outer graph that feeds
     variable `i`, or None for one of `fresh`, the function's own parameters. The last `states` of the symbols are states.
@@ -121,7 +121,7 @@ class _Subgraph:
 
 
 def _cut(outputs: Sequence[Entry], scope: str, parameters: Iterable[Node]) -> tuple[list[Entry], dict[int, Entry]]:
-    """The part of a graph made in `scope`, as a graph of its own, and the outer entry that each of its variables stands for."""
+    """Cut out the part of a graph made in `scope`; return it, and the outer entry that feeds each of its variables."""
     nodes = topological(outputs)
     own = {id(n) for n in parameters}
     inside = {id(n): n.attrs.get("__subgraph_name__", "") == scope for n in nodes}
@@ -157,7 +157,7 @@ def _scope_name(name: str) -> str:
 
 
 def _parameters(symbols: Iterable[Symbol]) -> list[Symbol]:
-    """Variables for a body's parameters, named after what they receive."""
+    """Create variables for a body's parameters, named after their values."""
     return [var(f"{s.name}-{s._outputs[0][1]}") for s in symbols]
 
 
@@ -172,7 +172,7 @@ class _Inputs:
         self.entries, self.places = [], {}
 
     def place(self, origin: Entry, key: Any = None) -> int:
-        """Where `origin` stands. A loop variable has a `key` of its own, because its input changes as the loop runs."""
+        """Return the position of `origin`, adding it if new. A loop variable has its own `key`, because its input changes during the loop."""
         if key is None:
             # Parameters of a layer that two functions use are one variable, although each function made its own.
             key = origin[0].name if origin[0].op is None else id(origin[0]), origin[1]
@@ -183,7 +183,7 @@ class _Inputs:
 
 
 def _node(op: str, inputs: Sequence[Entry], subgraphs: Sequence[_Subgraph], **attributes: Any) -> list[Symbol]:
-    """A Symbol for a loop or a branch."""
+    """Return a Symbol for a loop or a branch."""
     operator = OPERATORS[op]
     attrs = {k: to_string(v) for k, v in attributes.items()}
     attrs["num_args"] = str(len(inputs) + len(subgraphs))
@@ -198,12 +198,12 @@ def foreach(body: Callable, data: Any, init_states: Any, name: str = "foreach") 
     Parameters
     ----------
     body : callable
-        ``body(row, states)`` returns ``(outputs, new_states)``; it is called once, with Symbols, to learn what it computes.
+        ``body(row, states)`` returns ``(outputs, new_states)``; it is called once, with Symbols, to build its graph.
     data : Symbol or nested list of Symbol
     init_states : Symbol or nested list of Symbol
         Their structure is that of the states everywhere.
     name : str
-        What the names of the body's nodes are told apart by.
+        The prefix that makes the names of the body's nodes unique.
 
     Returns
     -------
@@ -259,7 +259,7 @@ def while_loop(cond: Callable, func: Callable, loop_vars: Any, max_iterations: i
     max_iterations : int
         The most steps; also the length of the outputs' first axis. Rows of steps that did not happen are 0.
     name : str
-        What the names of the functions' nodes are told apart by.
+        The prefix that makes the names of the functions' nodes unique.
 
     Returns
     -------
@@ -329,12 +329,12 @@ def cond(pred: Symbol, then_func: Callable, else_func: Callable, name: str = "co
     then_func, else_func : callable
         Take nothing and return a Symbol or a nested list of Symbols, equal in number, shapes and types.
     name : str
-        What the names of the functions' nodes are told apart by.
+        The prefix that makes the names of the functions' nodes unique.
 
     Returns
     -------
     Symbol or nested list of Symbol
-        What the chosen function computes, structured as `then_func` returns it.
+        The result of the chosen function, structured like that of `then_func`.
 
     Raises
     ------

@@ -1,7 +1,7 @@
 """The operators ``_foreach``, ``_while_loop`` and ``_cond``: nodes that hold graphs of their own.
 
-How such a node comes about is in `contrib`, how it runs in ``graph.control_flow``. What the node's graphs take from its inputs is said by
-attributes, lists of positions ("locs") that mean the same in MXNet's files.
+`contrib` creates such nodes, and ``graph.control_flow`` runs them. Attributes map the node's inputs to the variables of its graphs:
+lists of positions ("locs") with the same meaning as in MXNet's files.
 """
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NoReturn
@@ -18,10 +18,10 @@ from .node import Entry, Node, auxiliary, topological
 class ControlFlow(Operator):
     """An operator whose uses hold subgraphs, which its rules receive as the attribute ``subgraphs``."""
 
-    names_inputs = True  # the inputs are told apart by the subgraphs' use of them
+    names_inputs = True  # the subgraphs determine the roles of the inputs
 
     def __init__(self, fn: Callable, subgraphs: int, input_locs: Callable[[Mapping[str, Any]], list]):
-        """`subgraphs` says how many there are; ``input_locs(attributes)`` returns for each the node's inputs that its variables stand for."""
+        """`subgraphs` is their number; ``input_locs(attributes)`` returns, for each, the inputs of the node that feed its variables."""
         super().__init__(fn.__name__, fn, key_var_num_args="num_args", num_outputs=lambda a: a["num_outputs"], by_values=True)
         self.subgraphs, self.input_locs = subgraphs, input_locs
 
@@ -29,7 +29,7 @@ class ControlFlow(Operator):
         return dict(parsed)
 
     def mutated_inputs(self, parsed: dict[str, Any]) -> tuple[str, ...]:
-        """The inputs that an operator of a subgraph writes to."""
+        """Return the inputs that an operator of a subgraph writes to."""
         if "subgraphs" not in parsed:
             _raise_unsupported(self.name)
         found: set[str] = set()
@@ -44,7 +44,7 @@ class ControlFlow(Operator):
 
 
     def check(self, parsed: dict[str, Any], count: int) -> None:
-        """Refuse a node of a file whose graphs do not fit its attributes and its `count` inputs.
+        """Raise an error for a node of a file whose graphs do not fit its attributes and its `count` inputs.
 
         Raises
         ------
@@ -71,12 +71,12 @@ class ControlFlow(Operator):
 
 
 def variables(nodes: Iterable[Node]) -> list[Node]:
-    """The variables among the nodes of a graph, in order."""
+    """Return the variables among the nodes of a graph, in order."""
     return [n for n in nodes if n.op is None]
 
 
 def infer(outputs: Sequence[Entry], inputs: Sequence, results: Sequence | None, types: bool = False) -> tuple[list, list]:
-    """What the variables and outputs of a subgraph are, out of what is known of both: shapes, or types."""
+    """Infer the shapes, or types, of the variables and outputs of a subgraph from the known ones."""
     names = [n.name for n in variables(topological(outputs))]
     given = dict(zip(names, inputs))
     found, nodes = inference.infer_types(outputs, given) if types else inference.infer_shapes(outputs, given, results)
@@ -89,7 +89,7 @@ def _merge(shapes: list, places: Iterable[int], found: Iterable) -> None:
 
 
 def _row(shape: inference.Partial) -> inference.Partial:
-    """The shape of an element of an array that is looped over. Without NumPy's shapes there are no scalars: a number has shape (1,)."""
+    """Return the shape of an element of an array that is looped over. Without NumPy's shapes there are no scalars: a number has shape (1,)."""
     return None if shape is None else shape[1:] or (() if util.is_np_shape() else (1,))
 
 
@@ -98,7 +98,7 @@ def _stacked(count: int, row: inference.Partial) -> inference.Partial:
 
 
 def _looped(count: int, element: inference.Partial) -> inference.Partial:
-    """The shape of the array with these elements, where they tell: (1,) may be a number."""
+    """Return the shape of the array with these elements, if known: an element of shape (1,) may be a number."""
     return None if element == (1,) and not util.is_np_shape() else _stacked(count, element)
 
 

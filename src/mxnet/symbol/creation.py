@@ -1,4 +1,4 @@
-"""Symbols that compute arrays out of nothing, and reading Symbols from files."""
+"""Symbols without inputs, which create arrays, and reading Symbols from files."""
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,22 +12,22 @@ from .symbol import Symbol
 
 
 def zeros(shape: int | Sequence[int], dtype: Any = None, **kwargs: Any) -> Symbol:
-    """An array of zeros of the given shape, as a Symbol. Sizes of 0 are inferred from what uses it."""
+    """Return an array of zeros of the given shape, as a Symbol. Sizes of 0 are inferred from its uses."""
     return operator_function("_zeros")(shape=shape, dtype="float32" if dtype is None else dtype, **kwargs)
 
 
 def ones(shape: int | Sequence[int], dtype: Any = None, **kwargs: Any) -> Symbol:
-    """An array of ones of the given shape, as a Symbol."""
+    """Return an array of ones of the given shape, as a Symbol."""
     return operator_function("_ones")(shape=shape, dtype="float32" if dtype is None else dtype, **kwargs)
 
 
 def full(shape: int | Sequence[int], val: float, dtype: Any = None, **kwargs: Any) -> Symbol:
-    """An array with the same value everywhere, as a Symbol."""
+    """Return an array with the same value everywhere, as a Symbol."""
     return operator_function("_full")(shape=shape, value=float(val), dtype="float32" if dtype is None else dtype, **kwargs)
 
 
 def eye(N: int, M: int = 0, k: int = 0, dtype: Any = None, **kwargs: Any) -> Symbol:
-    """An N x M array with ones on the diagonal number `k`, as a Symbol."""
+    """Return an N x M array with ones on the diagonal number `k`, as a Symbol."""
     return operator_function("_eye")(N=N, M=M, k=k, dtype="float32" if dtype is None else dtype, **kwargs)
 
 
@@ -69,7 +69,7 @@ def load(fname: str) -> Symbol:
     Raises
     ------
     MXNetError
-        If the file cannot be read or holds no Symbol; the text names the file and what is wrong.
+        If the file cannot be read or holds no Symbol; the message names the file and the fault.
     """
     if not isinstance(fname, str):
         raise TypeError("fname need to be string")

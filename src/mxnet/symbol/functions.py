@@ -12,7 +12,7 @@ _made: dict[str, Callable[..., Symbol]] = {}
 
 
 def operator_function(name: str) -> Callable[..., Symbol]:
-    """The function ``mx.sym.<name>``: MXNet's signature, Symbols in and out."""
+    """Return the function ``mx.sym.<name>``: MXNet's signature, Symbols in and out."""
     found = _made.get(name)
     if found is None:
         found = _made[name] = _make(get(name), name)
@@ -20,7 +20,7 @@ def operator_function(name: str) -> Callable[..., Symbol]:
 
 
 def replace(name: str, function: Callable[..., Symbol]) -> None:
-    """Hand out `function` as ``mx.sym.<name>`` from now on; who holds the former one keeps it."""
+    """Replace ``mx.sym.<name>`` by `function`; references to the former function stay valid."""
     _made[name] = function
 
 
@@ -48,7 +48,7 @@ def _make(op: Operator, public_name: str) -> Callable[..., Symbol]:
     function.__name__ = function.__qualname__ = public_name
     function.__module__ = "mxnet.symbol.op"
     function.__doc__ = op.__doc__.replace("NDArray", "Symbol") if op.__doc__ else None
-    function.__signature__ = signature(op)  # type: ignore[attr-defined]  # what inspect reads
+    function.__signature__ = signature(op)  # type: ignore[attr-defined]  # read by inspect
     return function
 
 

@@ -1,8 +1,8 @@
-"""The operators ``_sg_mkldnn_conv`` and ``_sg_mkldnn_fully_connected``: layers with what follows them, in one node.
+"""The operators ``_sg_mkldnn_conv`` and ``_sg_mkldnn_fully_connected``: layers fused with the operators after them, in one node.
 
-Such a node holds the graph that it stands for, whose variables are its inputs, in order. On real numbers it computes what that graph does. With
-`quantized` its data (and what it adds) are 8-bit integers, whose ranges are further inputs: low and high of each. How that is computed is in
-``graph.int8.fused_nodes``; how such nodes come about in ``graph.int8.onednn``. The attributes, and what they mean, are those of MXNet's files.
+Such a node holds the graph that it replaces, whose variables are its inputs, in order. On real numbers it computes the same as that graph. With
+`quantized` its data (and the input ``sum``) are 8-bit integers, whose ranges are further inputs: low and high of each. ``graph.int8.fused_nodes``
+computes these nodes, and ``graph.int8.onednn`` creates them. The attributes and their meaning are those of MXNet's files.
 """
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, NoReturn, Optional
@@ -23,7 +23,7 @@ from .control_flow import infer, variables
 from .node import Entry, Node, auxiliary, topological
 
 elemwise_add = get("elemwise_add")
-# What may follow a product, and with which attributes it never returns a number below zero.
+# The operators that may follow a product, and a test of the attributes with which they return no negative number.
 _FOLLOWING: dict[Operator, Callable[[Mapping], bool]] = {
     activation: lambda a: a["act_type"] in ("relu", "sigmoid", "softrelu"), leaky_relu: lambda a: a["act_type"] == "leaky" and a["slope"] == 0,
     clip: lambda a: a["a_min"] >= 0, elemwise_add: lambda a: False,
@@ -32,7 +32,7 @@ _WEIGHTS = ("weight", "bias", "gamma", "beta", "mean", "var")
 
 
 class Recipe(NamedTuple):
-    """What a fused node computes: a product, perhaps a batch norm, and what follows.
+    """The operators of a fused node: a product, an optional batch norm, and the following ones.
 
     Attributes
     ----------
@@ -53,28 +53,28 @@ class Recipe(NamedTuple):
 
     @property
     def inputs(self) -> list[str]:
-        """What the inputs before the ranges are called."""
+        """The names of the inputs before the ranges."""
         names = ["data", "weight", *([] if self.attributes["no_bias"] else ["bias"]), *(_WEIGHTS[2:] if self.norm is not None else ())]
         return [*names, *(["sum"] if self.adds else [])]
 
     @property
     def adds(self) -> bool:
-        """Whether there is an input ``sum``."""
+        """True if there is an input ``sum``."""
         return any(op is elemwise_add for op, _ in self.following)
 
     @property
     def returns_unsigned(self) -> bool:
-        """Whether nothing below zero comes out, so that integers need no sign."""
+        """True if the results are never negative, so that integers need no sign."""
         return bool(self.following) and _FOLLOWING[self.following[-1][0]](self.following[-1][1])
 
 
 def recipe_of(graph: Sequence[Entry], product: Operator) -> Recipe:
-    """What a graph of a fused node computes.
+    """Return the operators of a fused node's graph as a `Recipe`.
 
     Raises
     ------
     MXNetError
-        If it is not a product, a batch norm and what may follow, one after the other.
+        If it is not a chain of a product, an optional batch norm and permitted followers.
     """
     nodes = [n for n in topological(graph) if n.op is not None]
     found = {n.op for n in nodes}
@@ -101,12 +101,12 @@ def _raise_unsupported(name: str) -> NoReturn:
 
 
 class Fused(Operator):
-    """An operator whose uses hold the graph of what they fuse, which its rules receive as the attribute ``subgraphs``.
+    """An operator whose uses hold the graph of the fused operators, which its rules receive as the attribute ``subgraphs``.
 
     Attributes
     ----------
     ends, range_names, true : tuple of str, tuple of str, str
-        How files call the two ends of an input's range and the outputs, and write that a node is quantized.
+        The names in files of the two ends of an input's range and of the outputs, and the mark of a quantized node.
     quantizes_weights : tuple of str
         The inputs that are int8 with ranges of their own, unless weights have a range for each channel. Where there are none, the node quantizes
         its weights itself.
@@ -117,7 +117,7 @@ class Fused(Operator):
     true: str
     quantizes_weights: tuple[str, ...] = ()
 
-    names_inputs = True  # which of them are written to, the graph tells
+    names_inputs = True  # the graph determines which of them are written to
     subgraphs = 1
     weights = (*_WEIGHTS, "min_weight", "max_weight", "min_bias", "max_bias")  # type: ignore[assignment]
 
@@ -135,7 +135,7 @@ class Fused(Operator):
         self.fn = self.raw = run
 
     def recipe(self, parsed: Mapping[str, Any]) -> Recipe:
-        """What a use computes."""
+        """Return the `Recipe` of a use from its parsed attributes."""
         if "subgraphs" not in parsed:
             _raise_unsupported(self.name)
         return recipe_of(parsed["subgraphs"][0], self.product)
@@ -151,7 +151,7 @@ class Fused(Operator):
         return self.range_names[:self.outputs(parsed)]
 
     def ranged(self, parsed: Mapping[str, Any]) -> list[str]:
-        """The inputs whose ranges are inputs."""
+        """Return the inputs whose ranges are inputs."""
         if not parsed.get("quantized"):
             return []
         return [n for n in self.recipe(parsed).inputs if n in ("data", "sum", *self._int8(parsed.get("channel_wise_quantize")))]
@@ -165,13 +165,13 @@ class Fused(Operator):
         return (*self.recipe(parsed).inputs, *(end.format(n) for n in self.ranged(parsed) for end in self.ends))
 
     def mutated_inputs(self, parsed: dict[str, Any]) -> tuple[str, ...]:
-        """The moving averages that a batch norm among what is fused has."""
+        """Return the moving averages of a fused batch norm."""
         nodes = topological(parsed["subgraphs"][0]) if "subgraphs" in parsed else _raise_unsupported(self.name)
         aux = auxiliary(nodes)
         return tuple(name for name, node in zip(self.recipe(parsed).inputs, variables(nodes)) if id(node) in aux)
 
     def check(self, parsed: dict[str, Any], count: int) -> None:
-        """Refuse a node of a file whose graph does not fit its `count` inputs.
+        """Raise an error for a node of a file whose graph does not fit its `count` inputs.
 
         Raises
         ------
@@ -183,7 +183,7 @@ class Fused(Operator):
             raise MXNetError(f"{self.name} has the inputs {', '.join(names)}; received {count}, and a graph of {found} variables")
 
     def output_type(self, attributes: Mapping[str, Any]) -> torch.dtype:
-        """What the first output of a quantized use consists of."""
+        """Return the element type of the first output of a quantized use."""
         if attributes.get("enable_float_output"):
             return torch.float32
         if attributes.get("min_calib_range") is None or attributes.get("max_calib_range") is None:
@@ -216,13 +216,13 @@ class Fused(Operator):
 
 def _conv(*data, with_bn: bool = False, with_act: bool = False, with_sum: bool = False, with_postsum_act: bool = False, quantized: bool = False,
           min_calib_range: Optional[Finite] = None, max_calib_range: Optional[Finite] = None):
-    """A convolution with what follows it; made by ``get_backend_symbol('MKLDNN')``."""
+    """A convolution fused with the operators after it; made by ``get_backend_symbol('MKLDNN')``."""
 
 
 def _fully_connected(*data, quantized: bool = False, enable_float_output: bool = False, with_eltwise: bool = False,
                      min_calib_range: Optional[Finite] = None, max_calib_range: Optional[Finite] = None,
                      channel_wise_quantize: Optional[bool] = None):
-    """A fully connected layer with what follows it; made by ``get_backend_symbol('MKLDNN')``."""
+    """A fully connected layer fused with the operators after it; made by ``get_backend_symbol('MKLDNN')``."""
 
 
 class _Convolution(Fused):
@@ -268,13 +268,13 @@ class CachedGraph(Operator):
         return tuple(n.name for n in variables(topological(self._graph(parsed))))
 
     def mutated_inputs(self, parsed: dict[str, Any]) -> tuple[str, ...]:
-        """The states that an operator of the graph writes to."""
+        """Return the states that an operator of the graph writes to."""
         nodes = topological(self._graph(parsed))
         aux = auxiliary(nodes)
         return tuple(n.name for n in variables(nodes) if id(n) in aux)
 
     def check(self, parsed: dict[str, Any], count: int) -> None:
-        """Refuse a node of a file whose graph does not fit its `count` inputs.
+        """Raise an error for a node of a file whose graph does not fit its `count` inputs.
 
         Raises
         ------
@@ -297,7 +297,7 @@ def _cached_op(*data):
 
 
 def stands_for(node: Node) -> Sequence[Entry] | None:
-    """The graph that a node is short for; None if it is not, as where it computes on integers."""
+    """Return the equivalent graph of a node; None if it has none, as where it computes on integers."""
     if isinstance(node.op, (CachedGraph, Fused)) and not node.parsed().get("quantized"):
         return node.subgraphs[0]
     return None

@@ -1,4 +1,4 @@
-"""Shape and type inference over a graph, forwards and backwards until nothing more is learnt."""
+"""Shape and type inference over a graph, forwards and backwards until nothing changes."""
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
@@ -17,7 +17,7 @@ Partial: TypeAlias = tuple[int, ...] | None  # a shape as far as it is known: -1
 
 
 def from_user(shape: Sequence[int] | None) -> Partial:
-    """A user's shape as a partial one: None, or with -1 for what is unknown (0 in MXNet's own convention)."""
+    """Convert a user's shape to a partial one: None, or with -1 for unknown sizes (0 in MXNet's own convention)."""
     if shape is None:
         return None
     sizes = tuple(int(s) for s in shape)
@@ -27,7 +27,7 @@ def from_user(shape: Sequence[int] | None) -> Partial:
 
 
 def to_user(shape: Partial) -> Partial:
-    """A partial shape as users see it."""
+    """Convert a partial shape to the form that users see."""
     if util.is_np_shape():
         return shape
     return () if shape is None else tuple(s if s >= 0 else 0 for s in shape)
@@ -35,7 +35,7 @@ def to_user(shape: Partial) -> Partial:
 
 def infer_shapes(outputs: Sequence[Entry], given: Mapping[str, Partial], results: Sequence[Partial] | None = None,
                  probe_operators: bool = False) -> tuple[dict[tuple[int, int], Partial], list[Node]]:
-    """The shapes of all entries of the graph.
+    """Return the shapes of all entries of the graph.
 
     Parameters
     ----------
@@ -43,9 +43,9 @@ def infer_shapes(outputs: Sequence[Entry], given: Mapping[str, Partial], results
     given : dict of str to shape
         Partial shapes of variables, by name.
     results : list of shape, optional
-        What is known of the outputs.
+        The known shapes of the outputs.
     probe_operators : bool
-        Infer as many sizes as possible where some are unknown: `probe` operators whose shape rules do not say.
+        Infer as many sizes as possible where some are unknown: `probe` operators without a shape rule for them.
 
     Returns
     -------
@@ -81,7 +81,7 @@ def infer_shapes(outputs: Sequence[Entry], given: Mapping[str, Partial], results
 
 
 def _close(operators: Iterable[Node], shapes: dict[tuple[int, int], Partial]) -> bool:
-    """Give a source of which nothing was found the shape it has by itself; True if there was one."""
+    """Give a source whose shape was not inferred its own shape; return True if there was such a source."""
     for node in operators:
         if shapes[id(node), 0] is None and open_shape(node):
             try:
@@ -95,7 +95,7 @@ def _close(operators: Iterable[Node], shapes: dict[tuple[int, int], Partial]) ->
 
 
 def infer_node(node: Node, shapes: dict[tuple[int, int], Partial], finished: set[int], probed: dict[int, list[Partial]] | None = None) -> bool:
-    """Learn what one node says about the shapes of its inputs and outputs, all of which have an entry; True if something was learnt.
+    """Infer shapes of the inputs and outputs of one node, all of which have an entry; return True if a shape changed.
 
     With `probed` (the input shapes for which a node was probed, by its id) a node whose inputs are known in part is probed.
     """
@@ -109,10 +109,10 @@ def infer_node(node: Node, shapes: dict[tuple[int, int], Partial], finished: set
             new_ins, new_outs = op.shape_inference(ins, outs, **op.with_defaults(node.parsed()))
             ins = [unify(a, b) for a, b in zip(ins, _padded(new_ins, len(ins)))]
             outs = [unify(a, b) for a, b in zip(outs, _padded(new_outs, len(outs)))]
-        # A variable that a shape is not asked of may stay unknown; an operator's own inputs may not.
+        # A variable whose shape is not needed may stay unknown; an operator's own inputs may not.
         if all(known(s) for s in ins) and (ins or op.shape_inference is None or all(known(s) for s in outs)):
             # A source's own attribute may leave sizes open that its users decide; then there is nothing to run.
-            # Where the rule says all, nothing runs on meta tensors, for which torch imports its compilers: 70 MB, and most of a second.
+            # Where the rule is complete, nothing runs on meta tensors, for which torch imports its compilers: 70 MB, and most of a second.
             ruled = op.complete_rule and all(known(s) for s in outs)
             results = None if ruled or not ins and open_shape(node) else run_on_meta(op, ins, node.parsed())
             if results is not None:
@@ -130,7 +130,7 @@ def infer_node(node: Node, shapes: dict[tuple[int, int], Partial], finished: set
 
 
 def _passes_unknown(ins: Sequence[Partial], outs: Sequence[Partial]) -> bool:
-    """True if a rule says all that it can: no more sizes of the outputs are unknown than of the inputs, or it leaves the shape of an output open."""
+    """Return True if a rule is as complete as it can be: outputs have no more unknown sizes than inputs, or it leaves an output's shape open."""
     return None in outs or sum(s < 0 for shape in outs for s in shape or ()) <= sum(s < 0 for shape in ins for s in shape or ())
 
 
@@ -141,10 +141,10 @@ def _failed(node: Node, shapes: Sequence[Partial], error: Exception) -> MXNetErr
 
 
 def check_shapes(nodes: Iterable[Node], given: Mapping[str, Partial]) -> dict[tuple[int, int], Partial]:
-    """Ask the operators' shape rules, and only these, whether arrays of the given shapes may go through a graph.
+    """Check with the operators' shape rules only that arrays of the given shapes may go through a graph.
 
-    Returns the shapes by (id of node, output). What comes out of an operator whose rule does not say its shape stays unknown.
-    A program's own rule (`Custom`) is asked only if the shapes of all inputs are known.
+    Returns the shapes by (id of node, output). Outputs of an operator without a rule for them stay unknown.
+    A program's own rule (`Custom`) is called only if the shapes of all inputs are known.
 
     Raises
     ------
@@ -172,7 +172,7 @@ def check_shapes(nodes: Iterable[Node], given: Mapping[str, Partial]) -> dict[tu
 
 
 def open_shape(node: Node) -> bool:
-    """True for a source of arrays, such as ``zeros((0, 10))``, some of whose sizes follow from what uses it."""
+    """True for a source of arrays, such as ``zeros((0, 10))``, some of whose sizes follow from its uses."""
     if node.op is not None and node.op.leaves_size_open:
         return node.op.holds("leaves_size_open", node.op.with_defaults(node.parsed()))
     if node.op is None or node.inputs or util.is_np_shape() or "shape" not in node.op.attributes:
@@ -187,7 +187,7 @@ def _padded(shapes: Sequence, n: int) -> list:
 
 def run_on_meta(op: Operator, in_shapes: Sequence, parsed: Mapping[str, Any],
                 in_types: Sequence[torch.dtype | None] | None = None) -> list[tuple[int, ...]] | None:
-    """The output shapes of an operator for known input shapes, from running it without data; None where it needs the data."""
+    """Return the output shapes of an operator for known input shapes, from running it without data; None where it needs the data."""
     types = in_types or [torch.float32] * len(in_shapes)
     tensors = [torch.empty(s, dtype=t or torch.float32, device="meta") for s, t in zip(in_shapes, types)]
     kwargs = dict(parsed)
@@ -242,7 +242,7 @@ def _common(shapes: Sequence[tuple[int, ...]]) -> Partial:
 
 
 def infer_types(outputs: Sequence[Entry], given: Mapping[str, torch.dtype | None]) -> tuple[dict[tuple[int, int], torch.dtype | None], list[Node]]:
-    """The element types of all entries of the graph: torch types, None where unknown. Arguments as for `infer_shapes`."""
+    """Return the element types of all entries of the graph: torch types, None where unknown. Arguments as for `infer_shapes`."""
     nodes = topological(outputs)
     types: dict[tuple[int, int], torch.dtype | None] = {}
     for node in nodes:
@@ -274,7 +274,7 @@ def _stored_type(node: Node) -> torch.dtype | None:
 
 
 def infer_node_types(node: Node, types: dict[tuple[int, int], torch.dtype | None]) -> bool:
-    """As `infer_node`, for element types."""
+    """Infer the element types of a node, like `infer_node`."""
     inputs = [(id(n), i) for n, i in node.inputs]
     outputs = [(id(node), i) for i in range(node.num_outputs())]
     before_in, before_out = [types[e] for e in inputs], [types[e] for e in outputs]

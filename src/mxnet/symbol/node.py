@@ -16,7 +16,7 @@ class Node:
     op : mxnet.ops.Operator or None
     name : str
     attrs : dict of str to str
-        What the user gave, and annotations such as ``__lr_mult__``.
+        The attributes given by the user, and annotations such as ``__lr_mult__``.
     inputs : list of (Node, int)
         Which output of which node.
     subgraphs : tuple of graphs
@@ -27,7 +27,7 @@ class Node:
 
     def __init__(self, op: "Operator | None", name: str, attrs: dict[str, str], inputs: Iterable[Entry] = (),
                  subgraphs: Iterable[Sequence[Entry]] = ()):
-        self.op: Any = op  # not Optional: who asks an operator something knows that the node is no variable
+        self.op: Any = op  # not Optional: callers that use it have checked that the node is no variable
         self.name, self.attrs, self.inputs = name, attrs, list(inputs)
         self.subgraphs = tuple(subgraphs)
         self._parsed: dict[str, Any] | None = None
@@ -36,7 +36,7 @@ class Node:
         return f"<{'variable' if self.op is None else self.op.name} {self.name}>"
 
     def parsed(self) -> dict[str, Any]:
-        """The operator's attributes, checked; those not given are absent."""
+        """Return the operator's attributes, checked; those not given are absent."""
         if self._parsed is None:
             self._parsed = self.op.parse({k: v for k, v in self.attrs.items() if k in self.op.attributes})
             if self.subgraphs and not self.op.may_hold_graph:
@@ -44,17 +44,17 @@ class Node:
         return self._parsed
 
     def num_outputs(self) -> int:
-        """How many outputs the node has."""
+        """Return the number of outputs of the node."""
         return 1 if self.op is None else self.op.outputs(self.parsed())
 
     def output_names(self) -> list[str]:
-        """The names that Symbols list for the node's outputs."""
+        """Return the names that Symbols list for the node's outputs."""
         if self.op is None:
             return [self.name]
         return [f"{self.name}_{suffix}" for suffix in self.op.list_output_names(self.parsed())]
 
     def input_names(self) -> Sequence[str]:
-        """The operator's names of the inputs, as many as the node has."""
+        """Return the operator's names of the inputs, as many as the node has."""
         names = self.op.input_names(self.parsed(), len(self.inputs))
         if len(names) < len(self.inputs):  # optional inputs that were given
             names = self.op.inputs[:len(self.inputs)]
@@ -83,7 +83,7 @@ def topological(outputs: Sequence[Entry]) -> list[Node]:
 
 
 def auxiliary(nodes: Iterable[Node]) -> set[int]:
-    """The ids of the variables that an operator of the graph writes to."""
+    """Return the ids of the variables that an operator of the graph writes to."""
     found = set()
     for node in nodes:
         if node.op is None:
@@ -97,7 +97,7 @@ def auxiliary(nodes: Iterable[Node]) -> set[int]:
 
 
 def copy_graph(outputs: Sequence[Entry]) -> list[Entry]:
-    """The same graph of new nodes; returns its outputs."""
+    """Return the same graph of new nodes; returns its outputs."""
     copies: dict[int, Node] = {}
     for node in topological(outputs):
         copies[id(node)] = Node(node.op, node.name, dict(node.attrs), [(copies[id(n)], i) for n, i in node.inputs], node.subgraphs)
@@ -105,6 +105,6 @@ def copy_graph(outputs: Sequence[Entry]) -> list[Entry]:
 
 
 def monitored_inputs(node: Node) -> Sequence[str]:
-    """The names under which a monitor is told of a node's inputs; ``input0`` as in MXNet (its test_op_hook_output_names shows it)."""
+    """Return the names of a node's inputs for a monitor; ``input0`` as in MXNet (its test_op_hook_output_names shows it)."""
     names = node.input_names()
     return ("input0",) if tuple(names) == ("data",) and not node.op.names_input else names

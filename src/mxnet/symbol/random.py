@@ -40,7 +40,7 @@ def uniform(low: float | Symbol = 0, high: float | Symbol = 1, shape: Any = _Nul
     low, high : float or Symbol
         The bounds; `low` itself may be drawn, `high` may not.
     shape : int or tuple of int, optional
-        How many samples: the shape of the result, or what follows the shape of `low`.
+        The shape of the samples: that of the result, or the axes after the shape of `low`.
     dtype : str or type, optional
         float16, float32 (the default) or float64.
     **kwargs
@@ -86,7 +86,7 @@ def gamma(alpha: float | Symbol = 1, beta: float | Symbol = 1, shape: Any = _Nul
 
 
 def negative_binomial(k: int | Symbol = 1, p: float | Symbol = 1, shape: Any = _Null, dtype: Any = _Null, **kwargs: Any) -> Symbol:
-    """How many failures come before the `k`-th success, if each trial succeeds with probability `p`; see `uniform` for the rest."""
+    """Samples of the number of failures before the `k`-th success of trials with success probability `p`; see `uniform` for the rest."""
     return _draw("negative_binomial", {"k": k, "p": p}, shape, dtype, kwargs)
 
 

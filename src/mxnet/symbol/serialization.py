@@ -17,7 +17,7 @@ RENAMED = {"_Plus": "elemwise_add", "_Minus": "elemwise_sub", "_Mul": "elemwise_
 
 
 def dump(outputs: Sequence[Entry]) -> str:
-    """The graph as JSON text."""
+    """Return the graph as JSON text."""
     attrs = [f'"mxnet_version": ["int", {VERSION}]']
     if util.is_np_shape():
         attrs.insert(0, f'"is_np_shape": ["int", {util.np_shape_level()}]')
@@ -25,7 +25,7 @@ def dump(outputs: Sequence[Entry]) -> str:
 
 
 def _graph(outputs: Sequence[Entry], indent: int, *last: str, versions: bool = True) -> str:
-    """The object that describes a graph, its brackets `indent` spaces from the margin; `last` are further fields.
+    """Return the object that describes a graph, its brackets `indent` spaces from the margin; `last` are further fields.
 
     Variables that operators write to have a version, in graphs of loops and branches, too, but not in those of fused nodes.
     """
@@ -61,7 +61,7 @@ def _text(value: str) -> str:
 
 
 def _array(items: Sequence[str], indent: int) -> str:
-    """An array on one line, or on many where it has more than ten entries, as MXNet's writer does."""
+    """Return an array on one line, or on many where it has more than ten entries, as MXNet's writer does."""
     if len(items) <= 10:
         return "[" + ", ".join(items) + "]"
     pad = " " * (indent + 2)
@@ -69,12 +69,12 @@ def _array(items: Sequence[str], indent: int) -> str:
 
 
 def load(text: str, source: str = "JSON") -> list[Entry]:
-    """The outputs of the graph that a JSON text describes.
+    """Return the outputs of the graph that a JSON text describes.
 
     Raises
     ------
     MXNetError
-        If the text is not a graph; it names what is wrong and where.
+        If the text is not a graph; the message names the fault and its place.
     """
     def fail(what: str) -> NoReturn:
         raise MXNetError(f"{source}: not a valid Symbol: {what}")
@@ -168,7 +168,7 @@ def _read_graph(graph: Any, version: int, translate: bool, source: str, fail: Ca
 
 
 def _version(graph: Mapping[str, Any], fail: Callable[[str], NoReturn]) -> int:
-    """Return the version of MXNet that wrote a file; those before 0.9 don't say it."""
+    """Return the version of MXNet that wrote a file; those before 0.9 don't contain it."""
     for name, value in _field(graph.get("attrs", {}), dict, "'attrs'", fail).items():
         if type(value) is not list or len(value) != 2 or type(value[0]) is not str:
             fail(f"'attrs': '{name}' must be [type, value], received {json.dumps(value)[:40]}")
@@ -195,7 +195,7 @@ def _make_node(op_name: str, name: str, attrs: dict[str, str], entries: list[Ent
         raise MXNetError(f"{source}: node '{name}': {op.name} has {getattr(op, 'subgraphs', 0)} subgraphs, the file holds {len(subgraphs)}")
     node = Node(op, name, {**own, **rest}, entries, subgraphs)
     if subgraphs and not op.may_hold_graph:
-        _checked(source, name, lambda: op.check(  # type: ignore[attr-defined]  # what has subgraphs can do that
+        _checked(source, name, lambda: op.check(  # type: ignore[attr-defined]  # operators with subgraphs have this method
             node.parsed(), len(entries)))
     unknown = [k for k in rest if not (k.startswith("__") and k.endswith("__")) and k not in HIDDEN_KEYS
                and k != op.key_var_num_args and not (k == "ctx" and op.wants_device)]
@@ -244,7 +244,7 @@ def annotation(key: str, value: str, operator: str | None = None) -> str:
 
 
 def is_annotation(key: str) -> bool:
-    """Return whether a key stands for an annotation of a node, as no attribute of an operator does."""
+    """Return True if a key is an annotation of a node, as no attribute of an operator does."""
     return len(key) > 4 and key.startswith("__") and key.endswith("__")
 
 
@@ -253,7 +253,7 @@ def _hide(attrs: dict[str, str]) -> dict[str, str]:
 
 
 def _distribute(rest: dict[str, str], op: Operator, own: dict[str, str], entries: list[Entry]) -> dict[str, str]:
-    """Old annotations in today's places: ``lr_mult`` as ``__lr_mult__``, ``weight_lr_mult`` on the variable of the weight."""
+    """Move old annotations to their current places: ``lr_mult`` as ``__lr_mult__``, ``weight_lr_mult`` on the variable of the weight."""
     kept = {}
     for key, value in rest.items():
         hidden = next((h for h in HIDDEN_KEYS if key == h or key.endswith("_" + h)), None)

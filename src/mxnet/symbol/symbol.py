@@ -14,7 +14,7 @@ from .node import Entry, Node, auxiliary, copy_graph, topological
 from .serialization import HIDDEN_KEYS, annotation, is_annotation
 
 if TYPE_CHECKING:
-    from ._attached import Methods as _Methods  # what the class is given later: methods that are operators, Python's arithmetic
+    from ._attached import Methods as _Methods  # members attached later: methods that are operators, Python's arithmetic
 else:
     _Methods = object
 
@@ -41,17 +41,17 @@ class Symbol(_Methods):
     def __init__(self, handle: Iterable[Entry]):
         self._outputs = list(handle)
 
-    # -- what it is --------------------------------------------------------------------------------------------------
+    # -- properties -------------------------------------------------------------------------------------------------
 
     @property
-    def name(self) -> str | Any:  # for checkers a text: that it may be None would be asked for everywhere
+    def name(self) -> str | Any:  # typed as str, since Optional would need a check at every use
         """The name of the operator or variable; None for a group of several."""
         nodes = {id(n): n for n, _ in self._outputs}
         return next(iter(nodes.values())).name if len(nodes) == 1 else None
 
     @property
     def handle(self) -> list[Entry]:
-        """The outputs that the Symbol stands for, as (node, output) pairs. (MXNet's handles are pointers into its library.)"""
+        """The outputs of the Symbol as (node, output) pairs, in place of MXNet's pointer into its library."""
         return self._outputs
 
     def __repr__(self) -> str:
@@ -110,31 +110,31 @@ class Symbol(_Methods):
         return topological(self._outputs)
 
     def list_inputs(self) -> list[str]:
-        """The names of all variables, in the order the graph meets them."""
+        """Return the names of all variables, in the order the graph meets them."""
         return [n.name for n in self._nodes() if n.op is None]
 
     def list_arguments(self) -> list[str]:
-        """The names of the variables that are no auxiliary states."""
+        """Return the names of the variables that are no auxiliary states."""
         nodes = self._nodes()
         aux = auxiliary(nodes)
         return [n.name for n in nodes if n.op is None and id(n) not in aux]
 
     def list_auxiliary_states(self) -> list[str]:
-        """The names of the variables that operators write to, such as the moving averages of BatchNorm."""
+        """Return the names of the variables that operators write to, such as the moving averages of BatchNorm."""
         nodes = self._nodes()
         aux = auxiliary(nodes)
         return [n.name for n in nodes if id(n) in aux]
 
     def list_outputs(self) -> list[str]:
-        """The names of the outputs: ``<name>_output``, or what the operator calls them."""
+        """Return the names of the outputs: ``<name>_output``, or the operator's names for them."""
         return [node.output_names()[i] for node, i in self._outputs]
 
     def get_internals(self) -> "Symbol":
-        """A group of every output of every node."""
+        """Return a group of every output of every node."""
         return type(self)([(n, i) for n in self._nodes() for i in range(n.num_outputs())])
 
     def get_children(self) -> "Symbol | None":
-        """The direct inputs of the outputs, as a group; None for a variable."""
+        """Return the direct inputs of the outputs, as a group; None for a variable."""
         nodes = list({id(n): n for n, _ in self._outputs}.values())
         entries = [e for n in nodes for e in n.inputs]
         return type(self)(entries) if entries else None
@@ -153,7 +153,7 @@ class Symbol(_Methods):
         return next(iter(nodes.values()))
 
     def attr(self, key: str) -> str | None:
-        """The value of an attribute or annotation, a string; None if there is none."""
+        """Return the value of an attribute or annotation, a string; None if there is none."""
         node = self._single_node()
         return node.name if key == "name" else _visible(node.attrs).get(key)
 
@@ -170,7 +170,7 @@ class Symbol(_Methods):
         return _visible(self._single_node().attrs) if len({id(n) for n, _ in self._outputs}) == 1 else {}
 
     def attr_dict(self) -> dict[str, dict[str, str]]:
-        """The attributes and annotations of all nodes that have any, by node name."""
+        """Return the attributes and annotations of all nodes that have any, by node name."""
         return {n.name: _visible(n.attrs) for n in self._nodes() if n.attrs}
 
     def _set_attr(self, **kwargs: str) -> None:
@@ -197,7 +197,7 @@ class Symbol(_Methods):
     # -- composition ---------------------------------------------------------------------------------------------------
 
     def __call__(self, *args: Any, **kwargs: Any) -> "Symbol":
-        """A copy of the graph with variables replaced: ``net(data=other)``."""
+        """Return a copy of the graph with variables replaced: ``net(data=other)``."""
         out = self.__copy__()
         out._compose(*args, **kwargs)
         return out
@@ -229,7 +229,7 @@ class Symbol(_Methods):
             self._outputs[0][0].name = name
 
     def _gen_atomic_symbol(self) -> "Symbol":
-        """The operator alone, with fresh variables for its inputs."""
+        """Return the operator alone, with fresh variables for its inputs."""
         node = self._single_node()
         if node.op is None:
             raise MXNetError("a variable has no operator")
@@ -240,7 +240,7 @@ class Symbol(_Methods):
     # -- inference -----------------------------------------------------------------------------------------------------
 
     def infer_shape(self, *args: Any, **kwargs: Any) -> tuple[Any, Any, Any]:
-        """The shapes of arguments, outputs and auxiliary states.
+        """Return the shapes of arguments, outputs and auxiliary states.
 
         Parameters
         ----------
@@ -264,7 +264,7 @@ class Symbol(_Methods):
         return result
 
     def _left_open(self, args: tuple, kwargs: dict[str, Any]) -> str:
-        """What to say where the shapes given do not suffice."""
+        """Return the error message for given shapes that do not suffice."""
         partial = self._infer_shape(True, args, kwargs)
         unknown = [f"{n}: {s}" for n, s in zip(self.list_arguments(), partial[0])
                    if s is None or (not util.is_np_shape() and (not s or 0 in s)) or (util.is_np_shape() and -1 in s)]
@@ -272,7 +272,7 @@ class Symbol(_Methods):
                 f"\n\t{', '.join(unknown)}")
 
     def infer_shape_partial(self, *args: Any, **kwargs: Any) -> tuple[Any, Any, Any]:
-        """As `infer_shape`, with what could be found: unknown sizes are 0, unknown shapes ``()``."""
+        """Infer shapes as far as possible: like `infer_shape`, but unknown sizes are 0, unknown shapes ``()``."""
         return self._infer_shape(True, args, kwargs, probe=True)
 
     def _infer_shape(self, partial: bool, args: tuple, kwargs: dict[str, Any], probe: bool = False) -> Any:
@@ -290,14 +290,14 @@ class Symbol(_Methods):
         return tuple([inference.to_user(s) for s in g] for g in groups)
 
     def infer_type(self, *args: Any, **kwargs: Any) -> tuple[Any, Any, Any]:
-        """The element types of arguments, outputs and auxiliary states; arguments and result as for `infer_shape`."""
+        """Return the element types of arguments, outputs and auxiliary states; arguments and result as for `infer_shape`."""
         result = self._infer_type(args, kwargs)
         if any(t is None for g in result for t in g):
             return None, None, None
         return result
 
     def infer_type_partial(self, *args: Any, **kwargs: Any) -> tuple[Any, Any, Any]:
-        """As `infer_type`, with None for what could not be found."""
+        """Infer types as far as possible: like `infer_type`, with None for unknown ones."""
         return self._infer_type(args, kwargs)
 
     def _infer_type(self, args: tuple, kwargs: dict[str, Any]) -> Any:
@@ -326,7 +326,7 @@ class Symbol(_Methods):
     # -- files -----------------------------------------------------------------------------------------------------------
 
     def tojson(self, remove_amp_cast: bool = True) -> str:
-        """The graph as JSON text, in the format of MXNet 1.9.1; casts that AMP has put in are left out if `remove_amp_cast`."""
+        """Return the graph as JSON text, in the format of MXNet 1.9.1; casts inserted by AMP are omitted if `remove_amp_cast`."""
         outputs = self._outputs
         if remove_amp_cast and any(n.op is not None and n.op.amp == "cast" for n in self._nodes()):
             outputs = _without_amp_casts(copy_graph(outputs))
@@ -339,7 +339,7 @@ class Symbol(_Methods):
         files.write_bytes(fname, self.tojson(remove_amp_cast).encode())
 
     def debug_str(self) -> str:
-        """A listing of the graph, for people."""
+        """Return a listing of the graph, for people."""
         nodes = self._nodes()
         aux = auxiliary(nodes)
         lines = ["Symbol Outputs:"] + [f"\toutput[{k}]={n.name}({i})" for k, (n, i) in enumerate(self._outputs)]
@@ -366,7 +366,7 @@ class Symbol(_Methods):
 
 
 def _visible(attrs: Mapping[str, str]) -> dict[str, str]:
-    """Attributes as users read them: ``__lr_mult__`` also as ``lr_mult``."""
+    """Return attributes in their public form: ``__lr_mult__`` also as ``lr_mult``."""
     out = dict(attrs)
     for key in HIDDEN_KEYS:
         if f"__{key}__" in attrs:

@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 import mxnet as mx
+from forked import python
 from interrupt_checks import interrupt, interrupted
 from loader_checks import Failing, Numbers
 from mxnet.gluon.data import DataLoader, SimpleDataset, _workers
@@ -67,7 +68,7 @@ def test_workers_end_with_their_parent():
         print(*(w.process.pid for l in loaders for w in l._worker_pool._workers), flush=True)
         os.kill(os.getpid(), 9)
     """)
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=200, env={**os.environ, "OMP_NUM_THREADS": "1"})
+    done = subprocess.run([*python(), "-c", program], capture_output=True, text=True, timeout=200, env={**os.environ, "OMP_NUM_THREADS": "1"})
     pids = done.stdout.split()
     assert len(pids) == 4, done.stderr
     deadline = time.time() + 10
@@ -91,7 +92,7 @@ def test_ctrl_c_reaches_the_parent_only():
         except KeyboardInterrupt:
             print("interrupted", len(next(iter(loader))))
     """)
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=200, env={**os.environ, "OMP_NUM_THREADS": "1"})
+    done = subprocess.run([*python(), "-c", program], capture_output=True, text=True, timeout=200, env={**os.environ, "OMP_NUM_THREADS": "1"})
     assert done.stdout == "interrupted 1\n", done.stderr
 
 

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 import mxnet as mx
-from mxnet.graph.passes.conv_over_concat import distribute
+from mxnet.graph.passes.conv_over_concat import split_convolutions
 from mxnet.graph.program import Program, operator_of
 from mxnet.graph.runtime.runner import GraphRunner
 
@@ -32,7 +32,7 @@ def check(out, before, after, **shapes):
     made = program(out, **shapes)
     expected = made.module(*made.inputs)
     assert names(made) == before
-    distribute(made)
+    split_convolutions(made)
     assert names(made) == after
     for found, wanted in zip(made.module(*made.inputs), expected):
         torch.testing.assert_close(found, wanted, rtol=1e-5, atol=1e-5)
@@ -71,18 +71,18 @@ def convolution(data, filters=4, **more):
 def test_left_alone(out):
     made = program(out, x0=(1, 8, 4, 4), x1=(1, 8, 4, 4))
     before = names(made)
-    distribute(made)
+    split_convolutions(made)
     assert names(made) == before and made.report == []
 
 
 def test_left_alone_where_the_concatenation_is_read_elsewhere():
     both = joined(8, 8)
     made = program(mx.sym.Group([both, convolution(both)]), x0=(1, 8, 4, 4), x1=(1, 8, 4, 4))
-    distribute(made)
+    split_convolutions(made)
     assert names(made) == ["Concat", "Convolution"]
 
 
 def test_left_alone_where_weights_may_change():
     made = program(convolution(joined(8, 8)), fixed=False, x0=(1, 8, 4, 4), x1=(1, 8, 4, 4))
-    distribute(made)
+    split_convolutions(made)
     assert names(made) == ["Concat", "Convolution"]

@@ -128,9 +128,9 @@ def two_convolutions(monkeypatch, **flags):
     """Training steps of a network with a convolution that may take fewer multiplications, and one that may not; what explains it."""
     if kernels.load("conv/winograd") is None or kernels.load("conv/convolution") is None:
         pytest.skip("no C++ compiler")
-    for name, value in (("_WORTHWHILE", 0), ("_RACED", 0), ("_found", {})):
+    for name, value in (("_WORTHWHILE", 0), ("_TUNED", 0), ("_found", {})):
         monkeypatch.setattr(convolution, name, value)
-    monkeypatch.setattr(convolution.races, "winner", lambda key, runs: "Winograd F(4x4)" if "Winograd F(4x4)" in runs else "direct")
+    monkeypatch.setattr(convolution.autotuner, "fastest", lambda key, runs: "Winograd F(4x4)" if "Winograd F(4x4)" in runs else "direct")
     net = mx.gluon.nn.HybridSequential()
     net.add(mx.gluon.nn.Conv2D(32, 1, in_channels=16), mx.gluon.nn.Conv2D(16, 3, padding=1, in_channels=32))
     net.initialize()

@@ -24,7 +24,7 @@ X = torch.tensor([[1.0, 2.0], [3.0, 4.0]])
 def test_what_a_backend_takes_becomes_few_pieces():
     x = mx.sym.var("x")
     p = program(mx.sym.exp(mx.sym.negative(mx.sym.sqrt(mx.sym.square(x)))), X)
-    pieces = partitioning.divide(p, accepts("square", "sqrt", "exp"))
+    pieces = partitioning.partition(p, accepts("square", "sqrt", "exp"))
     assert sorted(len([n for n in piece.graph.nodes if n.op == "call_function"]) for piece in pieces.values()) == [1, 2]
     assert [n.op for n in p.graph.nodes] == ["placeholder", "call_module", "call_function", "call_module", "output"]
     torch.testing.assert_close(p.module(X)[0], torch.exp(-X))
@@ -33,7 +33,7 @@ def test_what_a_backend_takes_becomes_few_pieces():
 def test_a_piece_knows_its_inputs_and_which_of_them_are_fixed():
     x, w = mx.sym.var("x"), mx.sym.var("w")
     p = program(mx.sym.dot(mx.sym.negative(x), w), X, torch.eye(2), weights={1})
-    piece, = partitioning.divide(p, accepts("dot")).values()
+    piece, = partitioning.partition(p, accepts("dot")).values()
     assert [tuple(t.shape) for t in piece.inputs] == [(2, 2), (2, 2)] and piece.weights == {1}
     assert piece.constants[piece.placeholders[1]].tolist() == [[1, 0], [0, 1]]
     assert [tuple(piece.values[n].shape) for n in piece.outputs] == [(2, 2)]
@@ -42,9 +42,9 @@ def test_a_piece_knows_its_inputs_and_which_of_them_are_fixed():
 def test_pieces_that_are_not_worth_it_stay():
     x = mx.sym.var("x")
     p = program(mx.sym.dot(x, x), X)
-    assert partitioning.divide(p, accepts("dot"), lambda nodes: False) == {}
+    assert partitioning.partition(p, accepts("dot"), lambda nodes: False) == {}
     assert [calls(n, get("dot")) for n in p.graph.nodes if n.op == "call_function"] == [True]
-    assert list(partitioning.divide(program(mx.sym.dot(x, x), X), accepts("dot"), partitioning.worthwhile)) == ["part0"]
+    assert list(partitioning.partition(program(mx.sym.dot(x, x), X), accepts("dot"), partitioning.worthwhile)) == ["part0"]
 
 
 def test_only_what_computes_much_is_worthwhile():
@@ -60,7 +60,7 @@ def test_only_what_computes_much_is_worthwhile():
 def test_a_function_takes_the_place_of_a_piece():
     x = mx.sym.var("x")
     p = program(mx.sym.negative(mx.sym.exp(x)), X)
-    (name, piece), = partitioning.divide(p, accepts("exp")).items()
+    (name, piece), = partitioning.partition(p, accepts("exp")).items()
     seen = []
 
     def run(*inputs):
@@ -76,7 +76,7 @@ def test_a_function_takes_the_place_of_a_piece():
 def test_sources_end_with_their_modules():
     def work():
         p = program(mx.sym.exp(mx.sym.negative(mx.sym.sqrt(mx.sym.square(mx.sym.var("x"))))), X)
-        partitioning.divide(p, accepts("square", "sqrt", "exp"))
+        partitioning.partition(p, accepts("square", "sqrt", "exp"))
         p.module.recompile()
         p.module(X)
         gc.collect()

@@ -6,7 +6,7 @@ import mxnet as mx
 from mxnet import kernels, nd
 from mxnet.graph.passes import recurrent_layers
 from mxnet.graph.tuning import policy
-from mxnet.graph.tuning.inference_states import Frozen, Trial
+from mxnet.graph.tuning.inference_states import Compiled, Validating
 from mxnet.kernels.nn import recurrent
 
 pytestmark = pytest.mark.skipif(kernels.load("nn/recurrent") is None, reason="no C++ compiler")
@@ -127,11 +127,11 @@ def test_a_graph_that_openvino_runs_gives_up_what_it_kept(packings, monkeypatch)
     expected = [net(x).asnumpy() for _ in range(2)][0]
     runner = net._cached_op._runner
     layer, = layers(next(iter(runner._on_native.values())).__self__)
-    assert layer._seen is not None and packings
+    assert layer._cached is not None and packings
     state, = runner._states.values()
     state.budget = 0.0
-    monkeypatch.setattr(Trial, "wins", True)
+    monkeypatch.setattr(Validating, "is_faster", True)
     for _ in range(100):
         np.testing.assert_allclose(net(x).asnumpy(), expected, rtol=1e-4, atol=1e-5)
     state, = runner._states.values()
-    assert type(state) is Frozen and state.name == "openvino" and layer._seen is None
+    assert type(state) is Compiled and state.name == "openvino" and layer._cached is None

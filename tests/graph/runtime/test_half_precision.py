@@ -8,7 +8,7 @@ from mxnet.graph.runtime import half_precision
 @pytest.fixture
 def speeds(monkeypatch):
     """Sets how long a convolution takes by type, in seconds."""
-    monkeypatch.setattr(half_precision, "_told", set())
+    monkeypatch.setattr(half_precision, "_warned", set())
     times = {torch.float32: 0.001}
     monkeypatch.setattr(half_precision, "_seconds", times.__getitem__)
     half_precision.slowness.cache_clear()

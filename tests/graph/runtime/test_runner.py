@@ -111,7 +111,7 @@ def test_new_shapes_do_not_wait_for_those_that_are_compiled(monkeypatch):
         compiling.set()
         assert go_on.wait(60)
 
-    monkeypatch.setattr(policy, "trial", trial)
+    monkeypatch.setattr(policy, "start_validation", trial)
     monkeypatch.setattr(policy, "budget", lambda operators: 1e-9)
     runner = GraphRunner(mx.sym.relu(mx.sym.var("x")))
     runner([torch.ones(2)])  # spends the time
@@ -122,7 +122,7 @@ def test_new_shapes_do_not_wait_for_those_that_are_compiled(monkeypatch):
     go_on.set()
     thread.join(60)
     assert not thread.is_alive()
-    assert [type(s) for s in runner._states.values()] == [inference_states.Stays, inference_states.Candidate]
+    assert [type(s) for s in runner._states.values()] == [inference_states.Native, inference_states.Warmup]
 
 
 def test_threads_that_meet_a_changed_weight_compile_once(monkeypatch):

@@ -4,7 +4,7 @@ import torch
 
 import mxnet as mx
 from mxnet import openmp
-from mxnet.graph.runtime.threading_policy import is_light
+from mxnet.graph.runtime.threading_policy import runs_single_threaded
 
 
 def dense(units=4):
@@ -13,7 +13,7 @@ def dense(units=4):
 
 def light(symbol, **given):
     shapes, _, _ = symbol.infer_shape(**given)
-    return is_light(symbol._nodes(), dict(zip(symbol.list_arguments(), shapes)))
+    return runs_single_threaded(symbol._nodes(), dict(zip(symbol.list_arguments(), shapes)))
 
 
 @pytest.mark.parametrize("batch, expected", [(128, True), (129, False)])
@@ -36,7 +36,7 @@ def test_large_results_and_many_weights_are_not_light():
 def test_convolutions_and_what_has_no_shape_are_not_light():
     assert not light(mx.sym.Convolution(mx.sym.var("x"), kernel=(1, 1), num_filter=1), x=(1, 1, 2, 2))
     chosen = mx.sym.contrib.boolean_mask(mx.sym.var("x"), mx.sym.var("chosen"))
-    assert not is_light(chosen._nodes(), {"x": (2, 2), "chosen": (2,)})
+    assert not runs_single_threaded(chosen._nodes(), {"x": (2, 2), "chosen": (2,)})
 
 
 @pytest.fixture

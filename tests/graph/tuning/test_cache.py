@@ -4,7 +4,6 @@ import json
 import logging
 import os
 import subprocess
-import sys
 import textwrap
 
 import numpy as np
@@ -14,6 +13,7 @@ from torch import fx
 
 import mxnet as mx
 from backend_checks import Counting
+from forked import python
 from mxnet import kernels, nd
 from mxnet.gluon import nn
 from mxnet.graph import GraphRunner, register_backend
@@ -21,7 +21,7 @@ from mxnet.graph.backends import registry as backends
 from mxnet.graph.backends.cpu import backend as own
 from mxnet.graph.program import operator_of
 from mxnet.graph.tuning import cache, comparison, inference_states, policy
-from mxnet.graph.tuning.cache import NATIVE, Known, Record
+from mxnet.graph.tuning.cache import NATIVE, CachedChoice, CacheEntry
 from mxnet.kernels.runtime import tuning
 from mxnet.ops import registry
 
@@ -30,7 +30,7 @@ PROMISED = {"static_alloc": True, "static_shape": True}
 needs_kernels = pytest.mark.skipif(kernels.load("conv/prepacked_conv") is None, reason="no C++ compiler")
 
 
-class Here(tuning.Winners):
+class Here(tuning.TuningCache):
     """A store in a folder of its own."""
 
     def __init__(self, folder):
@@ -49,8 +49,8 @@ class Here(tuning.Winners):
 def store(tmp_path, monkeypatch):
     """Where winners are kept in this test, which is switched on again."""
     def another():  # as another process has it
-        monkeypatch.setattr(cache, "kept", Here(tmp_path))
-        return cache.kept
+        monkeypatch.setattr(cache, "tuning_cache", Here(tmp_path))
+        return cache.tuning_cache
     found = another()
     found.another = another
     return found
@@ -65,8 +65,8 @@ def backend(monkeypatch, store):
     def timed(function, inputs):
         backend.timed += 1
         return backend.seconds if function is backend.function else 1.0, function(*inputs)
-    monkeypatch.setattr(policy, "challengers", lambda device, everyone=False: [backend])
-    monkeypatch.setattr(policy, "of_dense_layers", lambda *args: [])
+    monkeypatch.setattr(policy, "candidate_backends", lambda device, all_backends=False: [backend])
+    monkeypatch.setattr(policy, "mlp_candidates", lambda *args: [])
     monkeypatch.setattr(policy, "_timed", timed)
     monkeypatch.setattr(policy.processor, "waited", lambda: 0.0)
     yield backend
@@ -112,7 +112,7 @@ def key(symbol=None, inputs=None, weights=(1,), exact=False):
     x, w = mx.sym.var("x"), mx.sym.var("w")
     symbol = mx.sym.FullyConnected(x, w, num_hidden=2, no_bias=True) if symbol is None else symbol(x, w)
     inputs = [torch.ones(4, 3), torch.ones(2, 3)] if inputs is None else inputs
-    return Record(lowered(symbol, inputs), inputs, weights, exact)._key
+    return CacheEntry(lowered(symbol, inputs), inputs, weights, exact)._key
 
 
 def test_other_weights_and_names_are_the_same_graph():
@@ -202,9 +202,9 @@ def made(number):
 def test_functions_that_are_no_operators_have_none(target):
     module = lowered(mx.sym.relu(mx.sym.var("x")), [torch.ones(2)])
     node = next(n for n in module.graph.nodes if n.op == "call_function")
-    assert Record(module, [torch.ones(2)], (), False)._key is not None and operator_of(node) is not None
+    assert CacheEntry(module, [torch.ones(2)], (), False)._key is not None and operator_of(node) is not None
     node.target = target
-    assert Record(module, [torch.ones(2)], (), False)._key is None
+    assert CacheEntry(module, [torch.ones(2)], (), False)._key is None
 
 
 def test_an_operator_that_a_program_registered_has_none(monkeypatch):
@@ -216,7 +216,7 @@ def test_an_operator_that_a_program_registered_has_none(monkeypatch):
 def test_methods_have_none():
     graph = fx.Graph()
     graph.output((graph.call_method("neg", (graph.placeholder("x"),)),))
-    assert Record(fx.GraphModule(torch.nn.Module(), graph), [torch.ones(2)], (), False)._key is None
+    assert CacheEntry(fx.GraphModule(torch.nn.Module(), graph), [torch.ones(2)], (), False)._key is None
 
 
 def test_outputs_of_an_operator_with_several_are_told():
@@ -226,9 +226,9 @@ def test_outputs_of_an_operator_with_several_are_told():
 
 def test_a_record_without_a_key_keeps_nothing(store):
     inputs = [torch.ones(4, 3)]
-    record = Record(lowered(mx.sym.var("x") + mx.sym.random.uniform(shape=(4, 3)), inputs), inputs, (), False)
-    assert record.winner is None
-    assert record.keep("somebody", 1.0, 0.0) == "not kept, since it is not known whether another graph is the same"
+    record = CacheEntry(lowered(mx.sym.var("x") + mx.sym.random.uniform(shape=(4, 3)), inputs), inputs, (), False)
+    assert record.choice is None
+    assert record.store("somebody", 1.0, 0.0) == "not kept, since it is not known whether another graph is the same"
     record.forget()
     assert not store.path.exists()
 
@@ -242,10 +242,10 @@ def test_the_next_one_goes_straight_to_the_winner(backend, store):
     assert list(store.content().values()) == ["test_counting"] and f"  test_counting: kept in {store.path}" in first.explain().splitlines()
     backend.timed, store = 0, store.another()
     second = network("zeros")
-    assert right(second) and backend.compiled == 2 and type(state_of(second)) is Known
+    assert right(second) and backend.compiled == 2 and type(state_of(second)) is CachedChoice
     assert state_of(second).explain() == ["test_counting, whose results are compared with those of native in the first call",
                                           f"test_counting won before: kept in {store.path}"]
-    assert right(second) and type(state_of(second)) is inference_states.Frozen and backend.timed == 0
+    assert right(second) and type(state_of(second)) is inference_states.Compiled and backend.timed == 0
     assert f"test_counting won before: kept in {store.path}" in second.explain()
 
 
@@ -254,7 +254,7 @@ def test_native_is_kept_and_nobody_compiles(backend, store):
     assert right(network()) and list(store.content().values()) == [NATIVE]
     store = store.another()
     net = network()
-    assert right(net) and type(state_of(net)) is inference_states.Stays and backend.compiled == 1
+    assert right(net) and type(state_of(net)) is inference_states.Native and backend.compiled == 1
     assert f"  native, which proved the fastest before, kept in {store.path}" in net.explain().splitlines()
 
 
@@ -262,10 +262,10 @@ def test_a_graph_whose_shapes_may_change_spends_its_time_first(backend):
     assert right(network())
     backend.timed = 0
     net = network(static_alloc=False)
-    assert right(net) and type(state_of(net)) is inference_states.Candidate and backend.compiled == 1
+    assert right(net) and type(state_of(net)) is inference_states.Warmup and backend.compiled == 1
     spend(net)
-    assert right(net) and type(state_of(net)) is Known and not net._cached_op._runner.settled
-    assert right(net) and type(state_of(net)) is inference_states.Frozen and net._cached_op._runner.settled and backend.timed == 0
+    assert right(net) and type(state_of(net)) is CachedChoice and not net._cached_op._runner.settled
+    assert right(net) and type(state_of(net)) is inference_states.Compiled and net._cached_op._runner.settled and backend.timed == 0
 
 
 @pytest.mark.parametrize("seconds, name", [(0.5, "test_counting"), (2.0, NATIVE)])
@@ -276,7 +276,7 @@ def test_who_won_a_trial_is_kept(backend, store, monkeypatch, seconds, name):
     spend(net)
     net(data())
     trial = state_of(net)
-    assert type(trial) is inference_states.Trial and not store.path.exists()
+    assert type(trial) is inference_states.Validating and not store.path.exists()
     trial._native_seconds, trial._seconds = 1.0, [seconds]
     trial.agrees = True
     assert right(net) and list(store.content().values()) == [name]
@@ -289,7 +289,7 @@ def test_a_trial_that_gives_other_results_decides_for_this_process_alone(backend
     spend(net)
     with pytest.warns(UserWarning, match="backend 'test_counting' gives other results than 'native'"):
         net(data())
-    assert right(net) and type(state_of(net)) is inference_states.Stays and not store.path.exists()
+    assert right(net) and type(state_of(net)) is inference_states.Native and not store.path.exists()
 
 
 def test_who_won_a_trial_among_other_programs_is_not_kept(backend, store):
@@ -299,7 +299,7 @@ def test_who_won_a_trial_among_other_programs_is_not_kept(backend, store):
     net(data())
     trial = state_of(net)
     trial._native_seconds, trial._seconds, trial.waited, trial.agrees = 1.0, [0.5] * 50, 25 * 0.12, True
-    assert right(net) and type(state_of(net)) is inference_states.Frozen and not store.path.exists()
+    assert right(net) and type(state_of(net)) is inference_states.Compiled and not store.path.exists()
     assert "test_counting: not kept, since other programs ran meanwhile: threads waited 3e+03 of 2.5e+04 ms for a processor" in net.explain()
 
 
@@ -322,14 +322,14 @@ def test_a_trial_adds_up_what_its_calls_have_waited(backend, monkeypatch):
 @pytest.mark.parametrize("waited, is_kept", [(0.08, True), (0.12, False)])
 def test_what_other_programs_had_a_part_in_is_not_kept(store, waited, is_kept):
     inputs = [torch.ones(2)]
-    record = Record(lowered(mx.sym.relu(mx.sym.var("x")), inputs), inputs, (), False)
-    said = record.keep("somebody", 1.0, waited)
+    record = CacheEntry(lowered(mx.sym.relu(mx.sym.var("x")), inputs), inputs, (), False)
+    said = record.store("somebody", 1.0, waited)
     if is_kept:
-        assert said == f"kept in {store.path}" and record.winner == "somebody"
+        assert said == f"kept in {store.path}" and record.choice == "somebody"
     else:
         assert said == "not kept, since other programs ran meanwhile: threads waited 120 of 1e+03 ms for a processor"
-        assert record.winner is None and not store.path.exists()
-        assert record.keep("somebody", 1.0, waited, sure=True) == f"kept in {store.path}" and record.winner == "somebody"
+        assert record.choice is None and not store.path.exists()
+        assert record.store("somebody", 1.0, waited, sure=True) == f"kept in {store.path}" and record.choice == "somebody"
 
 
 def test_a_contest_among_other_programs_is_not_kept(backend, store, monkeypatch):
@@ -340,12 +340,12 @@ def test_a_contest_among_other_programs_is_not_kept(backend, store, monkeypatch)
         return now[0]
     monkeypatch.setattr(policy.processor, "waited", waited)
     net = network()
-    assert right(net) and type(state_of(net)) is inference_states.Frozen and not store.path.exists()
+    assert right(net) and type(state_of(net)) is inference_states.Compiled and not store.path.exists()
 
 
 def test_threads_that_ended_have_not_waited_less_than_nothing(backend, store, monkeypatch):
     told = []
-    monkeypatch.setattr(Record, "keep", lambda self, name, seconds, waited: told.append(waited))
+    monkeypatch.setattr(CacheEntry, "store", lambda self, name, seconds, waited: told.append(waited))
     now = iter([50.0, 20.0])
     monkeypatch.setattr(policy.processor, "waited", lambda: next(now))
     net = network()
@@ -365,11 +365,11 @@ class Somebody:
 
 backend = register_backend(Somebody())
 timed = []
-policy.challengers = lambda device, everyone=False: [backend]
-policy.of_dense_layers = lambda *args: []
+policy.candidate_backends = lambda device, all_backends=False: [backend]
+policy.mlp_candidates = lambda *args: []
 policy.processor.waited = lambda: 0.0
 policy._timed = lambda function, inputs: (timed.append(1), (1.0 if len(timed) % 2 else 0.5, function(*inputs)))[1]
-policy._race = lambda native, compiled, inputs: (1.0, 0.5, policy._timed(compiled, inputs)[1])
+policy._alternating_times = lambda native, compiled, inputs: (1.0, 0.5, policy._timed(compiled, inputs)[1])
 net = mx.gluon.nn.Dense(2, in_units=3, activation="tanh")
 net.initialize(mx.init.Normal())
 net.hybridize(static_alloc=True, static_shape=True)
@@ -382,12 +382,12 @@ print(type(state).__name__, len(timed))
 
 def test_another_process_goes_straight_to_the_winner(tmp_path):
     def run():
-        return subprocess.run([sys.executable, "-c", textwrap.dedent(PROGRAM)], env={**os.environ, "MXNET_HOME": str(tmp_path)}, check=True,
+        return subprocess.run([*python(), "-c", textwrap.dedent(PROGRAM)], env={**os.environ, "MXNET_HOME": str(tmp_path)}, check=True,
                               capture_output=True, text=True).stdout.split()
-    assert run() == ["Frozen", "1"]
+    assert run() == ["Compiled", "1"]
     path, = (tmp_path / "kernels").glob("graphs-*.json")
     assert list(json.loads(path.read_text()).values()) == ["somebody"]
-    assert run() == ["Frozen", "0"]
+    assert run() == ["Compiled", "0"]
 
 
 # -- who is not believed -----------------------------------------------------------------------------------------------
@@ -397,10 +397,10 @@ def test_wrong_results_are_noticed_once_and_forgotten(backend, store, recwarn):
     assert right(network())
     backend.scale, backend.timed, store = 1.5, 0, store.another()
     net = network()
-    assert right(net) and type(state_of(net)) is Known and store.content() == {} and backend.timed == 0 and not recwarn.list
+    assert right(net) and type(state_of(net)) is CachedChoice and store.content() == {} and backend.timed == 0 and not recwarn.list
     with pytest.warns(UserWarning, match="backend 'test_counting' gives other results than 'native'"):
         assert right(net)  # as if nothing had been known
-    assert type(state_of(net)) is inference_states.Stays and backend.timed > 0 and store.content() == {}
+    assert type(state_of(net)) is inference_states.Native and backend.timed > 0 and store.content() == {}
     assert "since test_counting gives other results" in net.explain()
 
 
@@ -411,7 +411,7 @@ def test_what_fails_when_it_runs_is_forgotten(backend, store, monkeypatch):
         patch.setattr(backend, "compile", lambda program: lambda *inputs: 1 / 0)
         net = network()
         assert right(net) and store.content() == {}
-    assert right(net) and type(state_of(net)) is inference_states.Frozen and list(store.content().values()) == ["test_counting"]
+    assert right(net) and type(state_of(net)) is inference_states.Compiled and list(store.content().values()) == ["test_counting"]
 
 
 def test_what_does_not_compile_is_forgotten(backend, store, caplog):
@@ -419,7 +419,7 @@ def test_what_does_not_compile_is_forgotten(backend, store, caplog):
     backend.fails, backend.compiled, store = True, 0, store.another()
     net = network()
     with caplog.at_level(logging.INFO):
-        assert right(net) and type(state_of(net)) is inference_states.Stays and store.content() == {}
+        assert right(net) and type(state_of(net)) is inference_states.Native and store.content() == {}
     assert "graph: test_counting cannot compile it: out of luck" in caplog.messages
     assert right(net) and backend.compiled == 2  # for whom it was kept, and as if nothing had been known
 
@@ -430,11 +430,11 @@ def shipped(monkeypatch, tmp_path):
     def know(name):
         monkeypatch.setattr(tuning, "_SHIPPED", tmp_path / "shipped")
         network()(data())
-        (known, _), = cache.kept.content().items()
+        (known, _), = cache.tuning_cache.content().items()
         file = tuning.shipped_file("graphs")
         file.parent.mkdir(exist_ok=True)
         file.write_text(json.dumps({known.partition(", remex ")[0]: name}))
-        cache.kept.path.unlink()
+        cache.tuning_cache.path.unlink()
     return know
 
 
@@ -442,8 +442,8 @@ def test_a_winner_that_came_with_the_package_is_compared_once(backend, store, sh
     shipped("test_counting")
     backend.timed, store = 0, store.another()
     net = network()
-    assert right(net) and type(state_of(net)) is Known and backend.timed == 0
-    assert right(net) and type(state_of(net)) is inference_states.Frozen and "test_counting won before: as the package knows" in net.explain()
+    assert right(net) and type(state_of(net)) is CachedChoice and backend.timed == 0
+    assert right(net) and type(state_of(net)) is inference_states.Compiled and "test_counting won before: as the package knows" in net.explain()
     assert not store.path.exists()
 
 
@@ -453,7 +453,7 @@ def test_what_is_kept_counts_more_than_what_came_with_the_package(backend, store
     lowered_key = next(iter(json.loads(tuning.shipped_file("graphs").read_text())))
     store.keep(f"{lowered_key}, remex {cache.remex_version}, OpenVINO {cache._openvino()}", NATIVE)
     net = network()
-    assert right(net) and type(state_of(net)) is inference_states.Stays and "native, which proved the fastest before, kept in" in net.explain()
+    assert right(net) and type(state_of(net)) is inference_states.Native and "native, which proved the fastest before, kept in" in net.explain()
 
 
 def test_a_winner_that_came_with_the_package_and_fails_is_not_asked_again(backend, store, shipped):
@@ -461,14 +461,14 @@ def test_a_winner_that_came_with_the_package_and_fails_is_not_asked_again(backen
     backend.scale, another = 1.5, store.another
     another()
     net = network()
-    assert right(net) and list(cache.kept.content().values()) == [""]
+    assert right(net) and list(cache.tuning_cache.content().values()) == [""]
     with pytest.warns(UserWarning, match="backend 'test_counting' gives other results than 'native'"):
         assert right(net)
     another()
     net = network()
     with pytest.warns(UserWarning, match="backend 'test_counting' gives other results than 'native'"):
         assert right(net)  # at once by a contest
-    assert type(state_of(net)) is inference_states.Stays
+    assert type(state_of(net)) is inference_states.Native
 
 
 def test_a_weight_that_changes_after_the_comparison(backend):
@@ -491,14 +491,14 @@ def test_a_damaged_or_hostile_file_decides_nothing(backend, store, content):
     store.path.write_bytes(content.replace("KEY", known).encode("utf-8", "surrogateescape"))
     backend.timed, store = 0, store.another()
     net = network()
-    assert right(net) and backend.timed > 0 and type(state_of(net)) is inference_states.Frozen
+    assert right(net) and backend.timed > 0 and type(state_of(net)) is inference_states.Compiled
     assert store.content() == {known: "test_counting"}
 
 
 def test_a_folder_in_its_place_decides_nothing(backend, store):
     store.path.mkdir()
     net = network()
-    assert right(net) and type(state_of(net)) is inference_states.Frozen
+    assert right(net) and type(state_of(net)) is inference_states.Compiled
     assert right(network())  # this process knows all the same
 
 
@@ -517,7 +517,7 @@ def test_a_backend_that_is_named_runs_whatever_is_kept(backend, store):
     backend.seconds = 2.0
     assert right(network()) and list(store.content().values()) == [NATIVE]
     net = network(backend="test_counting")
-    assert right(net) and type(state_of(net)) is inference_states.Frozen and backend.compiled == 2
+    assert right(net) and type(state_of(net)) is inference_states.Compiled and backend.compiled == 2
     backend.seconds, net = 0.5, network()
     net.hybridize(backend="native", **PROMISED)
     assert right(net) and backend.compiled == 2
@@ -528,7 +528,7 @@ def test_a_contest_of_all_asks_nobody_who_won_before_and_keeps_nothing(backend, 
     assert right(network())
     before, backend.timed, backend.seconds = store.content(), 0, 0.5
     net = network(backend="auto")
-    assert right(net) and backend.timed > 0 and type(state_of(net)) is inference_states.Frozen and store.content() == before
+    assert right(net) and backend.timed > 0 and type(state_of(net)) is inference_states.Compiled and store.content() == before
 
 
 @pytest.mark.parametrize("name, value", [("MXNET_SUBGRAPH_BACKEND", "NONE"), ("MXNET_EXEC_BULK_EXEC_INFERENCE", "0")])
@@ -551,7 +551,7 @@ def races_with(backend, monkeypatch):
     """Small convolutions have a rival that takes so much of the holder's time, and a race begins at once."""
     def begin(takes):
         monkeypatch.setattr(own, "_LARGE", 1)
-        for cost in ("_COMPILE", "_COMPILE_OPERATOR", "_RIVAL_OPERATOR"):
+        for cost in ("_COMPILE", "_COMPILE_OPERATOR", "_CANDIDATE_OPERATOR"):
             monkeypatch.setattr(policy, cost, 0.0)
         monkeypatch.setattr(comparison.processor, "waited", lambda: 0.0)
         monkeypatch.setattr(comparison, "_SECONDS", 0.0)  # turns as short as they may be
@@ -567,16 +567,16 @@ def test_who_won_a_rivalry_is_kept(races_with, backend, store, takes, name):
     net = races_with(takes)
     x = nd.random.uniform(shape=(1, 16, 9, 9))
     expected = net(x).asnumpy()
-    assert type(state_of(net)) is comparison.Rivalry and not store.path.exists()
+    assert type(state_of(net)) is comparison.Comparing and not store.path.exists()
     for _ in range(200):
         np.testing.assert_allclose(net(x).asnumpy(), expected, rtol=1e-4, atol=1e-5)
-        if type(state_of(net)) is inference_states.Frozen:
+        if type(state_of(net)) is inference_states.Compiled:
             break
     assert list(store.content().values()) == [name] and f"{name}: kept in {store.path}" in net.explain()
     compiled, store = backend.compiled, store.another()
     net = convolutional()
     np.testing.assert_allclose(net(x).asnumpy(), net(x).asnumpy(), rtol=1e-4, atol=1e-5)
-    assert type(state_of(net)) is inference_states.Frozen and state_of(net).name == name
+    assert type(state_of(net)) is inference_states.Compiled and state_of(net).name == name
     assert f"{name} won before: kept in {store.path}" in net.explain()
     assert backend.compiled == compiled + (name != "kernels")
 
@@ -585,14 +585,14 @@ def test_where_races_are_not_allowed_there_is_none_and_what_one_decided_does_not
     x = nd.random.uniform(shape=(1, 16, 9, 9))
     net = races_with(0.5)
     net(x)
-    record = Record(*arguments(net, x))
-    record.keep("kernels", 1.0, 0.0)
+    record = CacheEntry(*arguments(net, x))
+    record.store("kernels", 1.0, 0.0)
     monkeypatch.setenv("MXNET_CUDNN_AUTOTUNE_DEFAULT", "0")
     net = convolutional()
     net(x)
-    assert type(state_of(net)) is inference_states.Frozen and state_of(net).name == "test_counting"
+    assert type(state_of(net)) is inference_states.Compiled and state_of(net).name == "test_counting"
     monkeypatch.delenv("MXNET_CUDNN_AUTOTUNE_DEFAULT")
-    assert Record(*arguments(net, x)).winner == "kernels"
+    assert CacheEntry(*arguments(net, x)).choice == "kernels"
 
 
 def arguments(net, x):

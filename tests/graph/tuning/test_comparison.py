@@ -48,10 +48,10 @@ class Race:
         self.inputs = [torch.ones(2), torch.full((2,), 3.0)]
         self.module = runner.lowered(False, CPU, self.inputs)
         holder = self.frozen("holder", lambda x, w: self.run("holder", HOLDER, (x * w + w,)))
-        self.state = comparison.Rivalry(holder, "rival", budget, self.compile, policy._agree)
+        self.state = comparison.Comparing(holder, "rival", budget, self.compile, policy._agree)
 
     def frozen(self, name, function):
-        return inference_states.Frozen(function, self.inputs, [1], Program(self.module, self.inputs, [1]), name)
+        return inference_states.Compiled(function, self.inputs, [1], Program(self.module, self.inputs, [1]), name)
 
     def run(self, who, seconds, found):
         self.ran.append(who)
@@ -77,9 +77,9 @@ class Race:
 
     def through(self):
         """Call until it is decided; returns how many calls that took, from the first turn on."""
-        while self.state.winner is None and self.state._calls == 0:
+        while self.state.choice is None and self.state._calls == 0:
             self.call()
-        while self.state.winner is None:
+        while self.state.choice is None:
             self.call()
         return self.state._calls
 
@@ -100,7 +100,7 @@ def test_layers_run_beside_calls_which_take_twice_as_long(clock):
     race.call()  # 10 s, and layers of 8 s until as many have passed: two
     assert clock.now - before == 26.0 and race.ran[1:] == ["holder", "layer", "layer"]
     race.call()
-    assert race.state._pieces is None and race.state.winner is None and race.ran[4:] == ["holder"]
+    assert race.state._first_run is None and race.state.choice is None and race.ran[4:] == ["holder"]
 
 
 @pytest.mark.parametrize("takes, waits, calls, winner, said", [
@@ -117,8 +117,8 @@ def test_who_wins(takes, waits, calls, winner, said, clock, monkeypatch):
     monkeypatch.setattr(comparison.processor, "waited", lambda: waits * clock.now)
     race = Race(clock, takes)
     assert race.through() == calls
-    assert race.state.winner.name == winner and said in race.state.winner.explain()
-    assert not race.state.holds(race.inputs) and race.state.winner.holds(race.inputs)
+    assert race.state.choice.name == winner and said in race.state.choice.explain()
+    assert not race.state.holds(race.inputs) and race.state.choice.holds(race.inputs)
     assert race.ran[-calls:] == (["rival", "rival", "holder", "holder"] * 3)[:calls]  # turns of two: these calls are long
 
 
@@ -128,7 +128,7 @@ def test_short_calls_have_longer_turns(seconds, most, calls, clock, monkeypatch)
         monkeypatch.setattr(comparison, name, value)
     race = Race(clock)
     assert race.through() == calls  # one turn: half of the time is beyond chance
-    assert f"rival: 5e+03 ms a call, holder 1e+04 (medians of {calls - 1})" in race.state.winner.explain()
+    assert f"rival: 5e+03 ms a call, holder 1e+04 (medians of {calls - 1})" in race.state.choice.explain()
 
 
 def test_the_first_call_of_a_turn_does_not_count(clock, monkeypatch):
@@ -141,13 +141,13 @@ def test_the_first_call_of_a_turn_does_not_count(clock, monkeypatch):
         return run(who, seconds, found)
     race.run = slow_after_another
     race.through()
-    assert 110.0 in before and "rival: 5e+03 ms a call, holder 1e+04 (medians of 1)" in race.state.winner.explain()
+    assert 110.0 in before and "rival: 5e+03 ms a call, holder 1e+04 (medians of 1)" in race.state.choice.explain()
 
 
 def test_other_results_end_it(clock):
     race = Race(clock, adds=1.0)
     race.through()
-    assert race.state.winner.name == "holder" and "rival: gives other results" in race.state.winner.explain()
+    assert race.state.choice.name == "holder" and "rival: gives other results" in race.state.choice.explain()
 
 
 def test_data_may_be_overwritten_between_calls(clock):
@@ -157,7 +157,7 @@ def test_data_may_be_overwritten_between_calls(clock):
     assert race.state.function(*race.inputs)[0].tolist() == [18, 18]
     race.inputs[0].fill_(1.0)
     race.through()
-    assert race.state.winner.name == "rival"
+    assert race.state.choice.name == "rival"
 
 
 @pytest.mark.parametrize("where", ["compiling", "a layer", "a turn"])
@@ -178,7 +178,7 @@ def test_a_rival_that_fails_ends_it(where, clock):
             return rival
         race.state._compile = compile_what_fails
     race.through()
-    assert race.state.winner.name == "holder" and "rival: fails, ValueError: no such thing" in race.state.winner.explain()
+    assert race.state.choice.name == "holder" and "rival: fails, ValueError: no such thing" in race.state.choice.explain()
 
 
 def interrupts_once(function, at):
@@ -200,19 +200,19 @@ def test_a_ctrl_c_beside_a_call_starts_it_anew(at, clock):
     with pytest.raises(KeyboardInterrupt):
         race.call(4)
     race.through()
-    assert race.compiled == 2 and race.state.winner.name == "rival"
+    assert race.compiled == 2 and race.state.choice.name == "rival"
 
 
 @pytest.mark.parametrize("at", range(12))
 def test_a_ctrl_c_in_a_turn_costs_a_time(at, clock):
     race = Race(clock)
-    while race.state._rival is None or race.state._pieces is not None:
+    while race.state._candidate is None or race.state._first_run is not None:
         race.call()
     race.run = interrupts_once(race.run, 1 + at)
     with pytest.raises(KeyboardInterrupt):
         race.call(12)
     race.through()
-    assert race.state.winner.name == "rival"
+    assert race.state.choice.name == "rival"
 
 
 def test_what_is_observed_does_not_race(clock, monkeypatch):
@@ -271,13 +271,13 @@ def holder(clock, monkeypatch):
     if kernels.load("conv/convolution") is None or kernels.load("conv/winograd") is None:
         pytest.skip("no C++ compiler")
     backend = register_backend(Holder(clock))
-    monkeypatch.setattr(policy, "challengers", lambda device, everyone=False: [backend])
+    monkeypatch.setattr(policy, "candidate_backends", lambda device, all_backends=False: [backend])
     monkeypatch.setattr(own, "_LARGE", 0)
     monkeypatch.setattr(policy, "_COMPILE", 0.0)
     for module in (prepacked_conv, convolution):
         monkeypatch.setattr(module, "_WORTHWHILE", 0)
     monkeypatch.setattr(prepacked_conv, "_found", {})
-    monkeypatch.setattr(prepacked_conv.races, "winner", lambda key, runs: "Winograd F(4x4)" if "Winograd F(4x4)" in runs else "direct")
+    monkeypatch.setattr(prepacked_conv.autotuner, "fastest", lambda key, runs: "Winograd F(4x4)" if "Winograd F(4x4)" in runs else "direct")
     yield backend
     registry._backends.pop(backend.name, None)
 
@@ -317,16 +317,16 @@ def settle(net, x):
 def test_kernels_take_over_and_the_loser_goes(flags, holder, monkeypatch):
     if not flags:
         monkeypatch.setattr(policy, "_COMPILE_OPERATOR", 0.0)
-        monkeypatch.setattr(inference_states.Trial, "wins", True)
+        monkeypatch.setattr(inference_states.Validating, "is_faster", True)
     net, x = network(**flags), image()
-    while not net._cached_op or type(state_of(net)) is not comparison.Rivalry:
+    while not net._cached_op or type(state_of(net)) is not comparison.Comparing:
         expected = net(x).asnumpy()
-    before = weakref.ref(state_of(net).holder)
+    before = weakref.ref(state_of(net).incumbent)
     assert not net._cached_op._runner.settled
     np.testing.assert_allclose(settle(net, x), expected, rtol=1e-4, atol=1e-5)
     gc.collect()
     state = state_of(net)
-    assert type(state) is inference_states.Frozen and state.name == "kernels" and before() is None
+    assert type(state) is inference_states.Compiled and state.name == "kernels" and before() is None
     assert "kernels: 0 ms a call, test_holder 1e+03 (medians of 1)" in net.explain()
     assert "convolutions, forward: 1 x Winograd F(4x4)" in net.explain()
 
@@ -338,7 +338,7 @@ def test_weights_that_change_in_the_middle(calls, holder):
         before = net(x).asnumpy()
     net[0].weight.data()[:] *= 2
     after = net(x).asnumpy()
-    assert holder.compiled == 2 and type(state_of(net)) is comparison.Rivalry
+    assert holder.compiled == 2 and type(state_of(net)) is comparison.Comparing
     np.testing.assert_allclose(settle(net, x), after, rtol=1e-4, atol=1e-5)
     net.hybridize(False)
     assert not np.allclose(before, after)
@@ -360,7 +360,7 @@ def test_where_nothing_races(why, holder, monkeypatch):
         more = [nn.HybridLambda(lambda F, x: F.broadcast_add(x, F.random.uniform(shape=(1,))))]
     net, x = network(*more, **flags), image()
     net(x)
-    assert type(state_of(net)) is inference_states.Frozen and state_of(net).name == holder.name and holder.compiled == 1
+    assert type(state_of(net)) is inference_states.Compiled and state_of(net).name == holder.name and holder.compiled == 1
 
 
 def test_without_kernels_the_holder_stays(holder, monkeypatch):

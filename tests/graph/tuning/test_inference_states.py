@@ -19,13 +19,13 @@ def frozen():
     inputs = [torch.ones(3), torch.full((3,), 2.0)]
     program = Program(runner.lowered(False, torch.device("cpu"), inputs), inputs, [1])
     program.note("built for a test")
-    return inference_states.Frozen(double, inputs, [1], program), inputs
+    return inference_states.Compiled(double, inputs, [1], program), inputs
 
 
 def test_native_stays_whatever_comes():
-    state = inference_states.Stays(double, "which proved the fastest")
+    state = inference_states.Native(double, "which proved the fastest")
     assert state.holds([]) and state.function is double
-    assert state.explain() == ["native, which proved the fastest"] and inference_states.Stays(double).explain() == ["native"]
+    assert state.explain() == ["native, which proved the fastest"] and inference_states.Native(double).explain() == ["native"]
 
 
 def test_a_candidate_holds_until_its_time_is_spent(monkeypatch):
@@ -37,7 +37,7 @@ def test_a_candidate_holds_until_its_time_is_spent(monkeypatch):
             return self.now
 
     monkeypatch.setattr(inference_states, "time", Clock())
-    state = inference_states.Candidate(double, budget=0.5)
+    state = inference_states.Warmup(double, budget=0.5)
     assert state.holds([]) and state.function(torch.ones(1))[0].tolist() == [2]
     assert state.holds([]) and state.explain() == ["native, until it has taken 0.50 s (0.25 s so far)"]
     state.function()

@@ -17,15 +17,15 @@ from mxnet.graph.tuning import cache, inference_states, policy
 
 @pytest.fixture(autouse=True)
 def no_kernels_of_our_own(monkeypatch):
-    """Networks of a fully connected layer serve here because they are small: these are about other challengers."""
-    monkeypatch.setattr(policy, "of_dense_layers", lambda *args: [])
+    """Networks of a fully connected layer serve here because they are small: these are about other candidate backends."""
+    monkeypatch.setattr(policy, "mlp_candidates", lambda *args: [])
 
 
 @pytest.fixture
 def challenger(monkeypatch):
     def use(**settings):
         backend = register_backend(Counting(**settings))
-        monkeypatch.setattr(policy, "challengers", lambda device, everyone=False: [backend])
+        monkeypatch.setattr(policy, "candidate_backends", lambda device, all_backends=False: [backend])
         # `native` takes a second, this one `seconds`.
         monkeypatch.setattr(policy, "_timed", lambda function, inputs: (
             backend.seconds if function is backend.function else 1.0, function(*inputs)))
@@ -85,7 +85,7 @@ def test_the_slower_one_is_not_kept(challenger, monkeypatch):
     for _ in range(3):
         net(x)
     assert backend.compiled == 1
-    assert not any(isinstance(p, inference_states.Frozen) for p in net._cached_op._runner._states.values())
+    assert not any(isinstance(p, inference_states.Compiled) for p in net._cached_op._runner._states.values())
 
 
 def test_wrong_results_are_not_kept(challenger):
@@ -136,7 +136,7 @@ def test_a_forked_child_runs_on_native(challenger):
     net, x = network(static_alloc=True, static_shape=True), nd.ones((1, 3))
     net(x)
     plan, = net._cached_op._runner._states.values()
-    assert isinstance(plan, inference_states.Frozen)
+    assert isinstance(plan, inference_states.Compiled)
     child = os.fork()
     if not child:
         plan.function = None  # not to be called here
@@ -152,7 +152,7 @@ def test_auto_compares_all_backends_for_inference(challenger):
     backend, net = challenger(), network(backend="auto")
     net(nd.ones((1, 3)))
     assert backend.compiled == 1
-    assert isinstance(*net._cached_op._runner._states.values(), inference_states.Frozen)
+    assert isinstance(*net._cached_op._runner._states.values(), inference_states.Compiled)
 
 
 @pytest.mark.parametrize("seconds, winner", [(0.5, "challenger"), (2.0, "native")])
@@ -173,7 +173,7 @@ def test_explain_says_who_runs_what(challenger, monkeypatch):
         net.explain()
     monkeypatch.setattr(inference_states, "time", Clock())
     monkeypatch.setattr(policy, "_COMPILE", 0.5)
-    monkeypatch.setattr(cache.Record, "keep", lambda self, name, seconds, waited: f"kept for {name}")
+    monkeypatch.setattr(cache.CacheEntry, "store", lambda self, name, seconds, waited: f"kept for {name}")
     net(nd.ones((1, 3)))
     assert net.explain() == ("1 operators\ninference on cpu: native\ninference on cpu for data float32(1, 3):\n"
                              "  native, until it has taken 0.50 s (0.01 s so far)")
@@ -204,7 +204,7 @@ def state_of(net):
     return state
 
 
-@pytest.mark.parametrize("slower, kept", [(0.5, inference_states.Frozen), (2, inference_states.Stays)])
+@pytest.mark.parametrize("slower, kept", [(0.5, inference_states.Compiled), (2, inference_states.Native)])
 def test_what_was_compiled_is_tried_in_the_programs_own_calls(challenger, monkeypatch, slower, kept):
     backend, net, x = challenger(), network(), nd.ones((1, 3))
     spent(monkeypatch, net, x)
@@ -218,10 +218,10 @@ def test_what_was_compiled_is_tried_in_the_programs_own_calls(challenger, monkey
 
     clock = Clock()
     monkeypatch.setattr(inference_states, "time", clock)
-    monkeypatch.setattr(policy, "_CONTEST_SECONDS", 0)
+    monkeypatch.setattr(policy, "_TIMED_SECONDS", 0)
     net(x)  # compiled, and compared: the graph runs both ways
     trial = state_of(net)
-    assert isinstance(trial, inference_states.Trial) and backend.compiled == 1 and trial.explain()[0] == "test_counting, on trial: 0 calls"
+    assert isinstance(trial, inference_states.Validating) and backend.compiled == 1 and trial.explain()[0] == "test_counting, on trial: 0 calls"
     function = trial.frozen.function
 
     def timed(*inputs):
@@ -230,11 +230,11 @@ def test_what_was_compiled_is_tried_in_the_programs_own_calls(challenger, monkey
         return function(*inputs)
 
     trial.frozen.function, trial._native_seconds = timed, 1.0
-    monkeypatch.setattr(policy, "_CONTEST_ENOUGH", 10)
+    monkeypatch.setattr(policy, "_ENOUGH_SECONDS", 10)
     for count in (1, 2, 3):
         assert net(x).asnumpy().tolist() == [[3, 3]] and len(runs) == count
     net(x)
-    assert isinstance(state_of(net), kept) and backend.compiled == 1 and len(runs) == 3 + (kept is inference_states.Frozen)
+    assert isinstance(state_of(net), kept) and backend.compiled == 1 and len(runs) == 3 + (kept is inference_states.Compiled)
 
 
 def test_long_runs_are_measured_once(monkeypatch):
@@ -253,7 +253,7 @@ def test_calls_behind_the_other_ones_do_not_count(length, calls, found, monkeypa
             return name
         return function
     monkeypatch.setattr(policy.time, "perf_counter", lambda: now[0])
-    *times, result = policy._race(runs("first", length), runs("second", 1.5 * length), ())
+    *times, result = policy._alternating_times(runs("first", length), runs("second", 1.5 * length), ())
     assert times == pytest.approx(found, rel=1e-6) and result == "second"
     assert made.count("first") == calls
 
@@ -263,9 +263,9 @@ def test_a_trial_ends_with_a_changed_weight(challenger, monkeypatch):
     net, x = network(), nd.ones((1, 3))
     spent(monkeypatch, net, x)
     net(x)
-    assert isinstance(state_of(net), inference_states.Trial)
+    assert isinstance(state_of(net), inference_states.Validating)
     net.weight.set_data(nd.full((2, 3), 2))
-    assert net(x).asnumpy().tolist() == [[6, 6]] and isinstance(state_of(net), inference_states.Candidate)
+    assert net(x).asnumpy().tolist() == [[6, 6]] and isinstance(state_of(net), inference_states.Warmup)
 
 
 def test_a_trial_that_gives_other_results_or_fails_is_lost(challenger, monkeypatch):
@@ -277,7 +277,7 @@ def test_a_trial_that_gives_other_results_or_fails_is_lost(challenger, monkeypat
             warnings.simplefilter("always")
             for _ in range(3):
                 assert net(x).asnumpy().tolist() == [[3, 3]]
-        assert isinstance(state_of(net), inference_states.Stays)
+        assert isinstance(state_of(net), inference_states.Native)
         assert [str(w.message)[:46] for w in caught] == ["backend 'test_counting' gives other results tha"[:46]] * (len(caught))
     assert not caught
 
@@ -300,7 +300,7 @@ def test_what_draws_is_not_run_twice(challenger, monkeypatch):
     spent(monkeypatch, net, nd.ones((1, 3)))
     for _ in range(3):
         net(nd.ones((1, 3)))
-    assert backend.compiled == 0 and isinstance(state_of(net), inference_states.Stays)
+    assert backend.compiled == 0 and isinstance(state_of(net), inference_states.Native)
 
 
 @pytest.mark.parametrize("found, expected, agree", [

@@ -99,9 +99,10 @@ def test_half_precision_is_rounded_once(shape, threads, single, monkeypatch):
 @pytest.mark.parametrize("biased", [False, True])
 @pytest.mark.parametrize("shape", SHAPES)
 def test_onednn_computes_in_single_precision_where_it_wins_but_for_dilations(shape, biased, monkeypatch):
-    for name, value in (("_WORTHWHILE", 0), ("_RACED", 0), ("_found", {})):
+    for name, value in (("_WORTHWHILE", 0), ("_TUNED", 0), ("_found", {})):
         monkeypatch.setattr(kernel, name, value)
-    monkeypatch.setattr(kernel.races, "winner", lambda key, runs: [run() for run in runs.values()] and ("oneDNN" if "oneDNN" in runs else "direct"))
+    monkeypatch.setattr(kernel.autotuner, "fastest",
+                        lambda key, runs: [run() for run in runs.values()] and ("oneDNN" if "oneDNN" in runs else "direct"))
     size, filters, window, stride, pad, dilate = SHAPES[shape]
     arrays = numbers(*size, seed=0), numbers(filters, size[1], *window, seed=1), numbers(filters, seed=2) if biased else None
     layer = ConvolutionLayer()
@@ -124,11 +125,11 @@ bfloat16 = pytest.mark.skipif(kernels.load("conv/convolution") is not None and n
 @pytest.mark.parametrize("shape", SHAPES)
 def test_whoever_wins_the_race_for_half_precision_rounds_once(shape, name, threads, monkeypatch):
     monkeypatch.setattr(kernel, "_WORTHWHILE", 0)
-    monkeypatch.setattr(kernel, "_RACED", 0)
+    monkeypatch.setattr(kernel, "_TUNED", 0)
     monkeypatch.setattr(kernel, "_found", {})
-    monkeypatch.setattr(kernel.races, "winner", lambda key, runs: [run() for run in runs.values()] and (name if name in runs else "direct"))
+    monkeypatch.setattr(kernel.autotuner, "fastest", lambda key, runs: [run() for run in runs.values()] and (name if name in runs else "direct"))
     monkeypatch.setattr(torch, "get_num_threads", lambda: threads)
-    if name == "oneDNN" and not kernel.products.keeps(torch.bfloat16):
+    if name == "oneDNN" and not kernel.matmul.prefers_onednn_layout(torch.bfloat16):
         pytest.skip("torch has no oneDNN that knows bfloat16 here")
     size, filters, window, stride, pad, dilate = SHAPES[shape]
     if name == "oneDNN" and dilate != (1, 1):
@@ -151,9 +152,9 @@ def test_whoever_wins_the_race_for_half_precision_rounds_once(shape, name, threa
 
 @bfloat16
 def test_convolutions_of_half_precision_race_once_for_a_shape_unless_they_are_small_or_exact(monkeypatch):
-    held, onednn = [], [] if not kernel.products.keeps(torch.bfloat16) else ["oneDNN"]
+    held, onednn = [], [] if not kernel.matmul.prefers_onednn_layout(torch.bfloat16) else ["oneDNN"]
     monkeypatch.setattr(kernel, "_found", {})
-    monkeypatch.setattr(kernel.races, "winner", lambda key, runs: held.append((key, list(runs))) or "direct")
+    monkeypatch.setattr(kernel.autotuner, "fastest", lambda key, runs: held.append((key, list(runs))) or "direct")
     monkeypatch.setattr(torch, "get_num_threads", lambda: 2)
     weight = last(numbers(32, 32, 1, 1, seed=1))
     attributes = {"kernel": (1, 1), "stride": (2, 2), "num_filter": 32, "no_bias": True}

@@ -9,7 +9,7 @@ import torch
 import mxnet as mx
 from mxnet import kernels
 from mxnet.kernels.conv import convolution, prepacked_conv
-from mxnet.kernels.conv.prepacked_conv import Kept
+from mxnet.kernels.conv.prepacked_conv import PrepackedConv
 from mxnet.kernels.runtime.strided_output import ANY
 
 LAST = torch.channels_last
@@ -29,7 +29,7 @@ def chooses(monkeypatch):
         monkeypatch.setattr(prepacked_conv, "_WORTHWHILE", 0)
         monkeypatch.setattr(convolution, "_WORTHWHILE", 0)
         monkeypatch.setattr(prepacked_conv, "_found", {})
-        monkeypatch.setattr(prepacked_conv.races, "winner", lambda key, runs: [run() for run in runs.values()]
+        monkeypatch.setattr(prepacked_conv.autotuner, "fastest", lambda key, runs: [run() for run in runs.values()]
                             and (name if name in runs else "direct"))
     return choose
 
@@ -47,7 +47,7 @@ def test_three_by_three(name, biased, added, relu, chooses):
     chooses(name)
     data, weight, bias = numbers(2, 32, 9, 7, seed=0), numbers(48, 32, 3, 3, seed=1), numbers(48, seed=2) if biased else None
     residual = numbers(2, 48, 9, 7, seed=3) if added else None
-    layer = Kept(weight, bias, (1, 1), (1, 1), (1, 1), 1, math.inf if relu else ANY)
+    layer = PrepackedConv(weight, bias, (1, 1), (1, 1), (1, 1), 1, math.inf if relu else ANY)
     for _ in range(2):
         found = layer(data, residual)
         want = expected(data, weight, bias, (1, 1), (1, 1), (1, 1), 1, residual, relu)
@@ -69,7 +69,7 @@ def test_three_by_three(name, biased, added, relu, chooses):
 def test_others(channels, filters, window, stride, pad, dilate, groups, name, chooses):
     chooses("Winograd F(4x4)")
     data, weight, bias = numbers(2, channels, 8, 9, seed=0), numbers(filters, channels // groups, window, window, seed=1), numbers(filters, seed=2)
-    layer = Kept(weight, bias, stride, pad, dilate, groups, math.inf)
+    layer = PrepackedConv(weight, bias, stride, pad, dilate, groups, math.inf)
     plain = expected(data, weight, bias, stride, pad, dilate, groups, None, True)
     torch.testing.assert_close(layer(data).double(), plain, rtol=1e-4, atol=1e-4)
     residual = numbers(*plain.shape, seed=3)
@@ -91,7 +91,7 @@ def test_random_shapes_into_a_part_of_an_array(name, threads, chooses, monkeypat
         if name != "direct":
             channels, filters, window, stride = 16 * rng.randint(1, 5), 16 * rng.randint(1, 9), 3, (1, 1)
         data, weight, bias = numbers(n, channels, h, w, seed=0), numbers(filters, channels, window, window, seed=1), numbers(filters, seed=2)
-        layer = Kept(weight, bias, stride, (pad, pad), (1, 1), 1, math.inf)
+        layer = PrepackedConv(weight, bias, stride, (pad, pad), (1, 1), 1, math.inf)
         want = expected(data, weight, bias, stride, (pad, pad), (1, 1), 1, None, False)
         residual = numbers(*want.shape, seed=3) if rng.randint(2) else None
         want = expected(data, weight, bias, stride, (pad, pad), (1, 1), 1, residual, True)
@@ -117,7 +117,7 @@ def test_each_channel_by_itself(threads, chooses, monkeypatch):
         channels, stride = rng.choice([16, 17, 24, 32, 40, 96]), tuple(rng.randint(1, 4, 2))
         data, weight, bias = numbers(n, channels, h, w, seed=0), numbers(channels, 1, *window, seed=1), numbers(channels, seed=2)
         bias = bias if rng.randint(2) else None
-        layer = Kept(weight, bias, stride, pad, dilate, channels, math.inf)
+        layer = PrepackedConv(weight, bias, stride, pad, dilate, channels, math.inf)
         want = expected(data, weight, bias, stride, pad, dilate, channels, None, False)
         residual = numbers(*want.shape, seed=3) if rng.randint(2) else None
         want = expected(data, weight, bias, stride, pad, dilate, channels, residual, True)
@@ -157,7 +157,7 @@ def test_images_with_the_channels_first(threads, chooses, monkeypatch):
     monkeypatch.setattr(torch, "get_num_threads", lambda: threads)
     for channels, filters, window, stride, pad in [(3, 32, 3, 2, 1), (3, 64, 7, 2, 3), (1, 16, 5, 1, 0), (4, 20, 3, 1, 2), (7, 16, 2, 1, 1)]:
         data, weight, bias = numbers(2, channels, 13, 18, seed=0), numbers(filters, channels, window, window, seed=1), numbers(filters, seed=2)
-        layer = Kept(weight, bias, (stride, stride), (pad, pad), (1, 1), 1, math.inf, planes=True)
+        layer = PrepackedConv(weight, bias, (stride, stride), (pad, pad), (1, 1), 1, math.inf, planes=True)
         want = expected(data, weight, bias, stride, pad, 1, 1, None, True)
         for given in (data, data.contiguous(memory_format=LAST)):
             found = layer(given)
@@ -205,7 +205,7 @@ def test_rectified_results_end_at_the_ceiling_and_keep_what_is_not_a_number(name
     chooses(name)
     groups = 2 if name == "torch" else 1
     data, weight = numbers(1, 16, 9, 9, seed=0), numbers(16, 16 // groups, 3, 3, seed=1)
-    layer = Kept(weight, None, (1, 1), (1, 1), (1, 1), groups, ceiling)
+    layer = PrepackedConv(weight, None, (1, 1), (1, 1), (1, 1), groups, ceiling)
     torch.testing.assert_close(layer(data).double(), expected(data, weight, None, (1, 1), (1, 1), (1, 1), groups, None, False).clamp(0, ceiling),
                                rtol=1e-4, atol=1e-4)
     data[0, 3, 4, 4] = math.nan
@@ -215,9 +215,9 @@ def test_rectified_results_end_at_the_ceiling_and_keep_what_is_not_a_number(name
 
 def test_exact_ones_are_never_raced(chooses, monkeypatch):
     chooses("Winograd F(4x4)")
-    monkeypatch.setattr(prepacked_conv.races, "winner", lambda key, runs: pytest.fail("a race"))
+    monkeypatch.setattr(prepacked_conv.autotuner, "fastest", lambda key, runs: pytest.fail("a race"))
     data, weight = numbers(1, 16, 8, 8, seed=0), numbers(16, 16, 3, 3, seed=1)
-    layer = Kept(weight, None, (1, 1), (1, 1), (1, 1), 1, exact=True)
+    layer = PrepackedConv(weight, None, (1, 1), (1, 1), (1, 1), 1, exact=True)
     direct, = convolution.forward((data.contiguous(memory_format=LAST), weight.contiguous(memory_format=LAST), None), (1, 1, 1, 1, 1, 1))
     assert torch.equal(layer(data), direct)
 
@@ -227,10 +227,10 @@ def test_a_race_is_of_a_part_of_a_large_batch_and_held_once(chooses, monkeypatch
     monkeypatch.setattr(torch, "get_num_threads", lambda: 2)
     monkeypatch.setattr(prepacked_conv.amx, "suits", lambda weight: False)
     held = []
-    monkeypatch.setattr(prepacked_conv.races, "winner", lambda key, runs: held.append((key, list(runs))) or "Winograd F(4x4)")
+    monkeypatch.setattr(prepacked_conv.autotuner, "fastest", lambda key, runs: held.append((key, list(runs))) or "Winograd F(4x4)")
     weight = numbers(16, 16, 3, 3, seed=1)
     for images in (100, 100, 120):
-        layer = Kept(weight, None, (1, 1), (1, 1), (1, 1), 1)
+        layer = PrepackedConv(weight, None, (1, 1), (1, 1), (1, 1), 1)
         layer(numbers(images, 16, 16, 16, seed=0))
         assert layer.chosen == {"forward": "Winograd F(4x4)"}
     key = "weights kept, 64x16x16x16 to 16 by 3x3, stride 1x1, padding 1x1, dilation 1x1, 2 threads"
@@ -240,7 +240,7 @@ def test_a_race_is_of_a_part_of_a_large_batch_and_held_once(chooses, monkeypatch
 def test_threads_share_a_layer(chooses):
     chooses("Winograd F(4x4)")
     data, weight = numbers(1, 16, 12, 12, seed=0), numbers(16, 16, 3, 3, seed=1)
-    layer = Kept(weight, None, (1, 1), (1, 1), (1, 1), 1)
+    layer = PrepackedConv(weight, None, (1, 1), (1, 1), (1, 1), 1)
     found = []
     threads = [threading.Thread(target=lambda: found.append(layer(data))) for _ in range(4)]
     for thread in threads:
@@ -256,7 +256,7 @@ def test_threads_share_a_layer(chooses):
 def test_without_a_compiler_torch_computes(without_kernels):
     data, weight, residual = numbers(1, 16, 8, 8, seed=0), numbers(16, 16, 3, 3, seed=1), numbers(1, 16, 8, 8, seed=2)
     with without_kernels():
-        layer = Kept(weight, None, (1, 1), (1, 1), (1, 1), 1, math.inf)
+        layer = PrepackedConv(weight, None, (1, 1), (1, 1), (1, 1), 1, math.inf)
         found = layer(data, residual)
     torch.testing.assert_close(found, (torch.conv2d(data, weight, None, 1, 1) + residual).relu())
     assert layer.chosen == {"forward": "torch"}

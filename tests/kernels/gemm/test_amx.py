@@ -7,7 +7,7 @@ import torch
 
 from mxnet import MXNetError
 from mxnet.kernels.conv import convolution, prepacked_conv
-from mxnet.kernels.conv.prepacked_conv import Kept
+from mxnet.kernels.conv.prepacked_conv import PrepackedConv
 from mxnet.kernels.gemm import amx
 from mxnet.kernels.runtime.strided_output import ANY
 from mxnet.ops.nn.training_layers import ConvolutionLayer
@@ -43,8 +43,8 @@ def layer(monkeypatch, weight, bias, *steps, ceiling=ANY):
     for name, value in (("_WORTHWHILE", 0), ("_found", {})):
         monkeypatch.setattr(prepacked_conv, name, value)
     monkeypatch.setattr(amx, "_FEWEST", 1)
-    monkeypatch.setattr(prepacked_conv.races, "winner", lambda key, runs: [run() for run in runs.values()] and amx.NAME)
-    return Kept(weight, bias, *steps, 1, ceiling)
+    monkeypatch.setattr(prepacked_conv.autotuner, "fastest", lambda key, runs: [run() for run in runs.values()] and amx.NAME)
+    return PrepackedConv(weight, bias, *steps, 1, ceiling)
 
 
 @needs_tiles
@@ -123,9 +123,9 @@ def trained_by(monkeypatch):
     """Lets one win every race of convolutions in training in which it takes part, with so many threads."""
     def choose(name, threads):
         monkeypatch.setattr(torch, "get_num_threads", lambda: threads)
-        for setting, value in (("_WORTHWHILE", 0), ("_RACED", 0), ("_found", {})):
+        for setting, value in (("_WORTHWHILE", 0), ("_TUNED", 0), ("_found", {})):
             monkeypatch.setattr(convolution, setting, value)
-        monkeypatch.setattr(convolution.races, "winner", lambda key, runs: name if name in runs else "direct")
+        monkeypatch.setattr(convolution.autotuner, "fastest", lambda key, runs: name if name in runs else "direct")
     return choose
 
 

@@ -52,12 +52,12 @@ def test_small_ones_need_no_kernel(monkeypatch):
 @pytest.mark.parametrize("sizes", [(1, 512, 160), (50, 257, 512), (3, 2048, 32), (0, 256, 512)], ids=str)
 def test_a_weight_that_stays_is_packed_once(sizes, monkeypatch):
     calls, run = [], contract.Plan.__call__
-    monkeypatch.setattr(conv_gemm.matmul, "keeps", lambda dtype: False)
+    monkeypatch.setattr(conv_gemm.matmul, "prefers_onednn_layout", lambda dtype: False)
     monkeypatch.setattr(conv_gemm, "_leaves", lambda: False)
     monkeypatch.setattr(contract.Plan, "__call__", lambda plan, *a: calls.append(plan._kernel.name) or run(plan, *a))
     count, width, units = sizes
     rows, weight, bias = numbers(count, width), numbers(units, width, seed=1), numbers(units, seed=2)
-    multiply, expected = conv_gemm.kept(weight), (rows.double() @ weight.double().t() + bias).float()
+    multiply, expected = conv_gemm.prepacked(weight), (rows.double() @ weight.double().t() + bias).float()
     weight.zero_()
     for given in (rows, rows.t().contiguous().t()):
         torch.testing.assert_close(multiply(given, bias), expected, rtol=1e-5, atol=1e-4)
@@ -69,10 +69,10 @@ def test_a_weight_that_stays_is_packed_once(sizes, monkeypatch):
 @pytest.mark.parametrize("units, leaves, dtype", [(200, False, torch.float32), (32, False, torch.float32), (256, True, torch.float32),
                                                   (256, False, torch.bfloat16)], ids=str)
 def test_weights_that_no_kernel_packs_stay_as_they_are(units, leaves, dtype, monkeypatch):
-    monkeypatch.setattr(conv_gemm.matmul, "keeps", lambda dtype: False)
+    monkeypatch.setattr(conv_gemm.matmul, "prefers_onednn_layout", lambda dtype: False)
     monkeypatch.setattr(conv_gemm, "_leaves", lambda: leaves)
     rows, weight, bias = torch.ones(3, 400, dtype=dtype), torch.ones(units, 400, dtype=dtype), torch.full((units,), 2, dtype=dtype)
-    multiply = conv_gemm.kept(weight)
+    multiply = conv_gemm.prepacked(weight)
     assert multiply(rows, bias).eq(402).all()
     weight.zero_()
     assert multiply(rows, bias).eq(2).all()

@@ -45,7 +45,7 @@ def test_bytes_of_every_value_are_shifted(shifts, monkeypatch):
 def test_kernels_run_where_they_can(monkeypatch):
     monkeypatch.setattr(color_jitter, "_WORTHWHILE", 0)
     data = image((4, 5, 3), torch.uint8)
-    assert color_jitter.turn(data, 0.3) is not None and color_jitter.mirror(data) is not None and color_jitter.sums(data).tolist() == data.sum((0,
-                                                                                                                                                1)).tolist()
-    assert color_jitter.mirror(data.transpose(0, 1)) is None and color_jitter.turn(data.double(), 0.3) is None
+    assert color_jitter.rotate_hue(data, 0.3) is not None and color_jitter.mirror(data) is not None
+    assert color_jitter.sums(data).tolist() == data.sum((0, 1)).tolist()
+    assert color_jitter.mirror(data.transpose(0, 1)) is None and color_jitter.rotate_hue(data.double(), 0.3) is None
     assert color_jitter.mirror(data.repeat(1, 20, 1)) is None  # torch is as fast there

@@ -163,7 +163,7 @@ def test_the_kernels_at_the_edges(name, interpreted):
 @pytest.mark.parametrize("programs, most", [(on_gpu._PROGRAMS[0], on_gpu._PARTS), (on_gpu._PROGRAMS[1], 1 << 30)])
 def test_all_rows_are_shared_among_few_enough_parts_of_whole_tiles(rows, channels, programs, most):
     height, width = on_gpu._blocks(channels)
-    parts, part = on_gpu._division(rows, channels, programs, most)
+    parts, part = on_gpu._partition(rows, channels, programs, most)
     assert height * width == on_gpu._TILE and width <= 64 and 8 <= width
     assert part % height == 0 and (parts - 1) * part < rows <= parts * part
     assert 1 <= parts <= min(most, programs) and parts <= 65535
@@ -172,7 +172,7 @@ def test_all_rows_are_shared_among_few_enough_parts_of_whole_tiles(rows, channel
 def test_large_layers_give_every_multiprocessor_several_programs():
     for rows, channels in [(401408, 64), (401408, 256), (100352, 128), (100352, 512), (25088, 1024), (6272, 512), (6272, 2048)]:
         columns = -(-channels // on_gpu._blocks(channels)[1])
-        assert columns * on_gpu._division(rows, channels, on_gpu._PROGRAMS[0], on_gpu._PARTS)[0] >= 4 * 132
+        assert columns * on_gpu._partition(rows, channels, on_gpu._PROGRAMS[0], on_gpu._PARTS)[0] >= 4 * 132
 
 
 def arguments(**changed):

@@ -107,7 +107,7 @@ MORE = {"one projected row": (5, 1, 7, 96, 1, 1, 32, None), "projected rows, bot
 def test_projections_and_lengths(case, mode, dtype, threads, monkeypatch):
     *sizes, layers, directions, projection, counts = MORE[case]
     if dtype == "wide":
-        monkeypatch.setattr(recurrent, "_wide", lambda dtype: True)
+        monkeypatch.setattr(recurrent, "_in_float32", lambda dtype: True)
         monkeypatch.setattr(recurrent, "_MANY", 8)
         dtype = torch.bfloat16
     double = arrays(*sizes, layers, directions, mode=mode, projection=projection)
@@ -150,9 +150,9 @@ def test_a_gradient_of_a_gradient_of_projected_rows_that_end_early(reverse, thre
 @pytest.mark.parametrize("dtype", [torch.float32, pytest.param(torch.bfloat16, marks=BRIEF), pytest.param("wide", marks=BRIEF)], ids=str)
 def test_weights_in_order_give_the_same_numbers(case, mode, dtype, threads, monkeypatch):
     *sizes, layers, directions, projection, counts = MORE[case] if case in MORE else (*SHAPES[case], None, None)
-    monkeypatch.setattr(matmul, "keeps", lambda dtype: True)
+    monkeypatch.setattr(matmul, "prefers_onednn_layout", lambda dtype: True)
     if dtype == "wide":
-        monkeypatch.setattr(recurrent, "_wide", lambda dtype: True)
+        monkeypatch.setattr(recurrent, "_in_float32", lambda dtype: True)
         monkeypatch.setattr(recurrent, "_MANY", 8)
         dtype = torch.bfloat16
     data, states, cells = in_single(*arrays(*sizes, layers, directions, mode=mode, projection=projection), dtype=dtype)
@@ -192,7 +192,7 @@ def test_many_rows_are_multiplied_as_floats_where_these_are_faster(monkeypatch):
         seen.append({t.dtype for t in given})
         return given[0]
     for wide, count in ((False, 256), (True, 255), (True, 256)):
-        monkeypatch.setattr(recurrent, "_wide", lambda dtype, wide=wide: wide and dtype is torch.bfloat16)
+        monkeypatch.setattr(recurrent, "_in_float32", lambda dtype, wide=wide: wide and dtype is torch.bfloat16)
         for dtype in (torch.bfloat16, torch.float32):
             assert recurrent._multiply(product, torch.ones(count, 2, dtype=dtype), torch.ones(2, 2, dtype=dtype)).dtype is dtype
     assert seen == [{torch.bfloat16}, {torch.float32}] * 2 + [{torch.float32}] * 2
@@ -203,7 +203,7 @@ def test_many_rows_are_multiplied_as_floats_where_these_are_faster(monkeypatch):
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("shape", SHAPES)
 def test_bfloat16_is_as_near_as_its_digits(shape, mode, wide, threads, monkeypatch):
-    monkeypatch.setattr(recurrent, "_wide", lambda dtype: wide)
+    monkeypatch.setattr(recurrent, "_in_float32", lambda dtype: wide)
     *sizes, layers, directions = SHAPES[shape]
     brief = in_single(*arrays(*sizes, layers, directions, mode=mode), dtype=torch.bfloat16)
     assert recurrent.suits(mode, *brief, layers, directions)

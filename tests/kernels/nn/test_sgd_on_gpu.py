@@ -95,7 +95,7 @@ def test_a_kernel_that_fails_is_tried_once(monkeypatch, caplog):
         move = {}
 
     monkeypatch.setattr(sgd_on_gpu, "available", lambda device: True)
-    monkeypatch.setattr(sgd_on_gpu, "module", lambda name: Kernels)
+    monkeypatch.setattr(sgd_on_gpu, "_kernels", lambda: Kernels)
     monkeypatch.setattr(sgd_on_gpu, "_failed", set())
     monkeypatch.setattr(sgd_on_gpu, "_tables", {})
     for _ in range(2):

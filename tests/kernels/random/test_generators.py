@@ -55,8 +55,8 @@ def everything(bank):
         yield bank.integers(count, torch.int64, 7, 2 ** 40)
         yield bank.integers(count, torch.int64, 7, 8)
         for dtype in (torch.uint8, torch.float32, torch.float64):
-            yield bank.kept(count, dtype, 0.7, 1.0 if dtype is torch.uint8 else 1.4)
-            yield bank.kept(count, dtype, 0.5, wide=True, inclusive=False)
+            yield bank.bernoulli(count, dtype, 0.7, 1.0 if dtype is torch.uint8 else 1.4)
+            yield bank.bernoulli(count, dtype, 0.5, wide=True, inclusive=False)
         yield bank.order(count, backwards=False)
         yield bank.order(count, backwards=True)
         yield bank.reservoir(count, count // 3)

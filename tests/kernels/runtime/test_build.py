@@ -66,7 +66,7 @@ def site(wheel, tmp_path_factory):
 def installed(site, tmp_path, monkeypatch):
     """A copy of the installed kernels' folder, which this process looks into, and a home of its own."""
     monkeypatch.setattr(libraries, "FOLDER", shutil.copytree(site / KERNELS, tmp_path / "kernels_of_site"))
-    monkeypatch.setattr(libraries, "_said", set())
+    monkeypatch.setattr(libraries, "_warned", set())
     monkeypatch.setattr(libraries, "origins", {})
     monkeypatch.setenv("MXNET_HOME", str(tmp_path / "home"))
     return libraries.FOLDER

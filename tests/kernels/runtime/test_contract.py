@@ -1,4 +1,4 @@
-"""What a gate lets through, what it refuses and in which words, and that it asks once."""
+"""Contracts: the arguments they accept and reject, the texts of errors, and the cache of results."""
 import pytest
 import torch
 
@@ -6,22 +6,22 @@ from mxnet import MXNetError, kernels
 from mxnet.kernels.nn import max_pooling, nms, roi_pooling
 from mxnet.kernels.random import generators
 from mxnet.kernels.runtime import contract
-from mxnet.kernels.runtime.contract import Gate
+from mxnet.kernels.runtime.contract import Contract
 
 needs_compiler = pytest.mark.skipif(kernels.load("nn/nms") is None, reason="no C++ compiler")
 
 
 @pytest.fixture
 def some():
-    made = Gate("some", {"data": "T (n, c) strided", "table": "T (c, 2 * n) optional", "images": "float32 (n, c, h, h) last optional"},
-                integers=("step",), where={"half": "c // step"}, demands=("half >= 1",), work="n * c")
+    made = Contract("some", {"data": "T (n, c) strided", "table": "T (c, 2 * n) optional", "images": "float32 (n, c, h, h) last optional"},
+                integers=("step",), where={"half": "c // step"}, preconditions=("half >= 1",), work="n * c")
     yield made
-    contract._gates.remove(made)
+    contract._contracts.remove(made)
 
 
 @pytest.mark.parametrize("table", [None, torch.ones(3, 4)])
 def test_what_fits(some, table):
-    names = some.verdict((torch.ones(3, 2).t(), table, None), (2,))
+    names = some.check((torch.ones(3, 2).t(), table, None), (2,))
     assert {k: names[k] for k in ("n", "c", "step", "half", "T", "table")} == \
         {"n": 2, "c": 3, "step": 2, "half": 1, "T": "float32", "table": table is not None}
 
@@ -47,57 +47,57 @@ DATA = torch.ones(2, 3)
     ((DATA, None, None), (1.5,), "`step` must be a whole number, received 1.5"),
 ])
 def test_what_does_not(some, arrays, integers, message):
-    assert some.verdict(arrays, integers) is None
+    assert some.check(arrays, integers) is None
     with pytest.raises(MXNetError, match=f"^kernel some: {message}"):
-        raise some.refusal(arrays, integers)
+        raise some.error(arrays, integers)
 
 
 @pytest.mark.parametrize("wrong", [torch.ones(2, 3).to_sparse(), "text", [[1.0]], torch.ones(2, 3).numpy()], ids=lambda w: type(w).__name__)
 def test_what_is_no_dense_tensor(some, wrong):
-    assert some.verdict((wrong, None, None), (1,)) is None
-    assert some.verdict((DATA, None, None), (1,)) is not None  # which looks like the sparse one
+    assert some.check((wrong, None, None), (1,)) is None
+    assert some.check((DATA, None, None), (1,)) is not None  # which looks like the sparse one
     with pytest.raises(MXNetError, match="kernel some: `data` must be a dense tensor of torch's own, received"):
-        raise some.refusal((wrong, None, None), (1,))
+        raise some.error((wrong, None, None), (1,))
 
 
 def test_another_class_of_tensors(some):
     class Other(torch.Tensor):
         pass
 
-    assert some.verdict((DATA, None, None), (1,)) is not None
-    assert some.verdict((DATA.as_subclass(Other), None, None), (1,)) is None
-    assert some.verdict((torch.nn.Parameter(DATA), None, None), (1,)) is not None
+    assert some.check((DATA, None, None), (1,)) is not None
+    assert some.check((DATA.as_subclass(Other), None, None), (1,)) is None
+    assert some.check((torch.nn.Parameter(DATA), None, None), (1,)) is not None
 
 
 def test_little_work_is_not_worth_it(some):
-    assert some.verdict((DATA, None, None), (1,), 6) is not None
-    assert some.verdict((DATA, None, None), (1,), 7) is None
+    assert some.check((DATA, None, None), (1,), 6) is not None
+    assert some.check((DATA, None, None), (1,), 7) is None
 
 
-def test_it_judges_once_for_each_set_of_shapes(some, monkeypatch):
+def test_it_checks_once_for_each_set_of_shapes(some, monkeypatch):
     asked, solve = [], some._solve
     monkeypatch.setattr(some, "_solve", lambda *a: asked.append(1) or solve(*a))
     for _ in range(3):
-        some.verdict((torch.ones(2, 3), None, None), (1,))
-        some.verdict((torch.ones(3, 2), None, None), (9,))  # a refusal is kept, too
+        some.check((torch.ones(2, 3), None, None), (1,))
+        some.check((torch.ones(3, 2), None, None), (9,))  # an error is cached, too
     assert len(asked) == 2
     for arrays in ((torch.ones(4, 3), None, None), (torch.ones(2, 3).double(), None, None), (torch.ones(3, 2).t(), None, None),
                    (torch.ones(2, 3), torch.ones(3, 4), None)):
-        some.verdict(arrays, (1,))
-    some.verdict((torch.ones(2, 3), None, None), (2,))
+        some.check(arrays, (1,))
+    some.check((torch.ones(2, 3), None, None), (2,))
     assert len(asked) == 7
 
 
-def test_a_refusal_is_not_taken_for_that_of_an_equal_integer(some):
-    assert some.verdict((DATA, None, None), (1.0,)) is None
-    assert some.verdict((DATA, None, None), (1,)) is not None
+def test_an_error_is_not_taken_for_that_of_an_equal_integer(some):
+    assert some.check((DATA, None, None), (1.0,)) is None
+    assert some.check((DATA, None, None), (1,)) is not None
 
 
-def test_verdicts_do_not_fill_the_memory(some, monkeypatch):
-    monkeypatch.setattr(contract, "_MOST_VERDICTS", 5)
+def test_results_of_checks_do_not_fill_the_memory(some, monkeypatch):
+    monkeypatch.setattr(contract, "_MOST_CHECKED", 5)
     for n in range(1, 30):
-        assert some.verdict((torch.ones(n, 3), None, None), (1,))["n"] == n
-    assert len(some._verdicts) <= 5
+        assert some.check((torch.ones(n, 3), None, None), (1,))["n"] == n
+    assert len(some._checked) <= 5
 
 
 def test_a_wrong_declaration():

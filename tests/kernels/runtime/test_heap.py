@@ -1,11 +1,11 @@
 """The heap that large tensors have of their own. Each test is a process: what others left there would decide where tensors go."""
 import os
 import subprocess
-import sys
 import textwrap
 
 import pytest
 
+from forked import python
 from mxnet import kernels, memory
 
 pytestmark = pytest.mark.skipif(not memory.kept or kernels.load("runtime/heap") is None, reason="needs glibc and a C++ compiler")
@@ -13,7 +13,7 @@ pytestmark = pytest.mark.skipif(not memory.kept or kernels.load("runtime/heap") 
 
 def run(code, begin="installed = kernels.own_heap()", **env):
     code = f"import os, torch, mxnet as mx\nfrom mxnet import kernels\n{begin}\n" + textwrap.dedent(code)
-    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env={**os.environ, **env}, timeout=120)
+    result = subprocess.run([*python(), "-c", code], capture_output=True, text=True, env={**os.environ, **env}, timeout=120)
     assert result.returncode == 0, result.stderr
     return result.stdout.split()
 

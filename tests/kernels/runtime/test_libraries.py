@@ -7,6 +7,7 @@ import sys
 
 import pytest
 
+from forked import python
 from mxnet import processor
 from mxnet.kernels.runtime import build, libraries
 
@@ -22,14 +23,15 @@ print(kernels.load("image/nchw_to_nhwc") is not None, libraries.folder())
 def run(home, code=LOAD, begin=(), **env):
     """What a program prints, as words, and what it logs; `begin` is put before its command."""
     env = {k: v for k, v in {**os.environ, "MXNET_HOME": str(home), **env}.items() if v is not None}
-    done = subprocess.run([*begin, sys.executable, "-c", code], capture_output=True, text=True, env=env, timeout=200)
+    start = [*begin, sys.executable] if begin else python()
+    done = subprocess.run([*start, "-c", code], capture_output=True, text=True, env=env, timeout=200)
     assert done.returncode == 0, done.stderr
     return done.stdout.split(), done.stderr
 
 
 def fresh(monkeypatch, home):
     monkeypatch.setenv("MXNET_HOME", str(home))
-    monkeypatch.setattr(libraries, "_said", set())
+    monkeypatch.setattr(libraries, "_warned", set())
     monkeypatch.setattr(libraries, "origins", {})
     monkeypatch.setattr(libraries, "_packaged", lambda name: iter(()))  # whatever is installed here
 
@@ -226,5 +228,5 @@ def test_programs_may_be_held_to_fewer_instructions(most, level, allowed, monkey
     monkeypatch.setattr(libraries.processor, "flags", lambda: frozenset().union(*(each.needs for each in build.LEVELS)))
     monkeypatch.setattr(libraries.platform, "machine", lambda: "x86_64")
     monkeypatch.setattr(build, "packaged", lambda folder, name, each, torch: pathlib.Path(__file__))
-    monkeypatch.setattr(build, "is_whole", lambda content: True)
+    monkeypatch.setattr(build, "is_complete", lambda content: True)
     assert [name for _, name in libraries._packaged("nn/nms")] == allowed

@@ -1,11 +1,11 @@
 import logging
 import subprocess
-import sys
 
 import numpy as np
 import pytest
 
 import mxnet as mx
+from forked import python
 from mxnet import autograd
 from mxnet.ndarray.sparse import dispatch
 
@@ -23,7 +23,7 @@ def matrix():
 def test_the_first_call_on_a_sparse_array_finds_its_kernel():
     # In a process of its own: this one has imported the kernels.
     program = "import mxnet as mx; x = mx.nd.array([[0, 3]]).tostype('csr'); print(mx.nd.dot(x, mx.nd.ones((2, 1))).asnumpy().tolist())"
-    result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120)
+    result = subprocess.run([*python(), "-c", program], capture_output=True, text=True, timeout=120)
     assert result.stdout.strip() == "[[3.0]]", result.stderr
 
 

@@ -1,10 +1,10 @@
 """Errors and shapes; values and gradients are compared in test_arrays_against_oracle.py."""
 import subprocess
-import sys
 
 import pytest
 
 import mxnet as mx
+from forked import python
 from mxnet import MXNetError
 
 
@@ -48,7 +48,7 @@ def test_shapes_are_said_by_rules_also_where_they_do_not_fit():
         print(found.infer_shape(x=(1, 8, 4, 5), p=(2, 3, 60), l=(2, 240))[1])
         print([m for m in ("sympy", "torch._dynamo") if m in sys.modules])
         """
-    found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120)
+    found = subprocess.run([*python(), "-c", program], capture_output=True, text=True, timeout=120)
     assert found.stdout.splitlines() == ["[(2, 60, 6)]", "[]"], found.stderr
     scores, moves, anchors = mx.sym.var("p"), mx.sym.var("l"), mx.sym.var("a")
     with pytest.raises(mx.MXNetError, match=r"number of anchors mismatch: expected cls_prob .* received \(2, 3, 60\), \(2, 240\) and \(1, 50, 4\)"):

@@ -1,4 +1,4 @@
-"""``mx.contrib.amp``: automatic mixed precision. Matrix products in float16 or bfloat16, what is delicate in float32."""
+"""``mx.contrib.amp``: automatic mixed precision. Matrix products run in float16 or bfloat16, numerically sensitive operators in float32."""
 from .amp import (
     convert_hybrid_block,
     convert_model,

@@ -1,4 +1,4 @@
-"""What users call: switching AMP on, scaling the loss, converting trained networks."""
+"""The public functions of AMP: switching it on, scaling the loss, converting trained networks."""
 import contextlib
 import logging
 from itertools import chain
@@ -29,13 +29,13 @@ bfloat16 = dtypes.BFLOAT16_BITS
 
 class _State:
     installation = None  # while AMP is on
-    scaler = None  # what the loss layers of mx.nd use, and the first Trainer
+    scaler = None  # the scaler of the loss layers of mx.nd and of the first Trainer
     scaler_taken = False
     initialized = classproperty(lambda cls: cls.installation is not None)
 
 
 def _low_precision(dtype):
-    """'float16' or 'bfloat16', for anything that means one of them."""
+    """Return 'float16' or 'bfloat16' for any name or object of either type."""
     try:
         name = dtypes.name_of(dtypes.to_torch(dtype))
     except TypeError:
@@ -93,7 +93,7 @@ def init(target_dtype="float16", target_precision_ops=None, conditional_fp32_ops
 
 
 def init_trainer(optimizer_or_trainer):
-    """Let a Trainer leave out steps whose gradients overflow, and adapt the loss scale to that.
+    """Make a Trainer skip steps whose gradients overflow, and adapt the loss scale to them.
 
     Parameters
     ----------
@@ -123,7 +123,7 @@ def _require_trainer(trainer):
 
 @contextlib.contextmanager
 def scale_loss(loss, optimizer_or_trainer):
-    """The loss, scaled so that its gradients don't vanish; the Trainer divides them by the same factor.
+    """Return the loss, scaled so that its gradients don't vanish; the Trainer divides them by the same factor.
 
     Parameters
     ----------
@@ -182,7 +182,7 @@ def unscale(optimizer_or_trainer):
 
 def convert_symbol(sym, target_dtype="float16", target_dtype_ops=None, fp32_ops=None, conditional_fp32_ops=None,
                    excluded_sym_names=None, data_names=None, cast_optional_params=False):
-    """A float32 network with casts put in, so that the operators of the lists run in low precision. For inference.
+    """Return a float32 network with casts put in, so that the operators of the lists run in low precision. For inference.
 
     Parameters
     ----------
@@ -193,11 +193,11 @@ def convert_symbol(sym, target_dtype="float16", target_dtype_ops=None, fp32_ops=
     conditional_fp32_ops : list of tuple, optional
         ``(operator, attribute, values)``: the values with which it runs in float32, instead of `list_conditional_fp32_ops`.
     excluded_sym_names : list of str, optional
-        Names of nodes that run in float32 whatever the lists say.
+        Names of nodes that run in float32 regardless of the lists.
     data_names : list of str, optional
         The network's data; by default all variables without a type of their own.
     cast_optional_params : bool
-        Whether parameters that only low-precision operators use are of that type, instead of being cast in each run.
+        True to store parameters that only low-precision operators use in that type, instead of casting them in each run.
 
     Returns
     -------
@@ -259,7 +259,7 @@ def _check_lists(low, target_ops, fp32_ops, conditional):
 
 def convert_model(sym, arg_params, aux_params, target_dtype="float16", target_dtype_ops=None, fp32_ops=None, conditional_fp32_ops=None,
                   excluded_sym_names=None, cast_optional_params=False):
-    """A float32 network and its parameters, converted for low precision. See `convert_symbol` for the arguments.
+    """Return a float32 network and its parameters, converted for low precision. See `convert_symbol` for the arguments.
 
     Parameters
     ----------
@@ -291,14 +291,14 @@ def convert_model(sym, arg_params, aux_params, target_dtype="float16", target_dt
 
 
 def _annotated_types(sym):
-    """The types that a converted network asks of its variables."""
+    """Return the types that a converted network requires of its variables."""
     return {name: dtypes.NAME_TO_TORCH[dtypes.FLAG_TO_NAME[int(attributes["__dtype__"])]]
             for name, attributes in sym.attr_dict().items() if attributes.get("__dtype__", "-1") != "-1"}
 
 
 def convert_hybrid_block(block, target_dtype="float16", target_dtype_ops=None, fp32_ops=None, conditional_fp32_ops=None,
                          excluded_sym_names=None, ctx=gpu(0), cast_optional_params=False):
-    """A float32 block, converted for low precision. See `convert_symbol` for the other arguments.
+    """Return a float32 block, converted for low precision. See `convert_symbol` for the other arguments.
 
     Parameters
     ----------
@@ -340,7 +340,7 @@ def convert_hybrid_block(block, target_dtype="float16", target_dtype_ops=None, f
 
 def convert_bucketing_module(bucketing_mod, target_dtype="float16", target_dtype_ops=None, fp32_ops=None, conditional_fp32_ops=None,
                              excluded_sym_names=None, cast_optional_params=False):
-    """A BucketingModule with float32 parameters, all its buckets converted. See `convert_symbol` for the other arguments.
+    """Return a BucketingModule with float32 parameters, all its buckets converted. See `convert_symbol` for the other arguments.
 
     Parameters
     ----------
@@ -384,32 +384,32 @@ def _list_of(dtype, name):
 
 
 def list_lp16_ops(target_dtype):
-    """The operators that run in low precision."""
+    """Return the operators that run in low precision."""
     return _list_of(target_dtype, "{}_FUNCS")
 
 
 def list_fp32_ops(target_dtype):
-    """The operators that run in float32."""
+    """Return the operators that run in float32."""
     return _list_of(target_dtype, "FP32_FUNCS")
 
 
 def list_lp16_fp32_ops(target_dtype):
-    """The operators that run in the type of their inputs."""
+    """Return the operators that run in the type of their inputs."""
     return _list_of(target_dtype, "{}_FP32_FUNCS")
 
 
 def list_conditional_fp32_ops(target_dtype):
-    """The operators that run in float32 with some values of an attribute: (operator, attribute, values)."""
+    """Return the operators that run in float32 with some values of an attribute: (operator, attribute, values)."""
     return _list_of(target_dtype, "CONDITIONAL_FP32_FUNCS")
 
 
 def list_widest_type_cast(target_dtype):
-    """The operators whose inputs are brought to the widest of their types."""
+    """Return the operators whose inputs are cast to the widest of their types."""
     return _list_of(target_dtype, "WIDEST_TYPE_CASTS")
 
 
 def list_loss_output_functions(target_dtype):
-    """The layers that are losses themselves."""
+    """Return the layers that are losses themselves."""
     return _list_of(target_dtype, "LOSS_OUTPUT_FUNCTIONS")
 
 

@@ -1,6 +1,6 @@
-"""Putting casts into the functions of ``mx.nd`` and ``mx.sym``.
+"""Insertion of casts into the functions of ``mx.nd`` and ``mx.sym``.
 
-The functions themselves are replaced when AMP is switched on, so that nothing is asked, and nothing is slower, while it is off.
+The functions themselves are replaced when AMP is switched on, so that calls cost nothing extra while it is off.
 """
 import functools
 import logging
@@ -21,7 +21,7 @@ _FLOATS = {NAME_TO_TORCH[name] for name in ("float32", "float16", "bfloat16")}
 
 
 def cast_to(value, dtype):
-    """An array or Symbol converted to `dtype`; an array only if both are types that AMP computes in on its device. Anything else as it is."""
+    """Return an array or Symbol converted to `dtype`; an array only if both are types that AMP computes in on its device. Anything else as it is."""
     if isinstance(value, Symbol):
         return symbol.amp_cast(value, dtype=dtype)
     if isinstance(value, NDArray):
@@ -33,14 +33,14 @@ def cast_to(value, dtype):
 
 
 class Rule:
-    """What happens to the inputs of an operator.
+    """The cast rule of an operator's inputs.
 
     Parameters
     ----------
     dtype : str, optional
-        The type they get; without it, the widest among them.
+        The type to cast to; without it, the widest among them.
     kept : collection of str
-        Inputs that stay as they are.
+        Inputs that are not cast.
     condition : (str, list of str), optional
         An attribute, and its values with which the rule applies.
     """
@@ -49,7 +49,7 @@ class Rule:
         self.low, self.dtype, self.kept, self.condition = low, dtype, frozenset(kept), condition
 
     def cast(self, arrays):
-        """The arrays, converted; all as they are if one of them is sparse."""
+        """Return the arrays, cast; unchanged if one of them is sparse."""
         if any(array._is_sparse for array in arrays):
             return arrays
         types = [array._data.dtype for array in arrays]
@@ -62,7 +62,7 @@ class Rule:
         return [cast(array, dtype=wanted) if dtype in convertible and dtype != wanted else array for array, dtype in zip(arrays, types)]
 
     def holds(self, args, kwargs):
-        """Whether a call with these arguments is one the rule applies to."""
+        """Return True if the rule applies to a call with these arguments."""
         if self.condition is None:
             return True
         name, values = self.condition
@@ -70,7 +70,7 @@ class Rule:
 
 
 def array_function(function, op, rule):
-    """A function of ``mx.nd`` that converts its inputs first."""
+    """Return a function of ``mx.nd`` that converts its inputs first."""
     kept = rule.kept | set(op.mutates)
 
     @functools.wraps(function)
@@ -90,7 +90,7 @@ def array_function(function, op, rule):
 
 
 def symbol_function(function, op, rule):
-    """A function of ``mx.sym`` that puts casts before its inputs."""
+    """Return a function of ``mx.sym`` that puts casts before its inputs."""
     if rule.dtype is None:
         return _widening_symbol_function(function, op)
     kept = rule.kept | set(op.mutates)
@@ -101,7 +101,7 @@ def symbol_function(function, op, rule):
         node = result._outputs[0][0]
         if rule.condition is None or node.attrs.get(rule.condition[0]) in rule.condition[1]:
             cast = symbol_functions.operator_function(amp_cast.name)
-            # The node is new, nobody else holds it. Its auxiliary states must stay variables.
+            # The node is new and unshared. Its auxiliary states must stay variables.
             node.inputs = [entry if name in kept else cast(Symbol([entry]), dtype=rule.dtype)._outputs[0]
                            for name, entry in zip(node.input_names(), node.inputs)]
         return result
@@ -125,7 +125,7 @@ def _widening_symbol_function(function, op):
 
 
 def _flat(op, args):
-    """The arguments as a list; those of ``concat([x, y])`` as of ``concat(x, y)``."""
+    """Return the arguments as a list; those of ``concat([x, y])`` as of ``concat(x, y)``."""
     if op.variadic and len(args) == 1 and isinstance(args[0], (list, tuple)):
         args = args[0]
     return list(args)
@@ -150,7 +150,7 @@ def arithmetic_function(function, rules):
 
 
 def scaling_loss(function, scaler):
-    """A loss layer of ``mx.nd`` whose gradient is multiplied by the loss scale."""
+    """Return a loss layer of ``mx.nd`` whose gradient is multiplied by the loss scale."""
     @functools.wraps(function)
     def scaling(*args, **kwargs):
         kwargs["grad_scale"] = float(kwargs.get("grad_scale", 1)) * scaler.loss_scale
@@ -160,7 +160,7 @@ def scaling_loss(function, scaler):
 
 
 def warning_loss(function):
-    """A loss layer of ``mx.sym``, where the scale of the moment would stay in the graph."""
+    """Return a loss layer of ``mx.sym``, where the scale of the moment would stay in the graph."""
     @functools.wraps(function)
     def warning(*args, **kwargs):
         _log.warning("%s in a graph keeps the loss scale of the moment: a scale that changes later has no effect on it", function.__name__)
@@ -222,12 +222,12 @@ class Installation:
 
     @staticmethod
     def _attach_methods():
-        """Methods keep the function they have found: let them look for it anew."""
+        """Attach the methods again, since each method caches the function that it has looked up."""
         methods.attach(NDArray, array_functions.operator_function, array_functions.call_shared)
         methods.attach(Symbol, symbol_functions.operator_function)
 
     def undo(self):
-        """Everything as before. Programs cannot switch AMP off; tests must."""
+        """Restore the original functions. Programs cannot switch AMP off; tests must."""
         while self._undo:
             self._undo.pop()()
         self._attach_methods()

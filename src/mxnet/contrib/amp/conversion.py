@@ -1,4 +1,4 @@
-"""Casts in a finished graph, and the types its parameters then have."""
+"""Insertion of casts into a finished graph, and the resulting types of its parameters."""
 import torch
 
 from ...ops.dtypes import NAME_TO_FLAG, NAME_TO_TORCH, name_of
@@ -39,7 +39,7 @@ class Conversion:
         self.known = {_FLOAT32: {}, self.target: {}}
 
     def run(self, outputs):
-        """The outputs of the new graph; all are float32."""
+        """Return the outputs of the new graph; all are float32."""
         for node in topological(outputs):
             new = self.copies[id(node)] = Node(node.op, node.name, dict(node.attrs))
             if node.name in self.excluded:
@@ -67,7 +67,7 @@ class Conversion:
         return self.copies[id(entry[0])], entry[1]
 
     def _in_type(self, entry, dtype):
-        """Where the values of an old entry are found in a type; a cast is added if nowhere yet."""
+        """Return the entry with the values of an old entry in a type, adding a cast if there is none yet."""
         found = self.known[dtype].get(entry)
         if found is None:
             name = name_of(dtype)
@@ -95,7 +95,7 @@ class Conversion:
         self._note(node, new, out_types)
         for i, entry in enumerate(node.inputs):
             is_param = self.cast_params and entry[0].op is None
-            # Some inputs stay float32 beside low-precision data, and what the operator writes to must be a variable.
+            # Some inputs stay float32 beside low-precision data, and inputs that the operator writes to must be variables.
             kept = i in node.op.mutated_indices or in_types[i] not in (self.target, None)
             if entry in self.known[self.target] or not (kept or is_param and entry[0].name not in self.data_names):
                 new.inputs.append(self._in_type(entry, self.target))
@@ -133,7 +133,7 @@ def _suffix(entry):
 
 
 def _types_of_use(node, first):
-    """The types of a node's inputs and outputs if its first input is of type `first`; None where that does not settle them."""
+    """Return the types of a node's inputs and outputs if its first input is of type `first`; None where that does not settle them."""
     if not node.inputs:
         return [], [None] * node.num_outputs()
     alone = Node(node.op, node.name, node.attrs, [(Node(None, str(i), {}), 0) for i in range(len(node.inputs))])
@@ -156,7 +156,7 @@ def set_param_types(outputs, target, data_names, param_names, cast_params):
         Give variables that nothing but casts to the low precision use that type.
     """
     variables = [node for node in topological(outputs) if node.op is None]
-    # What the annotations said held for the graph without casts.
+    # The annotations were valid for the graph without casts.
     annotated = {id(node): node.attrs.pop("__dtype__") for node in variables if "__dtype__" in node.attrs}
     types, nodes = inference.infer_types(outputs, dict.fromkeys(data_names, _FLOAT32))
     chosen = {id(node): types[id(node), 0] for node in variables}
@@ -171,7 +171,7 @@ def set_param_types(outputs, target, data_names, param_names, cast_params):
 
 
 def _choose_for_casts(nodes, target, chosen):
-    """Let variables whose type is open have that of the casts behind them, unless these contradict each other."""
+    """Set the type of variables without one to that of the casts after them, unless these differ."""
     inferred, visited = dict(chosen), {}
     for node in nodes:
         if node.op is None or node.op.amp != "cast":

@@ -29,7 +29,7 @@ class LossScaler:
         return self._loss_scale
 
     def has_overflow(self, params):
-        """Whether a gradient is infinite or nan, so that this step must be left out; moves on to the next scale.
+        """Return True if a gradient is infinite or NaN, so that this step must be skipped; advance to the next scale.
 
         Parameters
         ----------
@@ -39,7 +39,7 @@ class LossScaler:
         by_device = {}
         for values in (_values(grad) for parameter in params for grad in parameter._grad or ()):
             by_device.setdefault(values.device, []).append(values)
-        # Few kernels and one wait for each device, not for each gradient: what torch's own scaler calls, with nothing to scale by.
+        # Few kernels and one synchronization for each device, not for each gradient: the function of torch's own scaler, with a scale of 1.
         flags = []
         for device, gradients in by_device.items():
             flag, one = torch.zeros(1, device=device), torch.ones(1, device=device)
@@ -61,5 +61,5 @@ class LossScaler:
 
 
 def _values(array):
-    """The stored elements: of a sparse gradient, those that are not zero."""
+    """Return the stored elements: of a sparse gradient, those that are not zero."""
     return (array.data if array._is_sparse else array)._data

@@ -1,4 +1,4 @@
-"""What quantization is given: refused where it cannot be meant, with a warning where it has no effect."""
+"""Checks of quantization's arguments: errors for invalid ones, warnings for those without effect."""
 from __future__ import annotations
 
 import warnings
@@ -25,7 +25,7 @@ DTYPES, MODES, GRANULARITIES = ("int8", "uint8", "auto"), ("full", "smart"), ("t
 
 
 def names(argument: str, value: list[str] | None) -> list[str]:
-    """A list of names; an empty one for None.
+    """Return a list of names; an empty one for None.
 
     Raises
     ------
@@ -43,20 +43,20 @@ def names(argument: str, value: list[str] | None) -> list[str]:
 
 
 def one_of(argument: str, value: str, allowed: tuple[str, ...]) -> None:
-    """Refuse a word that is none of those allowed, with a ValueError."""
+    """Raise a ValueError unless a word is among those allowed."""
     if value not in allowed:
         raise ValueError(f"unknown {argument} {value} received: expected {', '.join(f'`{a}`' for a in allowed[:-1])} or `{allowed[-1]}`")
 
 
 def context(ctx: Context) -> Context:
-    """A single Context; a ValueError says that it is none."""
+    """Return a single Context; raise a ValueError for anything else."""
     if not isinstance(ctx, Context):
         raise ValueError(f"calibration runs on a single ctx, received {shortened(ctx)} of type {type(ctx).__name__}")
     return ctx
 
 
 def model(sym: Symbol, arg_params: Mapping[str, NDArray]) -> None:
-    """Refuse what is no Symbol, or no dict of arrays, with a ValueError."""
+    """Raise a ValueError unless the arguments are a Symbol and a dict of arrays."""
     if not isinstance(sym, Symbol):
         raise ValueError(f"`sym` must be a Symbol, received {shortened(sym)} of type {type(sym).__name__}; mx.sym.load reads one from a file")
     if not isinstance(arg_params, Mapping):
@@ -67,7 +67,7 @@ def model(sym: Symbol, arg_params: Mapping[str, NDArray]) -> None:
 
 
 def examples(count: int | None) -> None:
-    """Refuse a number of calibration examples that is none."""
+    """Raise an error for an invalid number of calibration examples."""
     if count is None:
         return
     if isinstance(count, bool) or not hasattr(count, "__index__"):
@@ -77,7 +77,7 @@ def examples(count: int | None) -> None:
 
 
 def trained(name: str, array: NDArray) -> tuple[float, float]:
-    """The least and the largest value of a parameter that integers are to stand for.
+    """Return the least and the largest value of a parameter that integers are to stand for.
 
     Raises
     ------
@@ -88,14 +88,14 @@ def trained(name: str, array: NDArray) -> tuple[float, float]:
         raise MXNetError(f"parameter '{name}' is {array.dtype.__name__}: float32 is what can be quantized; cast the network before, or exclude the "
                          "layers that use it")
     ends = ndarray.min(array).asscalar(), ndarray.max(array).asscalar()
-    if not all(abs(end) < float("inf") for end in ends):  # False for what is no number, too
+    if not all(abs(end) < float("inf") for end in ends):  # False for NaN, too
         raise MXNetError(f"parameter '{name}' has values from {ends[0]} to {ends[1]}, which no integers can stand for; it was not trained well, or "
                          "exclude the layers that use it")
     return ends
 
 
 def quantized_parameters(qsym: Symbol, params: Mapping[str, NDArray]) -> None:
-    """Refuse parameters on real numbers that quantized nodes cannot use, see `trained`."""
+    """Raise an error for floating-point parameters that quantized nodes cannot use, see `trained`."""
     used = {child.name: None for node in qsym._nodes() if is_quantized(node) for child, _ in node.inputs if child.op is None}
     for name in used:
         source = name.removesuffix(SUFFIX)
@@ -104,7 +104,7 @@ def quantized_parameters(qsym: Symbol, params: Mapping[str, NDArray]) -> None:
 
 
 def excluded(sym: Symbol, layers: Sequence[str], operators: Sequence[str]) -> list[str]:
-    """The canonical names of `operators`. It warns of what names nothing: MXNet's programs have lists that are for many networks."""
+    """Return the canonical names of `operators`. Unmatched names cause a warning, not an error: MXNet's programs have lists for many networks."""
     known = {n.name for n in _nodes(sym._nodes())}
     for name in dict.fromkeys(layers):
         if name not in known:
@@ -127,7 +127,7 @@ def _nodes(nodes: Iterable[Node]) -> Iterator[Node]:
 
 
 def lost(qsym: Symbol) -> None:
-    """Warn of calibrated layers whose values below zero are thrown away, as ``quantized_dtype='uint8'`` asks for."""
+    """Warn of calibrated layers whose negative values are lost, because of ``quantized_dtype='uint8'``."""
     found = []
     for node in qsym._nodes():
         if node.op in (quantize_v2, requantize) and not isinstance(node.inputs[0][0].op, Fused):  # fused ones have a type of their own

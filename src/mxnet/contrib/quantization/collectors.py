@@ -1,4 +1,4 @@
-"""What calibration observes of a network's layers, and the ranges that follow."""
+"""Collectors of calibration statistics of a network's layers, and the resulting ranges."""
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
@@ -22,7 +22,7 @@ NUM_BINS = 8001
 
 
 def _numbers(values: Any) -> torch.Tensor:
-    """The values of a layer, on the CPU."""
+    """Return the values of a layer, on the CPU."""
     return (values.as_torch() if isinstance(values, NDArray) else host_arrays.as_tensor(values)).detach().cpu()
 
 
@@ -47,7 +47,7 @@ class _LayerOutputMinMaxCollector:
             return
         low, high = (end.item() for end in torch.aminmax(_numbers(arr)))
         before = self.min_max_dict.get(name, (low, high))
-        # NumPy's, which keep what is no number.
+        # NumPy's, which propagate NaN.
         self.min_max_dict[name] = float(np.minimum(low, before[0])), float(np.maximum(high, before[1]))
         if self.logger:
             self.logger.debug("calibration: %s from %g to %g", name, *self.min_max_dict[name])
@@ -94,7 +94,7 @@ def _histogram(values: Any, bins: int, width: float) -> tuple[np.ndarray, np.nda
 
 
 def combine_histogram(old_hist: Histogram, arr: Any, new_min: float, new_max: float, new_th: float) -> Histogram:
-    """A histogram with the values of one more array, which lie within ``new_min`` and ``new_max``, and within `new_th` of 0.
+    """Return a histogram with the values of one more array, which lie within ``new_min`` and ``new_max``, and within `new_th` of 0.
 
     If they reach beyond the histogram, it gets as many bins more on both sides, of the same width.
     """
@@ -111,7 +111,7 @@ def combine_histogram(old_hist: Histogram, arr: Any, new_min: float, new_max: fl
 
 
 def _smooth_distribution(p: np.ndarray, eps: float = 0.0001) -> np.ndarray:
-    """A distribution whose zeros become `eps`, at the cost of the other entries.
+    """Return a distribution whose zeros become `eps`, at the cost of the other entries.
 
     Raises
     ------
@@ -129,7 +129,7 @@ def _smooth_distribution(p: np.ndarray, eps: float = 0.0001) -> np.ndarray:
 
 
 def _get_optimal_threshold(hist_data: Histogram, quantized_dtype: str, num_quantized_bins: int = 255) -> tuple[float, float, Any, Any]:
-    """The least and largest value of a histogram, the threshold that loses least information, and that loss (arrays of one element)."""
+    """Return a histogram's least and largest value, the threshold with the least information loss, and that loss (arrays of one element)."""
     counts, edges, low, high, _ = hist_data
     if low >= 0 and quantized_dtype in ("auto", "uint8"):
         num_quantized_bins = 2 * num_quantized_bins + 1  # only the upper half of the levels will be used
@@ -140,7 +140,7 @@ def _get_optimal_threshold(hist_data: Histogram, quantized_dtype: str, num_quant
 
 def _get_optimal_thresholds(hist_dict: dict[str, Histogram], quantized_dtype: str, num_quantized_bins: int = 255,
                             logger: logging.Logger | None = None) -> dict[str, Any]:
-    """For each layer the range to quantize; takes the histograms out of the dict, so that their memory is free."""
+    """Return the range to quantize for each layer; remove the histograms from the dict to free their memory."""
     ranges: dict[str, Any] = {}
     for name in list(hist_dict):
         low, high, threshold, divergence = _get_optimal_threshold(hist_dict.pop(name), quantized_dtype, num_quantized_bins)
@@ -151,7 +151,7 @@ def _get_optimal_thresholds(hist_dict: dict[str, Histogram], quantized_dtype: st
 
 
 def ranges_of(collector: Any, calib_mode: str, quantized_dtype: str, logger: logging.Logger | None) -> Mapping[str, Any]:
-    """The ranges out of a collector that has seen data.
+    """Return the ranges out of a collector that has seen data.
 
     Raises
     ------

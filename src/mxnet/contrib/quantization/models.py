@@ -23,14 +23,14 @@ _log = logging.getLogger(__name__)
 
 
 def chosen_logger(logger: logging.Logger | None) -> logging.Logger | None:
-    """The caller's logger, or the module's own if ``MXNET_QUANTIZATION_VERBOSE`` asks for it."""
+    """Return the caller's logger, or the module's own if ``MXNET_QUANTIZATION_VERBOSE`` is set."""
     return logger or (_log if environment.get_bool("MXNET_QUANTIZATION_VERBOSE") else None)
 
 
 def _quantize_symbol(sym: Symbol, ctx: Context, excluded_symbols: list[str] | None = None, excluded_operators: list[str] | None = None,
                      offline_params: Collection[str] | None = None, quantized_dtype: str = "int8", quantize_mode: str = "smart",
                      quantize_granularity: str = "tensor-wise", logger: logging.Logger | None = None) -> tuple[Symbol, list[str]]:
-    """The graph on integers, and the names of the layers whose ranges it needs; see `quantize_graph`.
+    """Return the quantized graph and the names of the layers whose ranges it needs; see `quantize_graph`.
 
     `offline_params` are the parameters whose integers are computed ahead.
     """
@@ -51,7 +51,7 @@ def _quantize_symbol(sym: Symbol, ctx: Context, excluded_symbols: list[str] | No
 
 
 def _quantize_params(qsym: Symbol, params: Params, th_dict: Mapping[str, Any]) -> dict[str, NDArray]:
-    """The parameters that a quantized graph takes: int8 ones with their ranges, and the others as they are."""
+    """Return the parameters that a quantized graph takes: int8 ones with their ranges, and the others as they are."""
     found: dict[str, NDArray] = {}
     for name in qsym.list_arguments():
         source = name[:-len(checks.SUFFIX)]
@@ -69,7 +69,7 @@ def _quantize_params(qsym: Symbol, params: Params, th_dict: Mapping[str, Any]) -
 
 
 def _calibrate_quantized_sym(qsym: Symbol, th_dict: Mapping[str, Any] | None) -> Symbol:
-    """A quantized graph with the ranges of its layers, (low, high) by name."""
+    """Return a quantized graph with the ranges of its layers, (low, high) by name."""
     if not th_dict:
         return qsym
     made = Symbol(passes.calibrate(qsym._outputs, th_dict))
@@ -79,7 +79,7 @@ def _calibrate_quantized_sym(qsym: Symbol, th_dict: Mapping[str, Any] | None) ->
 
 def collect_statistics(mod: Module, data: DataIter, collector: Any, max_num_examples: int | None = None,
                        logger: logging.Logger | None = None) -> int:
-    """Show a collector all outputs and inputs of a bound module's layers for calibration data. Returns the number of examples.
+    """Run a bound module on calibration data, pass its layers' inputs and outputs to a collector; return the number of examples.
 
     Raises
     ------
@@ -114,7 +114,7 @@ def quantize_model(sym: Symbol, arg_params: Params, aux_params: Params, data_nam
                    num_calib_examples: int | None = None, quantized_dtype: str = "int8", quantize_mode: str = "smart",
                    quantize_granularity: str = "tensor-wise",
                    logger: logging.Logger | None = None) -> tuple[Symbol, dict[str, NDArray], Params]:
-    """A trained network on 8-bit integers.
+    """Quantize a trained network to 8-bit integers.
 
     Parameters
     ----------
@@ -122,7 +122,7 @@ def quantize_model(sym: Symbol, arg_params: Params, aux_params: Params, data_nam
         On real numbers.
     arg_params, aux_params : dict of str to NDArray
     data_names, label_names : list of str
-        What `calib_data` holds, as for `Module`.
+        The names of the arrays in `calib_data`, as for `Module`.
     ctx : Context
         Where calibration runs.
     excluded_sym_names, excluded_op_names : list of str, optional
@@ -137,9 +137,9 @@ def quantize_model(sym: Symbol, arg_params: Params, aux_params: Params, data_nam
     quantized_dtype : {'int8', 'uint8', 'auto'}
         ``'auto'`` is uint8 where calibration has found nothing negative.
     quantize_mode : {'smart', 'full'}
-        Whether to quantize convolutions, fully connected layers and what stands between two of these, or all that can be.
+        Quantize convolutions, fully connected layers and the operators between two of these, or all operators that can be.
     quantize_granularity : {'tensor-wise', 'channel-wise'}
-        Whether fully connected layers (fused ones, see `quantize_model_mkldnn`) have a range for each output. Fused convolutions always do.
+        One range for each weight, or for each output of fully connected layers (fused: see `quantize_model_mkldnn`). Fused convolutions always do.
     logger : logging.Logger, optional
 
     Returns
@@ -194,7 +194,7 @@ def quantize_model_mkldnn(sym: Symbol, arg_params: Params, aux_params: Params, d
                           calib_data: DataIter | None = None, num_calib_examples: int | None = None, quantized_dtype: str = "int8",
                           quantize_mode: str = "smart", quantize_granularity: str = "tensor-wise",
                           logger: logging.Logger | None = None) -> tuple[Symbol, dict[str, NDArray], Params]:
-    """`quantize_model`, of a network whose convolutions and fully connected layers are fused with what follows them, on the CPU.
+    """`quantize_model`, of a network whose convolutions and fully connected layers are fused with the operators after them, on the CPU.
 
     Batch norms, sums and activations become parts of these layers, which return integers at once: the fastest form.
 
@@ -229,13 +229,13 @@ def quantize_graph(sym: Symbol, arg_params: Params, aux_params: Params, ctx: Con
                    excluded_op_names: list[str] | None = None, calib_mode: str = "entropy", quantized_dtype: str = "int8",
                    quantize_mode: str = "full", quantize_granularity: str = "tensor-wise", LayerOutputCollector: Any = None,
                    logger: logging.Logger | None = None) -> tuple[Symbol, dict[str, NDArray], Params, Any]:
-    """The first half of `quantize_model`: the network on integers, and a collector that the caller shows the calibration data to.
+    """Return a quantized network, and a collector for the calibration data: the first half of `quantize_model`.
 
     Parameters
     ----------
     calib_mode : {'none', 'naive', 'entropy', 'customize'}
     LayerOutputCollector : object, optional
-        For ``'customize'``: its ``collect(name, array)`` is told of all outputs, and its ``min_max_dict`` has (low, high) by name at the end.
+        For ``'customize'``: its ``collect(name, array)`` is called for all outputs, and its ``min_max_dict`` has (low, high) by name at the end.
 
     The other arguments are those of `quantize_model`.
 
@@ -256,7 +256,7 @@ def quantize_graph(sym: Symbol, arg_params: Params, aux_params: Params, ctx: Con
 
 def calib_graph(qsym: Symbol, arg_params: Params, aux_params: Params, collector: Any, calib_mode: str = "entropy",
                 quantized_dtype: str = "int8", logger: logging.Logger | None = None) -> tuple[Symbol, dict[str, NDArray], Params]:
-    """The second half of `quantize_model`: the network that `quantize_graph` returned, with the ranges that its collector has seen.
+    """Return the network of `quantize_graph` with the ranges of its collector: the second half of `quantize_model`.
 
     Parameters
     ----------

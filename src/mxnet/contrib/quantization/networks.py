@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class _Batches(DataIter):
-    """The batches of a Gluon DataLoader, or of any iterable, as a DataIter; `count` is how many of their arrays are data."""
+    """The batches of a Gluon DataLoader, or of any iterable, as a DataIter; `count` is the number of their arrays that are data."""
 
     def __init__(self, source: Iterable) -> None:
         try:
@@ -60,7 +60,7 @@ def quantize_net_v2(network: HybridBlock, quantized_dtype: str = "auto", quantiz
                     exclude_operators: list[str] | None = None, calib_data: DataIter | Iterable | None = None,
                     data_shapes: list[DataDesc] | None = None, calib_mode: str = "none", num_calib_examples: int | None = None,
                     ctx: Context = cpu(), LayerOutputCollector: Any = None, logger: logging.Logger | None = None) -> SymbolBlock:
-    """A trained Gluon network on 8-bit integers.
+    """Quantize a trained Gluon network to 8-bit integers.
 
     Parameters
     ----------
@@ -180,7 +180,7 @@ def quantize_net(network: HybridBlock, quantized_dtype: str = "auto", quantize_m
                  exclude_layers_match: list[str] | None = None, exclude_operators: list[str] | None = None,
                  calib_data: DataIter | Iterable | None = None, data_shapes: list[DataDesc] | None = None, calib_mode: str = "none",
                  num_calib_examples: int | None = None, ctx: Context = cpu(), logger: logging.Logger | None = None) -> SymbolBlock:
-    """`quantize_net_v2` with one range for each weight. It warns: programs are to call that one."""
+    """Call `quantize_net_v2` with one range for each weight. Deprecated (with a warning) in favour of that function."""
     warnings.warn("quantize_net is the older form of quantize_net_v2, which is to be called instead", stacklevel=2)
     return quantize_net_v2(network, quantized_dtype, quantize_mode, "tensor-wise", exclude_layers, exclude_layers_match, exclude_operators,
                            calib_data, data_shapes, calib_mode, num_calib_examples, ctx, None, logger)

@@ -1,4 +1,4 @@
-"""How far a quantized network is from the one on real numbers, layer by layer."""
+"""Comparison of a quantized network with the floating-point one, layer by layer."""
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -29,12 +29,12 @@ class Layer(NamedTuple):
     name : str
         Of its node in the network on real numbers, or of the fused node.
     nodes : tuple of str
-        What to exclude to keep it on real numbers.
+        The name to exclude to keep it in floating point.
     error : float
-        How far its result is from that on real numbers, as a part of the latter's size (a ratio of Euclidean norms); it includes the errors of
+        The difference from the floating-point result, relative to the latter's size (a ratio of Euclidean norms); it includes the errors of
         earlier layers.
     own : float or None
-        The same for the result on real numbers once it is rounded to the layer's range: what this range alone costs. None for what returns
+        The same for the floating-point result rounded to the layer's range: the error due to this range alone. None for layers that return
         real numbers.
     clipped : float or None
         The part of the values on real numbers that lies outside of the range.
@@ -60,7 +60,7 @@ class Report(Sequence):
         return self.layers[index]
 
     def worst(self, count: int = 1) -> list[Layer]:
-        """The layers whose own ranges cost most, the worst first."""
+        """Return the layers with the largest errors due to their own ranges, the worst first."""
         return sorted((one for one in self.layers if one.own is not None), key=lambda one: -(one.own or 0))[:count]
 
     def __str__(self) -> str:
@@ -74,12 +74,12 @@ def _number(value: float | None, spec: str) -> str:
 
 
 def compare(original: Model, quantized: Model, data: Any) -> Report:
-    """Run a network and its quantized form on the same data, and compare what their layers return.
+    """Run a network and its quantized form on the same data, and compare the results of their layers.
 
     Parameters
     ----------
     original, quantized : HybridBlock, or tuple of Symbol, dict and dict
-        A Gluon network and what `quantize_net_v2` made of it; or the Symbol, parameters and auxiliary states that `quantize_model` was given, and
+        A Gluon network and the result of `quantize_net_v2`; or the Symbol, parameters and auxiliary states that `quantize_model` was given, and
         those it returned.
     data : NDArray, list of NDArray, or dict of str to NDArray
         One batch: the networks' inputs, in order or by name.
@@ -125,7 +125,7 @@ def _ranged(node: Node) -> bool:
 
 
 def _graph(model: Model, data: Any) -> tuple[Symbol, dict[str, NDArray]]:
-    """A model's graph, and all arrays that it takes."""
+    """Return a model's graph, and all arrays that it takes."""
     if isinstance(model, HybridBlock):
         model.hybridize()
         model(*(data.values() if isinstance(data, Mapping) else data if isinstance(data, (list, tuple)) else [data]))
@@ -141,7 +141,7 @@ def _graph(model: Model, data: Any) -> tuple[Symbol, dict[str, NDArray]]:
 
 
 def _pairs(first: Symbol, second: Symbol) -> list[tuple[Node, Node]]:
-    """The nodes on real numbers, and those that return the same in the other graph."""
+    """Return the nodes on real numbers, and those that return the same in the other graph."""
     by_name = {n.name: n for n in second._nodes() if n.op is not None}
     found = []
     for node in first._nodes():

@@ -13,7 +13,7 @@ __all__ = ["SVRGModule"]
 
 
 class SVRGModule(Module):
-    """A module whose gradients vary less from batch to batch.
+    """A module with variance-reduced gradients.
 
     Every `update_freq` epochs the weights are remembered and the gradient over all data is computed for them. A batch's gradient is
     then corrected by how far the batch is from all data at the remembered weights::
@@ -113,7 +113,7 @@ class SVRGModule(Module):
                     grad += full[name]
 
     def update_full_grads(self, train_data):
-        """Remember the weights, and compute their gradient over all data.
+        """Store a copy of the weights, and compute their gradient over all data.
 
         Parameters
         ----------
@@ -159,10 +159,10 @@ class SVRGModule(Module):
         train_data.reset()
 
     def _end_epoch(self, train_data):
-        """Nothing: each reset shuffles, and as in MXNet there is one before an epoch, none after it."""
+        """Do nothing: each reset shuffles, and as in MXNet there is one before an epoch, none after it."""
 
     def prepare(self, data_batch, sparse_row_id_fn=None):
-        """Make ready for a batch that comes next; see `Module.prepare`."""
+        """Prepare for the next batch; see `Module.prepare`."""
         super().prepare(data_batch, sparse_row_id_fn)
         if self._mod_aux.binded:
             self._mod_aux.prepare(data_batch, sparse_row_id_fn)

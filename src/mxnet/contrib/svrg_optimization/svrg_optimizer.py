@@ -1,4 +1,4 @@
-"""The optimizer of `SVRGModule`: passes updates on, and lets full gradients be stored in the kvstore beside the weights."""
+"""The optimizer of `SVRGModule`: it forwards updates, and stores full gradients in the kvstore beside the weights."""
 import inspect
 
 from ... import optimizer as opt
@@ -8,7 +8,7 @@ FULL = "_full"
 
 @opt.register
 class _AssignmentOptimizer(opt.Optimizer):
-    """Replaces the weight by what is given as its gradient."""
+    """Replaces the weight by the array passed as its gradient."""
 
     def update(self, index, weight, grad, state):
         """Replace the weight."""
@@ -33,11 +33,11 @@ class _SVRGOptimizer(opt.Optimizer):
         self.aux_opt = _AssignmentOptimizer()
 
     def _responsible(self, index):
-        """The optimizer for a parameter, given by its name or its index."""
+        """Return the optimizer for a parameter, given by its name or its index."""
         return self.aux_opt if str(self.idx2name.get(index, index)).endswith(FULL) else self.default_opt
 
     def create_state(self, index, weight):
-        """The state that the optimizer in charge keeps for a weight."""
+        """Return the state that the optimizer in charge keeps for a weight."""
         return self._responsible(index).create_state(index, weight)
 
     def update(self, index, weight, grad, state):

@@ -1,4 +1,4 @@
-"""The published embedding files, with the SHA-1 sums of what is downloaded and of what is in it."""
+"""The published embedding files, with the SHA-1 sums of the downloaded archives and of their content."""
 
 # name of the file without .txt, its sum
 _GLOVE = '''

@@ -1,4 +1,4 @@
-"""Published texts for language models, as `mxnet.gluon.contrib.data.text` has them."""
+"""Published texts for language models: the module `mxnet.gluon.contrib.data.text`."""
 import os
 import shutil
 import warnings
@@ -22,7 +22,7 @@ END = "<eos>"  # stands after each line
 
 
 class _LanguageModelDataset(dataset._DownloadedDataset):
-    """The base of texts: a vocabulary, and how often each token of the text occurs."""
+    """The base of texts: a vocabulary, and the count of each token in the text."""
 
     def __init__(self, root, namespace, vocabulary):
         self._vocab = vocabulary
@@ -41,7 +41,7 @@ class _LanguageModelDataset(dataset._DownloadedDataset):
 
 
 class _WikiText(_LanguageModelDataset):
-    """The texts of `WikiText2` and `WikiText103`, which say where and what the files are."""
+    """The base of `WikiText2` and `WikiText103`, which define the names and places of the files."""
 
     _archive = "", ""
     _segments: dict[str, tuple[str, str]] = {}
@@ -56,7 +56,7 @@ class _WikiText(_LanguageModelDataset):
         super().__init__(root, namespace, vocab)
 
     def _file(self):
-        """The path of the segment's text, which is unpacked from the published archive if it is missing.
+        """Return the path of the segment's text, which is unpacked from the published archive if it is missing.
 
         A file with another content than was published is read all the same: that is how one puts a text of one's own there.
         """
@@ -107,7 +107,7 @@ class WikiText2(_WikiText):
     vocab : Vocabulary, optional
         Numbers the words; by default one of all words of the segment.
     seq_len : int
-        What is left over at the end is dropped.
+        An incomplete rest at the end is dropped.
 
     Raises
     ------
@@ -127,7 +127,7 @@ class WikiText2(_WikiText):
 
 
 class WikiText103(_WikiText):
-    """WikiText-103, 103 million words to train on; everything else as `WikiText2` says."""
+    """WikiText-103, 103 million words to train on; the rest is as in `WikiText2`."""
 
     _archive = "wikitext-103-v1.zip", "0aec09a7537b58d4bb65362fee27650eeaba625a"
     _segments = {"train": ("wiki.train.tokens", "b7497e2dfe77e72cfef5e3dbc61b7b53712ac211"),

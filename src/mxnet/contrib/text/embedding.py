@@ -20,17 +20,17 @@ _log = logging.getLogger(__name__)
 
 
 def register(embedding_cls):
-    """Decorate a subclass of `_TokenEmbedding` to make it known to `create` by its name."""
+    """Decorate a subclass of `_TokenEmbedding` so that `create` finds it by its name."""
     return registry.get_register_func(_TokenEmbedding, "token embedding")(embedding_cls)
 
 
 def create(embedding_name, **kwargs):
-    """An embedding by name, such as ``create('glove', pretrained_file_name='glove.6B.50d.txt')``."""
+    """Return an embedding by name, such as ``create('glove', pretrained_file_name='glove.6B.50d.txt')``."""
     return registry.get_create_func(_TokenEmbedding, "token embedding")(embedding_name, **kwargs)
 
 
 def get_pretrained_file_names(embedding_name=None):
-    """The published files of one embedding, as a list, or of all, as a dict of lists.
+    """Return the published files of one embedding, as a list, or of all, as a dict of lists.
 
     Raises
     ------
@@ -89,7 +89,7 @@ class _TokenEmbedding(vocab.Vocabulary):
     idx_to_vec = property(lambda self: self._idx_to_vec, doc="The vectors, one in each row.")
 
     def get_vecs_by_tokens(self, tokens, lower_case_backup=False):
-        """The vector of a token, or a matrix of those of a list of tokens.
+        """Return the vector of a token, or a matrix of those of a list of tokens.
 
         Parameters
         ----------
@@ -148,7 +148,7 @@ class _TokenEmbedding(vocab.Vocabulary):
 
     @classmethod
     def _get_pretrained_file(cls, embedding_root, pretrained_file_name):
-        """The path of a published file, downloaded and unpacked unless it is there with the right sum."""
+        """Return the path of a published file, downloaded and unpacked unless it is there with the right sum."""
         from ...gluon.utils import check_sha1, download
         folder = os.path.join(os.path.expanduser(embedding_root), cls.__name__.lower())
         path = os.path.join(folder, pretrained_file_name)
@@ -302,7 +302,7 @@ class CustomEmbedding(_TokenEmbedding):
     ----------
     pretrained_file_path : str
     elem_delim : str
-        What stands between the token and the numbers, and between these.
+        The separator of the token and the numbers, and of these.
     encoding : str
         The file's.
     init_unknown_vec : callable
@@ -315,7 +315,7 @@ class CustomEmbedding(_TokenEmbedding):
     ValueError
         If there is no such file.
     AssertionError
-        If a line has no numbers, or not as many as the others; it says which.
+        If a line has no numbers, or not as many as the others; the message names the line.
     """
 
     def __init__(self, pretrained_file_path, elem_delim=" ", encoding="utf8", init_unknown_vec=nd.zeros, vocabulary=None, **kwargs):

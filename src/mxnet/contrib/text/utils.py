@@ -10,11 +10,11 @@ def count_tokens_from_str(source_str, token_delim=" ", seq_delim="\n", to_lower=
     ----------
     source_str : str
     token_delim, seq_delim : str
-        What stands between tokens and between sequences: regular expressions.
+        The separators of tokens and of sequences: regular expressions.
     to_lower : bool
         Count ``The`` and ``the`` as one.
     counter_to_update : collections.Counter, optional
-        Receives the counts in addition to what it holds.
+        A counter to which the counts are added.
 
     Returns
     -------

@@ -10,13 +10,13 @@ class Vocabulary:
     Parameters
     ----------
     counter : collections.Counter, optional
-        How often each token occurs.
+        The count of each token.
     most_freq_count : int, optional
-        How many tokens of `counter` to number at most; tokens of equal frequency come in alphabetical order.
+        The largest number of tokens of `counter` to index; tokens of equal frequency come in alphabetical order.
     min_freq : int
-        How often a token must occur.
+        The least count of a token.
     unknown_token : hashable
-        Stands for all other tokens.
+        The token that represents all other tokens.
     reserved_tokens : list, optional
         Numbered in any case, such as ``'<pad>'``.
 
@@ -64,13 +64,13 @@ class Vocabulary:
     reserved_tokens = property(lambda self: self._reserved_tokens, doc="The tokens indexed in any case; None if there are none.")
 
     def to_indices(self, tokens):
-        """The index of a token, or the indices of a list of tokens; that of the unknown token for those not indexed."""
+        """Return the index of a token, or the indices of a list of tokens; that of the unknown token for those not indexed."""
         if not isinstance(tokens, list):
             return self._token_to_idx.get(tokens, UNKNOWN)
         return [self._token_to_idx.get(t, UNKNOWN) for t in tokens]
 
     def to_tokens(self, indices):
-        """The token of an index, or the tokens of a list of indices.
+        """Return the token of an index, or the tokens of a list of indices.
 
         Raises
         ------

@@ -1,4 +1,4 @@
-"""Datasets, and what makes batches of them."""
+"""Datasets, samplers and data loaders."""
 from .dataloader import *  # noqa: F403
 from .dataset import *  # noqa: F403
 from .sampler import *  # noqa: F403

@@ -1,7 +1,7 @@
-"""Arrays that pass between processes without being copied through a pipe.
+"""Transfer of arrays between processes through shared memory, without a copy through a pipe.
 
-The memory is that of a file without a name; what passes is its descriptor. So there is nothing to clean up, however a process ends:
-the system frees the memory with the last process that has it. A worker uses memory again that the receiver has let go of, because
+The memory belongs to a file without a name, and the message carries its descriptor. So there is nothing to clean up, however a process ends:
+the system frees the memory with the last process that has it. A worker reuses memory that the receiver has released, because
 fresh memory costs a page fault for every 4 KiB.
 """
 import ctypes
@@ -61,7 +61,7 @@ class Memory:
         self._ending.__del__ = functools.partial(_libc().munmap, address, self.size)
 
     def tensor(self, offset: int = 0, on_release: Callable[[], Any] | None = None) -> Any:
-        """The memory from `offset` on as a uint8 tensor. `on_release` is called when no tensor made of it is left."""
+        """Return the memory from `offset` on as a uint8 tensor. `on_release` is called when no tensor made of it is left."""
         buffer: Any = (ctypes.c_ubyte * (self.size - offset)).from_address(self.address + offset)
         buffer.memory = self  # which lives as long as the tensor
         if on_release is not None:
@@ -75,7 +75,7 @@ def _released(callback: Callable[[], Any], pid: int) -> None:
 
 
 def _anonymous_file(size: Any):
-    """The descriptor of a new file without a name."""
+    """Return the descriptor of a new file without a name."""
     if hasattr(os, "memfd_create"):
         fd = os.memfd_create("mxnet")
     else:
@@ -88,7 +88,7 @@ def _anonymous_file(size: Any):
 # -- memory that goes back and forth -------------------------------------------------------------------------------------
 
 class _Segment:
-    """A piece of a worker's memory. It begins with two counters: how often it was sent, and how often let go of by the receiver.
+    """A piece of a worker's memory. It begins with two counters: of the times it was sent, and of the times the receiver released it.
 
     Each is written by one process only, so they need no lock.
     """
@@ -105,7 +105,7 @@ class _Segment:
         return not self.held and self.counters[0] == self.counters[1]
 
     def tensor(self) -> Any:
-        """Its content, which is held until the tensor is gone."""
+        """Return the content as a tensor; the segment is in use until the tensor is freed."""
         self.held += 1
         return self.memory.tensor(_ALIGN, self._let_go)
 
@@ -118,7 +118,7 @@ def _counters(memory: Any):
 
 
 class Supply:
-    """The memory that a worker puts into its messages."""
+    """The pool of shared memory segments from which a worker builds its messages."""
 
     def __init__(self) -> None:
         self._numbers = itertools.count()
@@ -126,7 +126,7 @@ class Supply:
         self._messages = 0
 
     def tensor(self, size: Any) -> Any:
-        """A uint8 tensor of `size` bytes."""
+        """Return a uint8 tensor of `size` bytes."""
         for segment in self._segments.values():
             if size <= segment.capacity <= 2 * size and segment.free:
                 break
@@ -137,12 +137,12 @@ class Supply:
         return segment.tensor()[:size]
 
     def segment(self, tensor: torch.Tensor) -> Any:
-        """The segment that a tensor is in, or None."""
+        """Return the segment that a tensor is in, or None."""
         return self._segments.get(tensor.untyped_storage().data_ptr())
 
     def send(self, segments) -> Any:
-        """Count segments as sent. Returns what the receiver must know of them: number, and whether it is new; numbers of those that are
-        gone; and the descriptors of the new ones."""
+        """Count segments as sent. Returns the list of (number, True if new), the numbers of segments that are
+        gone, and the descriptors of the new ones, for the receiver."""
         self._messages += 1
         used, descriptors = [], []
         for segment in segments:
@@ -160,13 +160,13 @@ class Supply:
 
 
 class Received:
-    """The memory that one worker's messages came in."""
+    """The shared memory segments received from one worker."""
 
     def __init__(self) -> None:
         self._memories: dict[int, Any] = {}
 
     def tensors(self, used, gone, descriptors: Any) -> Any:
-        """The contents of the segments of a message, see `Supply.send`. The descriptors are closed."""
+        """Return the contents of the segments of a message, see `Supply.send`. The descriptors are closed."""
         descriptors = list(descriptors)
         try:
             for number in gone:
@@ -200,7 +200,7 @@ def enable() -> None:
 
 
 def empty(shape: Any, dtype: Any) -> Any:
-    """A new tensor of a torch dtype; in a worker it is in shared memory, unless it is too small for that to pay."""
+    """Return a new tensor of a torch dtype; in a worker it is in shared memory, unless it is too small for that to pay."""
     size = torch.Size(shape).numel() * dtype.itemsize
     return _supply.tensor(size).view(dtype).view(*shape) if _supply and size >= INLINE else torch.empty(tuple(shape), dtype=dtype)
 
@@ -216,12 +216,12 @@ def _from_bytes(content, dtype: Any, shape: Any):
 
 
 def _cut(memory: Any, offset, dtype: Any, shape: Any):
-    """The tensor at a place in a memory."""
+    """Return the tensor at an offset of a uint8 tensor."""
     return memory[offset:offset + torch.Size(shape).numel() * dtype.itemsize].view(dtype).view(shape)
 
 
 class _Packer(pickle.Pickler):
-    """Pickles an object; its large arrays go to shared memory, and `inherited` objects are known to the receiver by their number."""
+    """A pickler that puts large arrays into shared memory and replaces each of the `inherited` objects by its number."""
 
     def __init__(self, stream, inherited: Any) -> None:
         super().__init__(stream, pickle.HIGHEST_PROTOCOL)
@@ -242,7 +242,7 @@ class _Packer(pickle.Pickler):
         return ("array", type(obj), dtypes.name_of(tensor.dtype), tuple(tensor.shape), self._place(tensor))
 
     def _place(self, tensor: torch.Tensor):
-        """The content of an array, or where it is: (number of the segment, offset)."""
+        """Return the content of an array, or its place: (number of the segment, offset)."""
         segment = _supply.segment(tensor) if _supply and tensor.is_contiguous() else None
         if segment is not None:
             if segment not in self.segments:
@@ -259,7 +259,7 @@ class _Packer(pickle.Pickler):
         return -1, offset
 
     def finish(self) -> Any:
-        """Fill the common segment; all segments of the message."""
+        """Fill the common segment; return all segments of the message."""
         if self.loose and _supply is not None:
             memory = _supply.tensor(self.loose_size)
             for offset, content in self.loose:
@@ -284,7 +284,7 @@ class _Unpacker(pickle.Unpickler):
 
 
 def pack(obj: Any, inherited: Any = ()) -> Any:
-    """An object as a message: its bytes, and the descriptors that go with them."""
+    """Serialize an object; return the bytes of the message and the descriptors that go with them."""
     stream = io.BytesIO()
     packer = _Packer(stream, inherited)
     packer.dump(obj)
@@ -299,7 +299,7 @@ def pack(obj: Any, inherited: Any = ()) -> Any:
 
 
 def unpack(message, descriptors: Any = (), received=None, inherited: Any = ()) -> Any:
-    """The object of a message; `received` is the sender's `Received`, if it is a worker."""
+    """Return the object of a message; `received` is the sender's `Received`, if it is a worker."""
     content, used, gone = pickle.loads(message)
     memories = received.tensors(used, gone, descriptors) if received else []
     if isinstance(content, tuple):
@@ -311,7 +311,7 @@ def unpack(message, descriptors: Any = (), received=None, inherited: Any = ()) -
 # -- arrays in messages of multiprocessing's own pools and queues --------------------------------------------------------
 
 def rebuild_ndarray(cls, handle, dtype: Any, shape: Any) -> Any:
-    """The array that `reduce_ndarray` took apart."""
+    """Return the array that `reduce_ndarray` took apart."""
     dtype = dtypes.to_torch(dtype)
     if isinstance(handle, bytes):
         return cls._new(_from_bytes(handle, dtype, shape), SHARED)

@@ -60,13 +60,13 @@ def _send(sock: socket.socket, task: int, message: bytes, descriptors: list[int]
 
 
 class _Incoming:
-    """The messages that come out of a socket, however they arrive."""
+    """A reader that reassembles messages from the pieces that a socket delivers."""
 
     def __init__(self, sock: socket.socket) -> None:
         self._sock, self._content, self._descriptors = sock, bytearray(), deque[int]()
 
     def read(self) -> list[tuple[int, bytes, list[int]]]:
-        """Those that are complete, as (number of the task, message, descriptors); waits for a part of one unless the socket does not wait.
+        """Receive once; return the complete messages as (number of the task, message, descriptors). A blocking socket waits for data.
 
         Raises
         ------
@@ -108,14 +108,14 @@ def _digest(state: Any):
 
 
 def _entropy():
-    """A number from the state of each random generator (numpy's, Python's and ours), which it leaves as it is."""
+    """Return a number derived from the state of each random generator (NumPy's, Python's and ours), without changing it."""
     _, keys, position, *_ = np.random.get_state(legacy=True)
     ours = random_state.get_state(torch.device("cpu"))
     return _digest(np.asarray(keys).tobytes()) + position, _digest(repr(random.getstate()).encode()), _digest(ours.tobytes())
 
 
 def _seed(entropy: Any, task: Any) -> None:
-    """Give each task random numbers of its own, the same whichever worker has it and however many there are."""
+    """Seed the generators for a task, independently of which worker runs it and of the number of workers."""
     for_numpy, for_python, for_arrays = entropy
     np.random.seed([for_numpy & 0xffffffff, for_numpy >> 32, task & 0xffffffff])
     random.seed(for_python << 32 | task)
@@ -123,7 +123,7 @@ def _seed(entropy: Any, task: Any) -> None:
 
 
 def _run(function, arguments: Any):
-    """(True, the result) or (False, (the error, its traceback)), as a message."""
+    """Call the function; return (True, the result) or (False, (the error, its traceback)) as a message."""
     try:
         return _shared_memory.pack((True, function(*arguments)))
     except Exception as error:
@@ -136,17 +136,17 @@ def _run(function, arguments: Any):
 
 
 def leave_opencv_alone() -> None:
-    """In a forked process: let OpenCV compute without its threads, which did not survive the fork. Torch's are seen to in `environment`."""
+    """Disable OpenCV's threads in a forked process, where they no longer exist. `environment` handles torch's."""
     if "cv2" in sys.modules:
         sys.modules["cv2"].setNumThreads(0)
 
 
 def _serve(sock: Any, inherited: Any, entropy: Any, initializer) -> None:
-    """Compute until the parent is gone."""
+    """Run tasks until the parent closes the socket."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's business
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     for other in _sockets:
-        other.close()  # while we hold them, other workers don't see their parent go
+        other.close()  # an open copy here would hide the parent's end from other workers
     leave_opencv_alone()
     _shared_memory.enable()
     if initializer:
@@ -164,7 +164,7 @@ def _serve(sock: Any, inherited: Any, entropy: Any, initializer) -> None:
 # -- in the parent -------------------------------------------------------------------------------------------------------
 
 class Result:
-    """What a task will give."""
+    """The pending result of a task."""
 
     def __init__(self, pool: WorkerPool, answers: list[tuple[bool, Any]]) -> None:
         self._pool, self._answers = pool, answers
@@ -175,7 +175,7 @@ class Result:
         return bool(self._answers)
 
     def get(self, timeout: float | None = None) -> Any:
-        """The result; what the task raised is raised here.
+        """Return the result, or raise the task's error.
 
         Parameters
         ----------
@@ -208,7 +208,7 @@ class _Worker:
         self.received = _shared_memory.Received()
 
     def flush(self) -> None:
-        """Send what there is room for: who waits for a worker that doesn't read could not be interrupted."""
+        """Send as much as the socket takes without blocking, since a blocked send could not be interrupted."""
         while self.outgoing:
             try:
                 del self.outgoing[:self.sock.send(self.outgoing)]
@@ -216,13 +216,13 @@ class _Worker:
                 return
 
     def close(self) -> None:
-        """Let the worker know that nobody listens any more."""
+        """Close the socket, which makes the worker end."""
         _sockets.discard(self.sock)
         self.incoming.close()
 
     def end(self) -> None:
         """Wait until the process is gone."""
-        if not multiprocessing.connection.wait([self.process.sentinel], _PATIENCE):  # it is stopped, or takes no notice
+        if not multiprocessing.connection.wait([self.process.sentinel], _PATIENCE):  # it is stopped, or does not react
             self.process.kill()
         self.process.join()
 
@@ -242,7 +242,7 @@ class WorkerPool:
     def __init__(self, num_workers: int, inherited: tuple[Any, ...] = (), initializer: Callable[..., Any] | None = None) -> None:
         self._inherited = inherited
         self._numbers = itertools.count()
-        self._answers: dict[int, list[tuple[bool, Any]]] = {}  # what each task's `Result` looks at
+        self._answers: dict[int, list[tuple[bool, Any]]] = {}  # the answers, shared with each task's `Result`
         self._lock = threading.RLock()
         self._workers: list[_Worker] = []
         self._closed = False
@@ -253,7 +253,7 @@ class WorkerPool:
                 self._workers.append(_start(inherited, entropy, initializer))
 
     def apply_async(self, function, arguments: Any = ()) -> Any:
-        """Run a function in a worker; a `Result`.
+        """Run a function in a worker; return its `Result`.
 
         Raises
         ------
@@ -289,7 +289,7 @@ class WorkerPool:
                                         "use more workers")
 
     def _collect(self, timeout: float | None) -> int:
-        """Exchange messages with the workers that are ready, waiting up to `timeout` seconds for the first; how many were."""
+        """Exchange messages with the workers that are ready, waiting up to `timeout` seconds for the first; return their number."""
         with self._lock:
             poll = select.poll()
             for worker in self._workers:
@@ -305,7 +305,7 @@ class WorkerPool:
             try:
                 worker.flush()
             except ConnectionError:
-                pass  # what it still sent can be read
+                pass  # messages sent before its end can be read
             try:
                 for task, message, descriptors in worker.incoming.read():
                     self._take(worker, task, message, descriptors)
@@ -324,7 +324,7 @@ class WorkerPool:
         self._answers.pop(task).append(answer)
 
     def _bury(self, worker: _Worker, how: str | None = None) -> None:
-        """A worker is gone; so are its tasks."""
+        """Remove a worker that has ended and let its tasks fail."""
         self._workers.remove(worker)
         worker.close()
         worker.end()
@@ -375,7 +375,7 @@ def _terminate(workers: list[_Worker], pid: int) -> None:
 # -- threads -------------------------------------------------------------------------------------------------------------
 
 class _Task:
-    """A call, and what comes out of it. An interrupt in a `concurrent.futures.Future` can leave its lock taken, and the thread waiting."""
+    """A call and its result. Unlike `concurrent.futures.Future`, an interrupt cannot leave its lock taken and the thread waiting."""
 
     def __init__(self, function: Callable[..., Any], arguments: Any) -> None:
         self._call: Any = (function, arguments)
@@ -399,7 +399,7 @@ class _Task:
         self._waits.release()
 
     def get(self, timeout: float | None = None) -> Any:
-        """The result; what the call raised is raised here."""
+        """Return the result, or raise the call's error."""
         if self._answer is None and self._waits.acquire(timeout=-1 if timeout is None else timeout):
             self._waits.release()
         if self._answer is None:
@@ -414,7 +414,7 @@ class _Task:
 
 
 class WorkerThreads:
-    """Threads that run functions. They end when nobody has this object any more and their tasks are done, and don't keep a program from ending.
+    """Threads that run functions. They end when this object is freed and their tasks are done, and do not keep the program from exiting.
 
     Parameters
     ----------
@@ -431,7 +431,7 @@ class WorkerThreads:
                 threading.Thread(target=_work, args=(self._tasks, initializer), daemon=True, name="mxnet-data").start()
 
     def apply_async(self, function: Callable[..., Any], arguments: Any = ()) -> _Task:
-        """Run a function in a thread; an object with ``get(timeout)``."""
+        """Run a function in a thread; return an object with ``get(timeout)``."""
         task = _Task(function, arguments)
         self._tasks.put(task)
         return task

@@ -1,4 +1,4 @@
-"""What makes a batch of samples, for ``DataLoader(batchify_fn=...)``."""
+"""Functions that combine samples into a batch, for ``DataLoader(batchify_fn=...)``."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -18,7 +18,7 @@ __all__ = ["Stack", "Pad", "Append", "Group", "AsList"]
 
 
 def _array(values: Any, shared: bool) -> Any:
-    """An array of ``mx.nd``, or of ``mx.np`` where it is on, of the type of a NumPy array; with `shared` in memory for other processes."""
+    """Return an array of ``mx.nd``, or of ``mx.np`` where it is on, of the type of a NumPy array; with `shared` in memory for other processes."""
     ctx = _shared_memory.SHARED if shared else context.cpu()
     if is_np_array():
         from ... import numpy as mx_np
@@ -45,7 +45,7 @@ class Stack:
         self._use_shared_mem = use_shared_mem
 
     def __call__(self, data: Sequence[Any]) -> Any:
-        """The batch of a list of samples."""
+        """Return the batch of a list of samples."""
         if isinstance(data[0], (tuple, list)):
             return [self(part) for part in zip(*data)]
         if isinstance(data[0], NDArray):
@@ -60,11 +60,11 @@ class Pad:
     Parameters
     ----------
     val : number, optional
-        What to fill up with, 0 by default.
+        The padding value, 0 by default.
     dtype : str or type, optional
         Of the batch; by default that of the first sample.
     round_to : int, optional
-        Let each axis have a multiple of that size.
+        Pad each axis to a multiple of this size.
     use_shared_mem : bool
         Put the batch where other processes can have it.
 
@@ -81,7 +81,7 @@ class Pad:
         self._dtype, self._round_to, self._use_shared_mem = dtype, round_to, use_shared_mem
 
     def __call__(self, data: Sequence[Any]) -> Any:
-        """The batch of a list of arrays or lists of numbers.
+        """Return the batch of a list of arrays or lists of numbers.
 
         Raises
         ------
@@ -126,7 +126,7 @@ class Append:
         self._expand, self._batch_axis, self._use_shared_mem = expand, batch_axis, use_shared_mem
 
     def __call__(self, data: Sequence[Any]) -> list[Any]:
-        """The list of arrays."""
+        """Return the list of arrays."""
         arrays = []
         for x in data:
             if not isinstance(x, NDArray):
@@ -168,7 +168,7 @@ class Group:
                 raise UsageError(f"Group: functions expected, received {shortened(function)}")
 
     def __call__(self, data: Sequence[Any]) -> tuple[Any, ...]:
-        """The batches of the parts.
+        """Return the batches of the parts.
 
         Raises
         ------
@@ -184,5 +184,5 @@ class AsList:
     """Leaves samples as they are, in a list: for texts."""
 
     def __call__(self, data: Sequence[Any]) -> list[Any]:
-        """The list."""
+        """Return the list."""
         return list(data)

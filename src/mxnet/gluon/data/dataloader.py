@@ -52,7 +52,7 @@ def _array_class():
 
 
 def _batchify(data: Any, recurse: Any, allocate: Any, ctx: Any) -> Any:
-    """Stack samples. `allocate(shape, dtype)` gives the tensor to stack into, or None for a new one."""
+    """Stack samples. `allocate(shape, dtype)` returns the tensor to stack into, or None for a new one."""
     first = data[0]
     if isinstance(first, NDArray):
         tensors = [sample._data.detach() for sample in data]
@@ -99,7 +99,7 @@ def default_mp_batchify_fn(data: Any) -> Any:
 
 
 def _as_in_context(data: Any, ctx: Context) -> Any:
-    """A batch on another context; things that aren't arrays stay as they are."""
+    """Copy the arrays of a batch to another context; other values are unchanged."""
     if isinstance(data, NDArray):
         if ctx.device_type == "cpu_pinned" and torch.cuda.is_available() and not data._is_sparse:
             return type(data)._new(data._data.detach().pin_memory(), ctx)
@@ -117,7 +117,7 @@ def _thread_worker_initializer(active_shape: bool, active_array: bool) -> None:
 
 
 def _worker_initializer(dataset: Any, active_shape: bool, active_array: bool) -> None:
-    """Make `dataset` known in a worker of a ``multiprocessing.Pool``."""
+    """Store `dataset` in a worker of a ``multiprocessing.Pool``."""
     global _worker_dataset
     _worker_dataset = dataset
     if multiprocessing.parent_process() is not None:
@@ -126,7 +126,7 @@ def _worker_initializer(dataset: Any, active_shape: bool, active_array: bool) ->
 
 
 def _worker_fn(samples: Any, batchify_fn: Callable[..., Any], dataset: Any = None) -> Any:
-    """The batch of the samples with these indices; the dataset is the worker's own unless it is given."""
+    """Return the batch of the samples with these indices; the dataset is the worker's own unless it is given."""
     dataset = _worker_dataset if dataset is None else dataset
     return batchify_fn([dataset[i] for i in samples])
 
@@ -148,9 +148,9 @@ class _MultiWorkerIter:
     worker_fn : callable
         ``worker_fn(samples, batchify_fn, dataset)`` runs in a worker; its result may be a batch or a pickled one.
     prefetch : int
-        How many batches to ask for before the first is taken.
+        The number of batches to request before the first is taken.
     dataset : Dataset, optional
-        What is passed to `worker_fn`; None if workers have a dataset.
+        The dataset to pass to `worker_fn`; None if workers have one.
     data_loader : DataLoader, optional
         Kept alive until the epoch ends.
     timeout : float
@@ -209,7 +209,7 @@ class _MultiWorkerIter:
 
 
 class _Order:
-    """The lists of indices of an epoch. Of those whose batches nobody has got yet, `left` tells."""
+    """An iterator over the lists of indices of an epoch; `left` returns those whose batches are not delivered yet."""
 
     def __init__(self, sampler: Any, batches: Any = None) -> None:
         self._sampler = sampler
@@ -228,18 +228,18 @@ class _Order:
         return samples
 
     def delivered(self) -> None:
-        """Somebody has the next batch now."""
+        """Mark the oldest batch in preparation as delivered."""
         self._under_way.popleft()
 
     def left(self) -> list[list[Any]]:
-        """What was not delivered."""
-        batches = list(itertools.islice(self._batches, len(self)))  # a sampler's length may be less than what it has
+        """Return the lists of indices whose batches were not delivered."""
+        batches = list(itertools.islice(self._batches, len(self)))  # a sampler may yield more than its length
         self._batches = itertools.chain(batches, self._batches)
         return [[i.item() if isinstance(i, np.generic) else i for i in batch] for batch in (*self._under_way, *batches)]
 
 
 def _python_in(dataset: Any) -> str:
-    """What in a dataset would keep threads from computing side by side; '' if nothing does."""
+    """Return the reason why threads cannot read the dataset in parallel (Python code for each image); '' if there is none."""
     while isinstance(dataset, _LazyTransformDataset):
         function = dataset._fn._fn if isinstance(dataset._fn, _TransformFirstClosure) else dataset._fn
         if not isinstance(function, Compose) or function._row is None:
@@ -260,7 +260,7 @@ class DataLoader:
     shuffle : bool
         Take the samples in a random order, another one in each epoch.
     sampler : Sampler, optional
-        Says which samples come, in which order; instead of `shuffle`.
+        The selection and order of the samples; instead of `shuffle`.
     last_batch : str, optional
         ``'keep'`` (the default), ``'discard'`` or ``'rollover'``; see `BatchSampler`.
     batch_sampler : Sampler, optional
@@ -268,15 +268,15 @@ class DataLoader:
     batchify_fn : callable, optional
         Makes a batch of a list of samples, by default `default_batchify_fn`.
     num_workers : int
-        How many processes make batches; 0 makes them in this one. They are forked from this process, so dataset and functions can be
-        any; what they change in memory stays with them. Batches come through shared memory, on the context ``cpu_shared(0)``.
+        The number of processes that make batches; 0 makes them in this one. They are forked from this process, so dataset and functions can be
+        any; their changes to memory are not visible to this process. Batches come through shared memory, on the context ``cpu_shared(0)``.
         Where a system can't fork, threads serve.
     pin_memory : bool
         Put batches into memory that a GPU can reach directly.
     pin_device_id : int
         The GPU.
     prefetch : int, optional
-        How many batches workers make ahead, by default twice `num_workers`.
+        The number of batches that workers make ahead, by default twice `num_workers`.
     thread_pool : bool
         Use threads instead of processes.
     timeout : float
@@ -292,7 +292,7 @@ class DataLoader:
     ValueError
         If the arguments contradict each other.
     RuntimeError
-        With ``try_nopython=True``, if there is Python to run for each image; the text says where.
+        With ``try_nopython=True``, if there is Python to run for each image; the message names the place.
 
     Example
     -------
@@ -341,7 +341,7 @@ class DataLoader:
         for batch in batches:
             order.delivered()
             yield batch
-            del batch  # nobody's memory while the next one is awaited
+            del batch  # frees its memory while the next one is awaited
         if self._order is order:
             self._order = None
         if self._iter is None and self.auto_reload:
@@ -355,13 +355,13 @@ class DataLoader:
         self._begin(_Order(self._batch_sampler))
 
     def _begin(self, order: _Order) -> None:
-        # It does not lead back to the loader, so that both end when nobody has them any more, and with them the workers.
+        # It has no reference to the loader, so that both are freed with their last users, and the workers with them.
         self._iter = (self._batches(order) if not self._num_workers else _MultiWorkerIter(
             self._worker_pool, self._batchify_fn, order, pin_memory=self._pin_memory, pin_device_id=self._pin_device_id,  # type: ignore[arg-type]
             prefetch=self._prefetch, dataset=self._dataset, timeout=self._timeout)), order
 
     def state(self) -> dict[str, Any]:
-        """What is left of the epoch that is being iterated over, for `load_state`: the indices of the samples of each batch that nobody has got,
+        """Return the rest of the current epoch, for `load_state`: the sample indices of each batch that was not delivered,
         or None where the next epoch has no order yet. Orders of later epochs, and transforms, depend on the random generators, which
         `mx.io.save_position` keeps with it.
 
@@ -380,7 +380,7 @@ class DataLoader:
         return {"batches": left, "rolled_over": [int(i) for i in rolled_over]}
 
     def load_state(self, state: dict[str, Any]) -> None:
-        """Let the next iteration be the rest of the epoch of a loader of the same dataset whose `state()` this is.
+        """Continue, in the next iteration, the epoch of a loader of the same dataset that `state()` has saved.
 
         Raises
         ------
@@ -405,7 +405,7 @@ class DataLoader:
             self._begin(_Order(self._batch_sampler, state["batches"]))
 
     def clean(self) -> None:
-        """Drop what was prepared for the next epoch."""
+        """Discard the batches prepared for the next epoch."""
         self._iter = None
 
     def _batches(self, order: _Order) -> Iterator[Any]:
@@ -418,7 +418,7 @@ class DataLoader:
 
 
 def _make_batch_sampler(dataset: Any, batch_size: int | None, shuffle, sampler: Any, last_batch, batch_sampler):
-    """The sampler of batches that `DataLoader`'s arguments describe."""
+    """Return the sampler of batches that `DataLoader`'s arguments describe."""
     if batch_sampler is not None:
         if batch_size is not None or shuffle or sampler is not None or last_batch is not None:
             raise ValueError("DataLoader: batch_sampler makes whole batches; leave out batch_size, shuffle, sampler and last_batch")

@@ -1,4 +1,4 @@
-"""Datasets: anything with a length and elements by index, and what they can be made of."""
+"""Datasets: objects with a length and elements by index, and ways to build them."""
 import os
 from collections.abc import Callable
 from typing import Any
@@ -24,7 +24,7 @@ class Dataset:
         raise NotImplementedError
 
     def filter(self, fn: Callable[[Any], Any]) -> "Dataset":
-        """The elements for which `fn` is true, as a dataset. All elements are looked at now."""
+        """Return the elements for which `fn` is true, as a dataset. All elements are looked at now."""
         return _FilteredDataset(self, fn)
 
     def shard(self, num_shards: int, index: int) -> "Dataset":
@@ -50,12 +50,12 @@ class Dataset:
         return _SampledDataset(self, SequentialSampler(size + (index < larger), start))
 
     def take(self, count: int | None) -> "Dataset":
-        """The first `count` elements as a dataset; all of them if there are fewer or `count` is None."""
+        """Return the first `count` elements as a dataset; all of them if there are fewer or `count` is None."""
         count = len(self) if count is None else min(count, len(self))
         return _SampledDataset(self, SequentialSampler(count))
 
     def sample(self, sampler: Any) -> "Dataset":
-        """The elements that a sampler chooses, as a dataset.
+        """Return the elements that a sampler chooses, as a dataset.
 
         Raises
         ------
@@ -67,20 +67,20 @@ class Dataset:
         return _SampledDataset(self, sampler)
 
     def transform(self, fn: Callable[..., Any], lazy: bool = True) -> "Dataset":
-        """A dataset of what `fn` makes of the elements.
+        """Return a dataset whose elements are the results of `fn` on this one's.
 
         Parameters
         ----------
         fn : callable
             Receives an element; the parts of a tuple as arguments.
         lazy : bool
-            Compute each time an element is asked for, as random transforms need; otherwise once, now.
+            Compute at each access to an element, as random transforms need; otherwise once, now.
         """
         lazily = _LazyTransformDataset(self, fn)
         return lazily if lazy else SimpleDataset([lazily[i] for i in range(len(lazily))])
 
     def transform_first(self, fn: Callable[[Any], Any], lazy: bool = True) -> "Dataset":
-        """A dataset whose elements' first part, usually the data before a label, went through `fn`; see `transform`.
+        """Return a dataset whose elements' first part, usually the data before a label, went through `fn`; see `transform`.
 
         Example
         -------
@@ -120,7 +120,7 @@ class _LazyTransformDataset(SimpleDataset):
 
 
 class _TransformFirstClosure:
-    """An object rather than a nested function, so that it can be pickled."""
+    """A function applied to the first part of each element; a class, so that it can be pickled."""
 
     def __init__(self, fn: Callable[[Any], Any]) -> None:
         self._fn = fn

@@ -1,4 +1,4 @@
-"""Samplers: in which order the elements of a dataset come, and how batches are made of them."""
+"""Samplers: the order of a dataset's elements, and their grouping into batches."""
 from __future__ import annotations
 
 import itertools
@@ -89,7 +89,7 @@ class BatchSampler(Sampler):
     sampler : Sampler
     batch_size : int
     last_batch : str
-        What happens to indices that don't fill a batch: ``'keep'`` gives a smaller batch, ``'discard'`` drops them, ``'rollover'``
+        The treatment of indices that don't fill a batch: ``'keep'`` gives a smaller batch, ``'discard'`` drops them, ``'rollover'``
         puts them before those of the next epoch.
 
     Raises
@@ -108,7 +108,7 @@ class BatchSampler(Sampler):
         if last_batch not in LAST_BATCH:
             raise ValueError(f"last_batch must be 'keep', 'discard' or 'rollover', received {shortened(last_batch)}")
         self._sampler, self._batch_size, self._last_batch = sampler, batch_size, last_batch
-        self._prev: list[int] = []  # what rolled over from the epoch before
+        self._prev: list[int] = []  # indices left over from the epoch before
 
     def __iter__(self) -> Iterator[Any]:
         indices, self._prev = itertools.chain(self._prev, self._sampler), []

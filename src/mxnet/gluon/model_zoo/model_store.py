@@ -55,7 +55,7 @@ MODELS_DIR = os.path.join(base.data_dir(), "models")
 
 
 def short_hash(name):
-    """The first digits of the SHA-1 of a model's parameters, which its file name holds.
+    """Return the first digits of the SHA-1 of a model's parameters, which its file name holds.
 
     Raises
     ------
@@ -68,7 +68,7 @@ def short_hash(name):
 
 
 def get_model_file(name, root=MODELS_DIR):
-    """The path of a model's published parameters, which are downloaded if they are missing or damaged.
+    """Return the path of a model's published parameters, which are downloaded if they are missing or damaged.
 
     Parameters
     ----------

@@ -32,7 +32,7 @@ class Activation(HybridBlock):
         return self._act_type
 
     def hybrid_forward(self, F: Any, x: Any) -> Any:
-        """The activation of every element."""
+        """Return the activation of every element."""
         return F.Activation(x, act_type=self._act_type, name="fwd")
 
     def __repr__(self) -> str:
@@ -62,7 +62,7 @@ class LeakyReLU(HybridBlock):
         self._alpha = alpha
 
     def hybrid_forward(self, F: Any, x: Any) -> Any:
-        """The activation of every element."""
+        """Return the activation of every element."""
         return F.LeakyReLU(x, act_type="leaky", slope=self._alpha, name="fwd")
 
     def __repr__(self) -> str:
@@ -87,7 +87,7 @@ class PReLU(HybridBlock):
             self.alpha = self.params.get("alpha", shape=(in_channels,), init=alpha_initializer)
 
     def hybrid_forward(self, F: Any, x: Any, alpha) -> Any:
-        """The activation of every element."""
+        """Return the activation of every element."""
         return F.LeakyReLU(x, gamma=alpha, act_type="prelu", name="fwd")
 
 
@@ -106,7 +106,7 @@ class ELU(HybridBlock):
         self._alpha = alpha
 
     def hybrid_forward(self, F: Any, x: Any) -> Any:
-        """The activation of every element."""
+        """Return the activation of every element."""
         return F.LeakyReLU(x, act_type="elu", slope=self._alpha)
 
 
@@ -120,7 +120,7 @@ class SELU(HybridBlock):
     """
 
     def hybrid_forward(self, F: Any, x: Any) -> Any:
-        """The activation of every element."""
+        """Return the activation of every element."""
         return F.LeakyReLU(x, act_type="selu", name="fwd")
 
 
@@ -147,7 +147,7 @@ class GELU(HybridBlock):
         self._act_type = "gelu" if approximation == "erf" else "gelu_tanh"
 
     def hybrid_forward(self, F: Any, x: Any) -> Any:
-        """The activation of every element."""
+        """Return the activation of every element."""
         return F.LeakyReLU(x, act_type=self._act_type, name="fwd")
 
 
@@ -166,7 +166,7 @@ class Swish(HybridBlock):
         self._beta = beta
 
     def hybrid_forward(self, F: Any, x: Any) -> Any:
-        """The activation of every element."""
+        """Return the activation of every element."""
         return x * F.sigmoid(self._beta * x, name="fwd")
 
 
@@ -186,5 +186,5 @@ class SiLU(HybridBlock):
     """
 
     def hybrid_forward(self, F: Any, x: Any) -> Any:
-        """The activation of every element."""
+        """Return the activation of every element."""
         return x * F.sigmoid(x, name="fwd")

@@ -23,7 +23,7 @@ __all__ = ["Sequential", "HybridSequential", "Dense", "Dropout", "Embedding", "B
 
 
 class _Stack(Block):
-    """What `Sequential` and `HybridSequential` share: children in a row."""
+    """The base of `Sequential` and `HybridSequential`: children that run one after the other."""
 
     _has_row = False
 
@@ -75,7 +75,7 @@ class Sequential(_Stack, Block):
         super().__init__(prefix=prefix, params=params)
 
     def forward(self, x: Any) -> Any:
-        """The output of the last block."""
+        """Return the output of the last block."""
         return self._chain(x)
 
     def hybridize(self, active: bool = True, **kwargs: Any) -> None:
@@ -98,7 +98,7 @@ class HybridSequential(_Stack, HybridBlock):
         super().__init__(prefix=prefix, params=params)
 
     def hybrid_forward(self, F: Any, x: Any) -> Any:
-        """The output of the last block."""
+        """Return the output of the last block."""
         return self._chain(x)
 
 
@@ -143,7 +143,7 @@ class Dense(HybridBlock):
             self.act = Activation(activation, prefix=f"{activation}_") if activation is not None else None
 
     def hybrid_forward(self, F: Any, x: Any, weight: Any, bias: Any = None) -> Any:
-        """The outputs, of shape (batch, units), or (..., units) without `flatten`."""
+        """Return the outputs, of shape (batch, units), or (..., units) without `flatten`."""
         out = F.FullyConnected(x, weight, bias, no_bias=bias is None, num_hidden=self._units, flatten=self._flatten, name="fwd")
         return self.act(out) if self.act is not None else out
 
@@ -170,7 +170,7 @@ class Dropout(HybridBlock):
         self._rate, self._axes = rate, axes
 
     def hybrid_forward(self, F: Any, x: Any) -> Any:
-        """An array of the same shape."""
+        """Return an array of the same shape."""
         return F.Dropout(x, p=self._rate, axes=self._axes, name="fwd", cudnn_off=False) if self._rate > 0 else F.identity(x)
 
     def __repr__(self) -> str:
@@ -202,7 +202,7 @@ class Embedding(HybridBlock):
                                       allow_deferred_init=True, grad_stype="row_sparse" if sparse_grad else "default")
 
     def hybrid_forward(self, F: Any, x: Any, weight: Any) -> Any:
-        """The vectors, of shape (*x.shape, output_dim)."""
+        """Return the vectors, of shape (*x.shape, output_dim)."""
         return F.Embedding(x, weight, name="fwd", **self._kwargs)
 
     def __repr__(self) -> str:
@@ -219,7 +219,7 @@ class Flatten(HybridBlock):
     """
 
     def hybrid_forward(self, F: Any, x: Any) -> Any:
-        """An array of two axes."""
+        """Return an array of two axes."""
         return F.flatten(x)
 
     def __repr__(self) -> str:
@@ -260,7 +260,7 @@ class Lambda(Block):
         self._func_impl: Any = function
 
     def forward(self, *args: Any) -> Any:
-        """What the function returns."""
+        """Return the function's result."""
         return self._func_impl(*args)
 
     def __repr__(self) -> str:
@@ -301,11 +301,11 @@ class HybridLambda(HybridBlock):
         return self._plain
 
     def forward(self, x: Any, *args: Any) -> Any:
-        """What the function returns."""
+        """Return the function's result."""
         return self._func(x, *args) if self._plain else super().forward(x, *args)
 
     def hybrid_forward(self, F: Any, x: Any, *args: Any) -> Any:
-        """What the function returns."""
+        """Return the function's result."""
         return self._func(F, x, *args)
 
     def __repr__(self) -> str:

@@ -17,7 +17,7 @@ __all__ = ["Conv1D", "Conv2D", "Conv3D", "Conv1DTranspose", "Conv2DTranspose", "
 
 
 def _sizes(value: Any, ndim: int, what):
-    """A number for each of `ndim` axes."""
+    """Return a number for each of `ndim` axes."""
     if isinstance(value, numeric_types):
         return (value,) * ndim
     if len(value) != ndim:
@@ -68,7 +68,7 @@ class _Conv(HybridBlock):
         return "conv"
 
     def hybrid_forward(self, F: Any, x: Any, weight: Any, bias: Any = None) -> Any:
-        """The convolved array, in the layout of the input."""
+        """Return the convolved array, in the layout of the input."""
         inputs = (x, weight) if bias is None else (x, weight, bias)
         out = getattr(F, self._op_name)(*inputs, name="fwd", **self._kwargs)
         return self.act(out) if self.act is not None else out
@@ -318,5 +318,5 @@ class ReflectionPad2D(HybridBlock):
         self._padding = padding
 
     def hybrid_forward(self, F: Any, x: Any) -> Any:
-        """The larger array."""
+        """Return the larger array."""
         return F.pad(x, mode="reflect", pad_width=self._padding)

@@ -15,7 +15,7 @@ __all__ = ["BatchNorm", "BatchNormReLU", "InstanceNorm", "LayerNorm", "GroupNorm
 
 
 def _options(kwargs: dict[str, Any]) -> str:
-    """A layer's options as its repr shows them."""
+    """Return a layer's options as its repr shows them."""
     return ", ".join(f"{name}={value!r}" for name, value in kwargs.items())
 
 
@@ -28,7 +28,7 @@ class _Normalization(HybridBlock):
 
     def _scale_and_offset(self, size: int, gamma_initializer: str | Initializer, beta_initializer: str | Initializer, scale: bool, center: bool,
                           fixed: bool = False) -> None:
-        """Make `gamma` and `beta`. Where one is not asked for its gradient is off, for good if `fixed`."""
+        """Make `gamma` and `beta`. Where one is not wanted its `grad_req` is ``'null'``, for good if `fixed`."""
         for name, init, learned in (("gamma", gamma_initializer, scale), ("beta", beta_initializer, center)):
             setattr(self, name, self.params.get(name, grad_req="write" if learned else "null", shape=(size,), init=init,
                                                 allow_deferred_init=True, differentiable=learned or not fixed))
@@ -58,7 +58,7 @@ class _BatchNorm(_Normalization):
         super().cast("float32" if str(getattr(dtype, "__name__", dtype)) in ("float16", "bfloat16") else dtype)
 
     def hybrid_forward(self, F: Any, x: Any, gamma: Any, beta: Any, running_mean: Any, running_var: Any) -> Any:
-        """The normalized array."""
+        """Return the normalized array."""
         normalize = F.contrib.BatchNormWithReLU if self.fuse_relu else F.BatchNorm
         return normalize(x, gamma, beta, running_mean, running_var, name="fwd", **self._kwargs)
 
@@ -74,7 +74,7 @@ class BatchNorm(_BatchNorm):
     axis : int
         The axis of the channels.
     momentum : float
-        How much of the running mean and variance a training step keeps.
+        The share of the running mean and variance that a training step keeps.
     epsilon : float
         Added to the variance.
     center, scale : bool
@@ -123,7 +123,7 @@ class InstanceNorm(_Normalization):
     epsilon : float
         Added to the variance.
     center, scale : bool
-        Whether `beta` and `gamma` are learned.
+        True to learn `beta` and `gamma`.
     beta_initializer, gamma_initializer : str or Initializer
     in_channels : int
         0 waits for the first batch.
@@ -139,7 +139,7 @@ class InstanceNorm(_Normalization):
         self._scale_and_offset(in_channels, gamma_initializer, beta_initializer, scale, center)
 
     def hybrid_forward(self, F: Any, x: Any, gamma: Any, beta: Any) -> Any:
-        """The normalized array."""
+        """Return the normalized array."""
         if self._axis == 1:
             return F.InstanceNorm(x, gamma, beta, name="fwd", eps=self._epsilon)
         out = F.InstanceNorm(F.swapaxes(x, dim1=1, dim2=self._axis), gamma, beta, name="fwd", eps=self._epsilon)
@@ -155,7 +155,7 @@ class LayerNorm(_Normalization):
     epsilon : float
         Added to the variance.
     center, scale : bool
-        Whether `beta` and `gamma` are learned.
+        True to learn `beta` and `gamma`.
     beta_initializer, gamma_initializer : str or Initializer
     in_channels : int
         0 waits for the first batch.
@@ -172,7 +172,7 @@ class LayerNorm(_Normalization):
         self._scale_and_offset(in_channels, gamma_initializer, beta_initializer, scale, center)
 
     def hybrid_forward(self, F: Any, data: Any, gamma: Any, beta: Any) -> Any:
-        """The normalized array."""
+        """Return the normalized array."""
         return F.LayerNorm(data, gamma=gamma, beta=beta, axis=self._axis, eps=self._epsilon)
 
 
@@ -185,10 +185,10 @@ class GroupNorm(_Normalization):
     epsilon : float
         Added to the variance.
     center, scale : bool
-        Whether `beta` and `gamma` are learned; they have a number for each group, or with `in_channels` for each channel.
+        True to learn `beta` and `gamma`; they have a number for each group, or with `in_channels` for each channel.
     beta_initializer, gamma_initializer : str or Initializer
     in_channels : int, optional
-        How many channels there are, 0 waits for the first batch: then, as in MXNet 2, each has a factor of its own. This is the default after
+        The number of channels, 0 to infer it from the first batch: then, as in MXNet 2, each has a factor of its own. This is the default after
         ``mx.util.set_version('2.0')``.
     prefix, params
         As for `Block`.
@@ -206,7 +206,7 @@ class GroupNorm(_Normalization):
         self._scale_and_offset(num_groups if in_channels is None else in_channels, gamma_initializer, beta_initializer, scale, center)
 
     def hybrid_forward(self, F: Any, data: Any, gamma: Any, beta: Any) -> Any:
-        """The normalized array."""
+        """Return the normalized array."""
         if self._by_channel:
             return F.contrib.group_norm(data, gamma=gamma, beta=beta, num_groups=self._num_groups, eps=self._epsilon)
         return F.GroupNorm(data, gamma=gamma, beta=beta, num_groups=self._num_groups, eps=self._epsilon)

@@ -32,7 +32,7 @@ class _Pooling(HybridBlock):
         return "pool"
 
     def hybrid_forward(self, F: Any, x: Any) -> Any:
-        """The pooled array, in the layout of the input."""
+        """Return the pooled array, in the layout of the input."""
         return F.Pooling(x, name="fwd", **self._kwargs)
 
     def __repr__(self) -> str:
@@ -54,7 +54,7 @@ class MaxPool1D(_Pooling):
     padding : int or tuple of 1 int
     layout : {'NCW', 'NWC'}
     ceil_mode : bool
-        Let a partial window at the end count.
+        Include a partial window at the end.
     prefix, params
         As for `Block`.
     """
@@ -76,7 +76,7 @@ class MaxPool2D(_Pooling):
     padding : int or tuple of 2 int
     layout : {'NCHW', 'NHWC'}
     ceil_mode : bool
-        Let a partial window at the end count.
+        Include a partial window at the end.
     prefix, params
         As for `Block`.
     """
@@ -98,7 +98,7 @@ class MaxPool3D(_Pooling):
     padding : int or tuple of 3 int
     layout : {'NCDHW', 'NDHWC'}
     ceil_mode : bool
-        Let a partial window at the end count.
+        Include a partial window at the end.
     prefix, params
         As for `Block`.
     """
@@ -120,9 +120,9 @@ class AvgPool1D(_Pooling):
     padding : int or tuple of 1 int
     layout : {'NCW', 'NWC'}
     ceil_mode : bool
-        Let a partial window at the end count.
+        Include a partial window at the end.
     count_include_pad : bool
-        Let padding count as zeros.
+        Include the padding, as zeros, in the mean.
     prefix, params
         As for `Block`.
     """
@@ -144,9 +144,9 @@ class AvgPool2D(_Pooling):
     padding : int or tuple of 2 int
     layout : {'NCHW', 'NHWC'}
     ceil_mode : bool
-        Let a partial window at the end count.
+        Include a partial window at the end.
     count_include_pad : bool
-        Let padding count as zeros.
+        Include the padding, as zeros, in the mean.
     prefix, params
         As for `Block`.
     """
@@ -168,9 +168,9 @@ class AvgPool3D(_Pooling):
     padding : int or tuple of 3 int
     layout : {'NCDHW', 'NDHWC'}
     ceil_mode : bool
-        Let a partial window at the end count.
+        Include a partial window at the end.
     count_include_pad : bool
-        Let padding count as zeros.
+        Include the padding, as zeros, in the mean.
     prefix, params
         As for `Block`.
     """

@@ -1,11 +1,11 @@
 """Probability distributions over arrays of ``mx.np``, as MXNet 2 has them; switch NumPy's semantics on first (`mx.npx.set_np`).
 
 ``distribution``
-    The base; ``constraint``: what parameters and values must be.
+    The base; ``constraint``: conditions on parameters and values.
 ``continuous``, ``heavy_tails``, ``discrete``, ``multivariate``
     The distributions.
 ``transformation``
-    What random numbers may go through; ``divergence``: how much two distributions differ.
+    Functions of random numbers; ``divergence``: the difference of two distributions.
 ``stochastic_block``
     Blocks that add such losses.
 """

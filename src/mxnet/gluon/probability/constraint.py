@@ -1,4 +1,4 @@
-"""What parameters and values of distributions must be, for ``validate_args=True``.
+"""Conditions on parameters and values of distributions, for ``validate_args=True``.
 
 MXNet 2 has a class for each property (`Positive`); those without bounds are here ready-made, too (`positive`).
 """
@@ -19,7 +19,7 @@ __all__ = ["Boolean", "Cat", "Constraint", "GreaterThan", "GreaterThanEq", "Half
 
 
 class Constraint:
-    """A property of arrays. A subclass says in `text` what the values are then, and in `holds` where it holds, or defines `check`."""
+    """A property of arrays. A subclass defines `text`, a description of the values, and `holds`, the test of each value, or defines `check`."""
 
     @property
     def text(self) -> str:
@@ -298,7 +298,7 @@ class Cat(_Parts):
     constraint_seq : sequence of Constraint
     axis : int
     lengths : sequence of int, optional
-        How long the parts are; 1 by default.
+        The lengths of the parts; 1 by default.
     """
 
     def __init__(self, constraint_seq: Sequence[Constraint], axis: int = 0, lengths: Sequence[int] | None = None) -> None:
@@ -308,7 +308,7 @@ class Cat(_Parts):
             raise ValueError(f"Cat: a length for each of the {len(self._constraint_seq)} constraints expected, received {len(self._lengths)}")
 
     def check(self, value: Any) -> Any:
-        """Return the value, if each part has its property; a ValueError says which has not."""
+        """Return the value, if each part has its property; raise a ValueError that names the first without it."""
         start = 0
         for constraint, length in zip(self._constraint_seq, self._lengths):
             constraint.check(np.take(value, np.arange(start, start + length, dtype="int32"), axis=self._axis))
@@ -326,7 +326,7 @@ class Stack(_Parts):
     """
 
     def check(self, value: Any) -> Any:
-        """Return the value, if each entry has its property; a ValueError says which has not."""
+        """Return the value, if each entry has its property; raise a ValueError that names the first without it."""
         if value.shape[self._axis] != len(self._constraint_seq):
             raise ValueError(f"Stack: axis {self._axis} with {len(self._constraint_seq)} entries expected, received an array of shape {value.shape}")
         for i, constraint in enumerate(self._constraint_seq):
@@ -335,10 +335,10 @@ class Stack(_Parts):
 
 
 class _Dependent(Constraint):
-    """A property that depends on other parameters, so that an object alone can tell it."""
+    """A property that depends on other parameters, so that only a distribution object determines it."""
 
     def check(self, value: Any) -> Any:
-        """Refuse: there is no object whose parameters decide."""
+        """Raise an error, since the class alone has no parameters to determine the property."""
         raise ValueError("a dependent constraint holds for the parameters of one distribution; ask that distribution for it")
 
 
@@ -347,7 +347,7 @@ class _DependentProperty(property, _Dependent):
 
 
 def is_dependent(constraint: Any) -> bool:
-    """Return whether a constraint depends on the parameters of a distribution."""
+    """Return True if a constraint depends on the parameters of a distribution."""
     return isinstance(constraint, _Dependent)
 
 

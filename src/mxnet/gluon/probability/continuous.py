@@ -30,7 +30,7 @@ __all__ = ["Normal", "Laplace", "Cauchy", "HalfNormal", "HalfCauchy", "Uniform",
 
 
 class _LocScale(Distribution):
-    """The base of what is moved by `loc` and stretched by `scale`: its density, cdf, ... at 0 and 1, of ``z = (value - loc) / scale``.
+    """The base of location-scale families: its density, cdf, ... at 0 and 1, of ``z = (value - loc) / scale``.
 
     Parameters
     ----------
@@ -62,11 +62,11 @@ class _LocScale(Distribution):
         return self.loc + self.scale * self._standard(shape)
 
     def log_prob(self, value: Any) -> Any:
-        """The logarithm of the density at `value`."""
+        """Return the logarithm of the density at `value`."""
         return self._log_prob((self._checked(value) - self.loc) / self.scale) - np.log(self.scale)
 
     def cdf(self, value: Any) -> Any:
-        """The probability of at most `value`."""
+        """Return the probability of at most `value`."""
         return self._cdf((self._checked(value) - self.loc) / self.scale)
 
     def icdf(self, value: Any) -> Any:
@@ -113,7 +113,7 @@ class Normal(_LocScale, ExponentialFamily):
         return np.broadcast_to(self.scale ** 2, self.batch_shape)
 
     def entropy(self) -> Any:
-        """The entropy, in nats."""
+        """Return the entropy, in nats."""
         return np.broadcast_to(0.5 + HALF_LOG_TWO_PI + np.log(self.scale), self.batch_shape)
 
 
@@ -141,7 +141,7 @@ class Laplace(_LocScale):
         return np.broadcast_to(2 * self.scale ** 2, self.batch_shape)
 
     def entropy(self) -> Any:
-        """The entropy, in nats."""
+        """Return the entropy, in nats."""
         return np.broadcast_to(1 + np.log(2 * self.scale), self.batch_shape)
 
 
@@ -171,7 +171,7 @@ class Cauchy(_LocScale):
     variance = mean
 
     def entropy(self) -> Any:
-        """The entropy, in nats."""
+        """Return the entropy, in nats."""
         return np.broadcast_to(np.log(4 * math.pi * self.scale), self.batch_shape)
 
 
@@ -204,12 +204,12 @@ class Gumbel(_LocScale):
         return np.broadcast_to(math.pi ** 2 / 6 * self.scale ** 2, self.batch_shape)
 
     def entropy(self) -> Any:
-        """The entropy, in nats."""
+        """Return the entropy, in nats."""
         return np.broadcast_to(1 + EULER + np.log(self.scale), self.batch_shape)
 
 
 class _Half(Distribution):
-    """The base of the absolute values of what lies around 0."""
+    """The base of folded distributions: the absolute values of a distribution around 0."""
 
     has_grad = True
     arg_constraints = {"scale": constraint.positive}
@@ -229,12 +229,12 @@ class _Half(Distribution):
         return np.abs(self._both._draw(shape))
 
     def log_prob(self, value: Any) -> Any:
-        """The logarithm of the density at `value`."""
+        """Return the logarithm of the density at `value`."""
         value = self._checked(value)
         return where_in(value >= 0, self._both.log_prob(value) + math.log(2), -math.inf)
 
     def cdf(self, value: Any) -> Any:
-        """The probability of at most `value`."""
+        """Return the probability of at most `value`."""
         return self._cdf(np.maximum(self._checked(value), 0) / self.scale)
 
     def icdf(self, value: Any) -> Any:
@@ -248,12 +248,12 @@ class _Half(Distribution):
         raise NotImplementedError
 
     def entropy(self) -> Any:
-        """The entropy, in nats."""
+        """Return the entropy, in nats."""
         return self._both.entropy() - math.log(2)
 
 
 class HalfNormal(_Half):
-    """The absolute value of what is normal around 0.
+    """The distribution of the absolute value of a normal variable of mean 0.
 
     Parameters
     ----------
@@ -281,7 +281,7 @@ class HalfNormal(_Half):
 
 
 class HalfCauchy(_Half):
-    """The absolute value of what has a Cauchy distribution around 0; its mean and variance are infinite.
+    """The distribution of the absolute value of a Cauchy variable around 0; its mean and variance are infinite.
 
     Parameters
     ----------
@@ -332,12 +332,12 @@ class Uniform(Distribution):
         return self.low + (self.high - self.low) * uniform(shape, self._dtype)
 
     def log_prob(self, value: Any) -> Any:
-        """The logarithm of the density at `value`."""
+        """Return the logarithm of the density at `value`."""
         value = self._checked(value)
         return where_in((value >= self.low) * (value <= self.high), -np.log(self.high - self.low) + 0 * value, -math.inf)
 
     def cdf(self, value: Any) -> Any:
-        """The probability of at most `value`."""
+        """Return the probability of at most `value`."""
         return np.clip((self._checked(value) - self.low) / (self.high - self.low), 0, 1)
 
     def icdf(self, value: Any) -> Any:
@@ -355,7 +355,7 @@ class Uniform(Distribution):
         return (self.high - self.low) ** 2 / 12
 
     def entropy(self) -> Any:
-        """The entropy, in nats."""
+        """Return the entropy, in nats."""
         return np.log(self.high - self.low)
 
 
@@ -381,7 +381,7 @@ class Gamma(ExponentialFamily):
         return np.random.gamma(np.broadcast_to(self.shape, shape), 1.0, dtype=self._dtype) * self.scale
 
     def log_prob(self, value: Any) -> Any:
-        """The logarithm of the density at `value`."""
+        """Return the logarithm of the density at `value`."""
         value = self._checked(value)
         return in_double(lambda x, a, b: times(a - 1, log(x / b)) - x / b - npx.gammaln(a) - np.log(b), value, self.shape, self.scale)
 
@@ -396,7 +396,7 @@ class Gamma(ExponentialFamily):
         return self.shape * self.scale ** 2
 
     def entropy(self) -> Any:
-        """The entropy, in nats."""
+        """Return the entropy, in nats."""
         return in_double(lambda a, b: a + np.log(b) + npx.gammaln(a) + (1 - a) * npx.digamma(a), self.shape, self.scale)
 
 
@@ -421,11 +421,11 @@ class Exponential(Gamma):
         return -np.log(open_uniform(shape, self._dtype)) * self.scale
 
     def log_prob(self, value: Any) -> Any:
-        """The logarithm of the density at `value`."""
+        """Return the logarithm of the density at `value`."""
         return -np.log(self.scale) - self._checked(value) / self.scale
 
     def cdf(self, value: Any) -> Any:
-        """The probability of at most `value`."""
+        """Return the probability of at most `value`."""
         return -np.expm1(-self._checked(value) / self.scale)
 
     def icdf(self, value: Any) -> Any:
@@ -433,7 +433,7 @@ class Exponential(Gamma):
         return -self.scale * np.log1p(-parameter(value))
 
     def entropy(self) -> Any:
-        """The entropy, in nats."""
+        """Return the entropy, in nats."""
         return 1 + np.log(self.scale)
 
 
@@ -475,7 +475,7 @@ class Beta(ExponentialFamily):
         return a / (a + b)
 
     def log_prob(self, value: Any) -> Any:
-        """The logarithm of the density at `value`."""
+        """Return the logarithm of the density at `value`."""
         value = self._checked(value)
         return in_double(lambda x, a, b: times(a - 1, log(x)) + times(b - 1, log_rest(x)) - log_beta(a, b), value, self.alpha, self.beta)
 
@@ -491,6 +491,6 @@ class Beta(ExponentialFamily):
         return self.alpha * self.beta / (total ** 2 * (total + 1))
 
     def entropy(self) -> Any:
-        """The entropy, in nats."""
+        """Return the entropy, in nats."""
         return in_double(lambda a, b: log_beta(a, b) - (a - 1) * npx.digamma(a) - (b - 1) * npx.digamma(b) + (a + b - 2) * npx.digamma(a + b),
                          self.alpha, self.beta)

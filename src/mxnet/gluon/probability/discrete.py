@@ -52,7 +52,7 @@ class Bernoulli(ByProbability, ExponentialFamily):
         return (uniform(shape, self._dtype) < self.prob).astype(self._dtype)
 
     def log_prob(self, value: Any) -> Any:
-        """The logarithm of the probability of `value`."""
+        """Return the logarithm of the probability of `value`."""
         value = self._checked(value)
         return self._log_likelihood(value, 1 - value)
 
@@ -67,7 +67,7 @@ class Bernoulli(ByProbability, ExponentialFamily):
         return self.prob * (1 - self.prob)
 
     def entropy(self) -> Any:
-        """The entropy, in nats."""
+        """Return the entropy, in nats."""
         return -self._log_likelihood(self.prob, 1 - self.prob)
 
     def enumerate_support(self) -> Any:
@@ -76,7 +76,7 @@ class Bernoulli(ByProbability, ExponentialFamily):
 
 
 class Geometric(ByProbability):
-    """How many failures come before the first success.
+    """The geometric distribution: of the number of failures before the first success.
 
     Parameters
     ----------
@@ -95,7 +95,7 @@ class Geometric(ByProbability):
         return np.floor(np.log(open_uniform(shape, self._dtype)) / -softplus(self.logit))
 
     def log_prob(self, value: Any) -> Any:
-        """The logarithm of the probability of `value`."""
+        """Return the logarithm of the probability of `value`."""
         value = self._checked(value)
         return self._log_likelihood(np.ones_like(value), value)
 
@@ -110,12 +110,12 @@ class Geometric(ByProbability):
         return (1 / self.prob - 1) / self.prob
 
     def entropy(self) -> Any:
-        """The entropy, in nats."""
+        """Return the entropy, in nats."""
         return -self._log_likelihood(self.prob, 1 - self.prob) / self.prob
 
 
 class Binomial(ByProbability):
-    """How many of `n` trials succeed.
+    """The binomial distribution: of the number of successes in `n` trials.
 
     Parameters
     ----------
@@ -145,7 +145,7 @@ class Binomial(ByProbability):
         return (uniform((self.n, *shape), self._dtype) < self.prob).astype(self._dtype).sum(axis=0)
 
     def log_prob(self, value: Any) -> Any:
-        """The logarithm of the probability of `value`."""
+        """Return the logarithm of the probability of `value`."""
         value = self._checked(value)
         within = np.minimum(value, self.n)
         found = in_double(lambda k: _log_choose(self.n, k), within) + self._log_likelihood(within, self.n - within)
@@ -190,7 +190,7 @@ class Poisson(ExponentialFamily):
         return drawn.as_np_ndarray().reshape(shape).astype(self._dtype)
 
     def log_prob(self, value: Any) -> Any:
-        """The logarithm of the probability of `value`."""
+        """Return the logarithm of the probability of `value`."""
         value = self._checked(value)
         return in_double(lambda k, rate: times(k, log(rate)) - rate - npx.gammaln(k + 1), value, self.rate)
 
@@ -206,7 +206,7 @@ class Poisson(ExponentialFamily):
 
 
 class NegativeBinomial(ByProbability):
-    """How many successes come before failure number `n`.
+    """The negative binomial distribution: of the number of successes before failure number `n`.
 
     `log_prob`, `mean`, `variance` and samples are those of ``scipy.stats.nbinom(n, 1 - prob)``. After ``mx.util.set_version('2.0')`` `log_prob` takes
     `prob` for the probability of failure, as in MXNet 2, where it contradicts the others.
@@ -231,7 +231,7 @@ class NegativeBinomial(ByProbability):
         return Poisson(Gamma(self.n, np.exp(self.logit))._draw(shape))._draw(shape)
 
     def log_prob(self, value: Any) -> Any:
-        """The logarithm of the probability of `value`."""
+        """Return the logarithm of the probability of `value`."""
         value = self._checked(value)
         ways = in_double(lambda k, n: npx.gammaln(n + k) - npx.gammaln(k + 1) - npx.gammaln(n), value, self.n)
         return ways + (self._log_likelihood(self.n, value) if util.version() == "2.0" else self._log_likelihood(value, self.n))
@@ -279,7 +279,7 @@ class Categorical(_Classes):
     Parameters
     ----------
     num_events : int
-        How many classes there are.
+        The number of classes.
     prob, logit : array
         One of them, with the classes along the last axis.
     validate_args : bool, optional
@@ -299,16 +299,16 @@ class Categorical(_Classes):
         return self._class(shape).astype(self._dtype)
 
     def log_prob(self, value: Any) -> Any:
-        """The logarithm of the probability of `value`."""
+        """Return the logarithm of the probability of `value`."""
         value = self._checked(value)
         return times(npx.one_hot(value, self.num_events).astype(self._dtype), self._log_classes()).sum(axis=-1)
 
     def entropy(self) -> Any:
-        """The entropy, in nats."""
+        """Return the entropy, in nats."""
         return -times(self.prob, self._log_classes()).sum(axis=-1)
 
     def enumerate_support(self) -> Any:
-        """The numbers of all classes, along a new first axis."""
+        """Return the numbers of all classes, along a new first axis."""
         numbers = np.arange(self.num_events, dtype=self._dtype).reshape((-1,) + (1,) * len(self.batch_shape))
         return np.broadcast_to(numbers, (self.num_events, *self.batch_shape))
 
@@ -319,7 +319,7 @@ class OneHotCategorical(_Classes):
     Parameters
     ----------
     num_events : int
-        How many classes there are.
+        The number of classes.
     prob, logit : array
         One of them, with the classes along the last axis.
     validate_args : bool, optional
@@ -335,7 +335,7 @@ class OneHotCategorical(_Classes):
         return npx.one_hot(self._class(shape), self.num_events).astype(self._dtype)
 
     def log_prob(self, value: Any) -> Any:
-        """The logarithm of the probability of `value`."""
+        """Return the logarithm of the probability of `value`."""
         return times(self._checked(value), self._log_classes()).sum(axis=-1)
 
     @property
@@ -349,7 +349,7 @@ class OneHotCategorical(_Classes):
         return self.prob * (1 - self.prob)
 
     def entropy(self) -> Any:
-        """The entropy, in nats."""
+        """Return the entropy, in nats."""
         return -times(self.prob, self._log_classes()).sum(axis=-1)
 
     def enumerate_support(self) -> Any:
@@ -359,16 +359,16 @@ class OneHotCategorical(_Classes):
 
 
 class Multinomial(_Classes):
-    """How often each class comes in a number of draws.
+    """The multinomial distribution: of the counts of classes in `total_count` draws.
 
     Parameters
     ----------
     num_events : int
-        How many classes there are.
+        The number of classes.
     prob, logit : array
         One of them, with the classes along the last axis.
     total_count : int
-        How many draws.
+        The number of draws.
     validate_args : bool, optional
     """
 
@@ -385,7 +385,7 @@ class Multinomial(_Classes):
         return npx.one_hot(self._class((self.total_count, *shape)), self.num_events).astype(self._dtype).sum(axis=0)
 
     def log_prob(self, value: Any) -> Any:
-        """The logarithm of the probability of `value`."""
+        """Return the logarithm of the probability of `value`."""
         value = self._checked(value)
         ways = in_double(lambda k: npx.gammaln(k.sum(axis=-1) + 1) - npx.gammaln(k + 1).sum(axis=-1), value)
         return ways + times(value, self._log_classes()).sum(axis=-1)
@@ -426,7 +426,7 @@ class RelaxedBernoulli(ByProbability):
         return npx.sigmoid((self.logit + np.log(noise) - np.log1p(-noise)) / self.T)
 
     def log_prob(self, value: Any) -> Any:
-        """The logarithm of the density at `value`."""
+        """Return the logarithm of the density at `value`."""
         value = self._checked(value)
         log, log_rest = np.log(value), np.log1p(-value)
         difference = self.logit - self.T * (log - log_rest)
@@ -441,7 +441,7 @@ class RelaxedOneHotCategorical(_Classes):
     T : array or number
         The temperature: the lower, the closer to 0 and 1.
     num_events : int
-        How many classes there are.
+        The number of classes.
     prob, logit : array
         One of them, with the classes along the last axis.
     validate_args : bool, optional
@@ -459,7 +459,7 @@ class RelaxedOneHotCategorical(_Classes):
         return npx.softmax((self.logit + noise) / self.T, axis=-1)
 
     def log_prob(self, value: Any) -> Any:
-        """The logarithm of the density at `value`."""
+        """Return the logarithm of the density at `value`."""
         value = self._checked(value)
         score = self.logit - self.T * np.log(value)
         count = self.num_events

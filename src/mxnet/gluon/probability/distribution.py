@@ -1,4 +1,4 @@
-"""`Distribution`: what all of them have, and how parameters become arrays."""
+"""`Distribution`, the base class of distributions, and the conversion of parameters to arrays."""
 from __future__ import annotations
 
 import math
@@ -18,7 +18,7 @@ EULER = 0.5772156649015329
 
 
 def parameter(value: Any, dtype: Any = "float32") -> Any:
-    """A parameter as an array; numbers in a type of their own."""
+    """Return a parameter as an array; numbers in a type of their own."""
     return value if isinstance(value, np.ndarray) else np.array(value, dtype=dtype)
 
 
@@ -29,7 +29,7 @@ def parameters(*values: Any) -> list[Any]:
 
 
 def sum_right(x: Any, axes: int) -> Any:
-    """The sums over the last axes."""
+    """Return the sums over the last axes."""
     return x.sum(axis=tuple(range(-axes, 0))) if axes else x
 
 
@@ -49,7 +49,7 @@ def in_double(function: Any, *arrays: Any) -> Any:
 
 
 def log(x: Any) -> Any:
-    """The logarithm, -infinite at 0, where its gradient is 0."""
+    """Return the logarithm, -infinite at 0, where its gradient is 0."""
     zero = x == 0
     return np.where(zero, -math.inf, np.log(np.where(zero, 1.0, x)))
 
@@ -66,7 +66,7 @@ def times(factor: Any, logarithm: Any) -> Any:
 
 
 def log_beta(a: Any, b: Any) -> Any:
-    """The logarithm of the beta function."""
+    """Return the logarithm of the beta function."""
     return npx.gammaln(a) + npx.gammaln(b) - npx.gammaln(a + b)
 
 
@@ -91,27 +91,27 @@ def normal(shape: Any, dtype: Any) -> Any:
 
 
 def sizes(size: Any) -> tuple[int, ...]:
-    """A size as a tuple."""
+    """Return a size as a tuple."""
     return () if size is None else (int(size),) if isinstance(size, (int, onp.integer)) else tuple(size)
 
 
 class Distribution:
     """The base of distributions over arrays of ``mx.np``. Derive from it, and define ``_parameters``, `log_prob` and ``_draw``.
 
-    What it computes is recorded by autograd and traced in hybridized blocks. Parameters broadcast against one another; where `has_grad` is
+    Its computations are recorded by autograd and traced in hybridized blocks. Parameters broadcast against one another; where `has_grad` is
     True, samples have gradients by them.
 
     Parameters
     ----------
     event_dim : int
-        How many axes one value has.
+        The number of axes of one value.
     validate_args : bool, optional
-        Check parameters, and the values that `log_prob` and others are asked about; by default as `set_default_validate_args` says.
+        Check parameters, and the values passed to `log_prob` and others; by default as set by `set_default_validate_args`.
 
     Raises
     ------
     ValueError
-        If parameters are checked, and one is not what it must be.
+        If parameters are checked, and one violates its constraint.
     """
 
     has_grad = False
@@ -120,11 +120,11 @@ class Distribution:
     support: Any = constraint.real
     event_dim = 0
     _validate_args = False
-    _parameters: tuple[str, ...] = ()  # names of the arrays that it is made of, each with `event_dim` axes of the event unless said otherwise
+    _parameters: tuple[str, ...] = ()  # names of the parameters, each with `event_dim` axes of the event unless `_axes_of` differs
 
     @staticmethod
     def set_default_validate_args(value: bool) -> None:
-        """Whether distributions check their arguments if nothing else is said."""
+        """Set the default of `validate_args`: True to check the arguments of distributions."""
         Distribution._validate_args = bool(value)
 
     def __init__(self, event_dim: int | None = None, validate_args: bool | None = None) -> None:
@@ -155,7 +155,7 @@ class Distribution:
         return self.support.check(value) if self._validate_args else value
 
     def _axes_of(self, name: str) -> int:
-        """How many axes of the event a parameter has."""
+        """Return the number of event axes of a parameter."""
         return self.event_dim
 
     @property
@@ -175,11 +175,11 @@ class Distribution:
         return tuple(getattr(self, self._parameters[0]).shape[-self.event_dim:])
 
     def _draw(self, shape: tuple[int, ...]) -> Any:
-        """A sample of that batch shape."""
+        """Return a sample of that batch shape."""
         raise NotImplementedError(f"{type(self).__name__} cannot be sampled")
 
     def sample(self, size: Any = None) -> Any:
-        """A sample of the batch shape `size`, which the parameters broadcast to; of their own shape without one."""
+        """Return a sample of the batch shape `size`, which the parameters broadcast to; of their own shape without one."""
         return self._draw(self.batch_shape if size is None else sizes(size))
 
     def sample_n(self, size: Any = None) -> Any:
@@ -187,15 +187,15 @@ class Distribution:
         return self._draw((*sizes(size), *self.batch_shape))
 
     def log_prob(self, value: Any) -> Any:
-        """The logarithm of the density, or probability, at `value`."""
+        """Return the logarithm of the density, or probability, at `value`."""
         raise NotImplementedError(f"{type(self).__name__} has no log_prob")
 
     def pdf(self, value: Any) -> Any:
-        """The density at `value`."""
+        """Return the density at `value`."""
         return np.exp(self.log_prob(value))
 
     def cdf(self, value: Any) -> Any:
-        """The probability of at most `value`."""
+        """Return the probability of at most `value`."""
         raise NotImplementedError(f"{type(self).__name__} has no cdf")
 
     def icdf(self, value: Any) -> Any:
@@ -218,7 +218,7 @@ class Distribution:
         return np.sqrt(self.variance)
 
     def entropy(self) -> Any:
-        """The entropy, in nats."""
+        """Return the entropy, in nats."""
         raise NotImplementedError(f"{type(self).__name__} has no entropy")
 
     def perplexity(self) -> Any:
@@ -230,7 +230,7 @@ class Distribution:
         raise NotImplementedError(f"{type(self).__name__} cannot count its values")
 
     def broadcast_to(self, batch_shape: Any) -> Distribution:
-        """The distribution with parameters broadcast to a batch shape."""
+        """Return the distribution with parameters broadcast to a batch shape."""
         made = object.__new__(type(self))
         made.__dict__.update(self.__dict__)
         for name in self._parameters:
@@ -290,5 +290,5 @@ class ByProbability(Distribution):
         return times(successes, log(self._prob)) + times(failures, log_rest(self._prob))
 
     def _log_classes(self) -> Any:
-        """The logarithms of the classes' probabilities."""
+        """Return the logarithms of the classes' probabilities."""
         return self.logit if self._given == "logit" else log(self.prob)

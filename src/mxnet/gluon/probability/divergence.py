@@ -1,4 +1,4 @@
-"""Kullback and Leibler's divergence between distributions."""
+"""The Kullback-Leibler divergence between distributions."""
 from __future__ import annotations
 
 import math
@@ -28,7 +28,7 @@ def register_kl(typeP: type, typeQ: type) -> Callable[[Callable[[Any, Any], Any]
 
 
 def kl_divergence(p: Distribution, q: Distribution) -> Any:
-    """The divergence of `q` from `p`, the mean of ``p.log_prob(x) - q.log_prob(x)`` over `p`.
+    """Return the divergence of `q` from `p`, the mean of ``p.log_prob(x) - q.log_prob(x)`` over `p`.
 
     Raises
     ------
@@ -50,7 +50,7 @@ def kl_divergence(p: Distribution, q: Distribution) -> Any:
 
 
 def empirical_kl(p: Distribution, q: Distribution, n_samples: int = 1) -> Any:
-    """The divergence by the mean over samples of `p`."""
+    """Return the divergence by the mean over samples of `p`."""
     x = p.sample_n(n_samples)
     return (p.log_prob(x) - q.log_prob(x)).mean(axis=0)
 
@@ -146,7 +146,7 @@ def _(p, q):
 
 
 def _kl_of_trials(p, q):
-    """The divergence of one trial."""
+    """Return the divergence of one trial."""
     rest = 1 - p.prob
     return p._log_likelihood(p.prob, rest) - q._log_likelihood(p.prob, rest)
 

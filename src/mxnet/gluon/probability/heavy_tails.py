@@ -1,4 +1,4 @@
-"""Continuous distributions that reach far out, and have some of their moments only."""
+"""Continuous heavy-tailed distributions, of which only some moments exist."""
 from __future__ import annotations
 
 import math
@@ -36,7 +36,7 @@ class StudentT(Distribution):
         return self.loc + self.scale * normal(shape, self._dtype) * np.sqrt(self.df / Chi2(self.df)._draw(shape))
 
     def log_prob(self, value: Any) -> Any:
-        """The logarithm of the density at `value`."""
+        """Return the logarithm of the density at `value`."""
         def compute(x, df, loc, scale):
             half = (df + 1) / 2
             return (npx.gammaln(half) - npx.gammaln(df / 2) - 0.5 * np.log(df * math.pi) - np.log(scale)
@@ -56,7 +56,7 @@ class StudentT(Distribution):
         return where_in(self.df > 1, where_in(self.df > 2, finite, math.inf), math.nan)
 
     def entropy(self) -> Any:
-        """The entropy, in nats."""
+        """Return the entropy, in nats."""
         def compute(df, loc, scale):
             half = (df + 1) / 2
             spread = npx.digamma(half) - npx.digamma(df / 2)
@@ -88,7 +88,7 @@ class FisherSnedecor(Distribution):
         return (Chi2(self.df1)._draw(shape) / self.df1) / (Chi2(self.df2)._draw(shape) / self.df2)
 
     def log_prob(self, value: Any) -> Any:
-        """The logarithm of the density at `value`."""
+        """Return the logarithm of the density at `value`."""
         def compute(x, df1, df2):
             ratio, half = df1 / df2, df1 / 2
             return half * np.log(ratio) + times(half - 1, log(x)) - (df1 + df2) / 2 * np.log1p(ratio * x) - log_beta(half, df2 / 2)
@@ -134,12 +134,12 @@ class Weibull(_Powers):
         super().__init__(validate_args=validate_args)
 
     def log_prob(self, value: Any) -> Any:
-        """The logarithm of the density at `value`."""
+        """Return the logarithm of the density at `value`."""
         z = self._checked(value) / self.scale
         return np.log(self.concentration) - np.log(self.scale) + times(self.concentration - 1, log(z)) - z ** self.concentration
 
     def cdf(self, value: Any) -> Any:
-        """The probability of at most `value`."""
+        """Return the probability of at most `value`."""
         return -np.expm1(-(self._checked(value) / self.scale) ** self.concentration)
 
     def icdf(self, value: Any) -> Any:
@@ -157,7 +157,7 @@ class Weibull(_Powers):
         return self.scale ** 2 * (np.exp(npx.gammaln(1 + 2 / self.concentration)) - np.exp(2 * npx.gammaln(1 + 1 / self.concentration)))
 
     def entropy(self) -> Any:
-        """The entropy, in nats."""
+        """Return the entropy, in nats."""
         return EULER * (1 - 1 / self.concentration) + np.log(self.scale / self.concentration) + 1
 
 
@@ -178,12 +178,12 @@ class Pareto(_Powers):
         super().__init__(validate_args=validate_args)
 
     def log_prob(self, value: Any) -> Any:
-        """The logarithm of the density at `value`."""
+        """Return the logarithm of the density at `value`."""
         value = self._checked(value)
         return where_in(value >= self.scale, np.log(self.alpha) + self.alpha * np.log(self.scale) - (self.alpha + 1) * np.log(value), -math.inf)
 
     def cdf(self, value: Any) -> Any:
-        """The probability of at most `value`."""
+        """Return the probability of at most `value`."""
         value = np.maximum(self._checked(value), self.scale)
         return -np.expm1(self.alpha * np.log(self.scale / value))
 
@@ -203,5 +203,5 @@ class Pareto(_Powers):
         return where_in(self.alpha > 2, finite, math.inf)
 
     def entropy(self) -> Any:
-        """The entropy, in nats."""
+        """Return the entropy, in nats."""
         return np.log(self.scale / self.alpha) + 1 + 1 / self.alpha

@@ -1,4 +1,4 @@
-"""Distributions of vectors, and those made of others."""
+"""Distributions of vectors, and distributions derived from others."""
 from __future__ import annotations
 
 import math
@@ -40,7 +40,7 @@ class Dirichlet(ExponentialFamily):
         return parts / parts.sum(axis=-1, keepdims=True)
 
     def log_prob(self, value: Any) -> Any:
-        """The logarithm of the density at `value`."""
+        """Return the logarithm of the density at `value`."""
         return in_double(lambda x, a: (times(a - 1, log(x)) - npx.gammaln(a)).sum(axis=-1) + npx.gammaln(a.sum(axis=-1)),
                          self._checked(value), self.alpha)
 
@@ -55,7 +55,7 @@ class Dirichlet(ExponentialFamily):
         return self.mean * (1 - self.mean) / (self.alpha.sum(axis=-1, keepdims=True) + 1)
 
     def entropy(self) -> Any:
-        """The entropy, in nats."""
+        """Return the entropy, in nats."""
         def compute(a):
             total = a.sum(axis=-1)
             return (npx.gammaln(a) - (a - 1) * npx.digamma(a)).sum(axis=-1) - npx.gammaln(total) + (total - a.shape[-1]) * npx.digamma(total)
@@ -116,7 +116,7 @@ class MultivariateNormal(Distribution):
         return self.loc + np.einsum("...ij,...j->...i", self.scale_tril, noise)
 
     def _whitened(self, difference: Any) -> Any:
-        """The squared length of a difference in units of the spread."""
+        """Return the squared length of a difference in units of the spread."""
         inverse = np.linalg.inv(self.scale_tril)
         return (np.einsum("...ij,...j->...i", inverse, difference) ** 2).sum(axis=-1)
 
@@ -124,7 +124,7 @@ class MultivariateNormal(Distribution):
         return np.log(np.diagonal(self.scale_tril, axis1=-2, axis2=-1)).sum(axis=-1)
 
     def log_prob(self, value: Any) -> Any:
-        """The logarithm of the density at `value`."""
+        """Return the logarithm of the density at `value`."""
         return -0.5 * self._whitened(self._checked(value) - self.loc) - self._half_log_det() - self.loc.shape[-1] * HALF_LOG_TWO_PI
 
     @property
@@ -138,18 +138,18 @@ class MultivariateNormal(Distribution):
         return np.broadcast_to((self.scale_tril ** 2).sum(axis=-1), (*self.batch_shape, *self.event_shape))
 
     def entropy(self) -> Any:
-        """The entropy, in nats: of each covariance one number, since it does not depend on `loc`."""
+        """Return the entropy, in nats: of each covariance one number, since it does not depend on `loc`."""
         return self.loc.shape[-1] * (0.5 + HALF_LOG_TWO_PI) + self._half_log_det()
 
 
 class Independent(Distribution):
-    """A distribution of which some axes of the batch count as axes of one value: their log_probs are added up.
+    """A distribution that treats some batch axes as event axes: log_probs are summed over them.
 
     Parameters
     ----------
     base_distribution : Distribution
     reinterpreted_batch_ndims : int
-        How many axes, from the last on.
+        The number of axes, from the last on.
     validate_args : bool, optional
     """
 
@@ -162,7 +162,7 @@ class Independent(Distribution):
 
     @property
     def has_grad(self) -> bool:  # type: ignore[override]  # that of another distribution
-        """Whether samples have gradients by the parameters."""
+        """True if samples have gradients with respect to the parameters."""
         return self.base_dist.has_grad
 
     @property
@@ -185,7 +185,7 @@ class Independent(Distribution):
         return self.base_dist._draw((*shape, *base[len(base) - self.reinterpreted_batch_ndims:]))
 
     def log_prob(self, value: Any) -> Any:
-        """The logarithm of the density, or probability, at `value`."""
+        """Return the logarithm of the density, or probability, at `value`."""
         return sum_right(self.base_dist.log_prob(value), self.reinterpreted_batch_ndims)
 
     @property
@@ -199,18 +199,18 @@ class Independent(Distribution):
         return self.base_dist.variance
 
     def entropy(self) -> Any:
-        """The entropy, in nats."""
+        """Return the entropy, in nats."""
         return sum_right(self.base_dist.entropy(), self.reinterpreted_batch_ndims)
 
     def broadcast_to(self, batch_shape: Any) -> Distribution:
-        """The distribution with parameters broadcast to a batch shape."""
+        """Return the distribution with parameters broadcast to a batch shape."""
         base = self.base_dist.batch_shape
         shape = (*batch_shape, *base[len(base) - self.reinterpreted_batch_ndims:])
         return Independent(self.base_dist.broadcast_to(shape), self.reinterpreted_batch_ndims)
 
 
 class TransformedDistribution(Distribution):
-    """What comes out of transformations of random numbers.
+    """The distribution of transformed random numbers.
 
     Parameters
     ----------
@@ -236,7 +236,7 @@ class TransformedDistribution(Distribution):
 
     @property
     def has_grad(self) -> bool:  # type: ignore[override]  # that of another distribution
-        """Whether samples have gradients by the parameters."""
+        """True if samples have gradients with respect to the parameters."""
         return self._base_dist.has_grad
 
     def __repr__(self) -> str:
@@ -259,7 +259,7 @@ class TransformedDistribution(Distribution):
         return self._whole(self._base_dist._draw(inner[:len(inner) - self._base_dist.event_dim]))
 
     def log_prob(self, value: Any) -> Any:
-        """The logarithm of the density at `value`."""
+        """Return the logarithm of the density at `value`."""
         y = self._checked(value)
         total: Any = 0.0
         for transform in reversed(self._transforms):
@@ -269,7 +269,7 @@ class TransformedDistribution(Distribution):
         return sum_right(self._base_dist.log_prob(y), self.event_dim - self._base_dist.event_dim) + total
 
     def cdf(self, value: Any) -> Any:
-        """The probability of at most `value`; for transformations that rise or fall throughout."""
+        """Return the probability of at most `value`; for transformations that rise or fall throughout."""
         below = self._base_dist.cdf(self._whole.inv(self._checked(value)))
         return self._whole.sign * (below - 0.5) + 0.5
 
@@ -278,7 +278,7 @@ class TransformedDistribution(Distribution):
         return self._whole(self._base_dist.icdf(self._whole.sign * (parameter(value) - 0.5) + 0.5))
 
     def entropy(self) -> Any:
-        """The entropy, in nats, where a transformation only moves and stretches."""
+        """Return the entropy, in nats, where a transformation only moves and stretches."""
         total = sum_right(self._base_dist.entropy(), self.event_dim - self._base_dist.event_dim)
         for transform in self._transforms:
             stretch = transform.constant_log_det(self._base_dist.batch_shape)

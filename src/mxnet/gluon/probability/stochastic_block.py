@@ -1,4 +1,4 @@
-"""Blocks that add losses of their own, such as a divergence, to what is trained."""
+"""Blocks that add losses of their own, such as a divergence, to the training loss."""
 from __future__ import annotations
 
 import functools
@@ -16,7 +16,7 @@ class UncollectedLossError(UsageError, ValueError):
 
 
 class StochasticBlock(HybridBlock):
-    """A block whose `forward` may call `add_loss`; after a call ``losses`` holds what it added.
+    """A block whose `forward` may call `add_loss`; after a call ``losses`` holds the added losses.
 
     Decorate `forward` with `StochasticBlock.collectLoss`.
 
@@ -86,7 +86,7 @@ class StochasticSequential(StochasticBlock):
 
     @StochasticBlock.collectLoss
     def forward(self, x: Any, *args: Any) -> Any:
-        """The output of the last block."""
+        """Return the output of the last block."""
         for block in self._children.values():
             x = block(x, *args)
             args = ()

@@ -1,4 +1,4 @@
-"""Transformations of random numbers, their inverses, and what they do to densities."""
+"""Transformations of random numbers, their inverses, and their log-determinants."""
 from __future__ import annotations
 
 import math
@@ -47,7 +47,7 @@ class Transformation:
         raise NotImplementedError(f"{type(self).__name__} has no inverse")
 
     def log_det_jacobian(self, x: Any, y: Any) -> Any:
-        """The logarithm of by how much it stretches at `x`, which becomes `y`."""
+        """Return the log of the absolute derivative (the Jacobian determinant) at `x`; `y` is the transformed `x`."""
         raise NotImplementedError(f"{type(self).__name__} has no log_det_jacobian")
 
     def constant_log_det(self, shape: Any) -> Any:
@@ -89,7 +89,7 @@ class TransformBlock(Transformation, HybridBlock):
     """A transformation with parameters to be trained: a layer of a normalizing flow."""
 
     def forward(self, x: Any) -> Any:
-        """The transformed array."""
+        """Return the transformed array."""
         return self._forward_compute(x)
 
     __call__ = HybridBlock.__call__  # type: ignore[assignment]  # the block runs `forward`
@@ -130,7 +130,7 @@ class ComposeTransform(Transformation):
         return self.inv(y)
 
     def log_det_jacobian(self, x: Any, y: Any) -> Any:
-        """The logarithm of by how much it stretches at `x`, which becomes `y`."""
+        """Return the log of the absolute derivative (the Jacobian determinant) at `x`; `y` is the transformed `x`."""
         total: Any = 0.0
         for part in self._parts:
             out = part(x)
@@ -168,7 +168,7 @@ class AffineTransform(Transformation):
     ----------
     loc, scale : array or number
     event_dim : int
-        How many axes one value has.
+        The number of axes of one value.
     """
 
     bijective = True
@@ -238,12 +238,12 @@ class SigmoidTransform(Transformation):
         return np.log(y) - np.log1p(-y)
 
     def log_det_jacobian(self, x: Any, y: Any) -> Any:
-        """The logarithm of the derivative."""
+        """Return the logarithm of the derivative."""
         return -softplus(-x) - softplus(x)
 
 
 class SoftmaxTransform(Transformation):
-    """softmax(x) along the last axis; the inverse is one of those that lead there."""
+    """softmax(x) along the last axis; the inverse is one of its preimages."""
 
     event_dim = 1
 
@@ -265,7 +265,7 @@ class AbsTransform(Transformation):
 
 
 class domain_map:
-    """Finds for a constraint the transformation that leads from all numbers to where it holds.
+    """A registry of transformations from the real numbers to the set that a constraint describes.
 
     Example
     -------
@@ -279,7 +279,7 @@ class domain_map:
         self._factories: dict[type, Any] = {}
 
     def register(self, wanted: constraint.Constraint | type[constraint.Constraint], factory: Any = None) -> Any:
-        """Say what makes the transformation for a kind of constraint: ``factory(constraint)``. A decorator without `factory`.
+        """Register the factory of the transformation for a class of constraints: ``factory(constraint)``. A decorator without `factory`.
 
         Raises
         ------
@@ -295,7 +295,7 @@ class domain_map:
         return factory
 
     def __call__(self, wanted: constraint.Constraint) -> Transformation:
-        """The transformation for a constraint.
+        """Return the transformation for a constraint.
 
         Raises
         ------

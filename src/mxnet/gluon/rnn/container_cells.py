@@ -17,7 +17,7 @@ def _cells_begin_state(cells: Any, **kwargs: Any):
 
 
 class _CellStack(RecurrentCell):
-    """What `SequentialRNNCell` and `HybridSequentialRNNCell` share."""
+    """The base of `SequentialRNNCell` and `HybridSequentialRNNCell`."""
 
     def __repr__(self) -> str:
         rows = "\n".join(f"({name}): {_indent(repr(cell), 2)}" for name, cell in self._children.items())
@@ -28,16 +28,16 @@ class _CellStack(RecurrentCell):
         self.register_child(cell)
 
     def state_info(self, batch_size: int = 0) -> list[dict[str, Any]]:
-        """The shapes of the states of all cells."""
+        """Return the shapes of the states of all cells."""
         return _cells_state_info(self._children.values(), batch_size)
 
     def begin_state(self, **kwargs: Any) -> list[Any]:  # type: ignore[override]  # all by name, as in MXNet
-        """The states of all cells to start with; see `RecurrentCell.begin_state`."""
+        """Return the states of all cells to start with; see `RecurrentCell.begin_state`."""
         self._refuse_if_modified()
         return _cells_begin_state(self._children.values(), **kwargs)
 
     def _split_states(self, states: Any) -> Iterator[Any]:
-        """Each cell with its part of the states."""
+        """Iterate over pairs of cell and its part of the states."""
         position = 0
         for cell in self._children.values():
             count = len(cell.state_info())
@@ -98,12 +98,12 @@ class HybridSequentialRNNCell(_CellStack, HybridRecurrentCell):
     """
 
     def hybrid_forward(self, F: Any, inputs: Any, states: Any) -> Any:
-        """The output of the last cell and the new states of all."""
+        """Return the output of the last cell and the new states of all."""
         return self(inputs, states)
 
 
 class BidirectionalCell(HybridRecurrentCell):
-    """One cell over the sequence and one over its reverse; their outputs stand side by side.
+    """One cell over the sequence and one over its reverse; their outputs are concatenated.
 
     Parameters
     ----------
@@ -126,11 +126,11 @@ class BidirectionalCell(HybridRecurrentCell):
         return f"{type(self).__name__}(forward={self._children['l_cell']}, backward={self._children['r_cell']})"
 
     def state_info(self, batch_size: int = 0) -> list[dict[str, Any]]:
-        """The shapes of the states of both cells."""
+        """Return the shapes of the states of both cells."""
         return _cells_state_info(self._children.values(), batch_size)
 
     def begin_state(self, **kwargs: Any) -> list[Any]:  # type: ignore[override]  # all by name, as in MXNet
-        """The states of both cells to start with; see `RecurrentCell.begin_state`."""
+        """Return the states of both cells to start with; see `RecurrentCell.begin_state`."""
         self._refuse_if_modified()
         return _cells_begin_state(self._children.values(), **kwargs)
 

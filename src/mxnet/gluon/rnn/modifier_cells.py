@@ -1,4 +1,4 @@
-"""Cells that change what another cell does."""
+"""Cells that wrap another cell and modify its outputs."""
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -53,7 +53,7 @@ class DropoutCell(HybridRecurrentCell):
         return []
 
     def hybrid_forward(self, F: Any, inputs: Any, states: Any) -> Any:
-        """The inputs with elements dropped, and the states as they are."""
+        """Return the inputs with elements dropped, and the states as they are."""
         if self._rate > 0:
             inputs = F.Dropout(data=inputs, p=self._rate, axes=self._axes, name=f"t{self._counter}_fwd")
         return inputs, states
@@ -97,11 +97,11 @@ class ModifierCell(HybridRecurrentCell):
         return f"{type(self).__name__}({self.base_cell})"
 
     def state_info(self, batch_size: int = 0) -> list[dict[str, Any]]:
-        """The shapes of the states of the cell that is wrapped."""
+        """Return the shapes of the states of the cell that is wrapped."""
         return self.base_cell.state_info(batch_size)
 
     def begin_state(self, func: Callable[..., Any] = symbol.zeros, **kwargs: Any) -> list[Any]:  # type: ignore[override]  # MXNet's own order
-        """The states to start with; see `RecurrentCell.begin_state`."""
+        """Return the states to start with; see `RecurrentCell.begin_state`."""
         self._refuse_if_modified()
         self.base_cell._modified = False
         try:
@@ -110,7 +110,7 @@ class ModifierCell(HybridRecurrentCell):
             self.base_cell._modified = True
 
     def hybrid_forward(self, F: Any, inputs: Any, states: Any) -> Any:
-        """The output and the new states of one step; a subclass must define this."""
+        """Return the output and the new states of one step; a subclass must define this."""
         raise NotImplementedError(f"{type(self).__name__} must define hybrid_forward(self, F, inputs, states)")
 
 
@@ -146,12 +146,12 @@ class ZoneoutCell(ModifierCell):
         return f"{type(self).__name__}(p_out={self.zoneout_outputs}, p_state={self.zoneout_states}, {self.base_cell})"
 
     def reset(self) -> None:
-        """Forget the last output too."""
+        """Reset the cell and discard the last output."""
         super().reset()
         self._prev_output = None
 
     def hybrid_forward(self, F: Any, inputs: Any, states: Any) -> Any:
-        """The output and the new states."""
+        """Return the output and the new states."""
         def mix(share, new, old):
             return F.where(F.Dropout(F.ones_like(new), p=share), new, old) if share else new
 
@@ -173,7 +173,7 @@ class ResidualCell(ModifierCell):
         super().__init__(base_cell)
 
     def hybrid_forward(self, F: Any, inputs: Any, states: Any) -> Any:
-        """The output and the new states."""
+        """Return the output and the new states."""
         output, states = self.base_cell(inputs, states)
         return F.elemwise_add(output, inputs, name=f"t{self._counter}_fwd"), states
 

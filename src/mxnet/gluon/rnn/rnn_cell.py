@@ -1,4 +1,4 @@
-"""Recurrent cells: one step of a recurrent network each, and how steps make a sequence."""
+"""Recurrent cells: one step of a recurrent network each, and the loop over a sequence."""
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -55,7 +55,7 @@ class RecurrentCell(Block):
         return f"{type(self).__name__}({in_size or None} -> {out_size})"
 
     def reset(self) -> None:
-        """Forget the steps counted so far; they only number names."""
+        """Reset the count of steps, which only serves to number names."""
         self._init_counter = self._counter = -1
         for cell in self._children.values():
             cell.reset()
@@ -65,7 +65,7 @@ class RecurrentCell(Block):
         raise NotImplementedError(f"{type(self).__name__} must define state_info(self, batch_size)")
 
     def begin_state(self, batch_size: int = 0, func: Callable[..., Any] = ndarray.zeros, **kwargs: Any) -> list[Any]:
-        """The states to start with.
+        """Return the states to start with.
 
         Parameters
         ----------
@@ -106,7 +106,7 @@ class RecurrentCell(Block):
         layout : str
             The axes: T is time, N the batch.
         merge_outputs : bool, optional
-            Whether outputs come as one array or as a list; by default as the cell finds convenient.
+            True for outputs as one array, False for a list; by default the form that is cheapest for the cell.
         valid_length : NDArray or Symbol, optional
             The lengths of the sequences, of shape (batch,). Outputs behind them are 0; the states are those at the last valid step.
 
@@ -140,7 +140,7 @@ class RecurrentCell(Block):
         return activation(inputs, **kwargs)
 
     def forward(self, inputs: Any, states: Any) -> Any:
-        """The output and the new states of one step."""
+        """Return the output and the new states of one step."""
         self._counter += 1
         return super().forward(inputs, states)
 
@@ -157,20 +157,20 @@ class HybridRecurrentCell(RecurrentCell, HybridBlock):
     def __init__(self, prefix: str | None = None, params: ParameterDict | None = None) -> None:
         super().__init__(prefix=prefix, params=params)
 
-    # The attributes in which a cell keeps something from one training step for the next, such as what it drops.
+    # The attributes in which a cell keeps data between training steps, such as dropout masks.
     _between_steps: tuple[str, ...] = ()
 
     def _cells_with_memory(self) -> list[HybridRecurrentCell]:
-        """Return this cell and those inside of it that keep something between steps."""
+        """Return this cell and those inside of it that keep data between steps."""
         inner = [owner for cell in self._children.values() if isinstance(cell, HybridRecurrentCell) for owner in cell._cells_with_memory()]
         return [self, *inner] if self._between_steps else inner
 
     def forward(self, inputs: Any, states: Any) -> Any:
-        """The output and the new states of one step."""
+        """Return the output and the new states of one step."""
         cells = self._cells_with_memory() if self._active and mode.tracing is None and isinstance(inputs, NDArray) else None
         if not cells:
             return super().forward(inputs, states)
-        if mode.training:  # the trace of a step would not see what is kept; cells inside that keep nothing are traced
+        if mode.training:  # a trace of one step would miss the kept data; cells inside without any are traced
             self._counter += 1
             with inputs.context:
                 return self._call_eagerly(inputs.context, inputs, states)
@@ -179,17 +179,17 @@ class HybridRecurrentCell(RecurrentCell, HybridBlock):
             setattr(cell, name, None)
         try:
             return super().forward(inputs, states)
-        finally:  # what a trace leaves there are Symbols
+        finally:  # a trace leaves Symbols there
             for cell, name, value in saved:
                 setattr(cell, name, value)
 
     def hybrid_forward(self, F: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
-        """The output and the new states of one step; a subclass must define this."""
+        """Return the output and the new states of one step; a subclass must define this."""
         raise NotImplementedError(f"{type(self).__name__} must define hybrid_forward(self, F, inputs, states, **parameters)")
 
 
 class _GatedCell(HybridRecurrentCell):
-    """What the three basic cells share: two weights and biases with `gates` rows for each hidden unit."""
+    """The base of the three basic cells: two weights and biases with `_gates` rows for each hidden unit."""
 
     _gates = 1
 
@@ -204,11 +204,11 @@ class _GatedCell(HybridRecurrentCell):
             setattr(self, name, self.params.get(name, shape=shape, init=init, allow_deferred_init=True))
 
     def state_info(self, batch_size: int = 0) -> list[dict[str, Any]]:
-        """The shape of the hidden state."""
+        """Return the shape of the hidden state."""
         return [{"shape": (batch_size, self._hidden_size), "__layout__": "NC"}]
 
     def _project(self, F: Any, prefix: str, inputs: Any, state: Any, i2h_weight: Any, h2h_weight: Any, i2h_bias: Any, h2h_bias: Any):
-        """What input and state contribute to the gates."""
+        """Return the projections of the input and of the hidden state to the gates."""
         rows = self._gates * self._hidden_size
         return (F.FullyConnected(data=inputs, weight=i2h_weight, bias=i2h_bias, num_hidden=rows, name=prefix + "i2h"),
                 F.FullyConnected(data=state, weight=h2h_weight, bias=h2h_bias, num_hidden=rows, name=prefix + "h2h"))
@@ -254,7 +254,7 @@ class RNNCell(_GatedCell):
         return f"{super().__repr__()[:-1]}, {self._activation})"
 
     def hybrid_forward(self, F: Any, inputs: Any, states: Any, i2h_weight: Any, h2h_weight: Any, i2h_bias: Any, h2h_bias: Any) -> Any:
-        """The output and the new state."""
+        """Return the output and the new state."""
         prefix = f"t{self._counter}_"
         i2h, h2h = self._project(F, prefix, inputs, states[0], i2h_weight, h2h_weight, i2h_bias, h2h_bias)
         output = self._get_activation(F, F.elemwise_add(i2h, h2h, name=prefix + "plus0"), self._activation, name=prefix + "out")
@@ -291,11 +291,11 @@ class LSTMCell(_GatedCell):
         return "lstm"
 
     def state_info(self, batch_size: int = 0) -> list[dict[str, Any]]:
-        """The shapes of the hidden state and of the cell state."""
+        """Return the shapes of the hidden state and of the cell state."""
         return super().state_info(batch_size) + super().state_info(batch_size)
 
     def hybrid_forward(self, F: Any, inputs: Any, states: Any, i2h_weight: Any, h2h_weight: Any, i2h_bias: Any, h2h_bias: Any) -> Any:
-        """The output and the new states."""
+        """Return the output and the new states."""
         prefix = f"t{self._counter}_"
         i2h, h2h = self._project(F, prefix, inputs, states[0], i2h_weight, h2h_weight, i2h_bias, h2h_bias)
         gates = F.SliceChannel(F.elemwise_add(i2h, h2h, name=prefix + "plus0"), num_outputs=4, name=prefix + "slice")
@@ -340,7 +340,7 @@ class GRUCell(_GatedCell):
         return "gru"
 
     def hybrid_forward(self, F: Any, inputs: Any, states: Any, i2h_weight: Any, h2h_weight: Any, i2h_bias: Any, h2h_bias: Any) -> Any:
-        """The output and the new state."""
+        """Return the output and the new state."""
         prefix, state = f"t{self._counter}_", states[0]
         i2h, h2h = self._project(F, prefix, inputs, state, i2h_weight, h2h_weight, i2h_bias, h2h_bias)
         i2h_r, i2h_z, i2h_h = F.SliceChannel(i2h, num_outputs=3, name=prefix + "i2h_slice")

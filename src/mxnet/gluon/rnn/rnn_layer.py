@@ -24,7 +24,7 @@ _PARAMETER_NAME = re.compile(r"(l|r)(\d+)_(i2h|h2h|h2r)_(weight|bias)\Z")
 
 
 class _RNNLayer(HybridBlock):
-    """The base of the recurrent layers; its parameters are those of the cells that would do the same."""
+    """The base of the recurrent layers; its parameters are those of the equivalent cells."""
 
     def __init__(self, hidden_size, num_layers, layout: str, dropout: float, bidirectional, input_size, i2h_weight_initializer,
                  h2h_weight_initializer, i2h_bias_initializer, h2h_bias_initializer, mode, projection_size, h2r_weight_initializer,
@@ -44,7 +44,7 @@ class _RNNLayer(HybridBlock):
         self._h2r_weight_initializer = h2r_weight_initializer
         self._lstm_state_clip_min, self._lstm_state_clip_max = lstm_state_clip_min, lstm_state_clip_max
         self._lstm_state_clip_nan = lstm_state_clip_nan
-        self.skip_states: bool | None = None  # True until a caller wants the states: they are outputs of the graph only from then on
+        self.skip_states: bool | None = None  # True until a caller requests the states: they are outputs of the graph only from then on
         initializers = {"i2h_weight": i2h_weight_initializer, "h2h_weight": h2h_weight_initializer, "i2h_bias": i2h_bias_initializer,
                         "h2h_bias": h2h_bias_initializer, "h2r_weight": h2r_weight_initializer}
         packed = layout_of(mode, input_size, hidden_size, num_layers, self._dir, self._projection_size)
@@ -87,7 +87,7 @@ class _RNNLayer(HybridBlock):
         return found
 
     def _unfuse(self):
-        """The cells that do the same, sharing the parameters."""
+        """Return cells that compute the same and share the parameters."""
         if self._projection_size:
             raise UsageError("_unfuse: there are no cells with a projection")
         if self._lstm_state_clip_min or self._lstm_state_clip_max:
@@ -124,7 +124,7 @@ class _RNNLayer(HybridBlock):
         return [self._state_info(batch_size, self._hidden_size)]
 
     def begin_state(self, batch_size: int = 0, func: Callable[..., Any] = ndarray.zeros, **kwargs: Any) -> list[Any]:
-        """The states to start with.
+        """Return the states to start with.
 
         Parameters
         ----------
@@ -156,7 +156,7 @@ class _RNNLayer(HybridBlock):
 
     def hybrid_forward(self, F: Any, inputs: Any, states: Any, sequence_length: Any = None,  # type: ignore[override]  # more inputs
                        **kwargs: Any) -> Any:
-        """The outputs of the last layer, and a list of the last states unless nobody wants them."""
+        """Return the outputs of the last layer, and a list of the last states if they are requested."""
         if F is ndarray:
             for state, info in zip(states, self.state_info(inputs.shape[self._layout.find("N")])):
                 if state.shape != info["shape"]:
@@ -250,7 +250,7 @@ class LSTM(_RNNLayer):
     state_clip_min, state_clip_max : float, optional
         Limits of the cell state.
     state_clip_nan : bool
-        Whether those apply to nan too.
+        True to apply those to NaN, too.
     dtype : str or numpy type
     prefix, params
         As for `Block`.

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def _get_begin_state(cell: RecurrentCell, F: Any, begin_state: Any, inputs: Any, batch_size: int):
-    """`begin_state`, or the cell's own zeros on the device of `inputs`."""
+    """Return `begin_state`, or the cell's own zeros on the device of `inputs`."""
     if begin_state is not None:
         return begin_state
     if F is not ndarray:
@@ -24,7 +24,7 @@ def _get_begin_state(cell: RecurrentCell, F: Any, begin_state: Any, inputs: Any,
 
 
 def _format_sequence(length: int | None, inputs: Any, layout: str, merge: bool | None, in_layout: str | None = None):
-    """A sequence in the form that is wanted.
+    """Convert a sequence between one array and a list of steps.
 
     Parameters
     ----------
@@ -33,7 +33,7 @@ def _format_sequence(length: int | None, inputs: Any, layout: str, merge: bool |
     layout : str
         Of the result, such as ``'NTC'``.
     merge : bool or None
-        True for one array, False for a list of steps, None for what it is.
+        True for one array, False for a list of steps, None to keep the form.
     in_layout : str, optional
         Of `inputs`, if it is another one.
 
@@ -74,7 +74,7 @@ def _format_sequence(length: int | None, inputs: Any, layout: str, merge: bool |
 
 
 def _mask_sequence_variable_length(F: Any, data: Any, length: int, valid_length: Any, time_axis, merge):
-    """The sequence with zeros from `valid_length` on."""
+    """Return the sequence with zeros from `valid_length` on."""
     if not isinstance(data, tensor_types):
         data = F.stack(*data, axis=time_axis)
     outputs = F.SequenceMask(data, sequence_length=valid_length, use_sequence_length=True, axis=time_axis)
@@ -82,7 +82,7 @@ def _mask_sequence_variable_length(F: Any, data: Any, length: int, valid_length:
 
 
 def _reverse_sequences(sequences, unroll_step, valid_length: Any = None):
-    """A list of steps in reverse order; of each sample, the first `valid_length` steps if given."""
+    """Return a list of steps in reverse order; of each sample, the first `valid_length` steps if given."""
     if valid_length is None:
         return list(reversed(sequences))
     F = symbol if isinstance(sequences[0], symbol.Symbol) else ndarray

@@ -1,1 +1,1 @@
-"""Backends: what runs a lowered graph."""
+"""Backends, which compile and run lowered graphs."""

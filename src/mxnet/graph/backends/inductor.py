@@ -1,4 +1,4 @@
-"""The `inductor` backend: ``torch.compile``, where there is a compiler for it."""
+"""The `inductor` backend: ``torch.compile``, if a compiler is available."""
 import os
 import shutil
 import sys
@@ -14,17 +14,17 @@ from ...kernels.gemm.tensor_cores import suits, switched
 from ...ndarray import dispatch
 from ...ndarray.dispatch import Call
 from ...suggestions import shortened
-from ..program import Program, draws
+from ..program import Program, is_stochastic
 from .registry import Unavailable, prepare
 
 
 class Inductor:
-    """Compiles for one set of shapes, for inference and for training.
+    """The backend that compiles for one set of shapes by ``torch.compile``, for inference and for training.
 
     Options
     -------
     mode : {'default', 'reduce-overhead', 'max-autotune', 'max-autotune-no-cudagraphs'}
-        How long ``torch.compile`` may search.
+        The extent of the search of ``torch.compile``.
     """
 
     name = "inductor"
@@ -32,7 +32,7 @@ class Inductor:
     trains = True
 
     def available(self) -> bool:
-        """Whether there is a C++ compiler, or a GPU to compile for with Triton."""
+        """Return True if there is a C++ compiler, or a GPU to compile for with Triton."""
         return torch.cuda.is_available() or (os.environ.get("CXX") or shutil.which("g++") or shutil.which("clang++")) is not None
 
     def require(self) -> None:
@@ -41,7 +41,7 @@ class Inductor:
             raise Unavailable("backend 'inductor' needs a C++ compiler (g++ or clang++, or its path in CXX)")
 
     def compile(self, program: Program, mode: str = "default") -> Callable:
-        """The compiled module.
+        """Return the compiled module.
 
         Raises
         ------
@@ -57,21 +57,21 @@ class Inductor:
         program.note(f"inductor: the whole graph, mode {mode}")
         for node in program.graph.nodes:
             if node.op == "call_function":
-                # An operator is one call for torch.compile's front end; what is inside is traced with its gradient. What
-                # depends on values (loops, operators of the user's) or draws random numbers cuts the graph.
-                node.target = torch.compiler.disable(node.target) if draws(node) else torch.compiler.allow_in_graph(node.target)
+                # An operator is one call for torch.compile's front end; its implementation is traced with its gradient. Operators that depend on
+                # values (loops, operators of the user's) or draw random numbers split the graph.
+                node.target = torch.compiler.disable(node.target) if is_stochastic(node) else torch.compiler.allow_in_graph(node.target)
         program.module.recompile()
-        from torch._inductor import list_mode_options  # a second
-        options = {**list_mode_options(mode), _TELLS: sys.platform == "linux"}
+        from torch._inductor import list_mode_options  # the import takes a second
+        options = {**list_mode_options(mode), _KERNEL_EVENTS: sys.platform == "linux"}
         return Compiled(torch.compile(program.module, dynamic=False, options=options))
 
 
 class Compiled:
-    """A compiled graph, called like the one it came from. Observed, it tells which kernels ran and for how long, as torch records them."""
+    """A compiled graph, called like its module. Instrumented calls report the kernels and their times, as recorded by torch."""
 
     def __init__(self, function: Callable):
         self._function = function
-        self._ran = self._told = False
+        self._ran = self._warned = False
 
     def __call__(self, *tensors: torch.Tensor) -> Sequence[torch.Tensor]:
         self._ran = True
@@ -80,15 +80,15 @@ class Compiled:
     def _run(self, *tensors: torch.Tensor) -> Any:
         if any(map(suits, tensors)):
             return switched(self._function, *tensors)
-        if self._told:
+        if self._warned:
             return self._function(*tensors)
-        with warnings.catch_warnings():  # torch's advice to whoever wants full precision
+        with warnings.catch_warnings():  # torch's advice on TF32, which does not apply with full precision
             warnings.filterwarnings("ignore", "TensorFloat32 tensor cores")
-            self._told = True
+            self._warned = True
             return self._function(*tensors)
 
-    def observed(self, *tensors: torch.Tensor) -> Sequence[torch.Tensor]:
-        """A call that tells the observer of graphs of the whole and of its kernels. On a GPU the profiler learns of these from torch's."""
+    def instrumented(self, *tensors: torch.Tensor) -> Sequence[torch.Tensor]:
+        """Run the graph and report the call and its kernels to the graph observer. On a GPU torch's profiler reports the kernels."""
         compiles, self._ran = not self._ran, True
         listens = not compiles and not any(t.is_cuda for t in tensors) and _listen()
         start = time.perf_counter_ns()
@@ -105,14 +105,14 @@ class Compiled:
         return results
 
 
-_TELLS = "cpp.enable_kernel_profile"  # kernels announce themselves, to nobody as a rule: some ns for each
+_KERNEL_EVENTS = "cpp.enable_kernel_profile"  # kernels record events, some ns for each, if a profiler runs
 _FOLLOW = "its kernels follow one another here; how long each took is what torch recorded"
 _UNHEARD = "torch's profiler tells of its kernels"
 _KERNELS = ("aten::", "mkl::", "mkldnn::", "mkldnn_")
 
 
 def _listen() -> bool:
-    """Have torch record what this thread runs; False where the program has its profiler run, or this torch has none that is so light."""
+    """Start torch's recorder for this thread; return False if the program's own profiler runs, or this torch has no such recorder."""
     try:
         state, details = torch.autograd.ProfilerState.CPU, torch._C._profiler._ExperimentalConfig()
         torch._C._autograd._enable_profiler_legacy(torch.autograd.ProfilerConfig(state, False, False, False, False, False, details))
@@ -122,10 +122,10 @@ def _listen() -> bool:
 
 
 def kernels(recorded: Sequence[Sequence[Any]]) -> list[tuple[Call, int]]:
-    """The kernels among what torch has recorded, by thread: inductor's own, and operators of torch that it calls, in order, with their ns."""
-    found = []
+    """Return the kernels among torch's events, by thread: inductor's own and the torch operators that it calls, in order, with their ns."""
+    calls = []
     for events in recorded:
-        stack: list[tuple[Any, bool]] = []  # what has begun, and whether it, or what it lies in, is a kernel
+        stack: list[tuple[Any, bool]] = []  # open events, and True for kernels and events within kernels
         for event in events:
             if event.kind() == "push":
                 name, within = event.name(), bool(stack) and stack[-1][1]
@@ -133,6 +133,6 @@ def kernels(recorded: Sequence[Sequence[Any]]) -> list[tuple[Call, int]]:
             elif event.kind() == "pop" and stack:
                 begun, is_kernel = stack.pop()
                 if is_kernel and not (stack and stack[-1][1]):
-                    found.append((Call(begun.name(), note="by inductor"), int(begun.cpu_elapsed_us(event) * 1000)))
-    return found
+                    calls.append((Call(begun.name(), note="by inductor"), int(begun.cpu_elapsed_us(event) * 1000)))
+    return calls
 

@@ -1,24 +1,24 @@
-"""Backends: who runs a lowered graph.
+"""The registry of backends, which compile and run lowered graphs.
 
 A backend is an object with
 
 ``name``
-    What ``hybridize(backend=name)``, ``optimize_for`` and ``MXNET_SUBGRAPH_BACKEND`` call it.
+    The backend's name for ``hybridize(backend=name)``, ``optimize_for`` and ``MXNET_SUBGRAPH_BACKEND``.
 ``compile(program, **options)``
-    Returns a callable that takes the inputs of the `Program` (its module, and what is known about the values in it) and returns
+    Returns a callable that takes the inputs of the `Program` (a module with known shapes, types and constants) and returns
     the tuple of outputs.
 ``specializes``
-    Whether that callable is good for the shapes and types of ``program.inputs`` only.
+    True if that callable is valid for the shapes and types of ``program.inputs`` only.
 ``trains``
-    Whether torch's autograd can record through it. Where it cannot, `native` trains.
+    True if torch's autograd can record through it. Otherwise `native` trains.
 ``freezes`` (by default False)
-    Whether it builds in the values of weights, ``program.constants``. It is then compiled again after they change.
+    True if the values of weights, ``program.constants``, are compiled in. The graph is then compiled again after they change.
 ``devices`` (by default all)
-    The types of devices that it runs on.
+    The supported types of devices.
 ``available()`` (optional)
-    Whether it can work on this machine.
+    Returns True if the backend works on this machine.
 
-`passes.partitioning.divide` splits a program where a backend knows only some of its operators.
+`passes.partitioning.partition` splits a program for a backend that supports only some of its operators.
 """
 import copy
 import json
@@ -47,35 +47,35 @@ _DEFAULT_NAMES = {"", "MKLDNN", "ONEDNN", "MKLDNN_QUANTIZE", "ONEDNN_QUANTIZE", 
 
 
 class Unavailable(MXNetError):
-    """A backend that is not registered, or cannot work on this machine."""
+    """Raised for a backend that is not registered, or does not work on this machine."""
 
 
 class Native:
-    """Runs the graph operator by operator on torch, after the passes that help there."""
+    """The backend that runs a graph operator by operator on torch, after the passes for torch."""
 
     name = "native"
     specializes = False
     trains = True
 
     def compile(self, program: Program) -> Callable:
-        """The module, with its convolutions channels last and, for training, batch norms fused with what follows them."""
+        """Return the module, with channels-last convolutions and, for training, fused batch norms."""
         device = program.inputs[0].device if program.inputs else torch.device("cpu")
         program.report += prepare(program.module, device, exact=program.exact)
         return program.module.forward
 
 
 def prepare(module: fx.GraphModule, device: torch.device, fuse: bool = True, exact: bool = False) -> list[str]:
-    """Run the passes for torch on a module, which is rewritten; returns their report. A compiler that fuses itself needs no `fuse`.
+    """Run the passes for torch on a module in place; return their report. Compilers with fusions of their own pass ``fuse=False``.
 
-    With `exact` convolutions run on the direct kernel alone, not on those that multiply less and round more, nor on those that split numbers;
-    ``MXNET_CONVOLUTION_ALGORITHM=exact`` says so of all graphs.
+    With `exact` convolutions run on the direct kernel only, not on kernels with fewer multiplications, nor on those that split numbers;
+    ``MXNET_CONVOLUTION_ALGORITHM=exact`` sets this for all graphs.
     """
     if device.type not in ("cpu", "cuda") or not environment.get_bool("MXNET_USE_FUSION"):
         return []
     report, ordered = arrange(module, device)
     report += ordered
     if device.type == "cuda":
-        # Convolutions of our own are for CPUs, and cuDNN wants the parameters of recurrent layers in one vector.
+        # Our own convolutions are for CPUs, and cuDNN reads the parameters of recurrent layers from one vector.
         report += fusion.fuse_batch_norms(module, on_gpu=True) + fusion.rectify_in_place(module) if fuse else []
         report += attention.apply(module) + amp_casts.together(module) if fuse else []
     elif fuse:
@@ -89,7 +89,7 @@ def prepare(module: fx.GraphModule, device: torch.device, fuse: bool = True, exa
 
 
 def arrange(module: fx.GraphModule, device: torch.device) -> tuple[list[str], list[str]]:
-    """Run the passes that come first, for types and for the order in memory, on a module, which is rewritten; returns the report of each."""
+    """Run the first passes, for types and memory formats, on a module in place; return the report of each."""
     report, ordered = amp_casts.apply(module), layout.apply(module)
     if device.type == "cuda":
         for node in module.graph.nodes:
@@ -99,7 +99,7 @@ def arrange(module: fx.GraphModule, device: torch.device) -> tuple[list[str], li
 
 
 def asks_for_exact() -> bool:
-    """Whether the environment wants all graphs to be convolved directly."""
+    """Return True if the environment demands direct convolutions for all graphs."""
     return environment.get_choice("MXNET_CONVOLUTION_ALGORITHM", "fastest", "exact") == "exact"
 
 
@@ -108,24 +108,24 @@ _TENSOR_CORES = {torch.float16: (7, 0), torch.bfloat16: (8, 0), torch.float32: (
 
 
 def tf32_allowed() -> bool:
-    """Whether convolutions in float32 may round their inputs to TF32."""
+    """Return True if float32 convolutions may round their inputs to TF32."""
     return torch.backends.cudnn.conv.fp32_precision == "tf32"  # type: ignore[attr-defined]  # torch makes `conv` at run time
 
 
 def wants_channels_last(data: torch.Tensor) -> bool:
-    """Whether convolutions of such data run faster with their channels last: on GPUs those on tensor cores, on CPUs all."""
+    """Return True if convolutions of such data are faster with channels last: on GPUs those on tensor cores, on CPUs all."""
     return data.device.type != "cuda" or on_tensor_cores(data.dtype, data.device)
 
 
 def on_tensor_cores(dtype: torch.dtype, device: torch.device) -> bool:
-    """Whether a GPU convolves data of this type on tensor cores."""
+    """Return True if a GPU convolves data of this type on tensor cores."""
     if dtype not in _TENSOR_CORES or dtype is torch.float32 and not tf32_allowed():
         return False
     return torch.cuda.get_device_capability(device) >= _TENSOR_CORES[dtype]
 
 
 def channels_last_for_tensor_cores(data: torch.Tensor) -> torch.Tensor:
-    """The same values with the channels last in memory, if convolutions run faster so."""
+    """Return the array with channels last, if convolutions are faster so; else unchanged."""
     return channels_last(data) if wants_channels_last(data) else data
 
 
@@ -145,9 +145,9 @@ def register(backend: Any) -> Any:
 
 
 def get(name: str | None = None) -> Any:
-    """A backend by name; None for the default, which is chosen when a graph proves to be worth compiling, and for `auto`.
+    """Return a backend by name; None for the default, which is chosen when a graph is compiled, and for `auto`.
 
-    Without a name, the one that ``MXNET_SUBGRAPH_BACKEND`` names.
+    Without a name, the backend is that of ``MXNET_SUBGRAPH_BACKEND``.
 
     Raises
     ------
@@ -170,7 +170,7 @@ def get(name: str | None = None) -> Any:
 
 
 def available(name: str) -> bool:
-    """True if the backend of that name can work here; otherwise the reason is logged, and graphs run without it, as in MXNet."""
+    """Return True if the named backend works here; otherwise the reason is logged, and graphs run without it, as in MXNet."""
     try:
         require = getattr(get(name), "require", None)
         if require is not None:
@@ -181,14 +181,14 @@ def available(name: str) -> bool:
     return True
 
 
-# What `mark` writes to the nodes of a Symbol's outputs.
+# The attributes that `mark` sets on the nodes of a Symbol's outputs.
 _BACKEND, _OPTIONS = "__subgraph_backend__", "__subgraph_options__"
 
 
 def mark(symbol: Symbol, name: str, options: dict) -> Symbol:
-    """A copy of a Symbol that runs on the backend of that name, with these options (a dict), when it is bound.
+    """Return a copy of a Symbol that runs on the named backend, with these options (a dict), when it is bound.
 
-    The outputs' nodes keep both as attributes, in JSON too. What is composed of the copy is another Symbol, which runs as it would without.
+    Both are attributes of the outputs' nodes, and are saved in JSON. A Symbol composed of the copy is not marked.
     """
     out = copy.copy(symbol)
     for node, _ in out._outputs:
@@ -197,7 +197,7 @@ def mark(symbol: Symbol, name: str, options: dict) -> Symbol:
 
 
 def marked(symbol: Symbol) -> tuple[str | None, dict]:
-    """The backend's name and the options that `mark` has given a Symbol, or None and an empty dict."""
+    """Return the backend's name and the options that `mark` has set on a Symbol, or None and an empty dict."""
     attrs = symbol._outputs[0][0].attrs if symbol._outputs else {}
     name = attrs.get(_BACKEND)
     if name is None or any(node.attrs.get(_BACKEND) != name for node, _ in symbol._outputs):
@@ -221,7 +221,7 @@ def check_device(backend: Any, device: torch.device) -> None:
 
 
 def can_run(backend: Any, device: torch.device) -> bool:
-    """Whether a backend works on a device of this machine."""
+    """Return True if a backend works on a device of this machine."""
     if device.type not in getattr(backend, "devices", (device.type,)):
         return False
     available = getattr(backend, "available", None)

@@ -1,6 +1,6 @@
 """The `tensorrt` backend: inference on NVIDIA GPUs at fixed shapes, through the package torch_tensorrt where it is installed.
 
-A graph becomes a `torch.export` program with its weights as constants, of which that package compiles what TensorRT knows.
+A graph becomes a `torch.export` program with constant weights; the package compiles the operators that TensorRT supports.
 """
 import importlib.util
 import threading
@@ -14,7 +14,7 @@ from ...base import MXNetError
 from ...suggestions import shortened
 from ...symbol import Symbol
 from ..passes import partitioning
-from ..program import Program, changes
+from ..program import Program, mutates_inputs
 from .cuda.graph_capture import random_in_inference
 from .registry import Unavailable, mark, tf32_allowed
 
@@ -25,19 +25,19 @@ _SMALLEST = {"workspace_size": 0, "min_block_size": 1, "optimization_level": 0}
 
 
 class TensorRT:
-    """Compiles for one set of shapes, with the weights built in. ``'TensorRT'``, as MXNet calls it, names this backend too.
+    """The backend that compiles for one set of shapes, with constant weights. It is also named ``'TensorRT'``, as in MXNet.
 
     Options
     -------
     precision : {'float32', 'float16', 'bfloat16'}, or MXNet's 'fp32', 'fp16', or 'bf16'
-        What is computed in where that is harmless, by torch_tensorrt's rules; inputs and outputs keep their types. Float32 is rounded to
+        The type of computations where torch_tensorrt considers it safe; inputs and outputs keep their types. Float32 is rounded to
         TF32 if torch may do so in convolutions.
     workspace_size : int
         The memory, in bytes, that TensorRT may use besides that of weights and arrays; 0 sets no limit.
     min_block_size : int
-        How many operators in a row (torch's, after they were taken apart) are worth an engine; 5 where it is not given.
+        The least number of consecutive operators (torch's, after decomposition) of an engine; 5 by default.
     optimization_level : int
-        From 0 to 5: how long TensorRT may search; 3 where it is not given.
+        The extent of TensorRT's search, from 0 to 5; 3 by default.
     """
 
     name = "tensorrt"
@@ -47,11 +47,11 @@ class TensorRT:
     devices = ("cuda",)
 
     def available(self) -> bool:
-        """Whether torch_tensorrt is installed and there is a GPU."""
+        """Return True if torch_tensorrt is installed and there is a GPU."""
         return importlib.util.find_spec("torch_tensorrt") is not None and torch.cuda.is_available()
 
     def compile(self, program: Program, **options: typing.Any) -> Callable:
-        """A function from the program's inputs to the tuple of its outputs.
+        """Return a function from the program's inputs to the tuple of its outputs.
 
         Raises
         ------
@@ -66,7 +66,7 @@ class TensorRT:
             program.note(f"native: {node.name}")
         if not refused:
             return _compiled(package, program, device, settings, program)
-        for name, piece in partitioning.divide(program, lambda node: node not in refused, partitioning.worthwhile).items():
+        for name, piece in partitioning.partition(program, lambda node: node not in refused, partitioning.worthwhile).items():
             partitioning.replace(program, name, piece, _compiled(package, piece, device, settings, program))
         program.module.recompile()
         return program.module.forward
@@ -77,8 +77,8 @@ class TensorRT:
 
     def optimize(self, symbol: Symbol, args: typing.Any = None, aux: typing.Any = None, ctx: typing.Any = None, shape_dict: typing.Any = None,
                  type_dict: typing.Any = None, stype_dict: typing.Any = None, skip_infer: bool = False, **options: typing.Any) -> Symbol:
-        """A copy of the Symbol that runs here when it is bound to a GPU. Engines are made at the first run, from the weights bound then:
-        `args`, `aux`, shapes and types are not needed before.
+        """Return a copy of the Symbol that runs on this backend when it is bound to a GPU. Engines are built at the first run, from the weights
+        bound then: `args`, `aux`, shapes and types are not needed before.
 
         Raises
         ------
@@ -90,7 +90,7 @@ class TensorRT:
         return mark(symbol, self.name, options)
 
     def partition(self, symbol: Symbol) -> Symbol:
-        """As `optimize`, for ``get_backend_symbol``."""
+        """Return the result of `optimize`, for ``get_backend_symbol``."""
         return self.optimize(symbol)
 
 
@@ -104,7 +104,7 @@ def _package() -> typing.Any:
 
 
 def _settings(precision: object = "float32", **options: typing.Any) -> dict[str, typing.Any]:
-    """What `torch_tensorrt.dynamo.compile` calls these options."""
+    """Return the options as arguments of `torch_tensorrt.dynamo.compile`."""
     if str(precision) not in _PRECISIONS:
         raise MXNetError(f"backend 'tensorrt': `precision` must be one of {', '.join(_PRECISIONS)}, received {shortened(precision)}")
     settings: dict[str, typing.Any] = {"disable_tf32": not tf32_allowed()}
@@ -124,17 +124,17 @@ def _settings(precision: object = "float32", **options: typing.Any) -> dict[str,
 
 
 def _exportable(program: Program, node: fx.Node) -> bool:
-    """Whether the node computes the same whenever it is run on the same values, with shapes that are known."""
-    return node in program.values and not random_in_inference(node) and not changes(node)
+    """Return True if the node is deterministic, writes to no input, and has a known shape."""
+    return node in program.values and not random_in_inference(node) and not mutates_inputs(node)
 
 
-def _compiled(package: typing.Any, program: Program, device: torch.device, settings: Mapping[str, typing.Any], whole: Program) -> Callable:
-    """A function from the inputs of a program, or of a piece of the program `whole`, to the tuple of its outputs."""
+def _compiled(package: typing.Any, program: Program, device: torch.device, settings: Mapping[str, typing.Any], root: Program) -> Callable:
+    """Return a function from a program's inputs to the tuple of its outputs; the program is `root` or a partition of it."""
     places = [i for i, n in enumerate(program.placeholders) if n not in program.constants]
     values = [program.values[program.placeholders[i]] for i in places]
     types = [program.values[n].dtype for n in program.outputs]
     if not places:
-        whole.note("native: what depends on weights alone")
+        root.note("native: what depends on weights alone")
         return program.module.forward
     examples = tuple(torch.zeros(v.shape, dtype=v.dtype, device=device) for v in values)
     _build_in(program)
@@ -146,22 +146,22 @@ def _compiled(package: typing.Any, program: Program, device: torch.device, setti
         text = (str(error).splitlines() or [""])[0]
         raise MXNetError(f"backend 'tensorrt' cannot compile the graph: {type(error).__name__}: {text}") from error
     count = sum("_run_on_acc" in name for name, _ in engine.named_children())
-    whole.note(f"tensorrt: {count} engines for {sum(n.op == 'call_function' for n in program.graph.nodes)} operators" if count else
+    root.note(f"tensorrt: {count} engines for {sum(n.op == 'call_function' for n in program.graph.nodes)} operators" if count else
                "native: torch_tensorrt made no engine of it; its log says why, and min_block_size may be too large")
 
     lock = threading.Lock()
 
     def run(*inputs: torch.Tensor) -> tuple[torch.Tensor, ...]:
         data = [inputs[i].contiguous() for i in places]
-        with lock, torch.cuda.device_of(data[0]):  # an engine runs on the current device, and one run after another
-            found = engine(*data)
-        return tuple(t.to(dtype) for t, dtype in zip((found,) if isinstance(found, torch.Tensor) else found, types))
+        with lock, torch.cuda.device_of(data[0]):  # an engine runs on the current device, and its runs must not overlap
+            results = engine(*data)
+        return tuple(t.to(dtype) for t, dtype in zip((results,) if isinstance(results, torch.Tensor) else results, types))
 
     return run
 
 
 def _build_in(program: Program) -> None:
-    """Make buffers of the weights, so that the module takes the other inputs only."""
+    """Replace the weight inputs by buffers of the module."""
     for i, node in enumerate(program.placeholders):
         if node in program.constants:
             program.module.register_buffer(f"weight{i}", program.constants[node])

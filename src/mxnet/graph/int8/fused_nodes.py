@@ -1,4 +1,4 @@
-"""How fused nodes (``symbol.fused``) run: on real numbers as the graph that they hold, on integers as said here."""
+"""Execution of fused nodes (``symbol.fused``): on real numbers as their subgraph, on integers by `Integers`."""
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -16,7 +16,7 @@ from . import gemm
 
 
 def function(node: Node, lower: Callable, is_train: bool, device: torch.device) -> Callable:
-    """The function over tensors that a fused node computes; its attribute ``integers`` is the `Integers` of a quantized one."""
+    """Return the function over tensors that a fused node computes; that of a quantized node has its `Integers` as attribute ``integers``."""
     if not node.parsed().get("quantized"):
         part = Subgraph(node.subgraphs[0], lower, is_train, device)
         return lambda *inputs: distinct(part(inputs), inputs) if len(part.outputs) > 1 else distinct(part(inputs), inputs)[0]
@@ -29,17 +29,17 @@ def function(node: Node, lower: Callable, is_train: bool, device: torch.device) 
     return fused
 
 
-class Weights(NamedTuple):
-    """The weights of a product as integers.
+class IntegerWeights(NamedTuple):
+    """The quantized weights of a matrix product or convolution.
 
     Attributes
     ----------
     values : torch.Tensor
         int8.
     unit : torch.Tensor
-        What the integer 1 stands for: one number, or one for each output channel.
+        The scale (the value of integer 1): one number, or one for each output channel.
     bias : torch.Tensor or None
-        Real numbers.
+        In real numbers.
     limit : torch.Tensor
         The largest magnitude of the real weights, one element.
     """
@@ -51,7 +51,7 @@ class Weights(NamedTuple):
 
 
 def _at_once(following: Sequence[tuple[Operator, dict]]) -> tuple[bool, bool] | None:
-    """(adds, rectifies) where nothing but a sum, and behind it ReLU, follows a product: kernels do both as they store; None where more follows."""
+    """Return (adds, rectifies) if only a sum, and ReLU behind it, follow a product, which kernels compute as they store; None for anything else."""
     adds = bool(following) and following[0][0] is elemwise_add
     rest = following[adds:]
     if len(rest) > 1 or rest and not rest[0][0].holds("rectifies", rest[0][1]):
@@ -66,7 +66,7 @@ class Integers:
     ----------
     recipe : Recipe
     dtype : torch.dtype
-        Of the result.
+        The result's type.
     ends : (float, float) or None
         The calibrated range of the result.
     """
@@ -80,12 +80,12 @@ class Integers:
         self.ranges = {n: tuple(end.format(n) for end in op.ends) for n in op.ranged(parsed)}
         ends = parsed["min_calib_range"], parsed["max_calib_range"]
         self.ends = None if None in ends else ends
-        # Sums in int32 have one unit for all channels.
+        # Sums in int32 have one scale for all channels.
         self.by_channel = parsed.get("channel_wise_quantize") or not op.quantizes_weights and self.dtype is not torch.int32
         flowing = {name for n in ("data", "sum") for name in (n, *self.ranges.get(n, ()))}
         self._constant = [n for n in self.names if n not in flowing]
         self._packed: gemm.Packed | None = None
-        # What 1 in the result stands for, where all that follows the product can be done as the result is stored.
+        # The result's scale, if all nodes behind the product are computed as the result is stored; else 0.
         self._at_once = _at_once(self.recipe.following)
         self._unit = max(map(abs, ends)) / levels(self.dtype) if self._at_once and self.ends and self.dtype in EIGHT_BITS else 0.0
 
@@ -106,11 +106,11 @@ class Integers:
         return self._stored(out)
 
     def _on_integers(self, given: Mapping[str, torch.Tensor], data: Quantized) -> Any:
-        """The same by kernels on integers; what they store is rounded once, here and there to the neighbour."""
-        made_of, attributes, packed = [given[n] for n in self._constant], self.recipe.attributes, self._packed
-        if packed is None or not packed.holds(made_of, data):
+        """Compute the node by integer kernels; results are rounded once, and may differ from `__call__` by one integer."""
+        sources, attributes, packed = [given[n] for n in self._constant], self.recipe.attributes, self._packed
+        if packed is None or not packed.holds(sources, data):
             weights = self.weights(given, data.unit)
-            packed = self._packed = gemm.Packed(made_of, attributes, data, weights.values, weights.unit, weights.bias)
+            packed = self._packed = gemm.Packed(sources, attributes, data, weights.values, weights.unit, weights.bias)
         if self._unit and self._at_once and self.ends:
             adds, rectifies = self._at_once
             added = self.quantized(given, "sum") if adds else None
@@ -119,7 +119,7 @@ class Integers:
         return self._stored(self._followed(packed.product(data.values), given))
 
     def _stored(self, out: torch.Tensor) -> Any:
-        """Real numbers as what the node returns."""
+        """Return real numbers as the node's outputs: quantized, with the ends of the range, if that is calibrated."""
         if self.ends is None or self.dtype is torch.float32:
             return out
         low, high = as_arrays(*self.ends, out)
@@ -131,7 +131,7 @@ class Integers:
         return out
 
     def quantized(self, given: Mapping[str, torch.Tensor], name: str) -> Quantized:
-        """An input with its range."""
+        """Return an input with its range."""
         check_types(self.name, EIGHT_BITS if name in ("data", "sum") else (torch.int8,), **{name: given[name]})
         low, high = self.ranges[name]
         return ranged(self.name, name, given[name], given[low], given[high])
@@ -139,12 +139,12 @@ class Integers:
     def _product(self, data: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
         return self.recipe.product.raw(data, weight, **{**self.recipe.attributes, "no_bias": True})
 
-    def weights(self, given: Mapping[str, torch.Tensor], data_unit: torch.Tensor) -> Weights:
-        """The weights, with the batch norm folded into them, as integers for data of this unit."""
+    def weights(self, given: Mapping[str, torch.Tensor], data_unit: torch.Tensor) -> IntegerWeights:
+        """Return the weights, with the batch norm folded in, as integers for data of this scale."""
         weight, bias = given["weight"], given.get("bias")
         if "weight" in self.ranges:
             quantized = self.quantized(given, "weight")
-            return Weights(weight, quantized.unit, None if bias is None else self.quantized(given, "bias").real(), quantized.limit)
+            return IntegerWeights(weight, quantized.unit, None if bias is None else self.quantized(given, "bias").real(), quantized.limit)
         check_types(self.name, (torch.float32,), **{n: given[n] for n in self._constant})
         rows = weight.flatten(1)
         if self.recipe.norm is not None:
@@ -159,7 +159,7 @@ class Integers:
                              "can stand for these")
         unit = limit / INT8 if self.by_channel else largest / INT8
         if bias is not None:
-            # Biases have the unit of the sums, in int32: a channel of tiny weights must not make that so small that its bias overflows.
+            # Biases have the scale of the sums, in int32: for channels of tiny weights the scale is bounded below, so that no bias overflows.
             unit = torch.maximum(unit, bias.abs() / (data_unit * float(1 << 30))) if self.by_channel else unit
         unit = torch.where(unit > 0, unit, torch.ones_like(unit))
-        return Weights(store(rows / unit.unsqueeze(-1), torch.int8).view(weight.shape), unit, bias, largest)
+        return IntegerWeights(store(rows / unit.unsqueeze(-1), torch.int8).view(weight.shape), unit, bias, largest)

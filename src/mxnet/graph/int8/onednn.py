@@ -1,10 +1,10 @@
 """MXNet's subgraph backends for CPUs: passes over a Symbol's graph that fuse layers with what follows them.
 
 ``MKLDNN`` (``ONEDNN``) makes fused nodes of convolutions and fully connected layers (`symbol.fused`), and of the products of interleaved attention.
-``MKLDNN_QUANTIZE`` does so where integers can take part, and, of a graph that has been quantized and calibrated since, lets such layers return the
-integers of their calibrated range, or real numbers, at once. Nodes, names and attributes are those that MXNet makes.
+``MKLDNN_QUANTIZE`` does so where quantization is possible, and, for a graph that was quantized and calibrated afterwards, lets such layers return
+integers of their calibrated range, or real numbers, directly. Nodes, names and attributes are MXNet's.
 
-Here fused nodes on real numbers run as what they stand for, and are fused in any case; on integers they save the way back to real numbers.
+Fused nodes on real numbers run as their subgraph, which later passes fuse in any case; on integers they save the conversion to real numbers.
 """
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -32,7 +32,7 @@ _ABS = get("abs")
 
 
 def partition(outputs: Sequence[Entry], quantize: bool = False) -> list[Entry]:
-    """A copy of a graph with fused nodes."""
+    """Return a copy of a graph with fused nodes."""
     graph = _Graph(copy_graph(outputs))
     graph.drop_identities()
     if not environment.get_bool("MXNET_DISABLE_MKLDNN_CONV_OPT"):
@@ -51,7 +51,7 @@ def partition(outputs: Sequence[Entry], quantize: bool = False) -> list[Entry]:
 
 
 class _Graph:
-    """A graph that is rewritten."""
+    """A graph with an index of the users of each node, for rewrites."""
 
     def __init__(self, outputs: list[Entry]):
         self.outputs = outputs
@@ -60,44 +60,44 @@ class _Graph:
         self.refresh()
 
     def refresh(self) -> None:
-        """Find nodes and their users anew."""
+        """Compute the nodes and their users again, after a rewrite."""
         self.nodes, self.users = topological(self.outputs), {}
         for node in self.nodes:
             for child in {id(n): n for n, _ in node.inputs}.values():
                 self.users.setdefault(id(child), []).append(node)
 
     def follower(self, node: Node) -> Node | None:
-        """The one node that uses another, which is no output; None if there is none, or are several."""
+        """Return the single user of a node that is no output; None if there are none, or several."""
         users = self.users.get(id(node), [])
         return users[0] if len(users) == 1 and all(n is not node for n, _ in self.outputs) else None
 
     def redirect(self, moved: Mapping[tuple[int, int], Entry]) -> None:
-        """Let users of some entries take others."""
-        def found(entry: Entry) -> Entry:
+        """Replace entries by others for all their users."""
+        def resolved(entry: Entry) -> Entry:
             while (id(entry[0]), entry[1]) in moved:
                 entry = moved[id(entry[0]), entry[1]]
             return entry
 
         for node in self.nodes:
-            node.inputs = [found(e) for e in node.inputs]
-        self.outputs = [found(e) for e in self.outputs]
+            node.inputs = [resolved(e) for e in node.inputs]
+        self.outputs = [resolved(e) for e in self.outputs]
         self.refresh()
 
     def drop_identities(self) -> None:
-        """Take out what changes nothing in inference, behind operators."""
+        """Remove identities and dropout in inference, behind operators."""
         self.redirect({(id(n), 0): n.inputs[0] for n in self.nodes if n.inputs and n.inputs[0][0].op is not None and (
             n.op is identity or n.op is dropout and n.parsed().get("mode", "training") == "training")})
 
     def replace(self, chains: Iterator["_Chain"]) -> None:
-        """Put a fused node in the place of each chain."""
+        """Replace each chain by a fused node."""
         for i, chain in enumerate(list(chains)):
             node = chain.fused(i)
             self.redirect({(id(chain.nodes[-1]), 0): (node, 0)})
 
     def absorb(self, kinds: tuple[Operator, ...], off: str = "", never_real: str = "") -> None:
-        """Let quantized nodes return integers of their calibrated range, or real numbers, in place of int32 for the nodes behind them.
+        """Fuse requantization and dequantization into quantized nodes, which then return calibrated integers or real numbers instead of int32.
 
-        `off` and `never_real` are variables that forbid that; without the second there are no real numbers.
+        `off` and `never_real` are environment variables that disable this; without `never_real` there are no real results.
         """
         if off and environment.get_bool(off):
             return
@@ -114,7 +114,7 @@ class _Graph:
             self.redirect({(id(last), i): (node, i) for i in range(3)})
 
     def align(self) -> None:
-        """Give what a quantized concatenation joins one range, so that nothing has to be rescaled."""
+        """Give all inputs of a quantized concatenation one range, so that none has to be rescaled."""
         for head in [n for n in self.nodes if n.op is quantized_concat]:
             joined = {id(head)}
             queue, ranged = [head], []
@@ -144,15 +144,15 @@ class _Graph:
 
 
 class _Chain(NamedTuple):
-    """Nodes that one fused node will stand for, the first of which is the product.
+    """The nodes of a future fused node; the first one is the product.
 
     Attributes
     ----------
     nodes : list of Node
     operator : Operator
-        Of the fused node.
+        The fused node's operator.
     words : list of str
-        What its name consists of, between ``sg_mkldnn`` and a number.
+        The parts of its name, between ``sg_mkldnn`` and a number.
     attrs : dict of str to str
     """
 
@@ -162,7 +162,7 @@ class _Chain(NamedTuple):
     attrs: dict[str, str]
 
     def fused(self, number: int) -> Node:
-        """The fused node; its inputs are what the chain takes from outside, in the order in which its graph meets it."""
+        """Return the fused node; its inputs are the chain's external inputs, in the topological order of its subgraph."""
         inner = {id(n) for n in self.nodes}
         entries = list(_outside(self.nodes[-1], inner))
         variables, counts = [], dict[str, int]()
@@ -176,7 +176,7 @@ class _Chain(NamedTuple):
             inputs = [(copies[id(n)], i) if id(n) in copies else stands[id(node), k] for k, (n, i) in enumerate(node.inputs)]
             copies[id(node)] = Node(node.op, node.name, dict(node.attrs), inputs)
             if node.op is elemwise_add and inputs[1][0] in copies.values():
-                copies[id(node)].inputs.reverse()  # what is added stands last
+                copies[id(node)].inputs.reverse()  # the added array is the last input
         graph = [(copies[id(self.nodes[-1])], 0)]
         order = {id(variable): entry for (entry, _), variable in zip(entries, variables)}
         inputs = [order[id(n)] for n in topological(graph) if n.op is None]
@@ -184,7 +184,7 @@ class _Chain(NamedTuple):
 
 
 def _outside(node: Node, inner: set[int]) -> Iterator[tuple[Entry, tuple[int, int]]]:
-    """What a chain takes from outside: the entry, and which input of which node it is."""
+    """Yield a chain's external inputs: the entry, the id of the node that reads it, and the input's number."""
     for k, (child, i) in enumerate(node.inputs):
         if id(child) in inner:
             yield from _outside(child, inner)
@@ -193,12 +193,12 @@ def _outside(node: Node, inner: set[int]) -> Iterator[tuple[Entry, tuple[int, in
 
 
 def _takes(node: Node, source: Node) -> bool:
-    """Whether a node uses another once, its first output."""
+    """Return True if a node uses another exactly once, by its first output."""
     return [e for e in node.inputs if e[0] is source] == [(source, 0)]
 
 
 def _chains(graph: _Graph, start: Callable[[Node], bool], accepts: Callable[[list[Node], Node], bool]) -> Iterator[list[Node]]:
-    """Chains of nodes that begin where `start` holds and go on as long as ``accepts(chain, node)`` does; no node is in two."""
+    """Yield chains of nodes that begin where `start` is True, and continue while ``accepts(chain, node)`` is; no node is in two."""
     taken: set[int] = set()
     for node in graph.nodes:
         if node.op is None or not start(node):
@@ -216,7 +216,7 @@ def _attributes(node: Node) -> dict[str, Any]:
 
 
 def _activates(node: Node, quantize: bool, leaky: tuple[str, ...]) -> bool:
-    """Whether a node is an activation that oneDNN computes behind a product."""
+    """Return True if a node is an activation that oneDNN computes behind a product."""
     attributes = _attributes(node)
     if node.op is activation:
         return attributes["act_type"] in (("relu",) if quantize else ("relu", "sigmoid", "softrelu", "tanh"))

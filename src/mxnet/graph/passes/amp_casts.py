@@ -1,6 +1,6 @@
-"""The passes for mixed precision: casts of what has that type already go, so that the passes behind them see what belongs together.
+"""The passes for mixed precision: redundant casts are removed, so that the passes behind them find adjacent operators.
 
-On GPUs all weights are then cast at once (`together`): each cast alone is a kernel forward and one backward, of which some hundred take longer
+On GPUs all weights are then cast at once (`together`): a single cast is one kernel forward and one backward, and a hundred of these take longer
 to launch than to run.
 """
 from collections.abc import Iterable, Sequence
@@ -14,7 +14,7 @@ from ..program import FxNode, item, operator_of
 
 
 def apply(module: fx.GraphModule) -> list[str]:
-    """Rewrite the graph; returns what was done, as lines of a report."""
+    """Remove redundant casts; return the lines of a report."""
     types: dict[Any, Any] = {}
     count = 0
     for node in list(module.graph.nodes):
@@ -39,16 +39,16 @@ def apply(module: fx.GraphModule) -> list[str]:
 
 
 def _one(types: dict, nodes: Iterable) -> torch.dtype | None:
-    """The type that is known to be that of all nodes."""
-    found = {types.get(n) for n in nodes}
-    return found.pop() if len(found) == 1 else None
+    """Return the common type of all nodes; None if they differ or one is unknown."""
+    known = {types.get(n) for n in nodes}
+    return known.pop() if len(known) == 1 else None
 
 
 def _without_multicast(graph: fx.Graph, node: FxNode, types: dict) -> int:
-    """Let the users of a cast to a common type read its inputs, if these have one type."""
+    """Remove a cast to a common type whose inputs share one type; return the number of removed casts."""
     if _one(types, node.args) is None:
         return 0
-    if len(node.args) == 1:  # its one result is not taken out of a tuple
+    if len(node.args) == 1:  # a single result is used directly, without `item`
         node.replace_all_uses_with(node.args[0])
     for part in list(node.users):
         source = node.args[part.args[1]]
@@ -59,13 +59,13 @@ def _without_multicast(graph: fx.Graph, node: FxNode, types: dict) -> int:
 
 
 def together(module: fx.GraphModule) -> list[str]:
-    """Let one call cast all inputs of the graph that are cast to one type; returns what was done, as lines of a report."""
+    """Replace the casts of the graph's inputs to one type by one call; return the lines of a report."""
     graph = module.graph
     groups: dict[torch.dtype, list[FxNode]] = {}
     for node in graph.nodes:
         if node.op == "call_function" and operator_of(node) is amp_cast and node.args[0].op == "placeholder":
             groups.setdefault(node.kwargs["dtype"], []).append(node)
-    found = []
+    report = []
     for dtype, nodes in groups.items():
         if len(nodes) < 2:
             continue
@@ -75,14 +75,14 @@ def together(module: fx.GraphModule) -> list[str]:
         for node, part in zip(nodes, parts):
             node.replace_all_uses_with(part)
             graph.erase_node(node)
-        found.append(f"mixed precision: {len(nodes)} inputs cast to {str(dtype).removeprefix('torch.')} at once")
-    return found
+        report.append(f"mixed precision: {len(nodes)} inputs cast to {str(dtype).removeprefix('torch.')} at once")
+    return report
 
 
 def cast_together(dtype: torch.dtype, *tensors: torch.Tensor) -> tuple[torch.Tensor, ...]:
-    """Return the results of `amp_cast` for all tensors, in as few kernels as they fit into; their gradients are cast back in as few."""
-    found: tuple[torch.Tensor, ...] = _Together.apply(dtype, *tensors)
-    return found
+    """Return the results of `amp_cast` for all tensors, in as few kernels as possible; their gradients are cast back the same way."""
+    results: tuple[torch.Tensor, ...] = _Together.apply(dtype, *tensors)
+    return results
 
 
 class _Together(torch.autograd.Function):
@@ -95,12 +95,12 @@ class _Together(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *gradients: torch.Tensor | None) -> tuple[torch.Tensor | None, ...]:
         present = [i for i, gradient in enumerate(gradients) if gradient is not None]
-        found = dict(zip(present, _copies([gradients[i] for i in present], [ctx.types[i] for i in present])))
-        return None, *(found.get(i) for i in range(len(gradients)))
+        cast = dict(zip(present, _copies([gradients[i] for i in present], [ctx.types[i] for i in present])))
+        return None, *(cast.get(i) for i in range(len(gradients)))
 
 
 def _copies(tensors: Sequence[Any], types: Sequence[torch.dtype]) -> list[torch.Tensor]:
-    made = [torch.empty_like(t, dtype=dtype) for t, dtype in zip(tensors, types)]
-    if made:
-        torch._foreach_copy_(made, list(tensors))
-    return made
+    copies = [torch.empty_like(t, dtype=dtype) for t, dtype in zip(tensors, types)]
+    if copies:
+        torch._foreach_copy_(copies, list(tensors))
+    return copies

@@ -1,7 +1,7 @@
 """The attention pass for torch: the product of queries and keys, the softmax over it, dropout and the product with the values become one
-operator, which goes through the scores block by block and keeps none of them for its gradient.
+operator, which computes the scores block by block and saves none of them for its gradient.
 
-One layer's attention, forward and backward, on one core of an AMD EPYC (12 heads of size 64; milliseconds, MiB kept for the gradient):
+One layer's attention, forward and backward, on one core of an AMD EPYC (12 heads of size 64; milliseconds, MiB saved for the gradient):
 
 ============  =======  =============  ============  =========================
 batch x T     dropout  one by one     here          torch's fused attention
@@ -12,9 +12,9 @@ batch x T     dropout  one by one     here          torch's fused attention
 8 x 128       0        23.0, 15       23.3, 0       21.8, 3
 ============  =======  =============  ============  =========================
 
-With dropout a byte for each score is kept, since MXNet draws for all of them before the product (these times are from before that).
+With dropout a byte for each score is saved, since MXNet draws for all of them before the product (these times are from before that).
 
-So torch's `scaled_dot_product_attention` is not called on a CPU: with dropout it keeps all scores. Nor does it take lengths, and its gradient
+Torch's `scaled_dot_product_attention` is not called on a CPU: with dropout it saves all scores. It takes no lengths, and its gradient
 cannot be differentiated. On a GPU, where its kernels keep the scores on the chip, it is called for attention without dropout and lengths.
 """
 import functools
@@ -40,33 +40,33 @@ from ...ops.nn.attention import (
 from ...ops.nn.dropout import chance_and_scale, dropout
 from ...ops.nn.softmax import softmax
 from ...ops.registry import Operator
-from ..instrumentation import joined
-from ..program import FxNode, GraphModule, attributes_of, calls, draws, operator_of
+from ..instrumentation import record_origins
+from ..program import FxNode, GraphModule, attributes_of, calls, is_stochastic, operator_of
 
-_BLOCK = 1 << 18  # so many scores at a time stay in a core's cache
-_WORTHWHILE = 1 << 16  # fewer scores are done before the blocks are cut
-_COUNTS = {1: (3,), 2: (1, 2)}  # how many of queries, keys and values are interleaved in each of so many sources
+_BLOCK = 1 << 18  # scores of a block, which stay in a core's cache
+_WORTHWHILE = 1 << 16  # least number of scores: below it cutting blocks takes longer than it saves
+_COUNTS = {1: (3,), 2: (1, 2)}  # by the number of sources: how many of queries, keys and values are interleaved in each
 # Products with the values, and the product of queries and keys that belongs to each.
 _MIXES = {interleaved_matmul_selfatt_valatt: interleaved_matmul_selfatt_qk, interleaved_matmul_encdec_valatt: interleaved_matmul_encdec_qk,
           batch_dot: batch_dot}
 
 
 class _Attention(typing.NamedTuple):
-    """What stands between the sources of queries, keys and values, and the result.
+    """The parameters of a matched attention subgraph.
 
     Attributes
     ----------
     sources : tuple of fx.Node
-        Queries, keys and values, where `heads` is None; else one or two arrays in which they are interleaved.
+        Queries, keys and values if `heads` is None; else one or two arrays in which they are interleaved.
     heads : int or None
     transposed : bool
-        Whether the keys of `batch_dot` are (B, S, size), not (B, size, S).
+        True if the keys of `batch_dot` are (B, S, size), not (B, size, S).
     scale : float
-        What scores are multiplied by.
+        The factor of the scores.
     cast, value_cast : torch.dtype or None
         The type that mixed precision casts scores and values to.
     mask, length : fx.Node or None
-        What is added to the scores; how many of them, of each row, take part.
+        The array that is added to the scores; the number of valid scores in each row.
     p : float
         The fraction that is dropped; 0 outside training.
     """
@@ -82,18 +82,18 @@ class _Attention(typing.NamedTuple):
     p: float
 
     def split(self, *sources: torch.Tensor) -> Sequence[torch.Tensor]:
-        """Views of queries (B, T, size), keys (B, S, size) and values (B, S, size of values)."""
+        """Return views of queries (B, T, size), keys (B, S, size) and values (B, S, size of values)."""
         if self.heads is None:
             queries, keys, values = (s.flatten(0, -3) for s in sources)
             return queries, keys if self.transposed else keys.mT, values
         return [part for s, count in zip(sources, _COUNTS[len(sources)]) for part in _parts(s, self.heads, count)]
 
     def factor(self, size: int) -> float:
-        """What queries of this size are multiplied by."""
+        """Return the factor of queries of this size."""
         return self.scale if self.heads is None else self.scale / math.sqrt(size)
 
     def join(self, out: torch.Tensor, sources: Sequence[torch.Tensor]) -> torch.Tensor:
-        """The result in the form of the operator that is replaced, from (B, T, size of values)."""
+        """Return the result (B, T, size of values) in the shape of the replaced operator's."""
         if self.heads is None:
             return out.view(*sources[0].shape[:-1], out.shape[-1])
         return out.transpose(0, 1).reshape(out.shape[1], sources[0].shape[1], -1)
@@ -105,17 +105,17 @@ def _parts(interleaved: torch.Tensor, heads: int, count: int) -> list[torch.Tens
 
 
 def apply(module: fx.GraphModule) -> list[str]:
-    """Rewrite the graph; returns what was done, as lines of a report."""
+    """Fuse attention subgraphs; return the lines of a report."""
     graph, count = module.graph, 0
     for node in list(graph.nodes):
-        found = _match(node) if calls(node, *_MIXES) else None
-        if found is None:
+        match = _match(node) if calls(node, *_MIXES) else None
+        if match is None:
             continue
-        plan, inside = found
+        plan, inside = match
         outside = list(dict.fromkeys(a for n in inside for a in n.all_input_nodes if a not in inside))
         with graph.inserting_before(node):
             fused = graph.call_function(_function(plan, _unfused(inside, outside), outside), tuple(outside))
-        joined(fused, *inside)
+        record_origins(fused, *inside)
         node.replace_all_uses_with(fused)
         for gone in inside[::-1]:
             if not gone.users:
@@ -125,7 +125,7 @@ def apply(module: fx.GraphModule) -> list[str]:
 
 
 def _match(mix: FxNode) -> tuple[_Attention, list[FxNode]] | None:
-    """What `mix`, the product with the values, ends, and the nodes that belong to it, in order; None where it ends no attention."""
+    """Return the attention that ends with `mix`, the product with the values, and its nodes, in order; None if there is none."""
     mixing, product = attributes_of(mix), _MIXES[operator_of(mix)]
     if calls(mix, batch_dot):
         if mixing["transpose_a"] or mixing["transpose_b"]:
@@ -156,7 +156,7 @@ def _match(mix: FxNode) -> tuple[_Attention, list[FxNode]] | None:
             pass
         elif calls(node, amp_cast) and cast is None and mask is None:
             cast = node.kwargs["dtype"]
-        elif _computes("add", node, 2) and mask is None and scale == 1:  # what is multiplied behind the addition would multiply the mask
+        elif _computes("add", node, 2) and mask is None and scale == 1:  # a factor behind the addition would apply to the mask
             scored = [_scores(a, product) for a in node.args]
             if sum(scored) != 1:
                 return None
@@ -187,29 +187,29 @@ def _match(mix: FxNode) -> tuple[_Attention, list[FxNode]] | None:
         return None
     order = {n: i for i, n in enumerate(mix.graph.nodes)}
     if dropped:
-        # Numbers are drawn where the fused node stands, and must not come behind those of another.
+        # Random numbers are drawn at the place of the fused node, which must keep the order of draws.
         first = min(order[n] for n in inside if calls(n, dropout))
-        if any(first < order[n] < order[mix] and n not in inside and draws(n) for n in mix.graph.nodes):
+        if any(first < order[n] < order[mix] and n not in inside and is_stochastic(n) for n in mix.graph.nodes):
             return None
     plan = _Attention(sources, heads, bool(scoring.get("transpose_b")), scale, cast, value_cast, mask, length, dropped)
     return plan, sorted(inside, key=order.__getitem__)
 
 
 def _scores(node: typing.Any, product: Operator) -> bool:
-    """Whether a term of a sum is the one made of `product`."""
+    """Return True if a term of a sum is computed from `product`."""
     while calls(node, amp_cast) or _computes("multiply", node, 1) or _computes("divide", node, 1):
         node = node.args[0]
     return calls(node, product)
 
 
 def _computes(arithmetic: str, node: typing.Any, count: int) -> bool:
-    """Whether a node computes this operation on `count` arrays; on one it is with a number."""
+    """Return True if a node computes this operation on `count` arrays; with one array the other operand is a number."""
     op = operator_of(node) if isinstance(node, fx.Node) else None
     return op is not None and op.arithmetic == arithmetic and op.num_inputs == count
 
 
 def _dropped(node: FxNode) -> float | None:
-    """The fraction that a Dropout drops, or None for what the blocks cannot do."""
+    """Return the fraction that a Dropout drops, or None for modes that the blocks do not support."""
     attributes = attributes_of(node)
     p = attributes["p"]
     if attributes["mode"] != "training" or attributes["axes"]:
@@ -220,7 +220,7 @@ def _dropped(node: FxNode) -> float | None:
 
 
 def _unfused(inside: Sequence[FxNode], outside: Sequence[FxNode]) -> Callable:
-    """A function that computes the replaced nodes one by one."""
+    """Return a function that computes the replaced nodes one by one."""
     graph, copies = fx.Graph(), {}
     for node in outside:
         copies[node] = graph.placeholder(node.name)
@@ -231,7 +231,7 @@ def _unfused(inside: Sequence[FxNode], outside: Sequence[FxNode]) -> Callable:
 
 
 def _function(plan: _Attention, unfused: Callable, outside: Sequence[FxNode]) -> Callable:
-    """What the fused node calls: the blocks where they suit, or else the operators one by one, which also say what is wrong with their inputs."""
+    """Return the function of the fused node: by blocks if they suit, else operator by operator, which also raises errors of wrong inputs."""
     places = [outside.index(s) for s in plan.sources]
     mask_at, length_at = (None if n is None else outside.index(n) for n in (plan.mask, plan.length))
 
@@ -246,13 +246,13 @@ def _function(plan: _Attention, unfused: Callable, outside: Sequence[FxNode]) ->
             return _by_torch(plan, mask, sources)
         if not _suits(plan, sources, mask, length):
             return unfused(*inputs)
-        return _Blocks.apply(plan, mask, length, _kept(plan, sources) if plan.p else None, *sources)
+        return _Blocks.apply(plan, mask, length, _keep_mask(plan, sources) if plan.p else None, *sources)
 
     return attention
 
 
 def _fit_together(plan: _Attention, sources: Sequence[torch.Tensor]) -> bool:
-    """Whether the shapes are those of queries, keys and values that belong together."""
+    """Return True if the shapes of queries, keys and values are consistent."""
     if plan.heads is not None and any(
             s.dim() != 3 or s.shape[2] % (plan.heads * count) for s, count in zip(sources, _COUNTS[len(sources)])):
         return False
@@ -263,7 +263,7 @@ def _fit_together(plan: _Attention, sources: Sequence[torch.Tensor]) -> bool:
 
 
 def _suits(plan: _Attention, sources: Sequence[torch.Tensor], mask: torch.Tensor | None, length: torch.Tensor | None) -> bool:
-    """Whether the blocks can do it: shapes and types that belong together, no gradient for the mask, and enough scores."""
+    """Return True if the blocks apply: consistent shapes and types, no gradient for the mask, and enough scores."""
     if any(s.device.type != "cpu" or not s.is_floating_point() for s in sources) or not _fit_together(plan, sources):
         return False
     queries, keys, values = plan.split(*(s.detach() for s in sources))
@@ -287,7 +287,7 @@ def _on_gpu(sources: Sequence[torch.Tensor]) -> bool:
 
 
 def _suits_torch(plan: _Attention, sources: Sequence[torch.Tensor], mask: torch.Tensor | None, length: torch.Tensor | None) -> bool:
-    """Whether torch's own attention computes the same on a GPU."""
+    """Return True if torch's attention computes the same on a GPU."""
     if plan.p or length is not None or plan.cast is not None or plan.value_cast is not None or not _fit_together(plan, sources):
         return False
     queries, keys, values = plan.split(*(s.detach() for s in sources))
@@ -309,7 +309,7 @@ def _by_torch(plan: _Attention, mask: torch.Tensor | None, sources: Sequence[tor
 
 
 class _OfTorch(torch.autograd.Function):
-    """Torch's attention, whose gradient can be differentiated: then it is that of the operators one by one."""
+    """Torch's attention with a differentiable gradient, which is then computed from the separate operators."""
 
     @staticmethod
     def forward(ctx: typing.Any, plan: _Attention, mask: torch.Tensor | None, unfused: Callable[[], torch.Tensor],
@@ -327,8 +327,8 @@ class _OfTorch(torch.autograd.Function):
         if torch.is_grad_enabled():
             leaves, out = ctx.saved_tensors, ctx.unfused()
         needed = [t for t, wanted in zip(leaves, ctx.needs_input_grad[3:]) if wanted]
-        found = iter(differentiation.gradients([out], needed, [dout], retain_graph=True, create_graph=torch.is_grad_enabled()))
-        return None, None, None, *(next(found) if wanted else None for wanted in ctx.needs_input_grad[3:])
+        gradients = iter(differentiation.gradients([out], needed, [dout], retain_graph=True, create_graph=torch.is_grad_enabled()))
+        return None, None, None, *(next(gradients) if wanted else None for wanted in ctx.needs_input_grad[3:])
 
 
 def _cast(dtype: torch.dtype, target: torch.dtype | None) -> torch.dtype:
@@ -336,66 +336,66 @@ def _cast(dtype: torch.dtype, target: torch.dtype | None) -> torch.dtype:
 
 
 class _Blocks(torch.autograd.Function):
-    """Attention block by block. `kept` says which weights dropout keeps, one byte for each."""
+    """Attention block by block. `keep_mask` has one byte for each weight: 1 if dropout keeps it."""
 
     @staticmethod
-    def forward(ctx: typing.Any, plan: _Attention, mask: torch.Tensor | None, length: torch.Tensor | None, kept: torch.Tensor | None,
+    def forward(ctx: typing.Any, plan: _Attention, mask: torch.Tensor | None, length: torch.Tensor | None, keep_mask: torch.Tensor | None,
                 *sources: torch.Tensor) -> torch.Tensor:
         ctx.save_for_backward(mask, length, *sources)
-        ctx.plan, ctx.kept = plan, kept
-        return _forward(plan, mask, length, kept, sources)
+        ctx.plan, ctx.keep_mask = plan, keep_mask
+        return _forward(plan, mask, length, keep_mask, sources)
 
     @staticmethod
     def backward(ctx: typing.Any, dout: torch.Tensor) -> tuple:
         mask, length, *sources = ctx.saved_tensors
-        if torch.is_grad_enabled():  # a gradient that is to be differentiated itself: torch records it
+        if torch.is_grad_enabled():  # a gradient of a gradient: torch records the forward computation
             views = [s.view_as(s) for s in sources]  # one array may be several of the sources
             needed = [v for v in views if v.requires_grad]
-            found = iter(torch.autograd.grad(_forward(ctx.plan, mask, length, ctx.kept, views), needed, dout, create_graph=True))
-            return None, None, None, None, *(next(found) if v.requires_grad else None for v in views)
-        return None, None, None, None, *_backward(ctx.plan, mask, length, ctx.kept, sources, dout)
+            gradients = iter(torch.autograd.grad(_forward(ctx.plan, mask, length, ctx.keep_mask, views), needed, dout, create_graph=True))
+            return None, None, None, None, *(next(gradients) if v.requires_grad else None for v in views)
+        return None, None, None, None, *_backward(ctx.plan, mask, length, ctx.keep_mask, sources, dout)
 
 
-def _forward(plan: _Attention, mask: torch.Tensor | None, length: torch.Tensor | None, kept: torch.Tensor | None,
+def _forward(plan: _Attention, mask: torch.Tensor | None, length: torch.Tensor | None, keep_mask: torch.Tensor | None,
              sources: Sequence[torch.Tensor]) -> torch.Tensor:
     queries, keys, values = plan.split(*sources)
-    keep = _keeping(plan.p, kept)
-    found: dict[int, list[torch.Tensor]] = {}
+    keep = _dropout_scaling(plan.p, keep_mask)
+    blocks: dict[int, list[torch.Tensor]] = {}
     for heads, rows, block in _blocks(plan, queries, keys, values, mask, length):
         scales = keep(heads, rows, block.weights)
         weights = block.weights if scales is None else block.weights * scales
-        found.setdefault(heads.start, []).append(batched(weights, block.values))
-    return plan.join(torch.cat([torch.cat(parts, 1) if len(parts) > 1 else parts[0] for parts in found.values()]), sources)
+        blocks.setdefault(heads.start, []).append(batched(weights, block.values))
+    return plan.join(torch.cat([torch.cat(parts, 1) if len(parts) > 1 else parts[0] for parts in blocks.values()]), sources)
 
 
-def _backward(plan: _Attention, mask: torch.Tensor | None, length: torch.Tensor | None, kept: torch.Tensor | None, sources: Sequence[torch.Tensor],
-              dout: torch.Tensor) -> list[torch.Tensor]:
-    """The gradients of the sources, from weights that are computed anew."""
+def _backward(plan: _Attention, mask: torch.Tensor | None, length: torch.Tensor | None, keep_mask: torch.Tensor | None,
+              sources: Sequence[torch.Tensor], dout: torch.Tensor) -> list[torch.Tensor]:
+    """Return the gradients of the sources, from recomputed weights."""
     grads = [torch.empty(s.shape, dtype=s.dtype) for s in sources]
     queries, keys, values = plan.split(*sources)
     dqueries, dkeys, dvalues = plan.split(*grads)
     dout = dout.flatten(0, -3) if plan.heads is None else dout.reshape(queries.shape[1], queries.shape[0], -1).transpose(0, 1)
-    keep, factor = _keeping(plan.p, kept), plan.factor(queries.shape[2])
+    keep, factor = _dropout_scaling(plan.p, keep_mask), plan.factor(queries.shape[2])
     for heads, rows, block in _blocks(plan, queries, keys, values, mask, length):
         above, weights = dout[heads, rows].contiguous(), block.weights
         dweights, scales = batched(above, block.values.mT), keep(heads, rows, weights)
         dscores = torch._softmax_backward_data(dweights if scales is None else dweights.mul_(scales), weights, -1, weights.dtype).to(queries.dtype)
         dqueries[heads, rows] = batched(dscores, block.keys).mul_(factor)
-        _put(dkeys[heads], rows, batched(dscores.mT, block.queries))
-        _put(dvalues[heads], rows, batched((weights if scales is None else scales.mul_(weights)).mT, above))
+        _accumulate(dkeys[heads], rows, batched(dscores.mT, block.queries))
+        _accumulate(dvalues[heads], rows, batched((weights if scales is None else scales.mul_(weights)).mT, above))
     return grads
 
 
-def _put(whole: torch.Tensor, rows: slice, part: torch.Tensor) -> None:
-    """Write what the first rows give, and add what others do."""
+def _accumulate(total: torch.Tensor, rows: slice, part: torch.Tensor) -> None:
+    """Write the part of the first rows, and add the parts of later ones."""
     if rows.start:
-        whole += part
+        total += part
     else:
-        whole.copy_(part)
+        total.copy_(part)
 
 
 class _Block(typing.NamedTuple):
-    """A part of the heads and of the rows of scores: scaled queries, keys, values, and the weights before dropout."""
+    """A block of heads and rows of scores: scaled queries, keys, values, and the weights before dropout."""
 
     queries: torch.Tensor
     keys: torch.Tensor
@@ -405,7 +405,7 @@ class _Block(typing.NamedTuple):
 
 def _blocks(plan: _Attention, queries: torch.Tensor, keys: torch.Tensor, values: torch.Tensor, mask: torch.Tensor | None,
             length: torch.Tensor | None) -> Iterator[tuple[slice, slice, _Block]]:
-    """Slices of heads and rows, and the `_Block` that they cut out."""
+    """Yield slices of heads and rows, and their `_Block`."""
     count, height, size = queries.shape
     width = keys.shape[1]
     wide, factor = _cast(queries.dtype, plan.cast), plan.factor(size)
@@ -428,7 +428,7 @@ def _blocks(plan: _Attention, queries: torch.Tensor, keys: torch.Tensor, values:
 
 
 def _softmax(scores: torch.Tensor, length: torch.Tensor | None) -> torch.Tensor:
-    """The softmax of as many scores of each row as `length` (..., 1) says; the weights of others are 0."""
+    """Return the softmax over the first `length` (..., 1) scores of each row; the other weights are 0."""
     if length is None:
         return torch.softmax(scores, -1)
     # Multiplying takes a tenth of the time of `masked_fill`.
@@ -436,17 +436,17 @@ def _softmax(scores: torch.Tensor, length: torch.Tensor | None) -> torch.Tensor:
     return torch.softmax(torch.add(scores, reached - 1, alpha=torch.finfo(scores.dtype).max / 2), -1) * reached
 
 
-def _kept(plan: _Attention, sources: Sequence[torch.Tensor]) -> torch.Tensor:
-    """Which weights dropout keeps, drawn as the operator draws them."""
+def _keep_mask(plan: _Attention, sources: Sequence[torch.Tensor]) -> torch.Tensor:
+    """Return the mask of the weights that dropout keeps, drawn in the operator's order."""
     queries, keys, _ = plan.split(*(s.detach() for s in sources))
     wide = _cast(queries.dtype, plan.cast) in (torch.float16, torch.float64)
     shape = queries.shape[0], queries.shape[1], keys.shape[1]
-    return random_state.bank().kept(math.prod(shape), torch.uint8, chance_and_scale(plan.p)[0], wide=wide).view(shape)
+    return random_state.bank().bernoulli(math.prod(shape), torch.uint8, chance_and_scale(plan.p)[0], wide=wide).view(shape)
 
 
-def _keeping(p: float, kept: torch.Tensor | None) -> Callable[[slice, slice, torch.Tensor], torch.Tensor | None]:
-    """A function from a block of weights to what dropout multiplies them by; to None where nothing is dropped."""
-    if kept is None:
+def _dropout_scaling(p: float, keep_mask: torch.Tensor | None) -> Callable[[slice, slice, torch.Tensor], torch.Tensor | None]:
+    """Return a function from a block of weights to dropout's factors; it returns None if nothing is dropped."""
+    if keep_mask is None:
         return lambda heads, rows, weights: None
     scale = chance_and_scale(p)[1]
-    return lambda heads, rows, weights: kept[heads, rows].to(weights.dtype).mul_(scale)
+    return lambda heads, rows, weights: keep_mask[heads, rows].to(weights.dtype).mul_(scale)

@@ -1,8 +1,8 @@
-"""The pass for programs with fixed weights that lets a convolution read the parts of a concatenation where they are.
+"""The pass for programs with fixed weights that splits a convolution over a concatenation into convolutions of its parts.
 
 A convolution is linear in its channels: over ``concat(a, b)`` it is the sum of a convolution of `a` with the first part of the weights and
-one of `b` with the rest. A sum is part of an engine's convolutions, a concatenation copies all it reads. So where the result is small
-beside what would be copied, as in SqueezeNet, whose 128 to 512 channels go into 16 to 64 each time, the concatenation is left out.
+one of `b` with the rest. Convolution engines add such sums at no cost, whereas a concatenation copies all its inputs. So the concatenation is
+removed where the result is small compared with the copied arrays, as in SqueezeNet: 128 to 512 channels go into 16 to 64 each time.
 """
 from torch import fx
 
@@ -16,8 +16,8 @@ from ..program import FxNode, Program, attributes_of, calls, holds
 from .layout import convolves
 
 
-def distribute(program: Program) -> None:
-    """Rewrite the program: convolutions of concatenations, also behind a pooling, that are cheaper in parts."""
+def split_convolutions(program: Program) -> None:
+    """Split the convolutions over concatenations, also with a pooling in between, that are cheaper in parts."""
     count = 0
     for node in list(program.graph.nodes):
         if convolves(node) and attributes_of(node)["num_group"] == 1 and node.args[1] in program.constants:
@@ -32,7 +32,7 @@ def distribute(program: Program) -> None:
 
 
 def _parts(program: Program, node: FxNode) -> tuple | None:
-    """The joined arrays that a convolution reads, and the pooling between them and it (or None); None if it had better read them joined."""
+    """Return the concatenated arrays of a convolution's input, and the pooling in between (or None); None if splitting does not pay."""
     source, pooling = node.args[0], None
     if calls(source, pooling_operator) and len(source.users) == 1 and holds(source, "keeps_layout"):
         source, pooling = source.args[0], source
@@ -41,12 +41,12 @@ def _parts(program: Program, node: FxNode) -> tuple | None:
     if any(program.shape(a) is None for a in (node, source, *source.args)):
         return None
     filters, channels = program.values[node].shape[1], program.values[source].shape[1]
-    # Each further part reads and writes the sum once; joining reads and writes all channels.
+    # Each further part reads and writes the sum once; a concatenation reads and writes all channels.
     return (source.args, pooling) if 2 * (len(source.args) - 1) * filters <= channels else None
 
 
-def _replace(program: Program, node: FxNode, found: tuple) -> None:
-    parts, pooling = found
+def _replace(program: Program, node: FxNode, source: tuple) -> None:
+    parts, pooling = source
     graph, data, start, total = program.graph, node.args[1], 0, None
     with graph.inserting_before(node):
         for i, part in enumerate(parts):
@@ -63,7 +63,7 @@ def _replace(program: Program, node: FxNode, found: tuple) -> None:
 
 
 def _like(graph: fx.Graph, node: FxNode, args: tuple, changed: dict) -> FxNode:
-    """The same operator with other inputs."""
+    """Add a node with the same operator, other inputs and changed attributes."""
     new = graph.call_function(node.target, args, {**node.kwargs, **changed})
     new.meta = dict(node.meta)
     return new

@@ -1,4 +1,4 @@
-"""Passes over a graph: each a function from outputs to outputs that leaves its input as it is."""
+"""Common subexpression elimination: a function from outputs to outputs, which does not modify its input."""
 import os
 from typing import Any
 
@@ -8,36 +8,36 @@ from ...symbol.node import Entry, Node, topological
 
 
 def eliminate_common_expressions(outputs: list[Entry]) -> list[Entry]:
-    """Eliminate common subexpressions: compute once what the graph computes twice in the same way.
+    """Eliminate common subexpressions: equal operators on equal inputs are computed once.
 
-    Nodes that draw random numbers, run a program of the user's, write to their inputs or behave otherwise in training are left alone. The outputs of
-    the graph stay apart: where two would become one, the second is a copy. ``MXNET_ELIMINATE_COMMON_EXPR=0`` turns the pass off.
+    Nodes that draw random numbers, run user code, write to their inputs or behave otherwise in training are left alone. The outputs of
+    the graph remain distinct: of two equal outputs the second is a copy. ``MXNET_ELIMINATE_COMMON_EXPR=0`` turns the pass off.
     """
     if os.environ.get("MXNET_ELIMINATE_COMMON_EXPR", "1") == "0":
         return outputs
     nodes = topological(outputs)
-    kept: dict[int, Node] = {}
+    replacements: dict[int, Node] = {}
     by_content: dict[Any, Node] = {}
     replaced = False
     for node in nodes:
-        inputs = [(kept[id(n)], i) for n, i in node.inputs]
-        if node.op is None or node.subgraphs or _has_an_identity(node.op):
-            kept[id(node)] = node if [id(n) for n, _ in inputs] == [id(n) for n, _ in node.inputs] else _with_inputs(node, inputs)
+        inputs = [(replacements[id(n)], i) for n, i in node.inputs]
+        if node.op is None or node.subgraphs or _is_not_shareable(node.op):
+            replacements[id(node)] = node if [id(n) for n, _ in inputs] == [id(n) for n, _ in node.inputs] else _with_inputs(node, inputs)
             continue
-        # Annotations count as well: nodes of two ctx_groups are two nodes.
+        # Annotations are part of the key: nodes of two ctx_groups are different.
         content = (node.op.name, tuple(sorted(node.attrs.items())), tuple((id(n), i) for n, i in inputs))
-        found = by_content.get(content)
-        if found is None:
-            found = by_content[content] = node if [id(n) for n, _ in inputs] == [id(n) for n, _ in node.inputs] else _with_inputs(node, inputs)
+        same = by_content.get(content)
+        if same is None:
+            same = by_content[content] = node if [id(n) for n, _ in inputs] == [id(n) for n, _ in node.inputs] else _with_inputs(node, inputs)
         else:
             replaced = True
-        kept[id(node)] = found
+        replacements[id(node)] = same
     if not replaced:
         return outputs
     result, seen = [], set()
     for node, index in outputs:
-        entry = (kept[id(node)], index)
-        if (id(entry[0]), index) in seen and kept[id(node)] is not node:
+        entry = (replacements[id(node)], index)
+        if (id(entry[0]), index) in seen and replacements[id(node)] is not node:
             entry = (Node(identity, node.name, {}, [entry]), 0)
         seen.add((id(entry[0]), entry[1]))
         result.append(entry)
@@ -48,6 +48,6 @@ def _with_inputs(node: Node, inputs: list[Entry]) -> Node:
     return Node(node.op, node.name, dict(node.attrs), inputs, node.subgraphs)
 
 
-def _has_an_identity(op: Operator) -> bool:
-    """True if two equal uses of the operator are two all the same."""
+def _is_not_shareable(op: Operator) -> bool:
+    """Return True if equal calls of the operator must not be merged."""
     return bool(op.draws or op.by_values or op.mutates or op.wants_training or op.wants_device)

@@ -1,6 +1,6 @@
-"""Which nodes inference with known weights computes as one: a convolution with the batch norm, the addition and the ReLU behind it.
+"""Pattern search for inference with known weights: a convolution with the batch norm, the addition and the ReLU behind it.
 
-The backends that fold share the search; each has a layer of its own that computes what was found.
+The folding backends share this search; each has its own layer that computes the matched nodes.
 """
 import math
 from collections.abc import Callable, Iterable, Mapping
@@ -12,12 +12,12 @@ from ...kernels.runtime.strided_output import ANY
 from ...ops.elemwise.unary import clip
 from ...ops.nn import normalization
 from ...ops.nn.dropout import dropout
-from ..program import FxNode, Program, attributes_of, calls, draws, holds
+from ..program import FxNode, Program, attributes_of, calls, holds, is_stochastic
 from . import fusion
 
 
 class Chain(NamedTuple):
-    """Nodes that one call can compute, each the only reader of the one before it.
+    """Nodes that one call can compute; each is the only reader of the one before it.
 
     Attributes
     ----------
@@ -26,9 +26,9 @@ class Chain(NamedTuple):
     norm : fx.Node or None
         The batch norm among them.
     residual : fx.Node or None
-        What is added.
+        The other operand of the addition.
     ceiling : float
-        Where results are rectified, the largest that they may be: infinite for ReLU, 6 for ReLU6; else `ANY`.
+        The upper limit of rectified results: infinite for ReLU, 6 for ReLU6; `ANY` without rectification.
     """
 
     parts: list[FxNode]
@@ -38,13 +38,13 @@ class Chain(NamedTuple):
 
     @property
     def kind(self) -> str:
-        """What follows the convolution, as it is said in a report."""
+        """The nodes behind the convolution, as text for a report."""
         limited = "" if self.ceiling < 0 else " + relu" if self.ceiling == math.inf else " + clip"
         return (" + batch norm" if self.norm is not None else "") + (" + add" if self.residual is not None else "") + limited
 
 
 def chain(program: Program, node: FxNode, known: Callable[[FxNode], bool], taken: set) -> Chain:
-    """Find what follows a convolution and can be computed with it.
+    """Return the chain of a convolution and the nodes behind it that can be computed with it.
 
     Parameters
     ----------
@@ -52,9 +52,9 @@ def chain(program: Program, node: FxNode, known: Callable[[FxNode], bool], taken
     node : fx.Node
         The convolution.
     known : callable
-        Whether a node's values are known, as those of weights.
+        Returns True if a node's values are constant, as those of weights.
     taken : set of fx.Node
-        Additions that other chains have; this one's is added.
+        Additions that belong to other chains; this chain's addition is added to the set.
     """
     parts, norm, residual = [node], only_user(node), None
     if norm is not None and normalizes(program, norm, known) and norm.args[0] is node:
@@ -74,12 +74,12 @@ def chain(program: Program, node: FxNode, known: Callable[[FxNode], bool], taken
 
 
 def only_user(node: FxNode) -> FxNode:
-    """Return the one node that reads what a node computes; None if there are more, or none."""
+    """Return the single reader of a node's result; None if there are several, or none."""
     return next(iter(node.users)) if len(node.users) == 1 else None
 
 
 def normalizes(program: Program, node: FxNode, known: Callable[[FxNode], bool]) -> bool:
-    """Whether this is a batch norm over the channels by known numbers."""
+    """Return True if this is a batch norm over the channels with known parameters."""
     if not calls(node, normalization.batch_norm) or len(node.args) != 5:
         return False
     attributes = attributes_of(node)
@@ -89,7 +89,7 @@ def normalizes(program: Program, node: FxNode, known: Callable[[FxNode], bool]) 
 
 
 def scale_and_shift(bias: torch.Tensor | None, numbers: Iterable[torch.Tensor], attributes: Mapping[str, Any]) -> tuple[torch.Tensor, torch.Tensor]:
-    """By what a batch norm multiplies each channel, and what it adds to it, in float64; `bias` was added before.
+    """Return a batch norm's factor and offset of each channel, in float64; the bias is part of the offset.
 
     Parameters
     ----------
@@ -108,7 +108,7 @@ def scale_and_shift(bias: torch.Tensor | None, numbers: Iterable[torch.Tensor], 
 
 
 def ceiling(node: FxNode) -> float:
-    """Return the upper limit of the node's results, where it limits them to that and 0; else `ANY`."""
+    """Return the upper limit of a node that clamps its results to 0 and that limit; else `ANY`."""
     if holds(node, "rectifies"):
         return math.inf
     if calls(node, clip) and attributes_of(node)["a_min"] == 0 and attributes_of(node)["a_max"] > 0:
@@ -117,15 +117,15 @@ def ceiling(node: FxNode) -> float:
 
 
 def drop_idle(program: Program) -> None:
-    """Take out dropout where nothing is dropped, which would copy its data."""
+    """Remove inactive dropout, which would copy its data."""
     for node in list(program.graph.nodes):
-        if calls(node, dropout) and not draws(node) and node.args[0].op != "placeholder":
+        if calls(node, dropout) and not is_stochastic(node) and node.args[0].op != "placeholder":
             node.replace_all_uses_with(node.args[0])
             program.graph.erase_node(node)
 
 
 def _adds(program: Program, node: FxNode) -> bool:
-    """Whether the node adds two different arrays of one shape and type."""
+    """Return True if the node adds two different arrays of one shape and type."""
     if not fusion.adds(node) or node.args[0] is node.args[1]:
         return False
     total, *values = [program.values.get(n) for n in (node, *node.args)]

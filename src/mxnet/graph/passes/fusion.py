@@ -1,5 +1,5 @@
-"""The fusion passes for torch: batch normalization with the addition and the ReLU behind it; ReLU in place; convolutions that
-take their weights as they are."""
+"""The fusion passes for torch: batch norm with the addition and the ReLU behind it; ReLU in place; convolutions on our own kernels, which
+cast their weights while reading them."""
 
 import torch
 from torch import fx
@@ -8,7 +8,7 @@ from ...ops.elemwise.unary import amp_cast
 from ...ops.nn import normalization
 from ...ops.nn.convolution import convolution
 from ...ops.nn.training_layers import ConvolutionLayer, batch_norm
-from ..instrumentation import joined
+from ..instrumentation import record_origins
 from ..program import FxNode, attributes_of, calls, holds, operator_of
 from .layout import convolves
 
@@ -21,7 +21,7 @@ def _normalizes(node: FxNode) -> bool:
 
 
 def adds(node: FxNode) -> bool:
-    """Whether the node adds two arrays of one shape."""
+    """Return True if the node adds two arrays of one shape."""
     op = operator_of(node)
     return op is not None and op.arithmetic == "add" and op.same_shape and len(node.args) == 2
 
@@ -31,17 +31,17 @@ def _only_user(node: FxNode) -> FxNode:
 
 
 def rectify(data: torch.Tensor) -> torch.Tensor:
-    """ReLU, in the memory of its input, which nothing else needs."""
+    """Apply ReLU in place; the input has no other reader."""
     return torch.relu_(data)
 
 
 def apply(module: fx.GraphModule, exact: bool = False) -> list[str]:
-    """Rewrite the graph; returns what was done, as lines of a report. `exact` is for `direct_convolutions`."""
+    """Apply the fusion passes; return the lines of a report. `exact` is passed to `direct_convolutions`."""
     return fuse_batch_norms(module) + rectify_in_place(module) + direct_convolutions(module, exact)
 
 
 def rectify_in_place(module: fx.GraphModule) -> list[str]:
-    """Let ReLU overwrite what only it reads."""
+    """Apply ReLU in place if it is the only reader of its input."""
     count = 0
     for node in module.graph.nodes:
         if holds(node, "rectifies") and holds(node.args[0], "overwritable") and _only_user(node.args[0]) is node:
@@ -51,12 +51,12 @@ def rectify_in_place(module: fx.GraphModule) -> list[str]:
 
 
 def direct_convolutions(module: fx.GraphModule, exact: bool = False) -> list[str]:
-    """Let two-dimensional convolutions of one group run on our own kernels: with `exact` never on those that multiply less and round more."""
+    """Run two-dimensional convolutions of one group on our own kernels; with `exact` only on the direct one."""
     count = 0
     for node in module.graph.nodes:
         if convolves(node) and attributes_of(node)["num_group"] == 1:
             node.target = ConvolutionLayer(exact)
-            for i, source in enumerate(node.args[1:], 1):  # the kernel casts weights while it reads them
+            for i, source in enumerate(node.args[1:], 1):  # the kernel casts weights as it reads them
                 if calls(source, amp_cast):
                     node.update_arg(i, source.args[0])
                     if not source.users:
@@ -66,7 +66,7 @@ def direct_convolutions(module: fx.GraphModule, exact: bool = False) -> list[str
 
 
 def _bias_before(node: FxNode) -> FxNode:
-    """Take out and return the bias of the convolution that a batch norm alone reads, over the axis of its channels; None where there is none."""
+    """Remove and return the bias of a convolution that only this batch norm reads, over its channels; None if there is none."""
     source = node.args[0]
     if not calls(source, convolution) or len(source.args) != 3 or _only_user(source) is not node:
         return None
@@ -78,7 +78,7 @@ def _bias_before(node: FxNode) -> FxNode:
 
 
 def fuse_batch_norms(module: fx.GraphModule, on_gpu: bool = False) -> list[str]:
-    """Let batch norm, addition and ReLU be one operator. On GPUs that is for training, and takes the bias of a convolution before it as well."""
+    """Fuse batch norm, addition and ReLU into one operator; on GPUs for training only, and with the bias of the convolution before."""
     graph = module.graph
     counts = {"": 0, " + relu": 0, " + add + relu": 0}
     biases = 0
@@ -105,10 +105,10 @@ def fuse_batch_norms(module: fx.GraphModule, on_gpu: bool = False) -> list[str]:
             if bias is not None:
                 attributes["bias"] = bias
             fused = graph.call_function(batch_norm, args, {**attributes, "relu": relu})
-            joined(fused, node, *([user] if residual is not None else []), *([last] if last is not node else []))
+            record_origins(fused, node, *([user] if residual is not None else []), *([last] if last is not node else []))
         last.replace_all_uses_with(fused)
         for gone in dict.fromkeys((last, user if residual is not None else last, node)):
             if not gone.users:
                 graph.erase_node(gone)
-    found = [f"fusion: {count} x batch norm{kind}" for kind, count in counts.items() if count]
-    return found + [f"fusion: {biases} x bias of a convolution left to the batch norm behind it"] * bool(biases)
+    report = [f"fusion: {count} x batch norm{kind}" for kind, count in counts.items() if count]
+    return report + [f"fusion: {biases} x bias of a convolution left to the batch norm behind it"] * bool(biases)

@@ -1,6 +1,6 @@
-"""The layout pass: networks of two-dimensional convolutions run with their channels last.
+"""The layout pass: networks of two-dimensional convolutions run in the channels-last memory format.
 
-The shapes stay those of MXNet; only the order in memory changes, between the first convolution and the last operator that keeps it.
+Shapes stay MXNet's; only the memory format changes, between the first convolution and the last layout-agnostic operator.
 """
 from collections.abc import Callable
 
@@ -13,22 +13,22 @@ from ..program import FxNode, attributes_of, calls, holds
 
 
 def channels_last(data: torch.Tensor) -> torch.Tensor:
-    """The same values with the channels last in memory."""
+    """Return the array in the channels-last memory format."""
     return data.contiguous(memory_format=torch.channels_last)
 
 
 def standard(data: torch.Tensor) -> torch.Tensor:
-    """The same values, contiguous (channels first)."""
+    """Return the array contiguous (channels first)."""
     return data.contiguous()
 
 
 def convolves(node: FxNode) -> bool:
-    """Whether the node is a convolution in two dimensions with the channels first."""
+    """Return True if the node is a two-dimensional convolution with the channels first."""
     return calls(node, convolution) and len(node.kwargs["kernel"]) == 2 and attributes_of(node)["layout"] in (None, "NCHW")
 
 
 def apply(module: fx.GraphModule) -> list[str]:
-    """Rewrite the graph; returns what was done, as lines of a report."""
+    """Convert convolutions to the channels-last memory format; return the lines of a report."""
     graph = module.graph
     convolutions = [n for n in graph.nodes if convolves(n)]
     if not convolutions:
@@ -63,9 +63,9 @@ def apply(module: fx.GraphModule) -> list[str]:
 
 
 def weights(module: fx.GraphModule) -> tuple[int, ...]:
-    """Positions of the inputs that are weights of convolutions with their channels last, and whose order in memory matters."""
+    """Return the positions of the inputs that are weights of channels-last convolutions, and whose memory format matters."""
     placeholders = [n for n in module.graph.nodes if n.op == "placeholder"]
     read = {n.args[1] for n in module.graph.nodes if convolves(n) and n.kwargs["kernel"] != (1, 1)}
-    # With mixed precision a convolution reads a copy of another type, which keeps the order.
+    # With mixed precision a convolution reads a cast copy, which keeps the memory format.
     read |= {n.args[0] for n in read if calls(n, amp_cast) and len(n.users) == 1}
     return tuple(i for i, n in enumerate(placeholders) if n in read and len(n.users) == 1)

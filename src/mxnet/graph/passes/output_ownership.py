@@ -1,7 +1,7 @@
-"""Ownership of outputs: what a graph returns shares no memory with its inputs, nor do two of its outputs with one another.
+"""Ownership of outputs: a graph's outputs share no memory with its inputs, nor with one another.
 
-Inside of a graph views are free. Lowering knows which nodes make them, so an output is copied only where it is one: the decision costs nothing when
-the graph runs. An output that is a variable itself is left to the caller: an executor hands out the bound array as MXNet's does.
+Inside of a graph views are free. The pass finds the nodes that return views, so an output is copied only if it is one: there is no check when
+the graph runs. An output that is a variable itself is not copied: an executor returns the bound array, as MXNet's does.
 """
 from torch import fx
 
@@ -9,12 +9,12 @@ from ..ownership import owned
 from ..program import FxNode, operator_of
 from . import fusion, layout
 
-# Functions that passes put into graphs, and whose result may be (a view of) their first argument.
+# Functions added by passes, whose result may be (a view of) their first argument.
 _VIEWS = (fusion.rectify, layout.standard, layout.channels_last)
 
 
 def root(node: FxNode) -> FxNode:
-    """Return the node whose memory the result of `node` may share: the node itself where it computes something new."""
+    """Return the node whose memory the result of `node` may share: `node` itself if it computes a new array."""
     while True:
         op = operator_of(node)
         moves = node.op == "call_method" and node.target == "to"
@@ -25,7 +25,7 @@ def root(node: FxNode) -> FxNode:
 
 
 def apply(module: fx.GraphModule) -> None:
-    """Copy the outputs that would share memory with an input or with an output before them; the module has to be recompiled if it was run before."""
+    """Copy the outputs that would share memory with an input or an earlier output. A module that has run before must be recompiled."""
     graph = module.graph
     end = next(n for n in reversed(graph.nodes) if n.op == "output")
     taken: set[FxNode] = set()

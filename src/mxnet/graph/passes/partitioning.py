@@ -10,7 +10,7 @@ from ..program import FxNode, Program, holds
 
 
 def worthwhile(nodes: Iterable[FxNode]) -> bool:
-    """Whether these nodes together are worth a piece of their own."""
+    """Return True if these nodes are worth a partition: one of them is compute-bound."""
     return any(holds(n, "heavy") for n in nodes)
 
 
@@ -22,9 +22,9 @@ class _Support(OperatorSupportBase):
         return node.op == "call_function" and self.accepts(node)
 
 
-def divide(program: Program, accepts: Callable[[FxNode], bool], worthwhile: Callable[[Iterable[FxNode]], bool] = lambda nodes: True) -> dict[str,
+def partition(program: Program, accepts: Callable[[FxNode], bool], worthwhile: Callable[[Iterable[FxNode]], bool] = lambda nodes: True) -> dict[str,
            Program]:
-    """Move the nodes that `accepts` takes into as few submodules as possible.
+    """Move the accepted nodes into as few submodules as possible.
 
     Returns
     -------
@@ -32,9 +32,9 @@ def divide(program: Program, accepts: Callable[[FxNode], bool], worthwhile: Call
         The submodules, by name; ``program`` calls them.
     """
     partitioner = CapabilityBasedPartitioner(program.module, _Support(accepts), allows_single_node_partition=True)
-    found = [p for p in partitioner.propose_partitions() if worthwhile(p.nodes)]
+    proposals = [p for p in partitioner.propose_partitions() if worthwhile(p.nodes)]
     known = {n.name: (program.values.get(n), program.constants.get(n)) for n in program.graph.nodes}
-    program.module = partitioner.fuse_partitions(found, prefix="part")
+    program.module = partitioner.fuse_partitions(proposals, prefix="part")
     pieces = {}
     for node in program.graph.nodes:
         if node.op != "call_module" or not node.target.startswith("part"):
@@ -46,7 +46,7 @@ def divide(program: Program, accepts: Callable[[FxNode], bool], worthwhile: Call
 
 
 def _example(node: Any, known: dict) -> tuple[Any, bool]:
-    """A tensor that stands for an input of a piece, and whether its value is fixed."""
+    """Return a tensor in place of a partition's input, and True if its value is constant."""
     value, constant = known.get(node.name, (None, None))
     if isinstance(constant, torch.Tensor):
         return constant, True
@@ -54,17 +54,17 @@ def _example(node: Any, known: dict) -> tuple[Any, bool]:
 
 
 def replace(program: Program, name: str, piece: Program, function: Callable) -> None:
-    """Let `function`, which returns a tuple, stand in for the submodule `name`, which is `piece`."""
+    """Replace the submodule `name`, whose program is `piece`, by `function`, which returns a tuple."""
     single = len(piece.outputs) == 1
 
     def run(*inputs: torch.Tensor) -> Any:
-        found = function(*inputs)
-        return found[0] if single else found
+        results = function(*inputs)
+        return results[0] if single else results
 
     run.__name__ = run.__qualname__ = name
-    whole = getattr(function, "observed", None)
-    if whole is not None:
-        run.observed = (lambda *inputs: whole(*inputs)[0]) if single else whole  # type: ignore[attr-defined]
+    instrumented = getattr(function, "instrumented", None)
+    if instrumented is not None:
+        run.instrumented = (lambda *inputs: instrumented(*inputs)[0]) if single else instrumented  # type: ignore[attr-defined]
     for node in list(program.graph.nodes):
         if node.op == "call_module" and node.target == name:
             with program.graph.inserting_before(node):

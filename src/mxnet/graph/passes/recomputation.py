@@ -1,8 +1,8 @@
-"""Training in less memory: parts of the graph keep their inputs alone, and backward computes again what was in between.
+"""Recomputation (activation checkpointing): parts of the graph save only their inputs, and are computed again in backward.
 
 ``MXNET_BACKWARD_DO_MIRROR=1`` cuts the graph into about as many parts as each then has operators (Chen et al., "Training deep nets with
-sublinear memory cost", https://arxiv.org/abs/1604.06174), where few values cross. The attribute ``force_mirroring`` of nodes asks for it for
-these alone. What draws random numbers, and what runs Python code, is never run twice.
+sublinear memory cost", https://arxiv.org/abs/1604.06174), where few values cross. The attribute ``force_mirroring`` selects single nodes
+for recomputation. Nodes that draw random numbers or run Python code are never run twice.
 """
 import math
 from collections.abc import Sequence
@@ -15,19 +15,19 @@ from torch.utils import checkpoint
 from ...ndarray import dispatch
 from ...ops.nn.training_layers import batch_norm
 from ...ops.registry import get as operators_get
-from ..instrumentation import observed
-from ..program import FxNode, draws, item, operator_of
+from ..instrumentation import instrumented
+from ..program import FxNode, is_stochastic, item, operator_of
 from .fusion import rectify
 
 
 class Part(torch.nn.Module):
-    """A run of nodes that keeps its inputs, and not what it computes on the way.
+    """Consecutive nodes that save their inputs only, and are recomputed in backward.
 
     Parameters
     ----------
     module : torch.fx.GraphModule
     written : list of int
-        Positions of inputs that the nodes write to: moving averages, which are to change once.
+        Positions of inputs that the nodes write to, such as moving averages: recomputation writes to copies of these.
     """
 
     def __init__(self, module: fx.GraphModule, written: Sequence[int]):
@@ -35,10 +35,10 @@ class Part(torch.nn.Module):
         self.module, self.written = module, tuple(written)
 
     def _run(self, *inputs: torch.Tensor) -> Any:
-        return (self.module.forward if dispatch.graph_observer is None else observed(self.module.forward))(*inputs)
+        return (self.module.forward if dispatch.graph_observer is None else instrumented(self.module.forward))(*inputs)
 
     def forward(self, *inputs: torch.Tensor) -> Any:
-        """What the nodes compute."""
+        """Return the results of the nodes."""
         if not torch.is_grad_enabled() or not any(t.requires_grad for t in inputs):
             return self._run(*inputs)
         first = True
@@ -55,18 +55,18 @@ class Part(torch.nn.Module):
 
 
 def marked(module: fx.GraphModule) -> bool:
-    """Whether a node asks for it."""
+    """Return True if a node has the attribute ``force_mirroring``."""
     return any(map(_is_marked, module.graph.nodes))
 
 
 def apply(module: fx.GraphModule, everywhere: bool) -> list[str]:
-    """Rewrite the graph; returns what was done, as lines of a report.
+    """Replace parts of the graph by `Part` modules; return the lines of a report.
 
     Parameters
     ----------
     module : torch.fx.GraphModule
     everywhere : bool
-        Cut the whole graph into parts; else what is marked becomes parts.
+        If True, the whole graph is cut into parts; else the marked nodes are.
     """
     nodes = [n for n in module.graph.nodes if n.op not in ("placeholder", "output")]
     runs = _runs(nodes, everywhere)
@@ -88,10 +88,10 @@ def _is_marked(node: FxNode) -> bool:
 
 
 def _runs(nodes: Sequence[FxNode], everywhere: bool) -> list[list[FxNode]]:
-    """The nodes that may be computed twice, where they follow one another."""
+    """Return runs of consecutive nodes that may be computed twice."""
     runs: list[list[FxNode]] = [[]]
     for node in nodes:
-        if node.op != "call_function" or draws(node):
+        if node.op != "call_function" or is_stochastic(node):
             runs.append([])
         elif everywhere or _is_marked(node) or _takes_part(node) and runs[-1] and node.args[0] is runs[-1][-1]:
             runs[-1].append(node)
@@ -101,17 +101,17 @@ def _runs(nodes: Sequence[FxNode], everywhere: bool) -> list[list[FxNode]]:
 
 
 def _takes_part(node: FxNode) -> bool:
-    """Whether the node only takes one of several results."""
+    """Return True if the node only selects one of several results."""
     return node.target is item
 
 
 def _divided(run: list[FxNode]) -> list[list[FxNode]]:
-    """A run in about as many parts as each has nodes, cut where the fewest values cross."""
+    """Cut a run into about as many parts as each has nodes, where the fewest values cross."""
     count = math.isqrt(len(run))
     if count < 2:
         return [run]
     places = {node: i for i, node in enumerate(run)}
-    crossing = [0] * len(run)  # how many values of the run are needed behind node i; infinitely many where one must not be kept
+    crossing = [0] * len(run)  # number of the run's values needed behind node i; len(run), no cut, where one of them must not be saved
     for i, node in enumerate(run):
         last = max((places.get(user, len(run)) for user in node.users), default=i)
         for j in range(i, min(last, len(run))):
@@ -132,7 +132,7 @@ def _divided(run: list[FxNode]) -> list[list[FxNode]]:
 
 
 def _replace(module: fx.GraphModule, part: list[FxNode], name: str) -> None:
-    """Put one call in the place of nodes that follow one another."""
+    """Replace consecutive nodes by one call."""
     inside = set(part)
     given = list(dict.fromkeys(n for node in part for n in node.all_input_nodes if n not in inside))
     results = [node for node in part if any(user not in inside for user in node.users)]

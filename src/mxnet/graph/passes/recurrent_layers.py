@@ -1,4 +1,4 @@
-"""Recurrent layers of a graph that runs on torch: they remember what they made of weights that stay the same."""
+"""Recurrent layers of graphs on torch: they cache the reordered weights as long as the weights do not change."""
 from typing import Any, NamedTuple, Optional
 
 import torch
@@ -10,26 +10,26 @@ from ...ops.nn.rnn import Parts, rnn
 from ...ops.shape.joining import rnn_param_concat
 from ...ops.shape.reshaping import reshape
 from ..program import Function, FxNode, calls
-from ..weights import Weights
+from ..weight_guard import WeightGuard
 
 
-class _Seen(NamedTuple):
-    """The weights of the call before, and what is made of them if they come again."""
+class _CachedWeights(NamedTuple):
+    """The guard of the last call's weights, and the reordered weights, which are filled if the same weights come again."""
 
-    weights: Weights
+    weights: WeightGuard
     ordered: Ordered
 
 
 class RecurrentLayers:
-    """`RNN`, called with its vector of parameters, or a tuple of what that would be put together from.
+    """The operator `RNN`, called with its vector of parameters, or with the tuple of arrays that would be concatenated to it.
 
-    Weights are brought into the order that is read fastest when they come a second time: those that are trained change before.
+    Weights are reordered when they come a second time: weights in training change before that.
     """
 
-    __name__ = "RNN"  # what generated code and profiles call it
+    __name__ = "RNN"  # in generated code and profiles
 
     def __init__(self) -> None:
-        self._seen: Optional[_Seen] = None
+        self._cached: Optional[_CachedWeights] = None
 
     def __call__(self, data: torch.Tensor, parameters: Any, *states: torch.Tensor, **attributes: Any) -> Any:
         parts = tuple(parameters) if isinstance(parameters, (tuple, list)) else (parameters,)
@@ -38,19 +38,19 @@ class RecurrentLayers:
     def _ordered(self, parts: tuple[torch.Tensor, ...]) -> Optional[Ordered]:
         if torch.is_grad_enabled() or not all(isinstance(part, torch.Tensor) and part.is_cpu for part in parts):
             return None
-        seen = self._seen
-        if seen is not None and seen.weights.holds(parts):
-            return seen.ordered
-        self._seen = _Seen(Weights(parts), Ordered()) if all(map(writes.may_watch, parts)) else None
+        cached = self._cached
+        if cached is not None and cached.weights.holds(parts):
+            return cached.ordered
+        self._cached = _CachedWeights(WeightGuard(parts), Ordered()) if all(map(writes.may_watch, parts)) else None
         return None
 
     def release(self) -> None:
-        """Give up what was made of the weights: others run the graph."""
-        self._seen = None
+        """Release the reordered weights: another backend runs the graph."""
+        self._cached = None
 
 
 def apply(module: fx.GraphModule) -> list[str]:
-    """Let recurrent layers read their parameters where they are, not from a vector that each step puts together and takes apart, and keep them."""
+    """Let recurrent layers read separate parameters, without a concatenated vector, and cache the reordered weights; return the report."""
     count = 0
     for node in module.graph.nodes:
         if not calls(node, rnn):
@@ -69,17 +69,17 @@ def apply(module: fx.GraphModule) -> list[str]:
 
 
 def _source(part: FxNode) -> FxNode:
-    """Whose elements these are, in their order: a layer's parameters come flat."""
+    """Return the array before it was flattened: a layer's parameters are concatenated flat."""
     return part.args[0] if calls(part, reshape) else part
 
 
-def keeps(function: Function) -> bool:
-    """Whether what runs a graph has layers that will be faster when their weights come again."""
+def caches_weights(function: Function) -> bool:
+    """Return True if a graph's function has recurrent layers, which become faster when the same weights come again."""
     return bool(_layers(function))
 
 
 def release(function: Function) -> None:
-    """Let all layers give up what they keep."""
+    """Release the cached weights of all layers."""
     for layer in _layers(function):
         layer.release()
 

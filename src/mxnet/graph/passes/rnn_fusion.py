@@ -1,5 +1,5 @@
-"""The pass that finds LSTM cells which a program has unrolled, step by step: each chain of steps becomes one recurrent layer, as fast as if the
-program had used that."""
+"""The pass that fuses the steps of an unrolled LSTM cell: each chain of steps becomes one recurrent layer, as fast as if the program
+had used that."""
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
@@ -16,15 +16,15 @@ from ...ops.shape.joining import rnn_param_concat, stack
 from ...ops.shape.reshaping import expand_dims, reshape, squeeze, swap_axis
 from ...ops.shape.slicing import slice_channel
 from ...symbol.node import Node
-from ..instrumentation import joined
+from ..instrumentation import record_origins
 from ..lower import call_attributes
-from ..program import FxNode, attributes_of, calls, changes, draws, item, operator_of
+from ..program import FxNode, attributes_of, calls, is_stochastic, item, mutates_inputs, operator_of
 
 _FEWEST = 2  # steps
 
 
 class _Step(NamedTuple):
-    """One step of an LSTM cell: what it reads, what it gives, and all nodes that do it."""
+    """One step of an LSTM cell: its inputs, its results, and all its nodes."""
 
     data: FxNode
     before: tuple[FxNode, FxNode]
@@ -34,30 +34,30 @@ class _Step(NamedTuple):
     inside: tuple[FxNode, ...]
 
 
-class _Differs(Exception):
-    """A node is not what a step of the cell would have here."""
+class _NoMatch(Exception):
+    """Raised if a node does not match the pattern of a step."""
 
 
 def apply(module: fx.GraphModule, is_train: bool, device: torch.device) -> list[str]:
-    """Rewrite the graph; returns what was done, as lines of a report."""
+    """Fuse chains of steps; return the lines of a report."""
     if not environment.get_bool("MXNET_USE_FUSION"):
         return []
     report = [f"recurrence: {len(chain)} steps of an LSTM cell run as one layer" for chain in _chains(module.graph)
               if _Layer(module.graph, chain, is_train, device).replaces()]
     if report:
-        module.graph.eliminate_dead_code(lambda node: changes(node) or draws(node) or node.op in ("placeholder", "output"))
+        module.graph.eliminate_dead_code(lambda node: mutates_inputs(node) or is_stochastic(node) or node.op in ("placeholder", "output"))
     return report
 
 
 def _chains(graph: fx.Graph) -> list[list[_Step]]:
-    """Steps that follow one another with the same weights, the longest rows of them."""
+    """Return the longest chains of consecutive steps with the same weights."""
     steps = {step.hidden: step for step in map(_matched, graph.nodes) if step is not None}
     follows: dict[FxNode, list[_Step]] = {}
     for step in steps.values():
         before = steps.get(step.before[0])
         if before is not None and before.cell is step.before[1] and before.weights == step.weights:
             follows.setdefault(before.hidden, []).append(step)
-    later = {found[0].hidden for found in follows.values() if len(found) == 1}  # where a state has two successors, the chain ends
+    later = {followers[0].hidden for followers in follows.values() if len(followers) == 1}  # where a state has two successors, the chain ends
     chains = []
     for step in steps.values():
         if step.hidden not in later:
@@ -72,57 +72,57 @@ def _chains(graph: fx.Graph) -> list[list[_Step]]:
 def _matched(hidden: FxNode) -> _Step | None:
     try:
         return _step(hidden)
-    except _Differs:
+    except _NoMatch:
         return None
 
 
 def _step(hidden: FxNode) -> _Step:
     leaves, shown = _arithmetic(hidden, "multiply")
     cell, = _activated(shown, tanh)
-    kept, added = _arithmetic(cell, "add")
-    forgets, cell_before = _arithmetic(kept, "multiply")
-    enters, candidate = _arithmetic(added, "multiply")
+    forget_term, input_term = _arithmetic(cell, "add")
+    forgets, cell_before = _arithmetic(forget_term, "multiply")
+    enters, candidate = _arithmetic(input_term, "multiply")
     gates = [_activated(n, op)[0] for n, op in ((enters, sigmoid), (forgets, sigmoid), (candidate, tanh), (leaves, sigmoid))]
     parts = gates[0].args[0] if gates[0].target is item else None
     if parts is None or [(n.target, *n.args) for n in gates] != [(item, parts, i) for i in range(4)] or not calls(parts, slice_channel):
-        raise _Differs
+        raise _NoMatch
     cut = attributes_of(parts)
     if (cut["num_outputs"], cut["axis"], cut["squeeze_axis"]) != (4, 1, False):
-        raise _Differs
+        raise _NoMatch
     both = parts.args[0]
     of_input, of_state = _arithmetic(both, "add")
     data, *input_weights = _product(of_input)
     hidden_before, *state_weights = _product(of_state)
     weights = (input_weights[0], state_weights[0], input_weights[1], state_weights[1])
-    inside = (of_input, of_state, both, parts, *gates, enters, forgets, candidate, leaves, kept, added, cell, shown, hidden)
+    inside = (of_input, of_state, both, parts, *gates, enters, forgets, candidate, leaves, forget_term, input_term, cell, shown, hidden)
     for node in inside[:-3]:
         if not node.users.keys() <= set(inside):
-            raise _Differs
+            raise _NoMatch
     return _Step(data, (hidden_before, cell_before), weights, hidden, cell, inside)
 
 
 def _arithmetic(node: FxNode, kind: str) -> Sequence[FxNode]:
-    """The operands of a sum or a product of two arrays of one shape."""
+    """Return the operands of a sum or a product of two arrays of one shape."""
     op = operator_of(node)
     if op is None or op.arithmetic != kind or not op.same_shape or len(node.args) != 2:
-        raise _Differs
+        raise _NoMatch
     return node.args
 
 
 def _activated(node: FxNode, function: Operator) -> Sequence[FxNode]:
     if not calls(node, function) and not (calls(node, activation) and attributes_of(node)["act_type"] == function.name):
-        raise _Differs
+        raise _NoMatch
     return node.args
 
 
 def _product(node: FxNode) -> Sequence[FxNode]:
     if not calls(node, fully_connected) or len(node.args) != 3:
-        raise _Differs
+        raise _NoMatch
     return node.args
 
 
 class _Layer:
-    """A chain of steps, to be replaced."""
+    """The replacement of a chain of steps by one layer."""
 
     def __init__(self, graph: fx.Graph, chain: Sequence[_Step], is_train: bool, device: torch.device):
         self.graph, self.chain, self._mode = graph, chain, (is_train, device)
@@ -130,7 +130,7 @@ class _Layer:
         self._hidden = [step.hidden for step in chain]
 
     def replaces(self) -> bool:
-        """Put the layer in the place of the chain; False, with nothing done, where something else needs what is between its steps."""
+        """Replace the chain by the layer; return False, without a change, if other nodes read intermediate results."""
         last = self.chain[-1].cell
         if any(user not in self._inside for step in self.chain for n in (step.cell, step.inside[-2]) if n is not last for user in n.users):
             return False
@@ -139,7 +139,7 @@ class _Layer:
         first = min(outside, key=order.__getitem__, default=None)
         needed = _ancestors([*(step.data for step in self.chain), *self.chain[0].before, *self.chain[0].weights])
         late = [n for n in sorted(needed, key=order.__getitem__) if first is not None and order[n] > order[first]]
-        if first is None or needed & self._inside or needed & outside or any(draws(n) or changes(n) for n in late):
+        if first is None or needed & self._inside or needed & outside or any(is_stochastic(n) or mutates_inputs(n) for n in late):
             return False
         for node in late:
             first.prepend(node)
@@ -153,13 +153,13 @@ class _Layer:
         vector = self._call(rnn_param_concat, [self._call(reshape, [w], shape=(-1,)) for w in weights], dim=0, num_args=4)
         layer = self._call(rnn, [data, vector, *(self._call(expand_dims, [state], axis=0) for state in before)], state_size=units, num_layers=1,
                            mode="lstm", state_outputs=True)
-        joined(layer, *(n for step in self.chain for n in step.inside))
+        record_origins(layer, *(n for step in self.chain for n in step.inside))
         out, hidden, cell = (self.graph.call_function(item, (layer, i)) for i in range(3))
         for user in outside:
             axis = attributes_of(user)["axis"] if calls(user, stack) and list(user.args) == self._hidden else None
             if axis in (0, 1):  # all outputs, one behind the other
                 user.replace_all_uses_with(out if axis == 0 else self._call(swap_axis, [out], dim1=0, dim2=1))
-        # Whoever gets several of these may write to one of them: none shares its memory with another.
+        # The caller may write to one of several outputs, so none shares its memory with another.
         ends = {self.chain[-1].hidden: hidden, self.chain[-1].cell: cell}
         for node, end in ends.items():
             if set(node.users) - self._inside:
@@ -171,7 +171,7 @@ class _Layer:
                 self._replace(self._hidden[i], self.graph.call_function(item, (parts, i)))
 
     def _data(self) -> FxNode:
-        """The input of all steps, (T, N, C)."""
+        """Return the input of all steps, (T, N, C)."""
         given = [step.data for step in self.chain]
         source: FxNode = given[0].args[0] if given[0].target is item else None
         if calls(source, slice_channel) and [(n.target, *n.args) for n in given] == [(item, source, i) for i in range(len(given))]:
@@ -193,11 +193,11 @@ class _Layer:
 
 
 def _ancestors(nodes: Iterable[FxNode]) -> set[FxNode]:
-    """The nodes, and all that they follow from."""
-    found, todo = set(), list(nodes)
+    """Return the nodes and all their ancestors."""
+    ancestors, todo = set(), list(nodes)
     while todo:
         node = todo.pop()
-        if node not in found:
-            found.add(node)
+        if node not in ancestors:
+            ancestors.add(node)
             todo += node.all_input_nodes
-    return found
+    return ancestors

@@ -1,1 +1,1 @@
-"""Running a Symbol: the cache of what was lowered and compiled, sessions, monitors."""
+"""Execution of Symbols: the caches of lowered and compiled graphs, sessions, monitors."""

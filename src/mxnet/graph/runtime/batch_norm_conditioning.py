@@ -1,8 +1,8 @@
-"""Training graphs whose results depend on the last bit of what their batch norms are given.
+"""Detection of ill-conditioned batch norms: training graphs whose results depend on the last bit of their inputs.
 
-The statistics of a few values follow each of them: the normalized ones are of the size of 1 however small the differences are, and rounding
-grows by up to ``1 / sqrt(eps)`` in each layer. Two orders of the same sums, each right to 1e-7, then differ by 1e-3 behind ResNet-18 on 1 x 1
-pixels and two images. Where such layers follow one another, the graph runs operator by operator as it would without one, so that both results are
+The statistics of a few values follow each of these values: normalized values are of the size of 1 however small their differences, and rounding
+errors grow by up to ``1 / sqrt(eps)`` in each layer. Two orders of the same sums, each right to 1e-7, then differ by 1e-3 behind ResNet-18 on 1 x 1
+pixels and two images. With several such layers in a row the graph runs operator by operator as in eager execution, so that both results are
 equal.
 """
 import math
@@ -15,14 +15,14 @@ from ...symbol.fused import stands_for
 from ...symbol.node import Entry, Node, topological
 
 _FEW = 8  # values of a channel: from so many on, results in single precision agree to 1e-5 behind ResNet-18, to 1e-4 behind ResNet-50
-_CHAIN = 2  # layers, one behind another; a single one, such as that of a pooled image, does no harm
+_CHAIN = 2  # layers in a row; a single one, such as that of a pooled image, is harmless
 _layers = (normalization.batch_norm, normalization.batch_norm_with_relu, normalization.batch_norm_v1, normalization.sync_batch_norm)
 
 
 def batch_norms(nodes: Sequence[Node]) -> set[int]:
-    """The ids of the nodes that normalize by the statistics of their batch while training, with those in graphs that stand as one node."""
-    found = {id(node) for node in nodes if node.op in _layers and not node.op.with_defaults(node.parsed())["use_global_stats"]}
-    return found.union(*(batch_norms(topological(graph)) for node in nodes if (graph := _inside(node)) is not None))
+    """Return the ids of the nodes that normalize by batch statistics in training, those in the graphs of fused nodes included."""
+    ids = {id(node) for node in nodes if node.op in _layers and not node.op.with_defaults(node.parsed())["use_global_stats"]}
+    return ids.union(*(batch_norms(topological(graph)) for node in nodes if (graph := _inside(node)) is not None))
 
 
 def _inside(node: Node) -> Sequence[Entry] | None:

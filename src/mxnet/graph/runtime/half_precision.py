@@ -1,4 +1,4 @@
-"""Types of 16 bits on processors that compute slower in them than in float32: whoever runs a network so is told, with the figure."""
+"""A warning for 16-bit types on processors that compute slower in them than in float32, with the measured factor."""
 import functools
 import logging
 import time
@@ -11,12 +11,12 @@ from ...ops.grad_mode import enable_grad
 _log = logging.getLogger(__name__)
 _TYPES = {torch.float16: "float16", torch.bfloat16: "bfloat16"}
 _LIMIT = 1.5  # times as long as float32
-_told: set[torch.dtype] = set()
+_warned: set[torch.dtype] = set()
 
 
 @functools.cache
 def slowness(dtype: torch.dtype) -> float:
-    """How many times as long as in float32 a convolution with its gradients takes on this processor: measured once, in some milliseconds.
+    """Return the time of a convolution with its gradients in `dtype`, relative to float32, on this processor: measured once, in milliseconds.
 
     Example
     -------
@@ -27,7 +27,7 @@ def slowness(dtype: torch.dtype) -> float:
 
 
 def _seconds(dtype: torch.dtype) -> float:
-    """The fastest of three; the first one is slower for reasons of its own."""
+    """Return the least time of three runs; the first run includes initialization."""
     data, weight = (torch.ones(shape, dtype=dtype, requires_grad=True) for shape in ((1, 32, 28, 28), (32, 32, 3, 3)))
     times = []
     for _ in range(3):
@@ -39,9 +39,9 @@ def _seconds(dtype: torch.dtype) -> float:
 
 
 def warn_if_slow(dtypes: Iterable[torch.dtype]) -> None:
-    """Log, once for each type of 16 bits that is among these, that float32 is faster on this processor, if it is by half or more."""
-    for dtype in _TYPES.keys() & set(dtypes) - _told:
-        _told.add(dtype)
+    """Log a warning, once for each 16-bit type among `dtypes`, if float32 is faster on this processor by half or more."""
+    for dtype in _TYPES.keys() & set(dtypes) - _warned:
+        _warned.add(dtype)
         times = slowness(dtype)
         if times > _LIMIT:
             instead = ""

@@ -1,6 +1,6 @@
-"""Monitoring: the values in a graph are reported, forward and backward, under the names that MXNet gives them.
+"""Monitoring: the values in a graph, forward and backward, are reported under MXNet's names.
 
-A graph that is monitored runs node by node. Each use of a value gets a view of its own, so that the gradient of this use is reported before
+A monitored graph runs node by node. Each use of a value is a separate view, so that the gradient of this use is reported before
 it is added to the others, as in MXNet's graph of gradients.
 """
 from __future__ import annotations
@@ -14,7 +14,7 @@ import torch
 
 from ...symbol.node import Entry, Node, monitored_inputs
 
-_Tell = Callable[[str, str, torch.Tensor], object]
+_Callback = Callable[[str, str, torch.Tensor], object]
 _table: dict[str, str] = {}
 
 
@@ -23,18 +23,18 @@ class Watcher:
 
     Parameters
     ----------
-    tell : callable
-        Called as ``tell(name, operator, tensor)``, with the operator's name.
+    callback : callable
+        Called as ``callback(name, operator, tensor)``, with the operator's name.
     inputs : bool
-        Whether to report the operators' inputs, too.
+        If True, the operators' inputs are reported, too.
     """
 
-    tells_variables = False  # of a variable under its own name, wherever it is read
+    reports_variables = False  # under their own names, at each use
 
-    def __init__(self, tell: _Tell, inputs: bool):
-        self.tell, self.inputs = tell, inputs
+    def __init__(self, callback: _Callback, inputs: bool):
+        self.callback, self.inputs = callback, inputs
         self._values: dict[tuple[int, int], torch.Tensor] = {}  # by id of the node and number of the output
-        self._uses: dict[tuple[int, int], torch.Tensor] = {}  # by id of the node and number of the input: what it read, where a gradient flows back
+        self._uses: dict[tuple[int, int], torch.Tensor] = {}  # inputs with gradients, by id of the node and number of the input
         self._readers: dict[tuple[int, int], list[tuple[Node, int]]] = {}  # by id of the node and number of the output
         self._inputs: dict[int, list[torch.Tensor]] = {}
         self._variables: list[Node] = []
@@ -42,10 +42,10 @@ class Watcher:
     # -- forward -----------------------------------------------------------------------------------------------------------
 
     def enter(self, node: Node, arguments: Sequence[Any], replaces: bool = True) -> Sequence[Any]:
-        """Take note of what a node is about to read; return what it shall read, if `replaces`: views, for the gradients of this use alone."""
+        """Record the inputs of a node; return its arguments: if `replaces`, separate views for the gradients of this use."""
         if self.inputs:
             for name, (source, _), argument in zip(monitored_inputs(node), node.inputs, arguments):
-                self._tell_input(node, name, source, argument)
+                self._report_input(node, name, source, argument)
         if not torch.is_grad_enabled():
             return arguments
         read = []
@@ -57,12 +57,12 @@ class Watcher:
                 self._uses[id(node), k] = argument
                 self._readers.setdefault((id(node.inputs[k][0]), node.inputs[k][1]), []).append((node, k))
             read.append(argument)
-        if self.inputs:  # backward is told what was read, although the node may be about to write to it
+        if self.inputs:  # backward reports the inputs as they were read; arguments that the node writes to are copied
             self._inputs[id(node)] = [a.detach().clone() if k in node.op.mutated_indices else a.detach() for k, a in enumerate(arguments)]
         return read
 
     def __call__(self, node: Node, results: Sequence[torch.Tensor], hidden: Sequence[torch.Tensor] = ()) -> None:
-        """Report the results of a node; `hidden` are those that a Symbol does not list."""
+        """Report the results of a node; `hidden` are results that its Symbol does not list."""
         for i, result in enumerate(results):
             if result.requires_grad and not result.is_leaf:
                 result.retain_grad()
@@ -74,12 +74,12 @@ class Watcher:
             self._values[id(node), i] = result
         names = node.op.list_output_names({**node.parsed(), **MOMENTS}) if hidden else node.op.list_output_names(node.parsed())
         for name, result in zip(names, (*results, *hidden)):
-            self.tell(f"{node.name}_{name}", node.op.name, result.detach())
+            self.callback(f"{node.name}_{name}", node.op.name, result.detach())
 
-    def _tell_input(self, node: Node, name: str, source: Node, tensor: torch.Tensor, backward: str = "") -> None:
-        if source.op is None and self.tells_variables:
-            self.tell(source.name, backward or node.op.name, tensor.detach())
-        self.tell(f"{node.name}_{name}", backward or node.op.name, tensor.detach())
+    def _report_input(self, node: Node, name: str, source: Node, tensor: torch.Tensor, backward: str = "") -> None:
+        if source.op is None and self.reports_variables:
+            self.callback(source.name, backward or node.op.name, tensor.detach())
+        self.callback(f"{node.name}_{name}", backward or node.op.name, tensor.detach())
 
     # -- backward ----------------------------------------------------------------------------------------------------------
 
@@ -89,7 +89,7 @@ class Watcher:
 
         def end() -> None:
             waiting.clear()
-            self.tell_gradients()
+            self.report_gradients()
 
         def begin(gradient: torch.Tensor) -> None:
             if not waiting:
@@ -100,16 +100,16 @@ class Watcher:
             if result.requires_grad and result.is_floating_point():
                 result.register_hook(begin)
 
-    def tell_gradients(self, heads: Sequence[Entry] = (), seeds: Sequence[torch.Tensor | None] = ()) -> None:
-        """Report the gradients after a backward pass, in MXNet's order: depth first from the variables, each after what it is made of."""
+    def report_gradients(self, heads: Sequence[Entry] = (), seeds: Sequence[torch.Tensor | None] = ()) -> None:
+        """Report the gradients after a backward pass, in MXNet's order: depth first from the variables, each after the gradients it depends on."""
         seeded = {(id(n), i): (k, s) for k, ((n, i), s) in enumerate(zip(heads, seeds)) if s is not None}
         for kind, item in self._in_order(seeded):
             if kind == "node":
-                self._tell_node(item)
+                self._report_node(item)
             elif kind == "head":
-                self._tell_head(item, *seeded[item])
+                self._report_head(item, *seeded[item])
             else:
-                self._tell_sum(item, seeded)
+                self._report_sum(item, seeded)
         for tensor in (*self._uses.values(), *self._values.values()):
             if tensor.requires_grad and not tensor.is_leaf:
                 tensor.grad = None
@@ -129,7 +129,7 @@ class Watcher:
                 seen.add(item)
                 stack.append(("sum", item))
                 stack += [("reader", node) for node, _ in self._readers.get(item, ())]  # the last of them is visited first
-                if item in seeded and self.tells_variables:
+                if item in seeded and self.reports_variables:
                     stack.append(("head", item))
             else:
                 if id(item) in seen:
@@ -149,65 +149,65 @@ class Watcher:
         return use.grad.detach()
 
     def _contributions(self, item: tuple[int, int], seeded: Any) -> list[torch.Tensor]:
-        found = [seeded[item][1]] if item in seeded else []
-        return found + [self._uses[id(node), k].grad for node, k in reversed(self._readers.get(item, ()))
+        seeds = [seeded[item][1]] if item in seeded else []
+        return seeds + [self._uses[id(node), k].grad for node, k in reversed(self._readers.get(item, ()))
                         if self._uses[id(node), k].grad is not None]  # type: ignore[misc]
 
-    def _tell_sum(self, item: tuple[int, int], seeded: Any) -> None:
+    def _report_sum(self, item: tuple[int, int], seeded: Any) -> None:
         parts = self._contributions(item, seeded)
         if len(parts) < 2:
             return
         if self.inputs:
             for i, part in enumerate(parts):
-                self.tell(f"sum_grad_arg{i}", "add_n", part.detach())
-        self.tell(self._output_name("sum_grad", 0, 1, ""), "add_n", torch.stack([p.detach() for p in parts]).sum(0))
+                self.callback(f"sum_grad_arg{i}", "add_n", part.detach())
+        self.callback(self._output_name("sum_grad", 0, 1, ""), "add_n", torch.stack([p.detach() for p in parts]).sum(0))
 
-    def _tell_head(self, item: tuple[int, int], number: int, seed: torch.Tensor) -> None:
+    def _report_head(self, item: tuple[int, int], number: int, seed: torch.Tensor) -> None:
         name = f"_head_grad_{number}"
         if self.inputs:
             for part, value in ((name, seed), (f"{name}_id_lhs", seed), (f"{name}_id_rhs", self._values[item])):
-                self.tell(part, "_identity_with_attr_like_rhs", value.detach())
-        self.tell(f"{name}_id_output", "_identity_with_attr_like_rhs", seed.detach())
+                self.callback(part, "_identity_with_attr_like_rhs", value.detach())
+        self.callback(f"{name}_id_output", "_identity_with_attr_like_rhs", seed.detach())
 
-    def _tell_node(self, node: Node) -> None:
+    def _report_node(self, node: Node) -> None:
         sources, outputs = entries(node)
         if sources is None or all(use is None or use.grad is None for use in (self._uses.get((id(node), k)) for k in outputs)):
             return
         operator = f"_backward_{node.op.name}"
         if self.inputs:
             for suffix, source in sources:
-                self._tell_source(node, suffix, source, operator)
+                self._report_source(node, suffix, source, operator)
         for position, k in enumerate(outputs):
-            self.tell(self._output_name(f"{node.name}_backward", position, len(outputs), "_backward"), operator, self._gradient(node, k))
+            self.callback(self._output_name(f"{node.name}_backward", position, len(outputs), "_backward"), operator, self._gradient(node, k))
 
-    def _tell_source(self, node: Node, suffix: str, source: str, operator: str) -> None:
-        if source == "?":  # something of MXNet's kernels, which is not here
+    def _report_source(self, node: Node, suffix: str, source: str, operator: str) -> None:
+        if source == "?":  # exists in MXNet's kernels only
             return
         kind, i = source[0], int(source[1:])
         if kind == "i":
-            self._tell_input(node, f"backward_{suffix}", node.inputs[i][0], self._inputs[id(node)][i], operator)
+            self._report_input(node, f"backward_{suffix}", node.inputs[i][0], self._inputs[id(node)][i], operator)
             return
         value = self._values.get((id(node), i))
         if value is None:  # of an output that is not computed here
             return
         if kind == "g":
             value = torch.zeros_like(value) if value.grad is None else value.grad
-        self.tell(f"{node.name}_backward_{suffix}", operator, value.detach())
+        self.callback(f"{node.name}_backward_{suffix}", operator, value.detach())
 
     def _output_name(self, name: str, position: int, count: int, backward: str) -> str:
         return f"{name}_{position}"
 
 
 class ExecutorWatcher(Watcher):
-    """Reports to a monitor of an executor, which gets variables, too, and has other names for gradients."""
+    """A watcher for an executor's monitor, which also reports variables, and names gradients differently."""
 
-    tells_variables = True
+    reports_variables = True
 
     def _output_name(self, name: str, position: int, count: int, backward: str) -> str:
         return f"{name}_output{position if count > 1 else ''}"
 
 
-MOMENTS = {"output_mean_var": True}  # the attribute with which normalizations return what MXNet computes for its monitors in any case
+MOMENTS = {"output_mean_var": True}  # makes normalizations return mean and variance, which MXNet's monitors always report
 
 
 def hides_outputs(node: Node) -> bool:
@@ -216,19 +216,19 @@ def hides_outputs(node: Node) -> bool:
 
 
 def entries(node: Node) -> tuple[list[tuple[str, str]] | None, list[int]]:
-    """Return what MXNet's gradient of a node reads and gives, as `monitored.json` describes it.
+    """Return the inputs and outputs of MXNet's gradient of a node, as described in `monitored.json`.
 
-    A description such as ``"lhs=g0 rhs=i1 i2 -> 0"`` has a word for each array that is read, with the suffix of its name unless that is
-    ``input<i>``; ``i*`` stands for all inputs, ``?`` for what only MXNet has. After the arrow are the inputs that get a gradient, where it is
-    not all. ``"-"`` hands the gradient on. Without a description all gradients of outputs, inputs and outputs are read.
+    A description such as ``"lhs=g0 rhs=i1 i2 -> 0"`` has a word for each array read, with the suffix of its name unless that is
+    ``input<i>``; ``i*`` denotes all inputs, ``?`` an array that exists in MXNet only. Behind the arrow are the inputs that get a gradient, unless
+    all do. ``"-"`` passes the gradient on. Without a description the gradient reads the gradients of outputs, the inputs and the outputs.
 
     Returns
     -------
     list of (str, str), or None
-        Suffix of the name, and ``g0``, ``i0``, ``o0``: gradient of an output, input, output, by number. None where the gradient is handed on
-        as it is.
+        Suffix of the name, and ``g0``, ``i0``, ``o0``: gradient of an output, input, output, by number. None if the gradient is passed on
+        unchanged.
     list of int
-        Numbers of the inputs whose gradients it gives.
+        Numbers of the inputs that get a gradient.
     """
     if not _table:
         text = resources.files(__package__).joinpath("monitored.json").read_text()

@@ -1,4 +1,4 @@
-"""Running a Symbol: lowered once for each mode and device, compiled once for whatever its backend tells apart."""
+"""The runner of a Symbol: lowered once for each mode and device, compiled once for each key that its backend distinguishes."""
 import functools
 import math
 import operator
@@ -25,27 +25,27 @@ from ...symbol.node import Node, auxiliary
 from ..backends import registry
 from ..backends.cpu.algorithms import algorithms
 from ..backends.cuda import graph_capture, training_capture
-from ..instrumentation import call_of, observed
+from ..instrumentation import call_of, instrumented
 from ..lower import lower
 from ..passes import layout, output_ownership, recomputation, recurrent_layers, rnn_fusion
 from ..passes.cse import eliminate_common_expressions
 from ..program import Function, Program, copied, holds
 from ..tuning import policy
-from ..tuning.cache import NATIVE, Known, Record
-from ..tuning.comparison import Rivalry
-from ..tuning.inference_states import Candidate, Frozen, State, Stays, Trial
+from ..tuning.cache import NATIVE, CachedChoice, CacheEntry
+from ..tuning.comparison import Comparing
+from ..tuning.inference_states import Compiled, Native, State, Validating, Warmup
 from . import batch_norm_conditioning, threading_policy
 from .half_precision import warn_if_slow
 from .monitoring import MOMENTS, Watcher, hides_outputs
 
-_FOR_A_MONITOR = "node by node, for a monitor"  # which is told of every output
-_MOST_SHAPES = 1024  # of data that are remembered to be right
-_MOST_CAPTURES = 4  # sets of shapes for which a graph is captured on a GPU without a promise that they stay
-_MOST_CAPTURED = 8  # sets of shapes for which training is captured: each keeps gradients of its own
+_FOR_A_MONITOR = "node by node, for a monitor"  # the note in a profile: every output is reported
+_MOST_SHAPES = 1024  # of data, whose check is cached
+_MOST_CAPTURES = 4  # sets of shapes captured on a GPU if shapes are not promised to be fixed
+_MOST_CAPTURED = 8  # sets of shapes whose training is captured: each capture has its own memory for gradients
 
 
 class _Misfit(Exception):
-    """Carries an error of the shape rules past the search for the node that failed, which they have named."""
+    """Carries an error of the shape rules, which name the failed node, past the search for that node."""
 
     def __init__(self, error: MXNetError):
         self.error = error
@@ -60,16 +60,16 @@ class GraphRunner:
     group2ctx : dict of str to Context, optional
         Where the nodes of each ``ctx_group`` run.
     backend : str, optional
-        By default what ``MXNET_SUBGRAPH_BACKEND`` names; else the graph starts on `native`, and inference on a CPU is compiled
-        when that proves worth it (`tuning.policy`).
+        By default the one named by ``MXNET_SUBGRAPH_BACKEND``; else the graph starts on `native`, and inference on a CPU is compiled
+        when that is worth its time (`tuning.policy`).
     options : dict, optional
         The backend's options.
     weights : list of int, optional
-        Positions of the inputs that rarely change, in ``symbol.list_inputs()``; by default those that operators take as weights.
+        Positions of the inputs that rarely change, in ``symbol.list_inputs()``; by default those that operators declare as weights.
     fixed_shape : bool
-        A promise that shapes stay the same: the graph is compiled, or on a GPU captured, at the first call.
+        The caller promises that shapes stay the same: the graph is compiled, or on a GPU captured, at the first call.
     exact : bool
-        Whether convolutions never run on the kernels that multiply less and round more.
+        If True, convolutions never run on kernels with fewer multiplications and larger rounding errors.
 
     The runner holds no values: several threads may call it at once.
     """
@@ -94,40 +94,40 @@ class GraphRunner:
         self.options = options or {}
         if self.options and self.backend is registry.get("native"):
             raise MXNetError(f"backend 'native' takes no options, received {sorted(self.options)}")
-        self.draws = any(n.op is not None and (n.op.wants_training or n.op.draws) for n in nodes)
+        self.is_stochastic = any(n.op is not None and (n.op.wants_training or n.op.draws) for n in nodes)
         self._fused = any(isinstance(n.op, (CachedGraph, Fused)) for n in nodes)
         self._open = [n for n in nodes if inference.open_shape(n)]
         self.weights = tuple(_weights(nodes, self.input_names) if weights is None else weights)
         held = set(self.weights)
         self._data = [i for i in range(len(self.input_names)) if i not in held]
-        # The positions whose shapes tell one state from another: where sizes are left open, native's graph depends on all of them.
-        self._telling = list(range(len(self.input_names))) if self._open else self._data
-        self._freezes = self.backend is None or getattr(self.backend, "freezes", False)  # whether inference goes by states
+        # The positions whose shapes are the key of a state: with sizes left open, native's graph depends on all shapes.
+        self._key_positions = list(range(len(self.input_names))) if self._open else self._data
+        self._freezes = self.backend is None or getattr(self.backend, "freezes", False)  # if True, inference runs by states
         self._compares = (backend or os.environ.get("MXNET_SUBGRAPH_BACKEND")) == registry.AUTO
         self._patient = not fixed_shape and not self._compares
         self._exact = exact
         self._captures, self._captures_at_once = graph_capture.allowed(), graph_capture.at_once(fixed_shape)
         self._steps_before_capture = training_capture.wanted(fixed_shape)
         self.channels_last: tuple[int, ...] = ()  # positions of the weights that training reads fastest with their channels last
-        self.reports: dict[tuple, list[str]] = {}  # what the passes for torch did, by mode and device
-        self._recurrences: list[str] = []  # what became layers
+        self.reports: dict[tuple, list[str]] = {}  # of the passes for torch, by mode and device
+        self._recurrences: list[str] = []  # the report of `rnn_fusion`
         self._lowered: dict[tuple, fx.GraphModule] = {}
         self._on_native: dict[tuple, Function] = {}
-        self._compiled: dict[tuple, Function] = {}  # by backends that were named, or have won a contest of training
+        self._compiled: dict[tuple, Function] = {}  # by backends that were named, or are the fastest in training
         self._trained: dict[tuple, training_capture.Captured] = {}  # on GPUs, by mode, device and shapes
-        self._states: dict[tuple, State] = {}  # of inference that may have its weights built in, or be captured
+        self._states: dict[tuple, State] = {}  # of inference with compiled weights or captured graphs
         self._nodes = nodes
-        self._fit: set[tuple] = set()  # shapes of data for which the operators' rules hold, with weights of the shapes of these
+        self._fit: set[tuple] = set()  # shapes of data that passed the operators' shape rules, with weights of the following shapes
         self._fit_shapes: list[torch.Size] = []
-        self._fit_weights: list[weakref.ref] = []  # weak: whoever holds a tensor keeps its memory from being put into another order
-        self._light: dict[tuple, bool] = {}  # by shapes of data
+        self._fit_weights: list[weakref.ref] = []  # weak: a reference to a tensor would prevent a change of its memory format
+        self._single_threaded: dict[tuple, bool] = {}  # by shapes of data
         self._norms = batch_norm_conditioning.batch_norms(nodes)
         self._ill_conditioned: dict[tuple, bool] = {}  # by shapes of data
         self._lock = threading.RLock()
 
     def __call__(self, inputs: Sequence[torch.Tensor], is_train: bool = False, ctx: Context | None = None,
                  observe: Watcher | None = None) -> list[torch.Tensor]:
-        """The outputs, a list of tensors.
+        """Return the outputs, a list of tensors.
 
         Parameters
         ----------
@@ -137,17 +137,17 @@ class GraphRunner:
         ctx : Context
             The device that operators without inputs use.
         observe : Watcher, optional
-            A monitor, which is told of every variable and operator.
+            A monitor, called for every variable and operator.
         """
         device = ctx.torch_device if ctx is not None else inputs[0].device if inputs else torch.device("cpu")
         try:
             if observe is None:
-                function = self._function(inputs, is_train, device)  # which may run the graph, to find the fastest
+                function = self._function(inputs, is_train, device)  # may run the graph to compare backends
                 if dispatch.graph_observer is not None:
-                    function = observed(function, "" if self.backend is None else self.backend.name)
+                    function = instrumented(function, "" if self.backend is None else self.backend.name)
             else:
                 self._check(inputs)
-                function = _Observed(self.lowered(is_train, device, inputs, inlines=False), observe).run
+                function = _MonitoredRun(self.lowered(is_train, device, inputs, inlines=False), observe).run
             return list(function(*inputs))
         except _Misfit as misfit:
             raise misfit.error from misfit.error.__cause__
@@ -158,14 +158,14 @@ class GraphRunner:
             raise located from error
 
     def _same_weights(self, inputs: Sequence[torch.Tensor]) -> bool:
-        """Whether these weights were checked: the same objects, which is seen without looking at them. Networks have hundreds."""
+        """Return True if these weights were checked before: compared by identity, since networks have hundreds."""
         known = self._fit_weights
         return len(known) == len(self.weights) and all(map(operator.is_, map(inputs.__getitem__, self.weights), [ref() for ref in known]))
 
     def _check(self, inputs: Sequence[torch.Tensor]) -> None:
-        """What the operators' shape rules demand of inputs, weights included: asked before the graph first runs on inputs of these shapes.
+        """Check all inputs, weights included, by the operators' shape rules, before the graph first runs on inputs of these shapes.
 
-        Compilers and kernels take weights for what the graph says they are, and torch spreads some that are too small.
+        Compilers and kernels rely on the declared shapes of weights, and torch broadcasts some that are too small.
         """
         weights = [inputs[i] for i in self.weights]
         shapes, data = [t.shape for t in weights], tuple([inputs[i].shape for i in self._data])
@@ -175,25 +175,25 @@ class GraphRunner:
                 inference.check_shapes(self._nodes, {n: tuple(t.shape) for n, t in zip(self.input_names, inputs)})
             except MXNetError as error:
                 raise _Misfit(error) from None
-        # Sets that nobody changes, for threads that call at once.
+        # Sets are replaced and never modified, for concurrent threads.
         self._fit_weights, self._fit_shapes = list(map(weakref.ref, weights)), shapes
         self._fit = {*(self._fit if alike and len(self._fit) < _MOST_SHAPES else ()), data}
 
-    def is_light(self, inputs: Sequence[torch.Tensor]) -> bool:
-        """Whether the graph, on inputs of these shapes, holds nothing that is worth sharing among threads."""
+    def runs_single_threaded(self, inputs: Sequence[torch.Tensor]) -> bool:
+        """Return True if no operator of the graph is worth sharing among threads, on inputs of these shapes."""
         key = tuple([inputs[i].shape for i in self._data])
-        found = self._light.get(key)
-        if found is None:
+        cached = self._single_threaded.get(key)
+        if cached is None:
             try:
-                found = threading_policy.is_light(self._nodes, {n: tuple(t.shape) for n, t in zip(self.input_names, inputs)})
+                cached = threading_policy.runs_single_threaded(self._nodes, {n: tuple(t.shape) for n, t in zip(self.input_names, inputs)})
             except MXNetError:
-                return False  # running it will say what is wrong
-            if len(self._light) < _MOST_SHAPES:
-                self._light[key] = found
-        return found
+                return False  # running the graph raises the error
+            if len(self._single_threaded) < _MOST_SHAPES:
+                self._single_threaded[key] = cached
+        return cached
 
     def _is_ill_conditioned(self, inputs: Sequence[torch.Tensor]) -> bool:
-        """Return whether training on inputs of these shapes has to round as eager execution does; see `batch_norm_conditioning`."""
+        """Return True if training on inputs of these shapes has to round like eager execution; see `batch_norm_conditioning`."""
         key = tuple([inputs[i].shape for i in self._data])
         known = self._ill_conditioned.get(key)
         if known is None:
@@ -204,30 +204,30 @@ class GraphRunner:
         return known
 
     def lowered(self, is_train: bool, device: torch.device, inputs: Sequence[torch.Tensor], inlines: bool = True) -> fx.GraphModule:
-        """The graph as a `torch.fx.GraphModule`; with `inlines`, as for `lower`, the nodes need not be the Symbol's."""
+        """Return the lowered graph; with `inlines`, as for `lower`, its nodes need not be the Symbol's."""
         key = is_train, device, inlines, self._open_key(inputs)
-        found = self._lowered.get(key)
-        if found is None:
+        module = self._lowered.get(key)
+        if module is None:
             with self._lock:
-                found = self._lowered.get(key)
-                if found is None:
-                    found = lower(self.outputs, is_train, device, self.node_devices, self._source_shapes(inputs), inlines or not self._fused)
+                module = self._lowered.get(key)
+                if module is None:
+                    module = lower(self.outputs, is_train, device, self.node_devices, self._source_shapes(inputs), inlines or not self._fused)
                     if inlines and not self.node_devices:
-                        self._recurrences = rnn_fusion.apply(found, is_train, device)
-                    output_ownership.apply(found)
-                    self._lowered[key] = found
-                    if device.type == "cpu" and any(holds(n, "heavy") for n in found.graph.nodes):
+                        self._recurrences = rnn_fusion.apply(module, is_train, device)
+                    output_ownership.apply(module)
+                    self._lowered[key] = module
+                    if device.type == "cpu" and any(holds(n, "heavy") for n in module.graph.nodes):
                         warn_if_slow(t.dtype for t in inputs)
-        return found
+        return module
 
     def _function(self, inputs: Sequence[torch.Tensor], is_train: bool, device: torch.device) -> Function:
-        """Who runs the graph now."""
+        """Return the function that runs the graph in this call."""
         backend = self.backend
         recorded = torch.is_grad_enabled() and any(t.requires_grad for t in inputs)
         if self._freezes and not is_train and not recorded and not self.node_devices and not policy.forked():
             key = self._state_key(inputs, device)
             state = self._states.get(key)
-            if type(state) is not Frozen and (state is None or not self._same_weights(inputs)):
+            if type(state) is not Compiled and (state is None or not self._same_weights(inputs)):
                 self._check(inputs)
             return state.function if state is not None and state.holds(inputs) else self._next(key, inputs, device).function
         if tuple([inputs[i].shape for i in self._data]) not in self._fit or not self._same_weights(inputs):
@@ -241,70 +241,70 @@ class GraphRunner:
         key = (is_train, device, self._open_key(inputs))
         if backend.specializes:
             key += tuple((t.shape, t.dtype) for t in inputs)
-        found = self._compiled.get(key)
-        if found is None:
+        function = self._compiled.get(key)
+        if function is None:
             module = self.lowered(is_train, device, inputs)
             with self._lock:
-                found = self._compiled.get(key)
-                if found is None:
+                function = self._compiled.get(key)
+                if function is None:
                     registry.check_device(backend, device)
-                    found = self._compiled[key] = backend.compile(Program(module, inputs, exact=self._exact), **self.options)
-        return found
+                    function = self._compiled[key] = backend.compile(Program(module, inputs, exact=self._exact), **self.options)
+        return function
 
     def _state_key(self, inputs: Sequence[torch.Tensor], device: torch.device) -> tuple:
-        return (device, *[(inputs[i].shape, inputs[i].dtype) for i in self._telling])
+        return (device, *[(inputs[i].shape, inputs[i].dtype) for i in self._key_positions])
 
     def decided(self, inputs: Sequence[torch.Tensor], device: torch.device) -> State | None:
-        """The state of inference on inputs like these, which run well, where nothing but a changed weight leads on from it."""
+        """Return the state of inference on inputs like these if only a changed weight leads on from it; else None."""
         state = self._states.get(self._state_key(inputs, device)) if self._freezes and not self.node_devices else None
-        return state if type(state) is Frozen or type(state) in (Stays, graph_capture.Captured) and not self._open else None
+        return state if type(state) is Compiled or type(state) in (Native, graph_capture.Captured) and not self._open else None
 
     def run_decided(self, state: State, inputs: Sequence[torch.Tensor]) -> Sequence[torch.Tensor] | None:
-        """The outputs by a state that was `decided` on for inputs like these; None if it does not hold any more."""
-        if policy.forked() or not state.holds(inputs) or type(state) is not Frozen and not self._same_weights(inputs):
+        """Return the outputs by a `decided` state for inputs like these; None if it does not hold any more."""
+        if policy.forked() or not state.holds(inputs) or type(state) is not Compiled and not self._same_weights(inputs):
             return None
         return state.function(*inputs)
 
     def _next(self, key: tuple, inputs: Sequence[torch.Tensor], device: torch.device) -> State:
-        """The state of inference that follows where there was none, or where one does not hold any more. All transitions are here.
+        """Return the next state of inference, where there was none, or the current one does not hold any more. All transitions are here.
 
         ============================  ==========================================================================================
-        nothing, or a changed weight  `Frozen` by the backend that was named. With none named, on a CPU: `Candidate`, or at once
-                                      `Frozen` or `Stays`, after a contest, where shapes are promised to stay or all backends are
-                                      compared. On a GPU: `Candidate`, or at once what follows, where shapes are promised to stay.
-        a `Candidate` took its time   `Trial` of what a backend compiled; `Stays` if none could, or what is drawn at random must not be drawn twice.
-                                      On a GPU: `Captured`; `Stays` after some sets of shapes, or where neither folding nor capturing is allowed.
-        a `Trial` is over             `Frozen` if it won; else `Stays`.
-        a `Rivalry` is decided        `Frozen` by who won.
-        a `Known` was compared        `Frozen`; else as if nothing had been known.
+        none, or a changed weight     `Compiled` by the backend that was named. With none named, on a CPU: `Warmup`, or at once
+                                      `Compiled` or `Native`, after a comparison, where shapes are promised to stay or all backends are
+                                      compared. On a GPU: `Warmup`, or at once its successor, where shapes are promised to stay.
+        `Warmup` has taken its time   `Validating` of the compiled graph; `Native` if no backend compiles it, or it draws random numbers.
+                                      On a GPU: `Captured`; `Native` after some sets of shapes, or where neither folding nor capturing is allowed.
+        `Validating` is decided       `Compiled` if it is right and faster; else `Native`.
+        `Comparing` is decided        `Compiled` by the faster backend.
+        `CachedChoice` is validated   `Compiled`; else as if there were no cached choice.
         ============================  ==========================================================================================
 
-        What OpenVINO has compiled becomes a `Rivalry` instead of `Frozen` where `kernels` may be faster. Where it is kept who won before, `Known`
-        of the winner (or `Stays`) takes the place of `Trial` and `Rivalry`.
+        A graph compiled by OpenVINO becomes `Comparing` instead of `Compiled` where `kernels` may be faster. With a cached choice, `CachedChoice`
+        (or `Native`) takes the place of `Validating` and `Comparing`.
         """
         named, compilable = self.backend is not None, policy.may_compile(device)
         patient, before = not named and compilable and self._patient, self._states.get(key)
         follows: State
-        if isinstance(before, (Rivalry, Known)) and before.winner is not None and before.winner.holds(inputs):
-            follows = self._states[key] = before.winner
+        if isinstance(before, (Comparing, CachedChoice)) and before.choice is not None and before.choice.holds(inputs):
+            follows = self._states[key] = before.choice
             before.release()
             return follows
-        if patient and type(before) is not Candidate:
-            # Outside of the lock: nothing is compiled here, so nobody waits for a thread that compiles for other shapes.
+        if patient and type(before) is not Warmup:
+            # Outside of the lock: nothing is compiled here, so no thread waits for one that compiles for other shapes.
             native = self._native(inputs, False, device)
-            follows = Candidate(native, policy.budget(sum(n.op is not None for n in self.symbol._nodes())))
-            if type(before) is Trial and before.over:
+            follows = Warmup(native, policy.budget(sum(n.op is not None for n in self.symbol._nodes())))
+            if type(before) is Validating and before.is_decided:
                 module = self.lowered(False, device, inputs)
-                record = Record(module, inputs, self.weights, self._exact)
-                if not before.wins:
-                    follows = Stays(native, before.lost)
+                entry = CacheEntry(module, inputs, self.weights, self._exact)
+                if not before.is_faster:
+                    follows = Native(native, before.native_reason)
                 elif before.frozen.holds(inputs):
                     recurrent_layers.release(native)
-                    follows = policy.challenged(before.frozen, module, inputs, device, self._exact, record)
-                if before.agrees and type(follows) in (Stays, Frozen):
-                    said = record.keep(before.frozen.name if before.wins else NATIVE, before.seconds, before.waited)
-                    if before.wins:
-                        before.frozen.program.note(f"{before.frozen.name}: {said}")
+                    follows = policy.with_comparison(before.frozen, module, inputs, device, self._exact, entry)
+                if before.agrees and type(follows) in (Native, Compiled):
+                    message = entry.store(before.frozen.name if before.is_faster else NATIVE, before.seconds, before.waited)
+                    if before.is_faster:
+                        before.frozen.program.note(f"{before.frozen.name}: {message}")
             self._states[key] = follows
             return follows
         with self._lock:
@@ -315,53 +315,53 @@ class GraphRunner:
                 registry.check_device(self.backend, device)
                 state = policy.freeze(self.backend, self.lowered(False, device, inputs), inputs, self.weights, self.options, self._exact)
             elif compilable:
-                state = self._compiled_by_the_best(inputs, device, before)
+                state = self._compile_best(inputs, device, before)
             elif device.type == "cuda" and environment.get_bool("MXNET_EXEC_BULK_EXEC_INFERENCE"):
                 state = self._on_gpu(inputs, device, before)
             else:
-                state = Stays(self._native(inputs, False, device))
+                state = Native(self._native(inputs, False, device))
             self._states[key] = state
             return state
 
     def _on_gpu(self, inputs: Sequence[torch.Tensor], device: torch.device, before: State | None) -> State:
-        """The state that follows on a GPU when no backend was named."""
+        """Return the next state on a GPU without a named backend."""
         native = self._native(inputs, False, device)
         if not self._captures_at_once:
-            if type(before) is not Candidate:
-                return Candidate(native, policy.budget(sum(n.op is not None for n in self.symbol._nodes())))
+            if type(before) is not Warmup:
+                return Warmup(native, policy.budget(sum(n.op is not None for n in self.symbol._nodes())))
             if sum(type(state) is graph_capture.Captured for state in self._states.values()) >= _MOST_CAPTURES:
-                return Stays(native, f"after CUDA graphs for {_MOST_CAPTURES} sets of shapes")
+                return Native(native, f"after CUDA graphs for {_MOST_CAPTURES} sets of shapes")
         module = self.lowered(False, device, inputs)
         state = graph_capture.Captured(native, module, inputs, self.weights, device, self._exact, self._captures)
-        return state if self._captures or state.prepared is not None else Stays(native)
+        return state if self._captures or state.prepared is not None else Native(native)
 
-    def _compiled_by_the_best(self, inputs: Sequence[torch.Tensor], device: torch.device, before: State | None) -> State:
-        """The state that follows on a CPU when it is time to compile, and no backend was named."""
+    def _compile_best(self, inputs: Sequence[torch.Tensor], device: torch.device, before: State | None) -> State:
+        """Return the next state on a CPU when the graph is to be compiled, without a named backend."""
         module = self.lowered(False, device, inputs)
-        # Asked to compare all, nobody is asked who won before.
-        record = None if self._compares else Record(module, inputs, self.weights, self._exact)
-        if record is not None:
+        # A comparison of all backends ignores cached choices.
+        entry = None if self._compares else CacheEntry(module, inputs, self.weights, self._exact)
+        if entry is not None:
             make_native = functools.partial(self._native, inputs, False, device)
-            state = policy.remembered(record, module, make_native, inputs, self.weights, device, self._exact, not self._patient)
+            state = policy.from_cache(entry, module, make_native, inputs, self.weights, device, self._exact, not self._patient)
             if state is not None:
                 return state
         if self._patient:
-            fastest = before.fastest if type(before) is Candidate else math.inf
+            fastest = before.fastest if type(before) is Warmup else math.inf
             native = self._native(inputs, False, device)
-            return policy.trial(module, native, fastest, inputs, self.weights, device) or Stays(native)
-        trusted = None if record is None else policy.trusted(module, inputs, self.weights, device)
-        if trusted is not None:
-            return policy.challenged(trusted, module, inputs, device, self._exact, record)
+            return policy.start_validation(module, native, fastest, inputs, self.weights, device) or Native(native)
+        compiled = None if entry is None else policy.compile_without_validation(module, inputs, self.weights, device)
+        if compiled is not None:
+            return policy.with_comparison(compiled, module, inputs, device, self._exact, entry)
         native = self._native(inputs, False, device)
-        best, lost = policy.contest(module, native, inputs, self.weights, device, self._compares, self._exact, record)
-        return best or Stays(native, lost)
+        best, lost = policy.compare_backends(module, native, inputs, self.weights, device, self._compares, self._exact, entry)
+        return best or Native(native, lost)
 
     def _native(self, inputs: Sequence[torch.Tensor], is_train: bool, device: torch.device) -> Function:
-        """The graph on torch, after the passes that help there."""
+        """Return the graph's function on torch, after the passes for torch."""
         as_eager = is_train and bool(self._norms) and self._is_ill_conditioned(inputs)
         key = (is_train, device, self._open_key(inputs), as_eager)
-        found = self._on_native.get(key)
-        if found is None:
+        function = self._on_native.get(key)
+        if function is None:
             module = copied(self.lowered(is_train, device, inputs))
             bulk = environment.get_bool("MXNET_EXEC_BULK_EXEC_TRAIN" if is_train else "MXNET_EXEC_BULK_EXEC_INFERENCE") and not as_eager
             self.reports[is_train, device] = registry.prepare(module, device, exact=self._exact) if bulk else []
@@ -372,39 +372,40 @@ class GraphRunner:
             mirrored = environment.get_bool("MXNET_BACKWARD_DO_MIRROR")
             if is_train and not self.node_devices and (mirrored or recomputation.marked(module)):
                 self.reports[is_train, device] += recomputation.apply(module, mirrored)
-            found = self._on_native[key] = module.forward
-        return found
+            function = self._on_native[key] = module.forward
+        return function
 
     def _captured_training(self, inputs: Sequence[torch.Tensor], is_train: bool, device: torch.device) -> Function:
-        """The graph for gradients on a GPU, captured for the first sets of shapes that come."""
+        """Return the function for training on a GPU, captured for the first sets of shapes."""
         key = (is_train, device, tuple([t.requires_grad for t in inputs]), *[(inputs[i].shape, inputs[i].dtype) for i in self._data])
-        found = self._trained.get(key)
-        if found is None:
+        captured = self._trained.get(key)
+        if captured is None:
             native = self._native(inputs, is_train, device)
             if len(self._trained) >= _MOST_CAPTURED or any(t.requires_grad and not t.dtype.is_floating_point for t in inputs):
                 return native
             with self._lock:
                 module = self.lowered(is_train, device, inputs)
-                found = self._trained[key] = training_capture.Captured(native, module, inputs, self.weights, device, self._steps_before_capture or 0)
-        return found.function
+                captured = training_capture.Captured(native, module, inputs, self.weights, device, self._steps_before_capture or 0)
+                self._trained[key] = captured
+        return captured.function
 
     def _fastest_training(self, inputs: Sequence[torch.Tensor], is_train: bool, device: torch.device) -> Function:
-        """The graph on whoever trains it fastest, found out at the first call with these shapes."""
+        """Return the graph's function on the backend that trains it fastest, compared at the first call with these shapes."""
         key = ("fastest", is_train, device, *[(t.shape, t.dtype) for t in inputs])
-        found = self._compiled.get(key)
-        if found is None:
+        function = self._compiled.get(key)
+        if function is None:
             native = self._native(inputs, is_train, device)
             with self._lock:
-                found = self._compiled[key] = policy.training_contest(self.lowered(is_train, device, inputs), native, inputs, device)
-        return found
+                function = self._compiled[key] = policy.compare_training(self.lowered(is_train, device, inputs), native, inputs, device)
+        return function
 
     @property
     def settled(self) -> bool:
-        """Whether it is decided who runs the graph, for each set of shapes that came so far: what follows takes as long as it will take."""
-        return not any(isinstance(state, (Candidate, Trial, Rivalry, Known)) for state in self._states.values())
+        """True if no state is temporary: the backend is decided for each set of shapes so far, and call times will not change."""
+        return not any(isinstance(state, (Warmup, Validating, Comparing, CachedChoice)) for state in self._states.values())
 
     def explain(self) -> str:
-        """What was done to the graph so far and who runs it, for each mode and set of shapes, as text."""
+        """Return the rewrites of the graph so far and its backends, for each mode and set of shapes, as text."""
         lines = [f"{sum(n.op is not None for n in self.symbol._nodes())} operators", *self._recurrences]
         for (is_train, device), report in self.reports.items():
             lines.append(f"{'training' if is_train else 'inference'} on {device}: native")
@@ -413,14 +414,14 @@ class GraphRunner:
             lines.append(f"gradients on {device} for {', '.join(str(tuple(shape)) for shape, _ in shapes)}:")
             lines += [f"  {line}" for line in captured.explain()]
         for (device, *shapes), state in self._states.items():
-            data = dict(zip(self._telling, shapes))
+            data = dict(zip(self._key_positions, shapes))
             inputs = ", ".join(f"{self.input_names[i]} {TORCH_TO_NAME.get(data[i][1])}{tuple(data[i][0])}" for i in self._data)
             lines.append(f"inference on {device} for {inputs}:")
             lines += [f"  {line}" for line in state.explain()]
         return "\n".join(lines)
 
     def _algorithms(self, is_train: bool, device: torch.device) -> list[str]:
-        """Return the algorithms of the convolutions of a mode."""
+        """Return the algorithms that a mode's convolutions selected, as lines of a report."""
         modules = [f.__self__ for key, f in self._on_native.items() if key[:2] == (is_train, device)]  # type: ignore[attr-defined]  # bound methods
         return list(dict.fromkeys(line for module in modules for line in algorithms(module)))
 
@@ -428,32 +429,32 @@ class GraphRunner:
         return tuple(t.shape for t in inputs) if self._open else None
 
     def _source_shapes(self, inputs: Sequence[torch.Tensor]) -> dict | None:
-        """The shapes of sources that the shapes of the inputs decide, such as the ``zeros((0, 10))`` an RNN begins with."""
+        """Return the shapes of array-creating nodes that depend on input shapes, such as an RNN's initial ``zeros((0, 10))``."""
         if not self._open:
             return None
-        found, _ = inference.infer_shapes(self.outputs, {n: tuple(t.shape) for n, t in zip(self.input_names, inputs)})
-        return {id(n): found[id(n), 0] for n in self._open}
+        inferred, _ = inference.infer_shapes(self.outputs, {n: tuple(t.shape) for n, t in zip(self.input_names, inputs)})
+        return {id(n): inferred[id(n), 0] for n in self._open}
 
     def _located(self, inputs: Sequence[torch.Tensor], is_train: bool, device: torch.device, error: Exception) -> MXNetError:
-        """The error that says which node failed: the graph is run again, node by node, on copies."""
+        """Return an error that names the failed node: the graph runs again, node by node, on copies."""
         probe = None
         try:
-            probe = _Observed(self.lowered(is_train, device, inputs), None)
+            probe = _MonitoredRun(self.lowered(is_train, device, inputs), None)
             with no_grad():
                 probe.run(*[t.detach().clone() for t in inputs])
-        except Exception as found:
+        except Exception as failure:
             node = probe.current if probe is not None else None
             if probe is not None and node is not None:
                 seen = ", ".join(f"{TORCH_TO_NAME.get(t.dtype)}{tuple(t.shape)}" for t in probe.arguments)
-                kind = DelayedError if isinstance(found, DelayedError) else MXNetError
-                reason = failures.reason(node.op, found, [tuple(t.shape) for t in probe.arguments], [t.dtype for t in probe.arguments],
+                kind = DelayedError if isinstance(failure, DelayedError) else MXNetError
+                reason = failures.reason(node.op, failure, [tuple(t.shape) for t in probe.arguments], [t.dtype for t in probe.arguments],
                                          node.parsed())
                 return kind(f"Error in operator {node.name} ({node.op.name}): {reason} [inputs: {seen}]")
         return error if isinstance(error, MXNetError) else MXNetError(failures.in_words(error))
 
 
 def _weights(nodes: Iterable[Node], names: Sequence[str]) -> list[int]:
-    """Positions of the variables that every operator which takes them takes as a weight."""
+    """Return the positions of the variables that all their operators declare as weights."""
     used: dict[str, list[bool]] = {}
     for node in nodes:
         if node.op is not None:
@@ -463,8 +464,8 @@ def _weights(nodes: Iterable[Node], names: Sequence[str]) -> list[int]:
     return [i for i, name in enumerate(names) if name in used and all(used[name])]
 
 
-class _Observed(fx.Interpreter):
-    """Runs a lowered graph node by node, telling an observer and the profiler what happens."""
+class _MonitoredRun(fx.Interpreter):
+    """An interpreter that runs a lowered graph node by node, and calls a watcher and the profiler for each node."""
 
     def __init__(self, module: fx.GraphModule, observe: Watcher | None):
         super().__init__(module)

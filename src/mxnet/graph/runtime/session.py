@@ -1,4 +1,4 @@
-"""A Symbol that runs on arrays: what a bound `Executor` and a `CachedOp` have in common."""
+"""Execution of a Symbol on arrays: the common part of a bound `Executor` and a `CachedOp`."""
 from collections.abc import Sequence
 
 import torch
@@ -15,17 +15,17 @@ from .runner import GraphRunner
 
 
 class Session:
-    """Prepares the inputs of a graph, and runs it in the modes that the caller asks for: training or not, recorded or not.
+    """The session of a graph: it prepares inputs, and runs the graph in a mode: training or not, recorded or not.
 
     Attributes
     ----------
     runner : GraphRunner
     written : list of int
-        Positions of the inputs, in the runner's order, that running writes to, such as moving averages.
+        Positions of the inputs, in the runner's order, that the graph writes to, such as moving averages.
     always_writes : bool
-        Whether it writes in inference, too, as an optimizer's update in a graph does; BatchNorm and its kind write in training only.
+        If True, it also writes in inference, as an optimizer's update in a graph does; BatchNorm and its kind write in training only.
     runs_sparse : bool
-        Whether the operators can be called one by one, on arrays that stay sparse.
+        If True, the operators can be called one by one, on arrays that stay sparse.
 
     A session holds no values: several threads may use it at once.
     """
@@ -40,10 +40,10 @@ class Session:
         self._order = topological(runner.outputs)
 
     def prepare(self, arrays: Sequence[NDArray], tensors: list[torch.Tensor], training: bool, recorded: bool) -> None:
-        """Bring weights into the order that training reads fastest, and announce the writes to come.
+        """Convert weights to the memory format of training, and announce the writes to come.
 
-        Needed in training, and where the graph always writes. It has to come before anything else looks at the tensors' memory, and
-        puts those to write to in their places in `tensors`, which are the arrays' own.
+        Needed in training, and if the graph always writes. It has to precede every other access to the tensors' memory, and
+        replaces the tensors to be written in `tensors`, which are the arrays' own.
         """
         if training and recorded:
             for i in self.runner.channels_last:
@@ -52,24 +52,24 @@ class Session:
             for i in self.written:
                 tensors[i] = arrays[i]._writable()
 
-    def is_light(self, tensors: Sequence[torch.Tensor], ctx: Context) -> bool:
-        """Return whether training on tensors of these shapes is not worth sharing among threads; see `threading_policy`."""
-        return ctx.device_type == "cpu" and self.runner.is_light(tensors)
+    def runs_single_threaded(self, tensors: Sequence[torch.Tensor], ctx: Context) -> bool:
+        """Return True if training on tensors of these shapes should use one thread; see `threading_policy`."""
+        return ctx.device_type == "cpu" and self.runner.runs_single_threaded(tensors)
 
     def run(self, tensors: Sequence[torch.Tensor], ctx: Context, training: bool, recorded: bool,
-            observe: Watcher | None = None, light: bool = False) -> list[torch.Tensor]:
-        """The outputs on dense tensors, in the order of the runner's inputs; with `light`, by this thread alone.
+            observe: Watcher | None = None, single_threaded: bool = False) -> list[torch.Tensor]:
+        """Return the outputs on dense tensors, in the order of the runner's inputs; with `single_threaded` by this thread alone.
 
-        Torch records by default; here it does if `recorded`, and only then.
+        Torch's default is to record; here gradients are recorded if and only if `recorded`.
         """
         threads.poll()
         before, switched = mode.training, torch.is_grad_enabled() is not recorded
-        try:  # Ctrl-C may come with any call: none stands outside, and the last is the one that needs nothing after it
+        try:  # Ctrl-C may interrupt any call: all are inside, and the last one needs no cleanup
             if before is not training:
                 mode.training = training
             if switched:
                 torch._C._set_grad_enabled(recorded)
-            if light:
+            if single_threaded:
                 return openmp.alone(self.runner, tensors, training, ctx, observe)
             return self.runner(tensors, training, ctx, observe)
         finally:
@@ -79,17 +79,17 @@ class Session:
                 torch._C._set_grad_enabled(not recorded)
 
     def decided(self, tensors: Sequence[torch.Tensor], ctx: Context) -> State | None:
-        """Who runs the graph in inference on tensors like these from now on; None if that is not decided, or it has more to do than to run."""
+        """Return the final state of inference on tensors like these; None if it is not decided, or the graph writes to its inputs."""
         return None if self.always_writes else self.runner.decided(tensors, ctx.torch_device)
 
     def run_decided(self, state: State, tensors: Sequence[torch.Tensor]) -> Sequence[torch.Tensor] | None:
-        """The outputs in inference by whom `decided` has named for tensors like these; None if he does not run it any more, or fails."""
+        """Return the outputs in inference by a state of `decided`; None if the state does not hold any more, or the run fails."""
         switched = torch.is_grad_enabled()
         try:  # as in `run`
             if switched:
                 torch._C._set_grad_enabled(False)
             return self.runner.run_decided(state, tensors)
-        except Exception:  # `run` says what is wrong
+        except Exception:  # `run` raises the error
             return None
         finally:
             if switched:
@@ -97,7 +97,7 @@ class Session:
 
     def run_sparse(self, arrays: Sequence[NDArray], ctx: Context, training: bool, recorded: bool,
                    observe: Watcher | None = None) -> list[NDArray]:
-        """The outputs, operator by operator, so that each finds its inputs stored as they are."""
+        """Return the outputs, computed operator by operator on arrays in their storage types."""
         threads.poll()
         before, mode.training = mode.training, training
         try:

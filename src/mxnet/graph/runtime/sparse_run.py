@@ -1,4 +1,4 @@
-"""Running a graph some of whose arrays are sparse: operator by operator, so that each finds its inputs stored as they are."""
+"""Execution of graphs with sparse arrays: operator by operator, on arrays in their storage types."""
 import logging
 import os
 from collections.abc import Callable, Iterable, Sequence
@@ -22,12 +22,12 @@ _T = TypeVar("_T")
 
 
 def suits(nodes: Iterable[Node]) -> bool:
-    """Whether the operators of a graph can be called one by one; loops and branches are compiled as a whole, on dense tensors."""
+    """Return True if the operators of a graph can be called one by one; loops and branches are compiled as a whole, on dense tensors."""
     return not any(n.subgraphs and stands_for(n) is None for n in nodes)
 
 
 def announce_dense(what: str) -> None:
-    """Say once that a graph converts its sparse arrays to dense ones."""
+    """Log once that a graph converts its sparse arrays to dense ones."""
     if what not in _announced and os.environ.get("MXNET_STORAGE_FALLBACK_LOG_VERBOSE", "1") != "0":
         _announced.add(what)
         _log.warning("Storage type fallback: %s runs on dense arrays, its sparse ones are converted for it. "
@@ -35,13 +35,13 @@ def announce_dense(what: str) -> None:
 
 
 def makes_sparse(nodes: Iterable[Node]) -> bool:
-    """Whether a graph over dense arrays has sparse values inside."""
+    """Return True if a graph over dense arrays has sparse values inside."""
     return any(n.op is not None and n.op.changes_storage for n in nodes)
 
 
 def run(outputs: Sequence[Entry], inputs: Iterable[NDArray], ctx: Context, observe: Watcher | None = None,
         order: Sequence[Node] | None = None) -> list[NDArray]:
-    """The outputs of a graph, a list of arrays.
+    """Return the outputs of a graph, a list of arrays.
 
     Parameters
     ----------
@@ -51,9 +51,9 @@ def run(outputs: Sequence[Entry], inputs: Iterable[NDArray], ctx: Context, obser
     ctx : Context
         Where operators without inputs create their arrays.
     observe : Watcher, optional
-        A monitor, which is told of every variable and operator.
+        A monitor, called for every variable and operator.
     order : list of Node, optional
-        `topological` of the outputs, for who runs them many times.
+        `topological` of the outputs, computed before by callers with many runs.
     """
     values: dict[tuple[int, int], Any] = {}
     variables = iter(inputs)
@@ -72,7 +72,7 @@ def run(outputs: Sequence[Entry], inputs: Iterable[NDArray], ctx: Context, obser
                 if observe is not None:
                     observe.enter(node, [a._data for a in arguments], replaces=False)
                 dispatch.mode.node = node.name if dispatch.observer is not None else ""
-                if node.op.changes_storage:  # over tensors it can't change how they are stored
+                if node.op.changes_storage:  # its function on tensors cannot change the storage type
                     results = cast_storage(*arguments, **node.parsed())
                 else:
                     results = on_demand(node.op, arguments, attributes)
@@ -90,7 +90,7 @@ def run(outputs: Sequence[Entry], inputs: Iterable[NDArray], ctx: Context, obser
 
 
 def variable(array: Any) -> tuple[NDArray, torch.Tensor]:
-    """A stand-in for an array, and the tensor with respect to which torch differentiates."""
+    """Return a copy of an array that shares its values, and the tensor with respect to which torch differentiates."""
     if array._is_sparse:
         copy = array.detach()
         leaf = copy._variable()
@@ -102,7 +102,7 @@ def variable(array: Any) -> tuple[NDArray, torch.Tensor]:
 
 
 class _Wanted:
-    """Marks an array whose gradient is taken from its tensor."""
+    """The autograd mark of an array whose gradient is taken from its tensor."""
 
     grad, grad_req, node, index, fresh = None, "write", None, 0, False
 

@@ -1,7 +1,7 @@
-"""Networks so small that sharing the operators of their training among threads costs more than it saves.
+"""The threading policy: small networks train single-threaded, because sharing their operators among threads costs more than it saves.
 
-To begin and to end what threads share takes 3 to 20 microseconds, by the state of the machine, and threads that wait for more of it at full speed
-slow this one down; half of a product of 32 x 784 x 128 takes 35. The choice goes by shapes alone, so that runs repeat themselves to the bit.
+To start and to end a parallel region takes 3 to 20 microseconds, depending on the machine's state, and threads that spin while they wait
+slow this one down; half of a product of 32 x 784 x 128 takes 35. The decision depends on shapes alone, so that runs are reproducible to the bit.
 """
 import math
 from collections.abc import Mapping, Sequence
@@ -12,13 +12,13 @@ from ...symbol import inference
 from ...symbol.node import Node
 
 _PRODUCT = 1 << 22  # multiplications of the largest product
-_RESULT = 1 << 15  # numbers of the largest result: torch shares what goes number by number from there on
-_VARIABLES = 1 << 18  # numbers of all variables
+_RESULT = 1 << 15  # elements of the largest result: from this size on torch shares elementwise operators among threads
+_VARIABLES = 1 << 18  # elements of all variables
 _products = (fully_connected, dot, batch_dot)
 
 
-def is_light(nodes: Sequence[Node], given: Mapping[str, tuple[int, ...]]) -> bool:
-    """Whether a graph holds nothing that is worth sharing.
+def runs_single_threaded(nodes: Sequence[Node], given: Mapping[str, tuple[int, ...]]) -> bool:
+    """Return True if no operator of a graph is worth sharing among threads.
 
     Parameters
     ----------

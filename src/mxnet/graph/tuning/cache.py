@@ -1,8 +1,8 @@
-"""Who won a graph, kept on disk: the next process goes to the winner, without compiling others and without a race.
+"""The tuning cache of graphs: the fastest backend of each graph, kept on disk, so that later processes compile that backend only.
 
-What is kept belongs to all that decides a race: what the graph computes (operators, attributes, shapes, types; not the values of its weights, and
-no names), the number of threads, the processor, and the versions of those who take part. What came with the package was found with the versions of
-its time, on another processor of this design: it serves where nothing is kept.
+A key holds everything that decides a comparison: what the graph computes (operators, attributes, shapes, types; not the values of
+weights, and no names), the number of threads, the processor, and the versions of the backends. Entries that are shipped with the package
+were measured with earlier versions, on another processor of the same design. They are used if the user's cache has no entry.
 """
 import functools
 import hashlib
@@ -21,16 +21,16 @@ from ...ndarray import writes
 from ...ops import registry
 from ..backends.registry import asks_for_exact
 from ..passes import recurrent_layers
-from ..program import Function, FxNode, changes, draws, operator_of
-from .inference_states import Frozen, run
+from ..program import Function, FxNode, is_stochastic, mutates_inputs, operator_of
+from .inference_states import Compiled, run
 
 NATIVE = "native"
-_NOBODY = ""  # is kept where the winner that came with the package has failed
-kept = tuning.Winners("graphs", "conv/convolution", "gemm/prepacked_skinny", "conv/prepacked_conv", "conv/winograd")
+_NOBODY = ""  # is stored if the shipped choice has failed
+tuning_cache = tuning.TuningCache("graphs", "conv/convolution", "gemm/prepacked_skinny", "conv/prepacked_conv", "conv/winograd")
 
 
-class Record:
-    """What is kept of a graph with inputs of certain shapes.
+class CacheEntry:
+    """The entry of the tuning cache for a graph with inputs of certain shapes.
 
     Parameters
     ----------
@@ -45,96 +45,96 @@ class Record:
     def __init__(self, module: fx.GraphModule, inputs: Sequence[torch.Tensor], weights: Sequence[int], exact: bool):
         fixed = {i for i in weights if writes.may_watch(inputs[i])}
         text = _text(module, inputs, fixed)
-        # Where no races are allowed, others win: who won there decides nothing elsewhere.
+        # Without permission to time algorithms other backends are the fastest, so those choices are stored under another key.
         settings = f"{exact or asks_for_exact()} {environment.get_bool('MXNET_USE_FUSION')} {tuning.allowed()}"
         self._graph = (f"{hashlib.sha256(f'{settings}{text}'.encode()).hexdigest()[:24]}, {len(module.graph.nodes)} nodes, "
                        f"{threads.usual()} threads")
         self._key = None if text is None else f"{self._graph}, remex {remex_version}, OpenVINO {_openvino()}"
 
     @property
-    def winner(self) -> str | None:
-        """The name of the backend that won, as a file says that anybody could have written; None where that is not known."""
+    def choice(self) -> str | None:
+        """The cached backend's name, read from a file that is not trusted; None if there is no entry."""
         if self._key is None:
             return None
-        found = kept.get(self._key)
-        return kept.shipped(self._graph) if found is None else found or None
+        name = tuning_cache.get(self._key)
+        return tuning_cache.shipped(self._graph) if name is None else name or None
 
     @property
-    def place(self) -> str:
-        """Where it is kept, for the user."""
-        return f"kept in {kept.path}" if self._key is not None and kept.get(self._key) else "as the package knows"
+    def origin(self) -> str:
+        """The place of the entry, as text for `explain`."""
+        return f"kept in {tuning_cache.path}" if self._key is not None and tuning_cache.get(self._key) else "as the package knows"
 
-    def keep(self, name: str, seconds: float, waited: float, sure: bool = False) -> str:
-        """Keep who won, unless other programs had a part in it: a race among them is not to be believed by processes that run without them.
+    def store(self, name: str, seconds: float, waited: float, sure: bool = False) -> str:
+        """Store the fastest backend, unless other programs disturbed the measurement.
 
         Parameters
         ----------
         name : str
         seconds, waited : float
-            How long was measured, and for how long threads of this process waited for a processor meanwhile.
+            The duration of the measurement, and the time in it that threads of this process waited for a processor.
         sure : bool
-            Whether the winner was so far ahead that other programs don't explain it.
+            True if the difference is too large to be explained by other programs.
 
         Returns
         -------
         str
-            What became of it, for the user.
+            The outcome, as text for `explain`.
         """
         if not sure and not tuning.quiet(seconds, waited):
             return f"not kept, since other programs ran meanwhile: threads waited {waited * 1e3:.3g} of {seconds * 1e3:.3g} ms for a processor"
         if self._key is None:
             return "not kept, since it is not known whether another graph is the same"
-        kept.keep(self._key, name)
-        return f"kept in {kept.path}"
+        tuning_cache.keep(self._key, name)
+        return f"kept in {tuning_cache.path}"
 
     def forget(self) -> None:
-        """Let the next process find out anew, whatever the package knows."""
+        """Remove the entry, so that the next process compares anew; a shipped entry is masked."""
         if self._key is not None:
-            kept.keep(self._key, None if kept.shipped(self._graph) is None else _NOBODY)
+            tuning_cache.keep(self._key, None if tuning_cache.shipped(self._graph) is None else _NOBODY)
 
 
-class Known:
-    """The state of a graph whose winner was known: its first results are compared with those of `native`, which count. Nothing is timed.
+class CachedChoice:
+    """The state of a graph with a cached choice: its first results are validated against those of `native`, which are returned; nothing is timed.
 
     Attributes
     ----------
-    winner : Frozen or None
-        Who runs the graph from now on, once it has given the right results.
+    choice : Compiled or None
+        The compiled graph for all further calls, once its results were right.
 
     Parameters
     ----------
-    frozen : Frozen
+    frozen : Compiled
     native : callable
     compare : callable
-        ``compare(name, function, inputs, expected)`` tells whether a function gives these results.
-    record : Record
-        In which the winner is forgotten, if it does not.
+        ``compare(name, function, inputs, expected)`` returns True if the function gives the expected results.
+    entry : CacheEntry
+        The entry, which is removed if the results are wrong.
     """
 
-    tells = True  # `function` tells the observer itself
+    self_instrumented = True  # `function` reports to the observer itself
 
-    def __init__(self, frozen: Frozen, native: Function, compare: Callable, record: Record):
-        self.winner: Frozen | None = None
-        self._frozen, self._native, self._compare, self._record, self._failed = frozen, native, compare, record, False
+    def __init__(self, frozen: Compiled, native: Function, compare: Callable, entry: CacheEntry):
+        self.choice: Compiled | None = None
+        self._frozen, self._native, self._compare, self._entry, self._failed = frozen, native, compare, entry, False
 
     def function(self, *inputs: torch.Tensor) -> Sequence[torch.Tensor]:
-        if self.winner is not None:  # as another thread has found meanwhile
-            return run(self.winner.function, inputs)
-        found = run(self._native, inputs)
-        if self._compare(self._frozen.name, self._frozen.function, inputs, found):
-            self.winner = self._frozen
+        if self.choice is not None:  # set by another thread meanwhile
+            return run(self.choice.function, inputs)
+        results = run(self._native, inputs)
+        if self._compare(self._frozen.name, self._frozen.function, inputs, results):
+            self.choice = self._frozen
         else:
-            self._record.forget()
+            self._entry.forget()
             self._failed = True
-        return found
+        return results
 
     def release(self) -> None:
-        """Let what only the comparison needed go, now that the winner stands in this state's place."""
+        """Release what only the validation needed, after the choice has replaced this state."""
         recurrent_layers.release(self._native)
         memory.trim()
 
     def holds(self, inputs: Sequence[torch.Tensor]) -> bool:
-        return self.winner is None and not self._failed and self._frozen.holds(inputs)
+        return self.choice is None and not self._failed and self._frozen.holds(inputs)
 
     def explain(self) -> list[str]:
         return [f"{self._frozen.name}, whose results are compared with those of native in the first call", *self._frozen.explain()]
@@ -142,7 +142,7 @@ class Known:
 
 @functools.cache
 def _openvino() -> str:
-    """Its version, without importing it."""
+    """Return OpenVINO's version without importing the package."""
     try:
         return importlib.metadata.version("openvino")
     except importlib.metadata.PackageNotFoundError:
@@ -150,7 +150,7 @@ def _openvino() -> str:
 
 
 def _text(module: fx.GraphModule, inputs: Sequence[torch.Tensor], fixed: set[int]) -> str | None:
-    """All that a graph computes, as a text that only graphs which compute the same have in common; None where that cannot be told."""
+    """Return a text that only graphs with the same computation share; None if no text describes the graph completely."""
     try:
         return "\n".join(_lines(module, inputs, fixed))
     except _Unknown:
@@ -158,7 +158,7 @@ def _text(module: fx.GraphModule, inputs: Sequence[torch.Tensor], fixed: set[int
 
 
 class _Unknown(Exception):
-    """What something computes cannot be told by a text."""
+    """Raised if no text describes a computation completely."""
 
 
 def _lines(module: fx.GraphModule, inputs: Sequence[torch.Tensor], fixed: set[int]) -> Iterator[str]:
@@ -174,25 +174,25 @@ def _lines(module: fx.GraphModule, inputs: Sequence[torch.Tensor], fixed: set[in
 
 
 def _called(node: FxNode) -> str:
-    """The name of what a node calls, if that says all about it: functions that were made for a graph, and the user's code, are not told by names."""
+    """Return the name of a node's function, if the name identifies it: raises `_Unknown` for closures, random operators and user code."""
     if node.op == "output":
         return "output"
     op = operator_of(node)
-    if node.op != "call_function" or draws(node) or changes(node):
+    if node.op != "call_function" or is_stochastic(node) or mutates_inputs(node):
         raise _Unknown
     if op is not None and node.target is op.in_graph:
         name: str = op.name
         if not _ours(op.raw) or registry.OPERATORS.get(name) is not op:
             raise _Unknown
         return name
-    # What else lowering calls are functions: no methods, which depend on their object, and none that were made in others.
+    # The other functions of lowered graphs: plain functions of this package; methods depend on their object, nested functions on their closure.
     if not isinstance(node.target, types.FunctionType) or node.target.__closure__ or not _ours(node.target) or "<" in node.target.__qualname__:
         raise _Unknown
     return f"{node.target.__module__}.{node.target.__qualname__}"
 
 
 def _ours(function: Any) -> bool:
-    """Whether it is of this package, and the same wherever its version is."""
+    """Return True if the function belongs to this package, whose version then determines it."""
     return str(function.__module__).startswith("mxnet.")
 
 

@@ -1,7 +1,7 @@
-"""Who runs a graph for inference on one device, with data of one set of shapes: a class for each state.
+"""The states of inference on one device with data of one set of shapes: each state has the function that runs the graph.
 
-`GraphRunner._next` leads from one state to another. `graph_capture.Captured`, the state that only GPUs know, lies beside its mechanism, and
-`comparison.Rivalry` has a file of its own.
+`GraphRunner._next` has all transitions. `graph_capture.Captured`, the state of graphs on GPUs, lies beside its mechanism, and
+`comparison.Comparing` has a file of its own.
 """
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -12,34 +12,34 @@ import torch
 from ... import processor
 from ...ndarray import dispatch
 from ..backends.cpu.algorithms import algorithms
-from ..instrumentation import observed
+from ..instrumentation import instrumented
 from ..program import Function, Program
-from ..weights import Weights
+from ..weight_guard import WeightGuard
 
-FASTEST = "which proved the fastest"  # said where there was a contest
+FASTEST = "which proved the fastest"  # the reason after a comparison
 
 
 def run(function: Function, inputs: Sequence[torch.Tensor]) -> Sequence[torch.Tensor]:
-    """A graph's results, observed if somebody observes."""
-    return (function if dispatch.graph_observer is None else observed(function))(*inputs)
+    """Return a graph's results; the calls are reported if an observer is set."""
+    return (function if dispatch.graph_observer is None else instrumented(function))(*inputs)
 
 
 class State(Protocol):
-    """What all states have."""
+    """The interface of all states."""
 
     @property
     def function(self) -> Function:
-        """What runs the graph."""
+        """The function that runs the graph."""
 
     def holds(self, inputs: Sequence[torch.Tensor]) -> bool:
-        """Whether `function` may still run the graph on these inputs; if not, another state has to follow."""
+        """Return True if `function` may run the graph on these inputs; if not, another state has to follow."""
 
     def explain(self) -> list[str]:
-        """Lines of text for the user."""
+        """Return a description of the state, as lines of text for the user."""
 
 
-class Stays:
-    """`native` runs the graph, for good."""
+class Native:
+    """The final state of graphs that run on `native`."""
 
     def __init__(self, native: Function, why: str = ""):
         self.function, self._why = native, why
@@ -51,28 +51,28 @@ class Stays:
         return [f"native, {self._why}" if self._why else "native"]
 
 
-class Candidate:
-    """`native` runs the graph until that has taken as long as compiling would.
+class Warmup:
+    """The state in which `native` runs the graph until it has taken as long as compilation would.
 
     Attributes
     ----------
     budget, spent, fastest : float
-        Seconds: until it is compiled, in all calls so far, and in the fastest one. Threads that run the graph at once may lose each other's; that
-        only makes it wait a little longer.
+        Seconds: the limit, the sum of all calls so far, and the fastest call. Concurrent threads may lose each other's updates; that
+        only prolongs the warm-up a little.
     """
 
-    tells = True  # `function` tells the observer itself
+    self_instrumented = True  # `function` reports to the observer itself
 
     def __init__(self, native: Function, budget: float):
         self._native, self.budget, self.spent, self.fastest = native, budget, 0.0, float("inf")
 
     def function(self, *inputs: torch.Tensor) -> Sequence[torch.Tensor]:
         start = time.perf_counter()
-        found = run(self._native, inputs)
+        results = run(self._native, inputs)
         seconds = time.perf_counter() - start
         self.spent += seconds
         self.fastest = min(self.fastest, seconds)
-        return found
+        return results
 
     def holds(self, inputs: Sequence[torch.Tensor]) -> bool:
         return self.spent < self.budget
@@ -81,37 +81,37 @@ class Candidate:
         return [f"native, until it has taken {self.budget:.2f} s ({self.spent:.2f} s so far)"]
 
 
-class Trial:
-    """A compiled graph that has to prove itself in the program's own calls: in the first beside `native`, whose results count, in the others alone.
+class Validating:
+    """The state in which a compiled graph is validated: its first call is compared with `native`, whose results are returned; the next are timed.
 
     Attributes
     ----------
-    over : bool
-        Whether it has been judged. If it does not hold although it is not over, a weight has changed.
+    is_decided : bool
+        True once the results are known to differ, or enough calls are timed. If `holds` is False before that, a weight has changed.
     agrees : bool or None
-        Whether it gave the results of `native`, once that is known.
-    wins : bool
-        Whether it gave these results, and was faster.
+        True if the results were those of `native`; None before the first call.
+    is_faster : bool
+        True if the results agree, and the fastest call was faster than that of `native`.
     waited : float
-        For how many of the `seconds` that the calls took which count threads waited for a processor.
+        The part of `seconds`, the time of the timed calls, that threads waited for a processor.
 
     Parameters
     ----------
-    frozen : Frozen
+    frozen : Compiled
     name : str
         The backend's.
     native : callable
     native_seconds : float
-        What the fastest call took there so far.
+        The time of the fastest call of `native` so far.
     compare : callable
-        ``compare(name, function, inputs, expected)`` tells whether a function gives these results.
+        ``compare(name, function, inputs, expected)`` returns True if the function gives the expected results.
     measured : callable
-        ``measured(seconds)`` tells whether a list of times is long enough to judge by.
+        ``measured(seconds)`` returns True if a list of times is long enough for a decision.
     """
 
-    tells = True  # `function` tells the observer itself
+    self_instrumented = True  # `function` reports to the observer itself
 
-    def __init__(self, frozen: "Frozen", name: str, native: Function, native_seconds: float, compare: Callable, measured: Callable):
+    def __init__(self, frozen: "Compiled", name: str, native: Function, native_seconds: float, compare: Callable, measured: Callable):
         self.frozen, self._name, self._native, self._native_seconds = frozen, name, native, native_seconds
         self._compare, self._measured = compare, measured
         self.agrees: bool | None = None
@@ -121,53 +121,53 @@ class Trial:
     def function(self, *inputs: torch.Tensor) -> Sequence[torch.Tensor]:
         if self.agrees:
             waited, start = processor.waited(), time.perf_counter()
-            found = run(self.frozen.function, inputs)
+            results = run(self.frozen.function, inputs)
             self._seconds.append(time.perf_counter() - start)
             self.waited += max(processor.waited() - waited, 0.0)
-            return found
+            return results
         start = time.perf_counter()
-        found = run(self._native, inputs)
+        results = run(self._native, inputs)
         self._native_seconds = min(self._native_seconds, time.perf_counter() - start)
         if self.agrees is None:
-            self.agrees = self._compare(self._name, self.frozen.function, inputs, found)
-        return found
+            self.agrees = self._compare(self._name, self.frozen.function, inputs, results)
+        return results
 
     @property
     def seconds(self) -> float:
         return sum(self._seconds)
 
     @property
-    def over(self) -> bool:
+    def is_decided(self) -> bool:
         return self.agrees is False or bool(self.agrees) and self._measured(self._seconds)
 
     @property
-    def lost(self) -> str:
-        """Why `native` stays, where it does."""
+    def native_reason(self) -> str:
+        """The reason why `native` runs the graph, if it does."""
         return FASTEST if self.agrees else f"since {self._name} gives other results"
 
     @property
-    def wins(self) -> bool:
+    def is_faster(self) -> bool:
         return bool(self.agrees) and min(self._seconds) < self._native_seconds
 
     def holds(self, inputs: Sequence[torch.Tensor]) -> bool:
-        return not self.over and self.frozen.holds(inputs)
+        return not self.is_decided and self.frozen.holds(inputs)
 
     def explain(self) -> list[str]:
         return [f"{self._name}, on trial: {len(self._seconds)} calls", *self.frozen.explain()]
 
 
-class Frozen:
-    """A compiled graph with its weights built in, until one of them changes.
+class Compiled:
+    """The state of a compiled graph with constant weights; it holds until a weight changes.
 
     Parameters
     ----------
     function : callable
     inputs : list of torch.Tensor
-        Those that it was compiled with.
+        The inputs of the compilation.
     weights : iterable of int
-        The positions of those that are built in.
+        The positions of the inputs that are compiled in.
     program : Program
-        What was compiled.
+        The compiled program.
     name : str
         The backend's.
     """
@@ -175,10 +175,10 @@ class Frozen:
     def __init__(self, function: Function, inputs: Sequence[torch.Tensor], weights: Iterable[int], program: Program, name: str = ""):
         self.function, self.program, self.name = function, program, name
         self.positions = list(weights)
-        self.weights = Weights([inputs[i] for i in self.positions])
+        self.weights = WeightGuard([inputs[i] for i in self.positions])
 
     def holds(self, inputs: Sequence[torch.Tensor]) -> bool:
-        """Whether these inputs hold the weights that it was compiled with, unchanged."""
+        """Return True if these inputs hold the weights of the compilation, unchanged."""
         return self.weights.holds(list(map(inputs.__getitem__, self.positions)))
 
     def explain(self) -> list[str]:

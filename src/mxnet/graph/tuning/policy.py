@@ -1,11 +1,11 @@
-"""When a graph is worth compiling, and by whom.
+"""The compile policy: when a graph is compiled, and by which backend.
 
-A graph that nobody names a backend for starts on `native`, which needs no compiling. When it has spent about as much time there as
-compiling would take (so that nobody ever waits more than twice as long as with the better choice), it is compiled. One call then runs it both
-ways, to see whether the results agree; the next ones run what was compiled, and by their times it stays with the faster one. So no call runs
-the graph more than twice. Changed weights start this anew. What draws random numbers, or calls the user's own code, is never run twice.
+A graph without a named backend starts on `native`, which needs no compilation. When it has spent about as much time there as
+compilation would take (so that the total time is at most twice that of the better choice), it is compiled. One call then runs both,
+and the results are compared; the next calls run and time the compiled graph, and the faster one is kept. So no call runs
+the graph more than twice. Changed weights restart this. Graphs with random numbers or user code are never run twice.
 
-Who won is kept on disk (`cache`): where it is known, only the winner is compiled, and compared once.
+The choice is cached on disk (`cache`): with a cached choice only that backend is compiled, and its results are compared once.
 """
 import functools
 import logging
@@ -27,23 +27,23 @@ from ...ops.grad_mode import no_grad
 from ...ops.nn.convolution import convolution
 from ..backends import registry
 from ..backends.cpu import mlp_fusion
-from ..backends.cpu.backend import Kernels, promises
+from ..backends.cpu.backend import Kernels, is_worth_compiling
 from ..int8.quantize import is_quantized
 from ..passes import recurrent_layers
-from ..program import Function, Program, calls, changes, draws
-from .cache import NATIVE, Known, Record
-from .comparison import LONG, Rivalry
-from .inference_states import FASTEST, Frozen, Stays, Trial
+from ..program import Function, Program, calls, is_stochastic, mutates_inputs
+from .cache import NATIVE, CachedChoice, CacheEntry
+from .comparison import LONG, Comparing
+from .inference_states import FASTEST, Compiled, Native, Validating
 
 _log = logging.getLogger(__name__)
-# What compiling costs, in seconds: in any case, and for each operator. Measured on ResNet-50 and on networks of a few layers.
+# The cost of compilation in seconds: a constant part, and a part for each operator. Measured on ResNet-50 and on networks of a few layers.
 _COMPILE, _COMPILE_OPERATOR = 0.1, 0.004
-_RIVAL_OPERATOR = 0.001  # of a rival, whose layers get ready beside later calls
-# A comparison times each so often, or on until it took so many seconds (but at most so often): short runs vary more, and long ones hardly.
-_CONTEST, _CONTEST_SECONDS, _CONTEST_MOST = 3, 0.005, 50
-_CONTEST_ENOUGH = 0.3  # seconds of which one measurement tells enough
-_TURN = 2  # calls of a turn that count
-_COARSE = 0.1  # how far results on integers may be apart, as a part of their size: each layer rounds to a 255th of its range
+_CANDIDATE_OPERATOR = 0.001  # of a `Comparing` candidate, whose layers are prepared beside later calls
+# Number of timed runs of each function, or the seconds to reach with more runs, up to a maximum: short runs vary more, and long ones hardly.
+_TIMED_RUNS, _TIMED_SECONDS, _MOST_TIMED_RUNS = 3, 0.005, 50
+_ENOUGH_SECONDS = 0.3  # a single run of so many seconds suffices
+_TURN = 2  # timed calls of a turn
+_COARSE = 0.1  # largest relative difference of results on integers: each layer rounds to a 255th of its range
 _forked = False
 
 # The threads of a runtime that the parent started do not exist in its child. A hook written in Python could lose a Ctrl-C.
@@ -51,46 +51,49 @@ os.register_at_fork(after_in_child=functools.partial(operator.setitem, globals()
 
 
 def forked() -> bool:
-    """True in a child of the process that imported this."""
+    """Return True in a forked child of the process that imported this module."""
     return _forked
 
 
 def budget(operators: int) -> float:
-    """For how many seconds a graph of so many operators runs on `native` before it is compiled."""
+    """Return the seconds that a graph of so many operators runs on `native` before it is compiled."""
     return _COMPILE + _COMPILE_OPERATOR * operators
 
 
 def may_compile(device: torch.device) -> bool:
-    """Whether there is a backend that could take over inference on this device."""
+    """Return True if inference on this device may be compiled."""
     return device.type == "cpu" and not _forked and environment.get_bool("MXNET_EXEC_BULK_EXEC_INFERENCE")
 
 
-def challengers(device: torch.device, everyone: bool = False) -> list:
-    """The backends that may take over a graph for inference on this device, the most promising first; with `everyone` slow compilers too."""
-    names = ("openvino", "inductor") if everyone else ("openvino",)
+def candidate_backends(device: torch.device, all_backends: bool = False) -> list:
+    """Return the backends that may compile a graph for inference on this device, the most promising first.
+
+    With `all_backends` slow compilers are included.
+    """
+    names = ("openvino", "inductor") if all_backends else ("openvino",)
     return [b for b in map(registry._backends.get, names) if b is not None and registry.can_run(b, device)]
 
 
 def freeze(backend: Any, module: fx.GraphModule, inputs: Sequence[torch.Tensor], weights: Iterable[int], options: Mapping,
-           exact: bool = False) -> Frozen:
-    """Compile a graph with its weights built in."""
+           exact: bool = False) -> Compiled:
+    """Compile a graph with its weights as constants."""
     fixed = [i for i in weights if writes.may_watch(inputs[i])]
     with no_grad():
         program = Program(module, inputs, fixed, exact)
         function = backend.compile(program, **options)
-    return Frozen(function, inputs, fixed, program, backend.name)
+    return Compiled(function, inputs, fixed, program, backend.name)
 
 
-def rivals(module: fx.GraphModule, device: torch.device, exact: bool) -> list:
-    """Backends that may be ahead of all others on this graph: our own kernels, where these need fewer multiplications."""
-    own = Kernels(demanding=True)
+def convolution_candidates(module: fx.GraphModule, device: torch.device, exact: bool) -> list:
+    """Return the backend `kernels` for graphs with convolutions that it computes with fewer multiplications; else an empty list."""
+    own = Kernels(only_if_worthwhile=True)
     if exact or not any(calls(n, convolution) for n in module.graph.nodes) or quantized(module) or not registry.can_run(own, device):
         return []
     return [own]
 
 
-def of_dense_layers(module: fx.GraphModule, inputs: Sequence[torch.Tensor], weights: Iterable[int], device: torch.device) -> list:
-    """Our own kernels, where a graph is nothing but small fully connected layers: of 20 microseconds OpenVINO spends 10 on being called."""
+def mlp_candidates(module: fx.GraphModule, inputs: Sequence[torch.Tensor], weights: Iterable[int], device: torch.device) -> list:
+    """Return the backend `kernels` for graphs of small fully connected layers only: a call of OpenVINO takes 10 microseconds of their 20."""
     if device.type != "cpu" or not mlp_fusion.may_suit(module) or quantized(module):
         return []
     with no_grad():
@@ -98,111 +101,116 @@ def of_dense_layers(module: fx.GraphModule, inputs: Sequence[torch.Tensor], weig
     return [Kernels()] if mlp_fusion.suits(program) else []
 
 
-def remembered(record: Record, module: fx.GraphModule, native: Callable[[], Function], inputs: Sequence[torch.Tensor], weights: Iterable[int],
-               device: torch.device, exact: bool, promised: bool) -> Known | Frozen | Stays | None:
-    """The graph as it is known to run fastest; None where that is not known, or it fails.
+def from_cache(entry: CacheEntry, module: fx.GraphModule, native: Callable[[], Function], inputs: Sequence[torch.Tensor], weights: Iterable[int],
+               device: torch.device, exact: bool, promised: bool) -> CachedChoice | Compiled | Native | None:
+    """Return the state of a graph by its cached choice; None if there is none, or it cannot be compiled.
 
-    `native` makes what compares. With `promised` shapes OpenVINO is `trusted`, as where nothing is known.
+    `native` returns the reference function. With `promised` shapes OpenVINO's convolutions are not validated, as without a cached choice.
     """
-    name = record.winner
+    name = entry.choice
     if name == NATIVE:
-        return Stays(native(), f"{FASTEST} before, {record.place}")
-    backend = Kernels() if name == Kernels.name else next((b for b in challengers(device) if b.name == name), None)
+        return Native(native(), f"{FASTEST} before, {entry.origin}")
+    backend = Kernels() if name == Kernels.name else next((b for b in candidate_backends(device) if b.name == name), None)
     if backend is None or not registry.can_run(backend, device):
         return None
     try:
         frozen = freeze(backend, module, inputs, weights, {}, exact)
-    except Exception as error:  # whatever goes wrong inside a compiler, the graph still runs
+    except Exception as error:  # a compiler's failure must not prevent the run
         _log.info("graph: %s cannot compile it: %s", name, error)
-        record.forget()
+        entry.forget()
         return None
-    frozen.program.note(f"{name} won before: {record.place}")
-    if promised and name != Kernels.name and _trusts(module):
+    frozen.program.note(f"{name} won before: {entry.origin}")
+    if promised and name != Kernels.name and _skips_validation(module):
         return frozen
-    return Known(frozen, native(), functools.partial(_gives, quantized(module)), record)
+    return CachedChoice(frozen, native(), functools.partial(_matches, quantized(module)), entry)
 
 
-def challenged(frozen: Frozen, module: fx.GraphModule, inputs: Sequence[torch.Tensor], device: torch.device, exact: bool,
-               record: Record | None = None) -> Frozen | Rivalry:
-    """A compiled graph, with a rival where there may be a faster one."""
-    if not tuning.allowed() or exact or registry.asks_for_exact() or quantized(module) or any(draws(n) or changes(n) for n in module.graph.nodes):
+def with_comparison(frozen: Compiled, module: fx.GraphModule, inputs: Sequence[torch.Tensor], device: torch.device, exact: bool,
+                    entry: CacheEntry | None = None) -> Compiled | Comparing:
+    """Return the state of a compiled graph: a comparison with `kernels` if that may be faster, else the graph itself."""
+    if not tuning.allowed() or exact or registry.asks_for_exact() or quantized(module):
         return frozen
-    # What was compiled may have been divided: its convolutions are gone from its own program.
+    if any(is_stochastic(n) or mutates_inputs(n) for n in module.graph.nodes):
+        return frozen
+    # A partitioned program has lost its convolutions to submodules, so the lowered module is inspected.
     program = Program(module, inputs, frozen.positions) if any(calls(n, convolution) for n in module.graph.nodes) else None
-    if program is None or not promises(program):
+    if program is None or not is_worth_compiling(program):
         return frozen
-    positions = frozen.positions  # and not the graph itself, which goes if it loses
+    positions = frozen.positions  # without a reference to the graph, which is released if it is the slower one
 
-    def compile(inputs: Sequence[torch.Tensor]) -> Frozen:
+    def compile(inputs: Sequence[torch.Tensor]) -> Compiled:
         backend = Kernels()
-        if not registry.can_run(backend, device):  # asked late: it compiles kernels where none came with the package
+        if not registry.can_run(backend, device):  # checked only here: it may compile kernels
             raise registry.Unavailable("there are no kernels for this machine")
         return freeze(backend, module, inputs, positions, {}, exact)
     operators = sum(n.op == "call_function" for n in module.graph.nodes)
-    return Rivalry(frozen, Kernels.name, _COMPILE + _RIVAL_OPERATOR * operators, compile, _agree,
-                   record.keep if record is not None else None)
+    return Comparing(frozen, Kernels.name, _COMPILE + _CANDIDATE_OPERATOR * operators, compile, _agree,
+                   entry.store if entry is not None else None)
 
 
-def _trusts(module: fx.GraphModule) -> bool:
-    """Whether OpenVINO is taken at its word: with convolutions it is right, and a comparison takes the memory of a run on torch."""
+def _skips_validation(module: fx.GraphModule) -> bool:
+    """Return True if OpenVINO's results are not validated: its convolutions are right, and validation needs the memory of a run on torch."""
     return any(calls(n, convolution) for n in module.graph.nodes) or quantized(module)
 
 
-def trusted(module: fx.GraphModule, inputs: Sequence[torch.Tensor], weights: Iterable[int], device: torch.device) -> Frozen | None:
-    """The graph compiled without a comparison, where torch never wins: OpenVINO with convolutions. None where it isn't so, or if it fails."""
-    backend = next(iter(challengers(device)), None)
-    if backend is None or not _trusts(module):
+def compile_without_validation(module: fx.GraphModule, inputs: Sequence[torch.Tensor], weights: Iterable[int],
+                               device: torch.device) -> Compiled | None:
+    """Return the graph compiled by OpenVINO without validation, if it has convolutions, where torch is never faster; else, or on failure, None."""
+    backend = next(iter(candidate_backends(device)), None)
+    if backend is None or not _skips_validation(module):
         return None
     try:
         return freeze(backend, module, inputs, weights, {})
-    except Exception as error:  # whatever goes wrong inside a compiler, the graph still runs
+    except Exception as error:  # a compiler's failure must not prevent the run
         _log.info("graph: %s cannot compile it: %s", backend.name, error)
         return None
 
 
-def trial(module: fx.GraphModule, native: Function, native_seconds: float, inputs: Sequence[torch.Tensor], weights: Iterable[int],
-          device: torch.device) -> Trial | None:
-    """The graph compiled by the most promising backend, which the next calls try; None if there is none, it fails, or nothing may run twice.
+def start_validation(module: fx.GraphModule, native: Function, native_seconds: float, inputs: Sequence[torch.Tensor], weights: Iterable[int],
+                     device: torch.device) -> Validating | None:
+    """Return the validation state of the graph compiled by the most promising backend.
 
-    `native_seconds` is what the fastest call took on `native` so far.
+    None if there is no backend, compilation fails, or the graph draws random numbers and so may not run twice.
+
+    `native_seconds` is the time of the fastest call on `native` so far.
     """
-    if any(draws(n) for n in module.graph.nodes):
+    if any(is_stochastic(n) for n in module.graph.nodes):
         return None
-    for backend in [*of_dense_layers(module, inputs, weights, device), *challengers(device)]:
+    for backend in [*mlp_candidates(module, inputs, weights, device), *candidate_backends(device)]:
         try:
             frozen = freeze(backend, module, inputs, weights, {})
-        except Exception as error:  # whatever goes wrong inside a compiler, the graph still runs
+        except Exception as error:  # a compiler's failure must not prevent the run
             _log.info("graph: %s cannot compile it: %s", backend.name, error)
             continue
-        return Trial(frozen, backend.name, native, native_seconds, functools.partial(_compared, quantized(module)), measured)
+        return Validating(frozen, backend.name, native, native_seconds, functools.partial(_validated, quantized(module)), measured)
     return None
 
 
 def measured(seconds: Sequence[float]) -> bool:
-    """Whether these times of a function are enough to judge it by."""
-    if len(seconds) < _CONTEST:
-        return sum(seconds) >= _CONTEST_ENOUGH
-    return sum(seconds) >= _CONTEST_SECONDS or len(seconds) >= _CONTEST_MOST
+    """Return True if these times of a function suffice for a decision."""
+    if len(seconds) < _TIMED_RUNS:
+        return sum(seconds) >= _ENOUGH_SECONDS
+    return sum(seconds) >= _TIMED_SECONDS or len(seconds) >= _MOST_TIMED_RUNS
 
 
 def quantized(module: fx.GraphModule) -> bool:
-    """Whether a graph computes with 8-bit integers."""
+    """Return True if a graph computes with 8-bit integers."""
     return any("node" in n.meta and is_quantized(n.meta["node"]) for n in module.graph.nodes)
 
 
-def _compared(coarse: bool, name: str, function: Function, inputs: Sequence[torch.Tensor], expected: Sequence[torch.Tensor]) -> bool:
-    """Whether a compiled function gives the results that `native` gave for these inputs; says so if not."""
-    found = _run(name, function, inputs)
-    if found is not None and not _agree(found, expected, coarse):
-        _disagrees(name)
+def _validated(coarse: bool, name: str, function: Function, inputs: Sequence[torch.Tensor], expected: Sequence[torch.Tensor]) -> bool:
+    """Return True if a compiled function gives the results of `native` for these inputs; warn if they differ."""
+    results = _run(name, function, inputs)
+    if results is not None and not _agree(results, expected, coarse):
+        _warn_of_difference(name)
         return False
-    return found is not None
+    return results is not None
 
 
-def _gives(coarse: bool, name: str, function: Function, inputs: Sequence[torch.Tensor], expected: Sequence[torch.Tensor]) -> bool:
-    """The same, and nothing is said: somebody else will run the graph."""
-    found = _run(name, function, inputs)
-    return found is not None and _agree(found, expected, coarse)
+def _matches(coarse: bool, name: str, function: Function, inputs: Sequence[torch.Tensor], expected: Sequence[torch.Tensor]) -> bool:
+    """Return the same as `_validated`, without a warning: another backend will run the graph."""
+    results = _run(name, function, inputs)
+    return results is not None and _agree(results, expected, coarse)
 
 
 def _run(name: str, function: Function, inputs: Sequence[torch.Tensor]) -> Sequence[torch.Tensor] | None:
@@ -214,66 +222,67 @@ def _run(name: str, function: Function, inputs: Sequence[torch.Tensor]) -> Seque
         return None
 
 
-def _disagrees(name: str) -> None:
+def _warn_of_difference(name: str) -> None:
     warnings.warn(f"backend {name!r} gives other results than 'native' for this graph; it stays on 'native'", stacklevel=6)
 
 
-def contest(module: fx.GraphModule, native: Function, inputs: Sequence[torch.Tensor], weights: Iterable[int], device: torch.device,
-            everyone: bool = False, exact: bool = False, record: Record | None = None) -> tuple[Frozen | None, str]:
-    """Compile with each backend that could run the graph, and keep the fastest; the record, if there is one, keeps who that was.
+def compare_backends(module: fx.GraphModule, native: Function, inputs: Sequence[torch.Tensor], weights: Iterable[int], device: torch.device,
+                     all_backends: bool = False, exact: bool = False, entry: CacheEntry | None = None) -> tuple[Compiled | None, str]:
+    """Compile the graph with each suitable backend, and return the fastest; the choice is stored in `entry`, if there is one.
 
     Returns
     -------
-    Frozen or None
-        None if the function `native` is to stay.
+    Compiled or None
+        None if `native` is the fastest.
     str
-        Why that is; empty where nobody else could run the graph.
+        The reason for `native`; empty if no other backend could run the graph.
     """
-    if any(draws(n) for n in module.graph.nodes):
+    if any(is_stochastic(n) for n in module.graph.nodes):
         return None, "since it draws random numbers, which must not be drawn twice"
-    best: Frozen | None = None
+    best: Compiled | None = None
     lost = ""
     best_time = None
     start, waited = time.perf_counter(), processor.waited()
-    own = [*of_dense_layers(module, inputs, weights, device), *(rivals(module, device, exact) if everyone else ())]
-    for backend in [*challengers(device, everyone), *own]:
+    own = [*mlp_candidates(module, inputs, weights, device), *(convolution_candidates(module, device, exact) if all_backends else ())]
+    for backend in [*candidate_backends(device, all_backends), *own]:
         try:
             frozen = freeze(backend, module, inputs, weights, {}, exact)
-        except Exception as error:  # whatever goes wrong inside a compiler, the graph still runs
+        except Exception as error:  # a compiler's failure must not prevent the run
             _log.info("graph: %s cannot compile it: %s", backend.name, error)
             continue
         with no_grad():
             expected = native(*inputs)
-            if recurrent_layers.keeps(native):
-                native(*inputs)  # weights that come again are brought into order, which takes longer than the call
+            if recurrent_layers.caches_weights(native):
+                native(*inputs)  # at the second call with the same weights they are reordered, which takes longer than the call
             try:
-                on_torch, compiled, found = _race(native, frozen.function, inputs)
+                on_torch, compiled, results = _alternating_times(native, frozen.function, inputs)
             except Exception as error:
                 _log.info("graph: %s cannot run it: %s", backend.name, error)
                 continue
-        if not _agree(found, expected, quantized(module)):
-            _disagrees(backend.name)
+        if not _agree(results, expected, quantized(module)):
+            _warn_of_difference(backend.name)
             lost = lost or f"since {backend.name} gives other results"
             continue
         lost = FASTEST
         _log.info("graph: native %.3f ms, %s %.3f ms", on_torch * 1e3, backend.name, compiled * 1e3)
         if compiled < (best_time if best_time is not None else on_torch):
             best, best_time = frozen, compiled
-    if record is not None and lost == FASTEST:
-        said = record.keep(NATIVE if best is None else best.name, time.perf_counter() - start, max(processor.waited() - waited, 0.0))
+    if entry is not None and lost == FASTEST:
+        message = entry.store(NATIVE if best is None else best.name, time.perf_counter() - start, max(processor.waited() - waited, 0.0))
         if best is not None:
-            best.program.note(f"{best.name}: {said}")
+            best.program.note(f"{best.name}: {message}")
     return best, lost
 
 
-def training_contest(module: fx.GraphModule, native: Function, inputs: Sequence[torch.Tensor], device: torch.device) -> Function:
-    """The faster of `native` and the backends that train, in a step forward and backward on copies of the inputs."""
+def compare_training(module: fx.GraphModule, native: Function, inputs: Sequence[torch.Tensor], device: torch.device) -> Function:
+    """Return the fastest of `native` and the backends that train, by a forward and backward step on copies of the inputs."""
     best, function = None, native
-    for backend in [None, *(b for b in challengers(device, everyone=True) if b.trains)]:
+    for backend in [None, *(b for b in candidate_backends(device, all_backends=True) if b.trains)]:
         try:
             candidate = native if backend is None else backend.compile(Program(module, inputs))
-            seconds = min(_timed(_step(candidate), [t.detach().clone().requires_grad_(t.requires_grad) for t in inputs])[0] for _ in range(_CONTEST))
-        except Exception as error:  # whatever goes wrong inside a compiler, the graph still runs
+            seconds = min(_timed(_step(candidate), [t.detach().clone().requires_grad_(t.requires_grad) for t in inputs])[0]
+                          for _ in range(_TIMED_RUNS))
+        except Exception as error:  # a compiler's failure must not prevent the run
             _log.info("graph: %s cannot train it: %s", backend.name if backend else "native", error)
             continue
         _log.info("graph: a step on %s takes %.3f ms", backend.name if backend else "native", seconds * 1e3)
@@ -289,36 +298,36 @@ def _step(function: Function) -> Callable:
     return run
 
 
-def _race(first: Function, second: Function, inputs: Sequence[torch.Tensor]) -> tuple:
-    """The shortest times of two functions, the first of which has run before, and the results of the second.
+def _alternating_times(first: Function, second: Function, inputs: Sequence[torch.Tensor]) -> tuple:
+    """Return the shortest times of two functions, the first of which has run before, and the results of the second.
 
-    They take turns, in each of which the first call does not count unless it is long: OpenVINO ends torch's threads, and the caches hold the other
-    one's weights.
+    They run in alternating turns, of which the first call is not counted unless it is long: OpenVINO ends torch's threads, and the caches
+    hold the other function's weights.
     """
-    found = second(*inputs)
+    results = second(*inputs)
     times: tuple[list[float], list[float]] = [], []
     while not measured(times[0]):
         for seconds, function in zip(times, (first, second)):
             begins = _timed(function, inputs)[0]
             seconds += [begins] if begins > LONG else [_timed(function, inputs)[0] for _ in range(_TURN)]
-    return min(times[0]), min(times[1]), found
+    return min(times[0]), min(times[1]), results
 
 
 def _timed(function: Callable, inputs: Iterable[torch.Tensor]) -> tuple:
     start = time.perf_counter()
-    found = function(*inputs)
-    return time.perf_counter() - start, found
+    results = function(*inputs)
+    return time.perf_counter() - start, results
 
 
-def _agree(found: Iterable[torch.Tensor], expected: Iterable[torch.Tensor], coarse: bool = False) -> bool:
-    """Whether results are the same but for rounding: to 8 bits, after each layer, where they are `coarse`."""
-    for a, b in zip(found, expected):
+def _agree(results: Iterable[torch.Tensor], expected: Iterable[torch.Tensor], coarse: bool = False) -> bool:
+    """Return True if results agree up to rounding: to 8 bits, after each layer, if they are `coarse`."""
+    for a, b in zip(results, expected):
         if coarse:
             if not (a.float() - b.float()).norm() <= _COARSE * b.float().norm():
                 return False
         elif a.dtype.is_floating_point:
             finite = b.isfinite()
-            if not finite.all():  # what is infinite or no number must be so in both, and tells nothing about the scale
+            if not finite.all():  # infinities and NaN must be at the same places, and are excluded from the scale
                 if not torch.allclose(a[~finite], b[~finite], rtol=0, atol=0, equal_nan=True):
                     return False
                 a, b = a[finite], b[finite]

@@ -17,7 +17,7 @@ constexpr int64_t kLongest = 512;      // rows that the gradient of the weights 
 constexpr int64_t kMostFilters = 512;  // whose gradients are summed up together
 constexpr int64_t kEnoughRows = 256;   // for each thread: so many are worth a pass over the weights of their own
 
-// What a call is about, in the order the caller gives it.
+// The parameters of a call, in the caller's order.
 struct Sizes {
   int64_t n, h, w, c, k, r, s, p, q, stride_h, stride_w, pad_h, pad_w, dilate_h, dilate_w;
   int64_t filter() const { return r * s * c; }
@@ -40,7 +40,7 @@ struct AsCells {
   }
 };
 
-// T is what cells are made of, and Data what is stored.
+// T is the type of cells, and Data the stored type.
 template <typename T, typename Data>
 void forward(const Data* x, const float* weight, const float* bias, Data* y, const Sizes& sizes, int threads) {
   constexpr int64_t each = Cells<T>::kEach;
@@ -167,7 +167,7 @@ void backward_weight(const Data* dy, const Data* x, float* dweight, float* dbias
   for (int t = 1; t <= threads; ++t)
     if (threads % t == 0 && z.k / t >= 48) across = t;
   const int along = threads / across;  // threads that share the rows
-  // What lies in the padding is left out, where that leaves enough rows that read the same taps.
+  // Taps in the padding are skipped, where enough rows share the same taps.
   auto axis = [=](int64_t outputs, int64_t step, int64_t kernel, int64_t dilate, int64_t pad, int64_t size, int64_t others) {
     auto source = [=](int64_t i, int64_t tap) { return i * step + tap * dilate - pad; };
     std::vector<Stretch> found;
@@ -188,7 +188,7 @@ void backward_weight(const Data* dy, const Data* x, float* dweight, float* dbias
 #pragma omp parallel num_threads(threads)
   {
     const int thread = omp_get_thread_num(), my = thread / across;
-    // Whole squares of filters for each thread, so that a square can be transposed; so many at a time that their rows are long.
+    // Each thread has whole square blocks of filters, for their transposition, and enough of them for long rows.
     const int64_t squares = z.k / kLanes, k_first = squares * (thread % across) / across * kLanes,
                   k_last = squares * (thread % across + 1) / across * kLanes;
     if (my > 0 && thread % across == 0) partial[my - 1].resize(weights), partial_bias[my - 1].resize(z.k);

@@ -1,8 +1,8 @@
 """Two-dimensional convolution for training on a CPU, with its gradients.
 
-Torch gives every one of the three to oneDNN, which reorders the weights each time: in a step of ResNet-50 with one image, a quarter of the time.
-So a kernel of our own takes them in the order they have. Where it proves to be faster, `winograd` computes those with step 1, `amx` those of float32
-in parts, oneDNN large ones, and float32's arithmetic those of bfloat16: not every processor that multiplies pairs of bfloat16 does so in less time.
+Torch calls oneDNN for all three, which reorders the weights each time: a quarter of the time of a ResNet-50 step with one image. The direct kernel
+here reads the weights in the order they have. The autotuner chooses it or an alternative that is faster: `winograd` for stride 1, `amx` for float32
+in parts, oneDNN for large convolutions, and float32 arithmetic for bfloat16, whose pairs some processors multiply more slowly.
 """
 import functools
 from collections.abc import Callable, Mapping
@@ -15,32 +15,32 @@ from ..gemm import amx, matmul
 from ..memory.transpose import permute_copy
 from ..runtime.contract import Kernel
 from ..runtime.denormals import zeroed
-from ..runtime.tuning import Races
+from ..runtime.tuning import Autotuner
 from . import winograd
 
-# Smaller ones are done before a kernel would have been called (and need no compiler), in multiplications.
+# Multiplications below which torch is done before a kernel would have been called (and no compiler is needed).
 _WORTHWHILE = 1 << 20
 _LAST = torch.channels_last
 _DATA, _WEIGHT, _BIAS, _RESULT = "T (n, c, h, w) last", "float32 (k, c, r, s) last", "float32 (k)", "T (n, k, p, q) last"
 _STEPS = ("stride_h", "stride_w", "pad_h", "pad_w", "dilate_h", "dilate_w")
 _HEIGHT, _WIDTH = ("(h + 2 * pad_h - dilate_h * (r - 1) - 1) // stride_h + 1", "(w + 2 * pad_w - dilate_w * (s - 1) - 1) // stride_w + 1")
-# Channels come in whole vectors, and there is room for so many taps.
-_DEMANDS = ("c % 16 == 0", "k % 16 == 0", "r * s <= 128", "min(n, c, h, w, k, r, s, p, q) >= 1", "min(stride_h, stride_w, dilate_h, dilate_w) >= 1",
-            "min(pad_h, pad_w) >= 0")
+# Channels fill whole vectors; the kernel's table has room for 128 taps.
+_PRECONDITIONS = ("c % 16 == 0", "k % 16 == 0", "r * s <= 128", "min(n, c, h, w, k, r, s, p, q) >= 1",
+                  "min(stride_h, stride_w, dilate_h, dilate_w) >= 1", "min(pad_h, pad_w) >= 0")
 _WORK = "k * c * r * s * n * p * q"
 _SIZES: dict[str, Any] = {"sizes": ("n", "h", "w", "c", "k", "r", "s", "p", "q", *_STEPS), "packed": True, "multiplies": _WORK}
 
 
 def _declared(arithmetic: str) -> tuple[Kernel, Kernel, Kernel]:
-    """The convolution, and its gradients for the data and for the weights."""
+    """Return the kernels of the convolution, of its data gradient and of its weight gradient."""
     return (Kernel("conv/convolution", f"forward_{arithmetic}{{T}}",
                    {"data": _DATA, "weight": _WEIGHT, "bias": f"{_BIAS} optional"}, {"out": _RESULT},
-                   integers=_STEPS, where={"p": _HEIGHT, "q": _WIDTH}, demands=_DEMANDS, work=_WORK, **_SIZES),
+                   integers=_STEPS, where={"p": _HEIGHT, "q": _WIDTH}, preconditions=_PRECONDITIONS, work=_WORK, **_SIZES),
             Kernel("conv/convolution", f"backward_data_{arithmetic}{{T}}", {"dout": _RESULT, "weight": _WEIGHT}, {"dx": _DATA},
-                   integers=("h", "w", *_STEPS), demands=(*_DEMANDS, f"p == {_HEIGHT}", f"q == {_WIDTH}"), **_SIZES),
+                   integers=("h", "w", *_STEPS), preconditions=(*_PRECONDITIONS, f"p == {_HEIGHT}", f"q == {_WIDTH}"), **_SIZES),
             Kernel("conv/convolution", f"backward_weight_{arithmetic}{{T}}", {"dout": _RESULT, "data": _DATA},
                    {"dweight": _WEIGHT, "dbias": f"{_BIAS} if biased"}, integers=("r", "s", "biased", *_STEPS),
-                   demands=(*_DEMANDS, f"p == {_HEIGHT}", f"q == {_WIDTH}"), **_SIZES))
+                   preconditions=(*_PRECONDITIONS, f"p == {_HEIGHT}", f"q == {_WIDTH}"), **_SIZES))
 
 
 forward, backward_data, backward_weight = _declared("")
@@ -48,10 +48,10 @@ widened_forward, widened_backward_data, widened_backward_weight = _declared("wid
 WIDENED, ONEDNN = "float32 arithmetic", "oneDNN"
 _KERNELS = {winograd.DIRECT: (forward, backward_data, backward_weight),
             WIDENED: (widened_forward, widened_backward_data, widened_backward_weight)}
-_RACED = 1 << 24  # multiplications from which on ways to compute the same race
-_ROWS = 1 << 13  # of data for each thread: as many as a race needs
+_TUNED = 1 << 24  # multiplications from which on algorithms are benchmarked
+_ROWS = 1 << 13  # of data for each thread: enough for a benchmark
 _MOST = 1 << 10  # programs whose shapes never repeat must not fill the memory
-races = Races("convolution-ways", "gemm/amx", "conv/convolution", "conv/winograd")
+autotuner = Autotuner("convolution-ways", "gemm/amx", "conv/convolution", "conv/winograd")
 _found: dict[tuple, str] = {}
 
 
@@ -61,9 +61,9 @@ class Layer:
     Attributes
     ----------
     exact : bool
-        Whether only the direct kernel may compute it.
+        True if only the direct kernel may compute it.
     chosen : dict of str to str
-        What computed it last: the algorithm's name for ``"forward"``, ``"gradient of data"`` and ``"gradient of weights"``.
+        The algorithm of the last call, for each of ``"forward"``, ``"gradient of data"`` and ``"gradient of weights"``.
     """
 
     def __init__(self, exact: bool = False):
@@ -71,13 +71,13 @@ class Layer:
         self.chosen: dict[str, str] = {}
 
     def run(self, way, data, weight, steps, runs: Mapping[str, Callable]):
-        """The result by whichever of `runs` is the fastest."""
+        """Return the result of the fastest of `runs`."""
         found = self.chosen[way] = winograd.DIRECT if self.exact or len(runs) == 1 else _fastest(way, data, weight, steps, runs)
         return runs[found](data)
 
 
 def _fastest(way: str, data: torch.Tensor, weight: torch.Tensor, steps: tuple[int, ...], runs: Mapping[str, Callable[[torch.Tensor], Any]]) -> str:
-    """The name of the fastest of the `runs` for data of this shape: found by a race of all on a part of `data`, once for each machine."""
+    """Return the name of the fastest of `runs` for data of this shape, benchmarked on a part of `data` once for each machine."""
     threads = usual()
     key = way, data.dtype, data.shape, weight.shape, steps, threads
     try:
@@ -86,14 +86,14 @@ def _fastest(way: str, data: torch.Tensor, weight: torch.Tensor, steps: tuple[in
         pass
     n, channels, h, w = data.shape
     found = winograd.DIRECT
-    if n * h * w * weight.numel() >= _RACED:
+    if n * h * w * weight.numel() >= _TUNED:
         part = data[:min(n, -(-_ROWS * threads // (h * w)))]
         sizes, filters = ("x".join(map(str, t.shape)) for t in (part, weight))
         name = (f"{way}, {str(data.dtype).removeprefix('torch.')}, {sizes}, weights {filters}, stride, padding, dilation "
                 f"{' '.join(map(str, steps))}, {threads} threads")
-        if reduced():  # what was found for all threads is the best guess, and nobody has time for a race
-            return races.known(name, runs) or winograd.DIRECT
-        found = races.winner(name, {name: functools.partial(run, part) for name, run in runs.items()})
+        if reduced():  # fewer threads than usual: take the cached choice, and run no benchmark on a busy machine
+            return autotuner.cached(name, runs) or winograd.DIRECT
+        found = autotuner.fastest(name, {name: functools.partial(run, part) for name, run in runs.items()})
     if len(_found) >= _MOST:
         _found.clear()
     _found[key] = found
@@ -101,10 +101,9 @@ def _fastest(way: str, data: torch.Tensor, weight: torch.Tensor, steps: tuple[in
 
 
 def convolution(data, weight, bias=None, layer: Optional[Layer] = None, **attributes):
-    """``Convolution`` in two dimensions and one group; the attributes are those of the operator.
+    """Compute ``Convolution`` in two dimensions and one group, with the operator's attributes; None where the kernel does not fit.
 
-    The weights may be in single precision beside data in half precision, as they are before mixed precision casts them. Without a `layer` the
-    direct kernel computes it.
+    The weights may be float32 beside data in half precision, as before the casts of mixed precision. Without a `layer` the direct kernel computes it.
     """
     steps = (*(attributes.get("stride") or (1, 1)), *(attributes.get("pad") or (0, 0)), *(attributes.get("dilate") or (1, 1)))
     single, offset = _single(weight, data), _single(bias, data)
@@ -114,12 +113,12 @@ def convolution(data, weight, bias=None, layer: Optional[Layer] = None, **attrib
 
 
 def deconvolution(data, weight, bias, stride, pad, adj, dilate):
-    """``Deconvolution`` in two dimensions and one group: the gradient of a convolution's data; None where the kernel does not fit.
+    """Compute ``Deconvolution`` in two dimensions and one group, as a convolution's data gradient; None where the kernel does not fit.
 
-    Of stride, padding, adjustment and dilation there is one number for each axis.
+    Stride, padding, adjustment and dilation have one number for each axis.
     """
     if data.dtype is not torch.float32 or data.numel() * weight[0].numel() < _WORTHWHILE or data.shape[1] % 16 or weight.shape[1] % 16:
-        return None  # before anything is put into another order
+        return None  # before any array is reordered
     height, width = (s * (n - 1) + d * (k - 1) + 1 - 2 * p + a
                      for n, k, s, p, a, d in zip(data.shape[2:], weight.shape[2:], stride, pad, adj, dilate))
     ordered = _channels_last(data), weight.contiguous(memory_format=_LAST)
@@ -136,12 +135,12 @@ def _channels_last(data):
 
 
 def _single(parameter, data):
-    """A parameter in single precision, if it has the type of the data."""
+    """Return a parameter as float32 if it has the type of the data, else unchanged."""
     return parameter if parameter is None or parameter.dtype is not data.dtype else parameter.float()
 
 
 def cast(parameter, data):
-    """A parameter in the type of the data, as mixed precision would have cast it."""
+    """Return a float32 parameter in the type of the data, as mixed precision casts it."""
     return parameter if parameter is None or parameter.dtype is not torch.float32 else parameter.to(data.dtype)
 
 
@@ -170,19 +169,19 @@ class _Convolution(torch.autograd.Function):
 
 
 def _own(dtype):
-    """The direct kernels for this type, by name."""
+    """Return the direct kernels for this type, by name."""
     return _KERNELS if dtype is torch.bfloat16 else {winograd.DIRECT: _KERNELS[winograd.DIRECT]}
 
 
 def _onednn_takes(dtype, steps):
-    """Whether oneDNN takes part. Torch ended the process for a convolution of few pixels with a dilation."""
+    """Return True if oneDNN is a candidate. Torch crashed the process for a dilated convolution of few pixels."""
     if steps[4:] != (1, 1):
         return False
-    return torch.backends.mkldnn.is_available() if dtype is torch.float32 else matmul.keeps(dtype)
+    return torch.backends.mkldnn.is_available() if dtype is torch.float32 else matmul.prefers_onednn_layout(dtype)
 
 
 def _forward_runs(dtype, weight, bias, steps):
-    """What computes the convolution of data of this type, by name."""
+    """Return the candidate algorithms for the convolution of data of this type, by name."""
     runs: dict[str, Callable] = {name: lambda part, kernel=kernels[0]: kernel((part, weight, bias), steps)[0]
                                  for name, kernels in _own(dtype).items()}
     if _onednn_takes(dtype, steps):
@@ -196,15 +195,15 @@ def _forward_runs(dtype, weight, bias, steps):
 
 
 def _data_runs(shape, dtype, weight, steps):
-    """What computes the gradient for data of this shape and type, by name."""
+    """Return the candidate algorithms for the gradient of data of this shape and type, by name."""
     sizes, pad = (*shape[2:], *steps), winograd.backwards(weight, steps[2:4])
     runs: dict[str, Callable] = {name: lambda part, kernel=kernels[1]: kernel((part, weight), sizes)[0] for name, kernels in _own(dtype).items()}
     if _onednn_takes(dtype, steps):
         def by_onednn(part):
-            like = torch.empty((len(part), *shape[1:]), dtype=dtype, device=part.device, memory_format=_LAST)  # of which only this is read
+            like = torch.empty((len(part), *shape[1:]), dtype=dtype, device=part.device, memory_format=_LAST)  # only its shape and order are read
             return _gradients(part, like, weight, steps, 0)[0]
         runs[ONEDNN] = by_onednn
-    back = tuple(d * (k - 1) - p for d, k, p in zip(steps[4:], weight.shape[2:], steps[2:4]))  # the padding of the way back
+    back = tuple(d * (k - 1) - p for d, k, p in zip(steps[4:], weight.shape[2:], steps[2:4]))  # the padding of the gradient's convolution
     if dtype is torch.float32 and steps[:2] == (1, 1) and min(back) >= 0 and amx.suits(weight):
         runs[amx.NAME] = lambda part: amx.convolve(part, weight, None, (1, 1, *back, *steps[4:]), turned=True)
     fewer = winograd.names(weight, steps) if min(pad) >= 0 else ()
@@ -212,7 +211,7 @@ def _data_runs(shape, dtype, weight, steps):
 
 
 def _weight_runs(data, weight, biased, steps):
-    """What computes the gradients for weights like these and for the bias, by name."""
+    """Return the candidate algorithms for the gradients of the weights and of the bias, by name."""
     sizes = (*weight.shape[2:], biased, *steps)
     runs: dict[str, Callable] = {name: lambda part, kernel=kernels[2]: kernel((part, data[:len(part)]), sizes)
                                  for name, kernels in _own(data.dtype).items()}
@@ -231,14 +230,14 @@ def _weight_runs(data, weight, biased, steps):
 
 
 def _gradients(dout, data, weight, steps, which):
-    """Torch's gradients of a convolution, of which the one of that number is computed."""
+    """Return torch's gradients of a convolution; only number `which` is computed (0 data, 1 weights, 2 bias)."""
     with zeroed(dout.numel() * weight[0].numel()):
         return torch.ops.aten.convolution_backward(dout, data, weight.to(dout.dtype), None, *_in_pairs(steps), False, [0, 0], 1,
                                                    [number == which for number in range(3)])
 
 
 def _in_pairs(steps):
-    """Stride, padding and dilation."""
+    """Return stride, padding and dilation as three pairs."""
     return steps[:2], steps[2:4], steps[4:]
 
 

@@ -1,4 +1,4 @@
-// What a deformable convolution reads: its taps, moved by offsets, between four pixels each. All channels of a pixel lie together.
+// Samples of a deformable convolution: its taps, moved by offsets, interpolated between four pixels. The channels of a pixel are contiguous.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -14,7 +14,7 @@ struct Sizes {
   int64_t points() const { return rows * columns; }
 };
 
-// Between which pixels a place lies, and what each counts. A place whose pixels are all outside of the image has `counts` false.
+// The pixels around a position and their weights. `counts` is false if all of them are outside of the image.
 struct Place {
   int64_t at[4];
   float weight[4];

@@ -1,41 +1,41 @@
-"""What a deformable convolution reads, in one pass. In torch's operators it takes some forty."""
+"""Sampling of a deformable convolution's taps in one pass over memory. Torch's operators take about forty passes."""
 from typing import Optional
 
 import torch
 
 from ..runtime.contract import Kernel
 
-_LARGEST = 1 << 20  # numbers in single precision tell pixels apart, and sums of such sizes fit
+_LARGEST = 1 << 20  # coordinates in float32 are exact enough for this size, and sums of such sizes fit
 _sizes = ("stride_down", "stride_across", "dilate_down", "dilate_across", "pad_down", "pad_across")
 _patches = Kernel(
     "conv/deformable", "patches",
     {"data": "float32 (n, c, h, w) last", "offset": "float32 (n, 2 * groups * down * across, p, q)",
      "mask": "float32 (n, groups * down * across, p, q) optional"},
     {"out": "float32 (n, p, q, down * across, c)"}, integers=("groups", "down", "across", *_sizes, "fades"),
-    demands=("groups >= 1", "c % groups == 0", "min(down, across) >= 1", f"min({', '.join(_sizes)}) >= 0",
+    preconditions=("groups >= 1", "c % groups == 0", "min(down, across) >= 1", f"min({', '.join(_sizes)}) >= 0",
              f"max(h, w, p, q, down, across, {', '.join(_sizes)}) <= {_LARGEST}", "min(h, w) >= 1"),
     sizes=("n", "c", "h", "w", "p", "q", "groups", "down", "across", *_sizes, "fades"), packed=True, work="n * c * p * q * down * across")
-_WORTHWHILE = 1 << 10  # numbers; fewer are there before a kernel would have been compiled
+_WORTHWHILE = 1 << 10  # numbers below which torch is done before a kernel would have been compiled
 
 
 def patches(data: torch.Tensor, offset: torch.Tensor, mask: Optional[torch.Tensor], groups: int, kernel: tuple[int, int], stride: tuple[int, int],
             dilate: tuple[int, int], pad: tuple[int, int], fades: bool) -> Optional[torch.Tensor]:
-    """What each tap reads at each place: (N, H', W', taps, C).
+    """Return the samples of each tap at each output position: (N, H', W', taps, C).
 
     Parameters
     ----------
     data : (N, C, H, W)
     offset : (N, 2 * taps * groups, H', W')
-        How far each tap moves (down, right), for each group of channels.
+        The displacement of each tap (down, right), for each group of channels.
     mask : (N, taps * groups, H', W'), optional
-        What is read is multiplied by it.
+        A factor for each sample.
     fades : bool
-        Whether pixels at the border fade into the zeros around it within a pixel; else the border's value ends at once.
+        True if samples less than a pixel outside are interpolated between the border and zero; else the border's value ends at once.
 
     Returns
     -------
     torch.Tensor or None
-        None where the kernel cannot do it, or a gradient is wanted.
+        None where the kernel does not fit, or a gradient is recorded.
     """
     if torch.compiler.is_compiling() or torch.is_grad_enabled() and any(t is not None and t.requires_grad for t in (data, offset, mask)):
         return None

@@ -1,7 +1,7 @@
-// Two-dimensional convolutions of each channel by itself, over channels-last arrays: x (N, H, W, C), weights (R, S, C), y (N, P, Q, C).
+// Depthwise convolutions in two dimensions, over channels-last arrays: x (N, H, W, C), weights (R, S, C), y (N, P, Q, C).
 //
-// There is little to multiply, so that what counts is to read each input rarely and each weight once for a line of outputs: a tile of neighbouring
-// outputs stays in registers, with all nine weights, while the columns of the image pass by.
+// There are few multiplications, so the loads dominate. Each input is read rarely and each weight once for a line of outputs: a tile of adjacent
+// outputs stays in registers, with all nine weights, while the kernel iterates over the image's columns.
 #include <algorithm>
 #include <cstdint>
 #include <utility>
@@ -20,7 +20,7 @@ constexpr int kTile = 7;  // outputs side by side: images of 224 pixels leave no
 constexpr int64_t kMostTaps = 128;
 constexpr int64_t kLarge = 1 << 18;  // numbers of an image from which on its rows are fetched ahead; of smaller ones it takes longer than it saves
 
-// A line of outputs of one vector of channels: what it reads and writes.
+// A line of outputs of one vector of channels, with its inputs.
 struct Line {
   const float* rows[kMostTaps];  // of the image, by the row of the kernel; null in the padding
   const float* ahead[2];         // rows that the next line is the first to read, or null
@@ -59,7 +59,7 @@ inline __attribute__((always_inline)) void tile(const Sizes& z, const Line& line
         if (i >= s && (i - s) % Stride == 0 && (i - s) / Stride < T) sum[(i - s) / Stride] += column * weight[r * 3 + s];
     }
   }
-  // One row is fetched into the L1 cache; two of them would drive out what is being read, and go to the L2.
+  // One row is prefetched into the L1 cache; two would evict the rows in use, and go to the L2.
 #pragma GCC unroll 2
   for (int r = 0; r < Stride; ++r) {
     if (!line.ahead[r]) continue;

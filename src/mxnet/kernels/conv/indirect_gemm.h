@@ -33,11 +33,11 @@ inline void fetch(const float* row, int64_t cells) {
 // Along one axis: outputs which lie `apart` from each other, from `first` on, and read the same taps of the kernel, none in the padding.
 struct Stretch {
   struct Tap {
-    int64_t index, source;  // which of the kernel's, and what it reads for the first output
+    int64_t index, source;  // the tap's number, and its input for the first output
   };
   int64_t first, apart, count, step;
   std::vector<Tap> taps;
-  // Whether each output reads three neighbours, and its neighbour the same but for one.
+  // True if each output reads three adjacent inputs, shifted by one for the next output.
   bool in_threes() const {
     if (step != 1 || taps.size() != 3) return false;
     const int64_t side = taps[1].source - taps[0].source;
@@ -45,7 +45,7 @@ struct Stretch {
   }
 };
 
-// All outputs of one axis. tap(i, r) is what output i reads through tap r, anything below 0 if nothing.
+// All outputs of one axis. tap(i, r) is the input of output i through tap r, negative for none.
 template <typename Source>
 void stretches(std::vector<Stretch>& found, int64_t first, int64_t apart, int64_t count, int64_t step, int64_t kernel, int64_t size, Source tap) {
   for (int64_t i = 0; i < count; ++i) {
@@ -63,14 +63,14 @@ void stretches(std::vector<Stretch>& found, int64_t first, int64_t apart, int64_
   }
 }
 
-// The sizes of a convolution; of one that goes from pixel to pixel, as if all were neighbours in one line.
+// The sizes of a convolution; a pointwise one (1 x 1, stride 1) is flattened to a single line of pixels.
 template <typename Sizes>
 Sizes in_one_line(Sizes z) {
   if (z.r * z.s * z.stride_h * z.stride_w == 1 && !z.pad_h && !z.pad_w) z.w = z.q = z.n * z.h * z.w, z.n = z.h = z.p = 1;
   return z;
 }
 
-// One axis of a convolution: what its outputs read.
+// One axis of a convolution: the inputs of its outputs.
 inline std::vector<Stretch> forward_axis(int64_t outputs, int64_t stride, int64_t kernel, int64_t size, int64_t pad, int64_t dilate) {
   if (kernel * stride == 1 && !pad) return {{0, 1, outputs, 1, {{0, 0}}}};
   std::vector<Stretch> found;
@@ -91,7 +91,7 @@ inline std::vector<Stretch> backward_axis(int64_t size, int64_t outputs, int64_t
   return found;
 }
 
-// What happens to outputs at the end, and where they lie: `pitch` numbers apart, of which a layer writes its filters.
+// The epilogue of outputs and their memory layout: `pitch` numbers apart, of which a layer writes its filters.
 template <typename Out>
 struct Ending {
   int64_t filters, pitch;
@@ -121,8 +121,8 @@ template <typename T, typename Out>
 constexpr LastTile<Out> kFetchingLastTiles[2][kMostRows / 2 + 1] = REMEX_FETCHING_TILES(REMEX_LAST);
 #undef REMEX_LAST
 
-// A convolution: each output is a bias and a sum over the taps it reads of source x weights, to which a residual may be added, and which may be
-// rectified. The source is an image of cells, of which each tap reads `depth`; there are weights, and numbers of the bias, for whole vectors of filters.
+// A convolution: each output is a bias and a sum over the taps it reads of source x weights, with an optional residual addition and
+// ReLU. The source is an image of cells, of which each tap reads `depth`; there are weights, and numbers of the bias, for whole vectors of filters.
 template <typename T, typename Out>
 class Gather {
  public:
@@ -192,7 +192,7 @@ class Gather {
 
  private:
   struct Tap {
-    int64_t index, offset;  // its place among the weights; what it adds to the first input of an output
+    int64_t index, offset;  // its position among the weights; its offset from an output's first input
   };
   struct Part {
     int64_t rows;
@@ -221,7 +221,7 @@ class Gather {
       }
   }
 
-  // The row up to which a share of the work lies: outputs differ in how many taps they read.
+  // The end row of a share of the work: outputs differ in their number of taps.
   int64_t row_at(double share) const {
     double work = 0;
     for (const Part& part : parts_) work += part.work();
@@ -337,11 +337,11 @@ class Gather {
         if (row + r >= to) {
           for (int64_t k = 0; k < taps; ++k) pointers[k * mr + r] = zeros_.data();
           results[r] = nowhere;
-          residuals[r] = ending_.residual ? ending_.residual + column : nullptr;  // whatever: it goes nowhere
+          residuals[r] = ending_.residual ? ending_.residual + column : nullptr;  // any address: the result is discarded
           continue;
         }
         for (int64_t k = 0; k < taps; ++k) pointers[k * mr + r] = base + offsets[k];
-        if (fetches) fetch(base + offsets[0] + 2 * mr * h.step * in_.c, deep);  // what comes two tiles later
+        if (fetches) fetch(base + offsets[0] + 2 * mr * h.step * in_.c, deep);  // the inputs of the tile after the next
         results[r] = destination_ + place * ending_.pitch + column;
         if (ending_.residual) residuals[r] = ending_.residual + place * ending_.filters + column;
         next(1);

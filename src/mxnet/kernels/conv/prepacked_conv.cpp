@@ -1,8 +1,7 @@
-// Two-dimensional convolutions whose weights stay, over channels-last arrays: x (N, H, W, C), y (N, P, Q, K). The weights are packed once.
+// Two-dimensional convolutions with constant weights, over channels-last arrays: x (N, H, W, C), y (N, P, Q, K). The weights are packed once.
 //
-// Images of few channels are sums over lines instead of taps: what a line of the kernel reads lies side by side, if there is nothing but numbers to
-// its left and right, so that images with padding are copied into a frame of zeros first. Such an image may also come with its channels first
-// (N, C, H, W), as the first layer of a network gets it.
+// With few channels the sum runs over rows of the filter instead of taps: the inputs of a row are contiguous, except in the padding, so images are
+// copied into a frame of zeros first. Such an image may also have its channels first (N, C, H, W), as the input of a network's first layer.
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
@@ -15,7 +14,7 @@ struct Sizes {
   int64_t n, h, w, c, k, r, s, p, q, stride_h, stride_w, pad_h, pad_w, dilate_h, dilate_w, total, first, lines, planes;
 };
 
-constexpr int64_t kWhole = 16;  // filters that weights are packed for are a multiple of it, whatever the processor
+constexpr int64_t kWhole = 16;  // the packed number of filters is a multiple of it on every processor
 
 // A line of an image: `width` pixels, whose channels lie `apart` from each other, become neighbours.
 template <int C>

@@ -2,7 +2,7 @@
 //
 // A square of outputs, V::kOutputs x H::kOutputs, needs V::kPoints * H::kPoints products for each pair of channels (`winograd.h`). Squares are taken in
 // blocks: their inputs are transformed ("spectra", one matrix of squares x channels for each point), multiplied by the transformed weights with the small
-// product that direct convolutions are made of, too, and transformed back, before the next block; what lies between stays in the L2 cache.
+// product that direct convolutions are made of, too, and transformed back, before the next block; intermediate values stay in the L2 cache.
 #include <algorithm>
 #include <cstdint>
 #include <vector>
@@ -22,7 +22,7 @@ struct Sizes {
   int64_t n, h, w, c, k, p, q, pad_h, pad_w, total, first;  // y are K of `total` channels, from `first` on
 };
 
-// Weights (K, R, S, C) as (point, panel of filters, channel, filter of the panel). `turned` are those that bring gradients back: a convolution
+// Weights (K, R, S, C) as (point, panel of filters, channel, filter of the panel). `turned` is for the data gradient: a convolution
 // of K channels to C with its taps in reverse order.
 template <typename V, typename H>
 void transform_weights(const float* weight, float* out, int64_t channels, int64_t filters, int64_t turned, int threads) {
@@ -228,8 +228,8 @@ struct BackwardSizes {
   int64_t n, h, w, c, k, p, q, pad_h, pad_w, block;
 };
 
-// The gradient of the weights: sums over all squares of products of the data under a square with the gradient of its outputs, which are what taps are
-// in the other direction. V and H are the forms of that sum. The memory between comes from the caller: `sums` (points, K, C), and, for the squares of a
+// The gradient of the weights: sums over all squares of products of the data under a square with the gradient of its outputs, which have
+// the role of the taps. V and H are the forms of that sum. The caller provides the scratch memory: `sums` (points, K, C), and, for the squares of a
 // block, `left` (points, block of (K + 16) and 16) and `right` (points, block of C and 16).
 template <typename V, typename H, typename T>
 void backward_weight(const T* dy, const T* x, float* dweight, float* dbias, float* sums, float* left, float* right, const BackwardSizes& z, int threads) {
@@ -333,7 +333,7 @@ extern "C" {
   REMEX_FORWARD(name, V, H, float32, float)     \
   REMEX_BACKWARD(name, V, H, float32, float)    \
   REMEX_FORWARD(name, V, H, bfloat16, bfloat16) \
-  REMEX_BACKWARD(name, V, H, bfloat16, bfloat16)  // stored so; what is between is float32
+  REMEX_BACKWARD(name, V, H, bfloat16, bfloat16)  // the stored type; intermediate values are float32
 #else
 #define REMEX_WINOGRAD(name, V, H)          \
   REMEX_WEIGHTS(name, V, H)                 \

@@ -1,4 +1,4 @@
-// Sums of products with fewer multiplications (Toom 1963, Winograd 1980, Lavin 2015), of vectors that stand for as many channels.
+// Sums of products with fewer multiplications (Toom 1963, Winograd 1980, Lavin 2015), on vectors of channels.
 //
 // S outputs of R taps each are a product of polynomials. It takes S + R - 1 products, one for each of as many points, of which the last is infinity:
 // outputs(inputs(data) * weights(taps)). In two dimensions the points are those of both axes.
@@ -101,7 +101,7 @@ struct Line<1, 1> {
   static void outputs(const vec (&m)[1], vec (&y)[1]) { y[0] = m[0]; }
 };
 
-// read(r, s) are the data under a square of outputs; write(r, s, v) gets what is to be multiplied.
+// read(r, s) are the data under a tile of outputs; write(r, s, v) receives the transformed data.
 template <typename V, typename H, typename Read, typename Write>
 inline __attribute__((always_inline)) void inputs(Read read, Write write) {
   vec half[H::kPoints][V::kPoints];
@@ -169,7 +169,7 @@ using FourOfThree = Line<4, 3>;
 using TwoOfFive = Line<2, 5>;
 using TwoOfSeven = Line<2, 7>;
 
-// What there is, by outputs and taps.
+// The instantiated forms, by outputs and taps.
 #define REMEX_FORMS(form)                   \
   form(2x2_3x3, TwoOfThree, TwoOfThree)     \
   form(4x4_3x3, FourOfThree, FourOfThree)   \

@@ -1,1 +1,1 @@
-"""Functions of single numbers."""
+"""Element-wise functions and histograms."""

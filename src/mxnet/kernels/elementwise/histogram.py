@@ -1,15 +1,15 @@
-"""How many values lie in each of equal bins."""
+"""Histograms with bins of equal width."""
 from ..runtime.contract import Kernel
 
-# Fewer values are counted before a kernel would have been called.
+# Values below which torch is done before a kernel would have been called.
 _WORTHWHILE = 1 << 13
 _count = Kernel("elementwise/histogram", "count_{T}", {"values": "T (n)", "edges": "T (bins + 1)"}, {"counts": "int64 (bins) filled 0"},
                 integers=("bins",),
-                demands=("bins >= 1",), sizes=("n", "bins"), numbers="dd")
+                preconditions=("bins >= 1",), sizes=("n", "bins"), numbers="dd")
 
 
 def in_equal_bins(values, edges, low, high):
-    """The counts (bins,), int64, of `values` (n,) between `low` and `high`; `edges` (bins + 1,) are in the values' type. None without a kernel."""
+    """Count `values` (n,) between `low` and `high` in int64 bins (bins,); `edges` (bins + 1,) have the values' type. Return None without a kernel."""
     bins = len(edges) - 1
     if values.numel() < max(_WORTHWHILE, bins):
         return None

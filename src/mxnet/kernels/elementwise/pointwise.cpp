@@ -111,7 +111,7 @@ inline float cube_root(float x) {
   return size > 0 && size <= std::numeric_limits<float>::max() ? std::copysign(float(root), x) : x;
 }
 
-// The natural logarithm of what is positive and normal: the exponent, and 2 atanh((m - 1) / (m + 1)) of a mantissa between the roots of 1/2 and 2.
+// The natural logarithm of positive normal numbers: the exponent, and 2 atanh((m - 1) / (m + 1)) of a mantissa between the roots of 1/2 and 2.
 inline double logarithm(double x) {
   int64_t bits;
   std::memcpy(&bits, &x, 8);
@@ -138,7 +138,7 @@ inline float arccosh(float x) {
   return x >= 1 ? x <= std::numeric_limits<float>::max() ? root : x : std::numeric_limits<float>::quiet_NaN();
 }
 
-// Calls work(i) for each number; what it does to one must not depend on another.
+// Calls work(i) for each number; the calls must be independent.
 template <typename Work>
 void each(int64_t n, int threads, Work work) {
   in_blocks(n, threads, [=](int64_t begin, int count) {
@@ -230,7 +230,7 @@ void quadratic_back(const float* in, const float* dout, float* din, int64_t n, f
   each(n, threads, [=](int64_t i) { din[i] = (in[i] * twice + b) * dout[i]; });
 }
 
-// To the nearest whole number: halves go down, or away from zero.
+// Rounds to the nearest integer: halves down, or away from zero.
 void round_down(const float* in, float* out, int64_t n, int threads) {
   each(n, threads, [=](int64_t i) {
     const float x = in[i], below = std::floor(x), above = std::ceil(x);
@@ -286,7 +286,7 @@ void clip_back(const float* in, const float* dout, float* din, int64_t n, float 
   });
 }
 
-// Of the larger, or smaller, of a number and a border: a tie belongs to the number, what is no number gets nothing.
+// Gradients of the maximum or minimum of a number and a bound: at a tie the number gets it, NaN gets 0.
 void not_below_back(const float* in, const float* dout, float* din, int64_t n, float border, int threads) {
   each(n, threads, [=](int64_t i) {
     const float d = dout[i];
@@ -305,7 +305,7 @@ void inverse_back(const float* in, const float* dout, float* din, int64_t n, flo
   each(n, threads, [=](int64_t i) { din[i] = dout[i] * (-scalar / (in[i] * in[i])); });
 }
 
-// A tie belongs to a, and what is no number to neither.
+// At a tie `a` gets the gradient, for NaN neither does.
 void larger_back(const float* a, const float* b, const float* dout, float* da, float* db, int64_t n, int threads) {
   each(n, threads, [=](int64_t i) {
     const float d = dout[i], one = a[i], other = b[i];

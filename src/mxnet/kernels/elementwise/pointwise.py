@@ -1,4 +1,4 @@
-"""Functions of single numbers in one pass over memory. Torch's operators take several, or a function of libm for each number."""
+"""Element-wise functions in one pass over memory. Torch's operators take several passes, or a call of libm for each number."""
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -6,7 +6,7 @@ import torch
 
 from ..runtime.contract import Kernel
 
-# Smaller arrays are done before a kernel would have been called.
+# Elements below which torch is done before a kernel would have been called.
 _WORTHWHILE = 1 << 14
 _IN, _DOUT, _OUT = {"data": "float32 (n)"}, {"dout": "float32 (n)"}, {"out": "float32 (n)"}
 _PAIR, _BOTH = {"a": "float32 (n)", "b": "float32 (n)"}, {"da": "float32 (n)", "db": "float32 (n)"}
@@ -45,46 +45,46 @@ _choose = _kernel("choose_{T}", {"condition": "T (n)", **_PAIR})
 _choose_back = _kernel("choose_back_{T}", {"condition": "T (n)", **_DOUT}, _BOTH)
 _adapted_rates = _kernel("adapted_rates", {n: "float32 (n)" for n in ("rates", "weights", "gradients", "wds")}, numbers="fff")
 
-_FAR = 1e8  # numbers whose squares a 1 does not change, while they fit into their type
+_FAR = 1e8  # from here on ``x * x - 1 == x * x`` in float32, and larger squares overflow
 
 
 def gamma(data):
-    """The gamma function; None without a kernel. It records nothing, as the others here that may give None."""
+    """Return the gamma function; None without a kernel. Functions here that may return None record no gradient."""
     return _one(_gamma, (data,))
 
 
 def softsign(data):
-    """``data / (1 + |data|)``; None without a kernel."""
+    """Return ``data / (1 + |data|)``; None without a kernel."""
     return _one(_softsign, (data,))
 
 
 def softsign_back(data, dout):
-    """The gradient, ``dout / (1 + |data|) ** 2``; None without a kernel."""
+    """Return the gradient of `softsign`, ``dout / (1 + |data|) ** 2``; None without a kernel."""
     return _one(_softsign_back, (data, dout))
 
 
 def rest_by(data, scalar):
-    """The remainder of ``scalar / data`` with the sign of `data`, 0 where it is 0; None without a kernel."""
+    """Return the remainder of ``scalar / data`` with the sign of `data`, 0 where it is 0; None without a kernel."""
     return _one(_rest_by, (data,), scalar)
 
 
 def rest_by_back(data, dout, scalar):
-    """The gradient, ``-floor(scalar / data) * dout``; None without a kernel."""
+    """Return the gradient of `rest_by`, ``-floor(scalar / data) * dout``; None without a kernel."""
     return _one(_rest_by_back, (data, dout), scalar)
 
 
 def rest_of(lhs, rhs):
-    """The remainder of ``lhs / rhs`` with the sign of `rhs`, 0 where it is 0; None without a kernel, or for other shapes."""
+    """Return the remainder of ``lhs / rhs`` with the sign of `rhs`, 0 where it is 0; None without a kernel, or for unequal shapes."""
     return _one(_rest_of, (lhs, rhs))
 
 
 def rest_of_back(lhs, rhs, dout):
-    """The gradient of `rhs`, ``-floor(lhs / rhs) * dout``; None without a kernel."""
+    """Return the gradient of `rhs` in `rest_of`, ``-floor(lhs / rhs) * dout``; None without a kernel."""
     return _one(_rest_of_back, (lhs, rhs, dout))
 
 
 def add_three(a, b, c):
-    """``a + b + c`` of one shape; None where torch is as good."""
+    """Return ``a + b + c`` of arrays of one shape; None where torch is as fast."""
     recorded = [t for t in (a, b, c) if t.requires_grad] if torch.is_grad_enabled() else []
     if recorded:
         return _Three.apply(a, b, c) if _gains(recorded[0]) else None
@@ -103,37 +103,37 @@ class _Three(torch.autograd.Function):
 
 
 def quadratic(data, a, b, c):
-    """``(a * data + b) * data + c``; None without a kernel."""
+    """Return ``(a * data + b) * data + c``; None without a kernel."""
     return _one(_quadratic, (data,), a, b, c)
 
 
 def quadratic_back(data, dout, a, b):
-    """The gradient, ``(2 * a * data + b) * dout``; None without a kernel."""
+    """Return the gradient of `quadratic`, ``(2 * a * data + b) * dout``; None without a kernel."""
     return _one(_quadratic_back, (data, dout), 2 * a, b)
 
 
 def round_down(data):
-    """The nearest whole numbers, halves down; None without a kernel."""
+    """Round to the nearest integers, halves down; return None without a kernel."""
     return _one(_round_down, (data,))
 
 
 def round_away(data):
-    """The nearest whole numbers, halves away from zero; None without a kernel."""
+    """Round to the nearest integers, halves away from zero; return None without a kernel."""
     return _one(_round_away, (data,))
 
 
 def cube_root(data):
-    """The cube root; None without a kernel."""
+    """Return the cube root; None without a kernel."""
     return _one(_cube_roots, (data,))
 
 
 def cube_root_back(roots, dout):
-    """The gradient, ``dout / (3 * roots ** 2)``; None without a kernel."""
+    """Return the gradient of `cube_root`, ``dout / (3 * roots ** 2)``; None without a kernel."""
     return _one(_cube_roots_back, (roots, dout))
 
 
 def flat(function, data):
-    """``function(data)``, whose gradient is zero."""
+    """Return ``function(data)`` with a gradient of zero."""
     return _Flat.apply(function, data) if _gains(data) else function(data)
 
 
@@ -148,7 +148,7 @@ class _Flat(torch.autograd.Function):
 
 
 def hard_sigmoid(data, alpha, beta):
-    """``alpha * data + beta`` within 0 and 1. Its gradient is 0 on the border, too."""
+    """Return ``alpha * data + beta`` clipped to [0, 1]. The gradient is 0 at both bounds, too."""
     if _gains(data):
         return _HardSigmoid.apply(data, alpha, beta)
     found = _one(_hard_sigmoid, (data,), alpha, beta)
@@ -171,33 +171,34 @@ class _HardSigmoid(torch.autograd.Function):
 
 
 def clip_back(data, dout, low, high):
-    """`dout` where `data` is neither above `high` nor below `low`; None without a kernel."""
+    """Return the gradient of clip: `dout` where ``low <= data <= high`` or `data` is NaN, else 0; None without a kernel."""
     return _one(_clip_back, (data, dout), low, high)
 
 
 def larger_back(lhs, rhs, dout):
-    """`dout` for the first where it is not smaller, and for the second where the first is; None without a kernel."""
+    """Return the gradients of the maximum: `dout` for `lhs` where it is not smaller, else for `rhs`; None without a kernel."""
     return _run(_larger_back, (lhs, rhs, dout))
 
 
 def smaller_back(lhs, rhs, dout):
-    """`dout` for the first where it is not larger, and for the second where the first is; None without a kernel."""
+    """Return the gradients of the minimum: `dout` for `lhs` where it is not larger, else for `rhs`; None without a kernel."""
     return _run(_smaller_back, (lhs, rhs, dout))
 
 
 def adapted_rates(rates, weights, gradients, wds, eta, rescale, epsilon):
-    """``rates * eta * |w| / (|g| * rescale + wds * |w| + epsilon)`` for the squares of ``|w|`` and ``|g|``, the rate where one is 0; None without a
-    kernel.
+    """Return LARS rates ``rates * eta * |w| / (|g| * rescale + wds * |w| + epsilon)``; the unchanged rate where a norm is 0. None without a kernel.
+
+    `weights` and `gradients` are the squares of the norms ``|w|`` and ``|g|``.
     """
     return _one(_adapted_rates, (rates, weights, gradients, wds), eta, rescale, epsilon)
 
 
 class _Way(NamedTuple):
-    """A function of an array, and numbers, with the kernel of its gradient."""
+    """A function of an array and numbers, with a kernel for its gradient."""
 
     function: Callable[..., torch.Tensor]
     kernel: Kernel
-    gradient: Callable[..., torch.Tensor]  # of the array, the result's gradient, and the numbers; where there is no kernel
+    gradient: Callable[..., torch.Tensor]  # of the array, the result's gradient and the numbers; the fallback without a kernel
     always: bool = False  # for small arrays, too: torch's own gradient overflows
 
     def __call__(self, data, *numbers):
@@ -220,7 +221,7 @@ class _Recorded(torch.autograd.Function):
 
 
 def _either(kernel, function):
-    """By the kernel, or without one by the function."""
+    """Return a function that calls the kernel, or `function` where the kernel does not fit."""
     def run(data):
         found = _one(kernel, (data,))
         return function(data) if found is None else found
@@ -228,7 +229,7 @@ def _either(kernel, function):
 
 
 square = _Way(torch.square, _square_back, lambda data, dout: dout * (data * 2))
-# The larger, or smaller, of an array and a number: the gradient of a tie goes to the array.
+# Maximum and minimum of an array and a number: at a tie the array gets the gradient.
 not_below = _Way(torch.clamp_min, _not_below_back, lambda data, dout, border: dout.masked_fill(~(data >= border), 0))
 not_above = _Way(torch.clamp_max, _not_above_back, lambda data, dout, border: dout.masked_fill(~(data <= border), 0))
 inverse = _Way(lambda data, number: torch.div(data.new_full((), number), data), _inverse_back,
@@ -239,7 +240,7 @@ arccosh = _Way(_either(_arccosh, torch.acosh), _arccosh_back,
 
 
 def divide(lhs, rhs):
-    """``lhs / rhs``."""
+    """Return ``lhs / rhs``, with both gradients in one kernel where they are recorded."""
     if lhs.shape == rhs.shape and lhs.requires_grad and rhs.requires_grad and _gains(lhs):
         return _Divided.apply(lhs, rhs)
     return torch.div(lhs, rhs)
@@ -259,7 +260,7 @@ class _Divided(torch.autograd.Function):
 
 
 def choose(condition, x, y):
-    """``torch.where(condition != 0, x, y)``."""
+    """Return ``torch.where(condition != 0, x, y)``."""
     condition = condition.detach()
     if not condition.shape == x.shape == y.shape or x.numel() < _WORTHWHILE:
         return torch.where(condition if condition.dtype is torch.bool else condition != 0, x, y)
@@ -288,7 +289,7 @@ class _Selected(torch.autograd.Function):
 
 
 def _gains(data):
-    """Whether a gradient that is recorded now may be worked out by a kernel."""
+    """Return True if a gradient is recorded for `data` and a kernel may compute it."""
     return data.numel() >= _WORTHWHILE and data.dtype is torch.float32 and data.is_cpu and torch.is_grad_enabled() and data.requires_grad \
         and not torch.compiler.is_compiling()
 

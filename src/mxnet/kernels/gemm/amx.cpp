@@ -1,7 +1,7 @@
-// Convolutions of single precision on the tiles of bfloat16 that some processors multiply (AMX), sixteen times as many as floats in the same time.
+// Float32 convolutions on bfloat16 tiles (AMX), whose multiplication rate is sixteen times that of floats.
 //
 // A float is the sum of three numbers of bfloat16: its first eight bits, the next eight and the last eight, without a rounding. Of the nine products
-// of two such sums the six largest are added, in single precision; what is left out is below 2^-23 of the product, as the rounding of each sum is.
+// of two such sums the six largest are added, in single precision; the others are below 2^-23 of the product, as the rounding of each sum is.
 // Results are closer to those of double precision than those of the direct kernel, since a tile adds up in shorter chains. Infinite numbers give NaN;
 // below 2^-110 the last parts are not normal, and count as zero.
 //
@@ -39,7 +39,7 @@ constexpr int64_t kCut = 4;                 // steps along the depth whose input
 constexpr int64_t kRoom = 768 << 10;        // bytes of results that the L2 cache holds until their sums are complete
 constexpr int64_t kLong = 16;               // steps along the outputs whose products are added to the gradient of the weights together
 constexpr int64_t kFewWeights = 1 << 18;    // whose gradients each thread sums up for itself
-constexpr int64_t kGradients = 1 << 20;     // bytes of gradients of outputs, turned, that the L2 cache holds meanwhile
+constexpr int64_t kGradients = 1 << 20;     // bytes of transposed output gradients that stay in the L2 cache
 constexpr int64_t kTogether = 8;            // blocks of rows that go through the weights together, at least, if there are so many; and at most
 constexpr int64_t kMostBlocks = 16;
 constexpr int64_t kFewFetch = 8;            // blocks that fetch the weights of the next panel: more of them hide that they come late
@@ -55,7 +55,7 @@ struct alignas(64) Shape {
 struct Tiles {
   Tiles() {
     const Shape shape;
-    __asm__ volatile("" : : "r"(&shape) : "memory");  // the intrinsic tells the compiler of the first eight bytes only
+    __asm__ volatile("" : : "r"(&shape) : "memory");  // the intrinsic declares the first eight bytes only
     _tile_loadconfig(&shape);
   }
   ~Tiles() { _tile_release(); }
@@ -84,13 +84,12 @@ constexpr int64_t pieces(int64_t count) { return (count + kSide - 1) / kSide; }
 // Of 32 numbers from `first` on, those below `count`, as bits.
 constexpr uint32_t those(int64_t first, int64_t count) { return count - first >= kSide ? ~0u : (1u << (count - first)) - 1; }
 
-// What the outputs read.
+// The inputs of the outputs.
 class Inputs {
  public:
   Inputs(const float* x, const Sizes& z) : x_(x), z_(z), across_(pieces(z.c)) {}
 
-  // Splits what `rows` outputs from `row` on read in the steps from `begin` to `end`, into tiles of 16 outputs each; outputs that are not
-  // there read zeros.
+  // Splits the inputs of `rows` outputs from `row` on, in the steps from `begin` to `end`, into tiles of 16 outputs each; missing outputs read zeros.
   void tiles(int64_t row, int64_t rows, int64_t begin, int64_t end, half* to) const {
     int64_t j = row % z_.q, i = row / z_.q % z_.p, image = row / z_.q / z_.p;
     for (int64_t r = 0; r < (rows > 16 ? kSide : 16); ++r) {
@@ -191,7 +190,7 @@ struct Ending {
   int64_t* odd;  // set where a result is no number; may be null
 };
 
-// What the sums become: `rows` outputs from `row` on, the filters from `column` on.
+// The epilogue of the sums: `rows` outputs from `row` on, the filters from `column` on.
 void finish(const float* sums, int64_t row, int64_t rows, int64_t column, const Sizes& z, const Ending& ending) {
   const int64_t filters = std::min(kSide, z.k - column);
   __mmask16 odd = 0;
@@ -267,7 +266,7 @@ inline __m512i pair(__m512i first, __m512i second) {
   return _mm512_or_si512(_mm512_srli_epi32(first, 16), _mm512_and_si512(second, _mm512_set1_epi32(int(0xffff0000))));
 }
 
-// Two rows of up to 32 numbers, null for zeros, as a line of each of the right operand's tiles; or before they are turned, of the left one's.
+// Two rows of up to 32 numbers, null for zeros, as a line of each of the right operand's tiles; or of the left one's, before its transposition.
 template <typename Store>
 inline void pairs(const float* first, const float* second, uint32_t there, Store to) {
   for (int side = 0; side < 2; ++side) {
@@ -298,7 +297,7 @@ void pack_turned(const float* weight, int64_t apart, int64_t rows, uint32_t ther
   }
 }
 
-// Fetches what comes after 32 numbers of two rows: the next panel reads that. A first panel reads rows that are further away.
+// Prefetches the numbers behind 32 numbers of two rows, for the next panel; for a first panel, rows that are further away.
 constexpr int64_t kAhead = 16;  // rows
 template <typename T>
 inline void ahead(const T* first, const T* second, int64_t further) {
@@ -310,8 +309,8 @@ inline void ahead(const T* first, const T* second, int64_t further) {
     }
 }
 
-// The gradient of the weights is a product over all outputs: of their gradients, turned, with what they read. Here of some outputs, and of some
-// filters and channels, in panels of 32; sums are in the result.
+// The weight gradient is a product over all outputs, of their transposed gradients with their inputs. This is the part of some outputs, filters and
+// channels, in panels of 32, accumulated in the result.
 template <typename T>
 void gradients(const T* dy, const T* x, float* dweight, const Sizes& z, int64_t begin, int64_t end, int64_t k_first, int64_t k_last, int64_t c_first,
                int64_t c_last) {
@@ -423,7 +422,7 @@ Sizes as_pixels(int64_t n, int64_t c, int64_t k) { return {1, 1, n, c, k, 1, 1, 
 
 extern "C" {
 
-// Whether the system lets this process use tiles; it has to be asked once.
+// Requests permission for tiles from the operating system, which is needed once; returns 1 if granted.
 int64_t allow() { return syscall(SYS_arch_prctl, 0x1023 /* ARCH_REQ_XCOMP_PERM */, 18 /* XFEATURE_XTILEDATA */) == 0; }
 
 // Weights (K, taps, C) in tiles; filters and channels that are not there are zeros.
@@ -464,14 +463,14 @@ void backward_weight_bfloat16(const half* dy, const half* x, float* dweight, con
   backward_weight(dy, x, dweight, *sizes, threads);
 }
 
-// out (N, K) = rows (N, C) times the weight (K, C), turned where it is (C, K). `odd` is set where a result is no number: so it is for infinite ones.
+// out (N, K) = rows (N, C) times the weight (K, C), transposed where it is (C, K). `odd` is set where a result is NaN, as for infinite inputs.
 void product_float32(const float* rows, const float* weight, const float* bias, float* out, float* packed, int64_t* odd, int64_t n, int64_t c,
                      int64_t k, int64_t turned, int threads) {
   turned ? pack_turned_float32(weight, packed, c, 1, k, threads) : pack_float32(weight, packed, k, 1, c, threads);
   forward(rows, packed, {bias, nullptr, out, kAny, odd}, as_pixels(n, c, k), threads);
 }
 
-// dweight (K, C) = dout (N, K), turned, times rows (N, C); C and K are multiples of 16.
+// dweight (K, C) = dout (N, K), transposed, times rows (N, C); C and K are multiples of 16.
 void outer_float32(const float* dout, const float* rows, float* dweight, int64_t* odd, int64_t n, int64_t c, int64_t k, int threads) {
   backward_weight(dout, rows, dweight, as_pixels(n, c, k), threads);
   int64_t found = 0;

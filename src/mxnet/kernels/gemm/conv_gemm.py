@@ -1,6 +1,6 @@
-"""Matrix products, float32 on a CPU, as 1 x 1 convolutions of one row of pixels: ahead of oneDNN where an operand is transposed.
+"""Float32 matrix products on a CPU as 1 x 1 convolutions of one row of pixels: faster than oneDNN where an operand is transposed.
 
-MKL, which torch multiplies with, is 10 to 30 % ahead of that on the processors that it is made for.
+MKL, torch's library, is 10 to 30 % faster on Intel's processors.
 """
 import functools
 from typing import Any
@@ -14,9 +14,9 @@ from ..runtime.strided_output import ANY
 from . import matmul
 
 _WORTHWHILE = 1 << 20  # multiplications from which on the kernel is called (and compiled)
-_LARGE = 1 << 16  # numbers of a weight that stays, from which on it is packed
+_LARGE = 1 << 16  # elements of a constant weight from which on it is packed
 _ROWS, _WEIGHT, _RESULT = "float32 (n, c)", "float32 (k, c)", "float32 (n, k)"
-_REST: dict[str, Any] = {"demands": ("c % 16 == 0", "k % 16 == 0", "min(n, c, k) >= 1"), "work": "n * c * k", "packed": True,
+_REST: dict[str, Any] = {"preconditions": ("c % 16 == 0", "k % 16 == 0", "min(n, c, k) >= 1"), "work": "n * c * k", "packed": True,
                          "multiplies": "n * c * k",
                          "sizes": ("1", "1", "n", "c", "k", "1", "1", "1", "n", "1", "1", "0", "0", "1", "1")}
 
@@ -26,27 +26,27 @@ _backward_data = Kernel("conv/convolution", "backward_data_float32", {"dout": _R
 _backward_weight = Kernel("conv/convolution", "backward_weight_float32", {"dout": _RESULT, "rows": _ROWS},
                           {"out": _WEIGHT, "dbias": "float32 (k) if biased"}, where={"biased": "0"}, **_REST)
 
-# With weights that stay packed, as the convolutions of a graph have them.
-_pack = Kernel("conv/prepacked_conv", "pack_float32", {"weight": _WEIGHT}, {"packed": "float32 (k * c)"}, demands=("c >= 1", "k >= 1",
+# With constant weights, packed as for the convolutions of a graph.
+_pack = Kernel("conv/prepacked_conv", "pack_float32", {"weight": _WEIGHT}, {"packed": "float32 (k * c)"}, preconditions=("c >= 1", "k >= 1",
                                                                                                                    "k % 16 == 0"), work="k * c",
                sizes=("k", "1", "c"))
 _forward_packed = Kernel("conv/prepacked_conv", "forward_float32",
                          {"rows": _ROWS, "packed": "float32 (k * c)", "bias": "float32 (k)", "residual": f"{_RESULT} optional"},
                          {"out": _RESULT, "frame": "float32 (0) if framed"}, numbers="f", where={"framed": "0"},
-                         demands=("c >= 1", "k >= 1", "k % 16 == 0"), multiplies="n * c * k", packed=True,
+                         preconditions=("c >= 1", "k >= 1", "k % 16 == 0"), multiplies="n * c * k", packed=True,
                          sizes=("1", "1", "n", "c", "k", "1", "1", "1", "n", "1", "1", "0", "0", "1", "1", "k", "0", "0", "0"))
 
 
 def forward(rows, weight, bias):
-    """``rows @ weight.T + bias`` for `rows` (N, C) and `weight` (K, C)."""
+    """Return ``rows @ weight.T + bias`` for `rows` (N, C) and `weight` (K, C)."""
     found = _run(_forward, rows, weight, bias)
     return matmul.linear(rows, weight, bias) if found is None else found
 
 
-def kept(weight):
-    """``forward(rows, weight, bias)`` as a function of `rows` and `bias`, for a `weight` that stays: it is brought into the order read fastest."""
-    if not matmul.keeps(weight.dtype):
-        return _kept_in_panels(weight) or (lambda rows, bias: forward(rows, weight, bias))
+def prepacked(weight):
+    """Return ``forward(rows, weight, bias)`` as a function of `rows` and `bias`; the constant `weight` is packed once."""
+    if not matmul.prefers_onednn_layout(weight.dtype):
+        return _prepacked_in_panels(weight) or (lambda rows, bias: forward(rows, weight, bias))
     ordered = torch.ops.mkldnn._reorder_linear_weight(weight.contiguous())
 
     def multiply(rows, bias):
@@ -55,8 +55,8 @@ def kept(weight):
     return multiply
 
 
-def _kept_in_panels(weight):
-    """The same with the weight in the order of `prepacked_conv.cpp`; None where that is not ahead, or not there."""
+def _prepacked_in_panels(weight):
+    """Return the same function with the weight in the order of `prepacked_conv.cpp`; None where that is slower or not available."""
     weight = weight.contiguous()
     pack = None if _leaves() else _pack.plan((weight,), (), _LARGE)
     if pack is None:
@@ -66,13 +66,13 @@ def _kept_in_panels(weight):
 
 
 def backward_data(dout, weight):
-    """``dout @ weight`` for `dout` (N, K) and `weight` (K, C)."""
+    """Return ``dout @ weight`` for `dout` (N, K) and `weight` (K, C)."""
     found = _run(_backward_data, dout, weight)
     return matmul.matmul(dout, weight) if found is None else found
 
 
 def backward_weight(dout, rows):
-    """``dout.T @ rows`` for `dout` (N, K) and `rows` (N, C)."""
+    """Return ``dout.T @ rows`` for `dout` (N, K) and `rows` (N, C)."""
     found = _run(_backward_weight, dout, rows)
     return matmul.of_weight(dout, rows) if found is None else found
 
@@ -87,5 +87,5 @@ def _run(kernel, *arrays):
 
 @functools.cache
 def _leaves():
-    """Whether products are left to torch: it has MKL, and Intel made the processor."""
+    """Return True if torch computes the products: it has MKL, and the processor is Intel's."""
     return torch.backends.mkl.is_available() and processor.maker() == "GenuineIntel"

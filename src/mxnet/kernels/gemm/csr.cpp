@@ -30,7 +30,7 @@ void combine(const float* dense, const Entry* entries, int64_t count, float* sum
   put(out, sum, width, past);
 }
 
-// Calls each(row, column, value) for what the matrix stores; what lies outside of it is passed over.
+// Calls each(row, column, value) for the stored elements; those out of range are skipped.
 template <typename Each>
 void stored(const int64_t* starts, const int64_t* columns, const float* values, int64_t rows, int64_t width, int64_t count, Each each) {
   for (int64_t i = 0; i < rows; ++i)

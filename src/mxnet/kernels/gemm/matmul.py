@@ -1,8 +1,8 @@
-"""Products of large float32 matrices on processors where torch's own library is not the fastest there is.
+"""Products of large float32 matrices on processors where MKL, torch's library, is not the fastest.
 
-Torch multiplies float32 matrices with MKL, which leaves the wide vectors of other makers' processors unused: on an AMD EPYC of Zen 5 its products
-take 2.2 times as long as oneDNN's, which torch has aboard, too (`benchmarks/operators.py`: FullyConnected, dot). Zen 4 computes wide vectors in two
-halves, and gains a fifth, from large products only. On any processor they are slow where numbers are too small to be normal, see `denormals`.
+MKL leaves the 512-bit vectors of other makers' processors unused: on an AMD EPYC of Zen 5 its products take 2.2 times as long as oneDNN's, which
+torch contains, too (`benchmarks/operators.py`: FullyConnected, dot). Zen 4 computes 512-bit vectors in two halves and gains a fifth, from large
+products only. On any processor products of denormal numbers are slow, see `denormals`.
 """
 import functools
 
@@ -12,10 +12,10 @@ from ... import processor
 from ..runtime.denormals import HEAVY, zeroed
 from . import selector, tensor_cores
 
-_WEIGHT = 1 << 14  # elements of the second matrix, and
-_OUTPUTS, _ROWS = 1 << 16, 16  # from which on writing the bias to all rows first, as torch does for MKL, costs more than oneDNN is behind
-_BLOCK = 1 << 20  # outputs that are computed before they are copied to where they are to stay
-_WORK_IN_BATCH = 1 << 23  # multiplications of each product of a batch, at least: the results are put together
+_WEIGHT = 1 << 14  # elements of the second matrix, below which torch's product is called directly
+_OUTPUTS, _ROWS = 1 << 16, 16  # sizes from which on torch's copying of the bias to all rows for MKL costs more than oneDNN's slower product
+_BLOCK = 1 << 20  # outputs of a block, which is computed and then copied into place
+_WORK_IN_BATCH = 1 << 23  # least multiplications of each product of a batch: the results have to be stacked
 
 
 def _computes_in_halves():
@@ -24,33 +24,33 @@ def _computes_in_halves():
 
 @functools.cache
 def _least_work():
-    """The multiplications from which on calling oneDNN pays, with a gradient that is computed in Python."""
+    """Return the number of multiplications from which on oneDNN is faster, including a gradient that is computed in Python."""
     return HEAVY if _computes_in_halves() else 1 << 21
 
 
 @functools.cache
 def _least_columns():
-    """Those of the result from which on it pays to put a transposed first matrix in order, as torch does for oneDNN: MKL takes it as it is."""
+    """Return the number of result columns from which on oneDNN is faster although it copies a transposed first matrix (MKL does not)."""
     return 1 << 9 if _computes_in_halves() else 1 << 6
 
 
 @functools.cache
 def _prefers_onednn():
-    """True on x86 processors with AVX-512 that Intel did not make."""
+    """Return True on x86 processors with AVX-512 of other makers than Intel."""
     if not torch.backends.mkldnn.is_available() or torch.backends.cpu.get_cpu_capability() != "AVX512":
         return False
     return processor.maker() not in ("GenuineIntel", "")
 
 
-def keeps(dtype):
-    """Whether oneDNN's own order is the fastest for weights of this type that stay the same."""
+def prefers_onednn_layout(dtype):
+    """Return True if oneDNN's blocked layout is the fastest for constant weights of this type."""
     if dtype is torch.bfloat16:
         return torch.backends.mkldnn.is_available() and torch.ops.mkldnn._is_mkldnn_bf16_supported()
     return dtype is torch.float32 and _prefers_onednn()
 
 
 def linear(data, weight, bias=None):
-    """``data @ weight.T + bias`` over the last axis of `data`."""
+    """Return ``data @ weight.T + bias`` over the last axis of `data`."""
     if weight.numel() < _WEIGHT or not _suits(data, weight, bias):
         return tensor_cores.linear(data, weight, bias) if data.is_cuda else torch._C._nn.linear(data, weight, bias)
     rows = data if data.dim() == 2 else data.reshape(-1, data.shape[-1])
@@ -59,7 +59,7 @@ def linear(data, weight, bias=None):
 
 
 def matmul(a, b, memory=None):
-    """The product of two matrices, in `memory` of its shape if that can be, and nothing is recorded."""
+    """Return the product of two matrices; with `memory`, a tensor of its shape, write it there and record no gradient."""
     if b.numel() < _WEIGHT or a.shape[1] != b.shape[0] or not _suits(a, b, None):
         return torch.mm(a, b) if memory is None else torch.mm(a, b, out=memory)
     if memory is None and torch.is_grad_enabled():
@@ -83,7 +83,7 @@ def _by_library(a, b, memory):
 
 
 def of_weight(dout, rows, memory=None):
-    """``dout.T @ rows``, in `memory` as for `matmul`: the gradient of a weight (K, C) whose product with `rows` (N, C) has the gradient `dout`."""
+    """Return ``dout.T @ rows``, a weight's gradient (K, C), for `rows` (N, C) and the result's gradient `dout` (N, K); `memory` as in `matmul`."""
     a = dout.t()
     if a.is_cuda and tensor_cores.suits(a, rows):
         return tensor_cores.product(a, rows) if memory is None else tensor_cores.switched(torch.mm, a, rows, out=memory)
@@ -93,12 +93,12 @@ def of_weight(dout, rows, memory=None):
 
 
 def _least_work_in_batch():
-    """The multiplications of each product of a batch from which on calling oneDNN for one after another pays."""
+    """Return the multiplications of each product of a batch from which on separate calls of oneDNN are faster."""
     return max(_WORK_IN_BATCH, _least_work())
 
 
 def batched(a, b):
-    """The products of two batches of matrices, (..., n, k) and (..., k, m); their leading axes are the same."""
+    """Return the products of two batches of matrices, (..., n, k) and (..., k, m), with the same leading axes."""
     if a.dim() < 3 or a.shape[:-2] != b.shape[:-2] or a.shape[-1] != b.shape[-2] or not a.numel() or not b.numel():
         return torch.matmul(a, b)
     each, work = _work_in_batch(a, b)
@@ -110,7 +110,7 @@ def batched(a, b):
 
 
 def _work_in_batch(a, b):
-    """The multiplications of each product, and of all."""
+    """Return the number of multiplications of each product, and of all."""
     return a.shape[-2] * b.shape[-2] * b.shape[-1], a.numel() * b.shape[-1]
 
 
@@ -128,14 +128,14 @@ def _batched(a, b):
 
 
 def _suits(data, weight, bias):
-    """Whether there is something to gain: from oneDNN, or because denormal numbers would count."""
+    """Return True if oneDNN, or flushing denormal numbers to zero, can make the product faster."""
     k = data.shape[-1] if data.dim() else 0
     work = data.numel() // k * weight.numel() if k else 0
     return work >= _least_work() and _plain(data, weight, bias) and (work >= HEAVY or _prefers_onednn())
 
 
 def _plain(data, weight, bias):
-    """Whether they are nothing but float32 matrices on the CPU."""
+    """Return True if all are plain float32 tensors on the CPU, and nothing is being compiled."""
     return (data.dtype is torch.float32 and weight.dtype is torch.float32 and weight.dim() == 2 and data.dim() >= 2
             and type(data) is type(weight) is torch.Tensor and data.device.type == weight.device.type == "cpu"
             and (bias is None or type(bias) is torch.Tensor and bias.dtype is torch.float32) and not torch.compiler.is_compiling())
@@ -160,27 +160,27 @@ def _library_linear(rows, weight, bias):
 
 
 def _onednn(rows, weight, bias):
-    # Few rows are a matter of reading the weight once, which oneDNN does well in its own order only.
+    # Few rows are bound by reading the weight, which oneDNN does efficiently in its own layout only.
     if rows.shape[0] < 4 and not weight.is_contiguous() or rows.shape[1] != weight.shape[1]:
         return torch._C._nn.linear(rows, weight, bias)
-    return torch.ops.mkldnn._linear_pointwise(_whole(rows), _whole(weight), bias, "none", [], "")
+    return torch.ops.mkldnn._linear_pointwise(_dense(rows), _dense(weight), bias, "none", [], "")
 
 
 def _onednn_into(rows, weight, memory):
-    """Blocks that the caches hold: torch lets oneDNN write to fresh memory only, and finding that takes as long as the product if it is large."""
+    """Write the product to `memory` in blocks that fit the caches: torch's oneDNN call returns new memory, whose allocation is slow if large."""
     block = max(16, _BLOCK // max(1, len(weight)))
     for start in range(0, len(rows), block):
         memory[start:start + block] = _onednn(rows[start:start + block], weight, None)
     return memory
 
 
-def _whole(matrix):
-    """The matrix without gaps between its rows, or its columns: oneDNN has only a reference implementation for others."""
+def _dense(matrix):
+    """Return the matrix with dense rows or columns, copied if necessary: oneDNN has only a reference implementation for others."""
     return matrix if matrix.is_contiguous() or matrix.t().is_contiguous() else matrix.contiguous()
 
 
 class _Batched(torch.autograd.Function):
-    """`batched`, with a gradient that is made of such products again."""
+    """`batched`, with a gradient made of such products again."""
 
     @staticmethod
     def forward(ctx, a, b):
@@ -195,7 +195,7 @@ class _Batched(torch.autograd.Function):
 
 
 class _Linear(torch.autograd.Function):
-    """`linear`, with a gradient that is made of such products again, so that it can be differentiated."""
+    """`linear`, with a differentiable gradient made of such products."""
 
     @staticmethod
     def forward(ctx, rows, weight, bias):

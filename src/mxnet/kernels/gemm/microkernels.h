@@ -45,7 +45,7 @@ inline vec load(const bfloat16* p) {
 }
 #endif
 
-// What the two types do differently.
+// The operations that differ between the two types.
 template <typename T>
 struct Cells;
 
@@ -59,7 +59,7 @@ struct Cells<float> {
   static vec join(const Source* first, const Source*) {
     return first ? load(first) : vec{};
   }
-  // Rows of single precision as rows of cells; returns how many.
+  // Converts float32 rows to rows of cells; returns the number of cells.
   static int rounded(vec (&)[kLanes]) { return kLanes; }
   static vec rounded(const float* first, const float*) { return load(first); }
 };
@@ -157,7 +157,7 @@ void fetching_tile(const float* const* rows, const float* const* weights, int64_
 template <typename Out>
 using Tile = void (*)(const float* const*, const float* const*, int64_t, int64_t, Out* const*, const float*, bool);
 
-// What there is of each small product: by the width in vectors and half the number of rows.
+// The table of micro-kernels, by the width in vectors and half the number of rows.
 #if defined(__AVX512F__)
 #define REMEX_TILES(tile) \
   {{}, {nullptr, tile(2, 1), tile(4, 1), tile(6, 1), tile(8, 1), tile(10, 1), tile(12, 1)}, \
@@ -175,7 +175,7 @@ constexpr int kFetching = 3;  // vectors, at least
 #define REMEX_FETCHING_TILES(tile) {}
 constexpr int kFetching = kWidest + 1;  // none: with short vectors it gained nothing
 #endif
-constexpr bool kBefore = kFetching > kWidest;  // whether weights that are read next are fetched before a tile, not within
+constexpr bool kBefore = kFetching > kWidest;  // true: the next weights are prefetched before a tile, not within
 constexpr int64_t kFewTiles = 16;  // that go through the same weights: with more, reading them the first time takes little of the time
 
 // Where the tile of that number fetches, of `tiles` that go through weights of `depth` cells: at the speed at which tiles read them the first time neither
@@ -202,8 +202,9 @@ template <typename T, typename Out>
 constexpr FetchingTile<Out> kFetchingTiles[2][kMostRows / 2 + 1] = REMEX_FETCHING_TILES(REMEX_TILE);
 #undef REMEX_TILE
 
-// As `tile`, for MR outputs side by side that read three inputs side by side each: an input is fetched once for the three. What few filters need most
-// are inputs, which `tile` fetches for each tap. left[l] is the first input of line l, with `apart` cells to the next; weights: three for each line.
+// As `tile`, for MR adjacent outputs that read three adjacent inputs each: an input is loaded once for the three. With few filters the loads of
+// inputs dominate, which `tile` repeats for each tap. left[l] is the first input of line l, with `apart` cells to the next; weights: three for each
+// line.
 template <typename T, typename Out, int MR, int NV>
 void run_of_three(const float* const* left, int64_t apart, const float* const* weights, int64_t lines, int64_t depth, Out* out, int64_t out_apart,
                   const float* bias, bool add) {

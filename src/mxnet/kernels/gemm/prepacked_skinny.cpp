@@ -1,5 +1,5 @@
-// Products of few rows with a matrix that stays. They take as long as reading the matrix does, so that it lies in the order in which each thread reads it,
-// as floats or as bfloat16, half as long, which become floats in registers: panels of 32 columns of the result, and of these a row after another.
+// Products of few rows with a constant matrix, bound by reading it. So it is packed in the order in which each thread reads it, as floats or as
+// bfloat16 (half the bytes, converted to floats in registers): panels of 32 columns of the result, each row by row.
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
@@ -20,7 +20,7 @@ constexpr int64_t kColumns = 32;
 constexpr int kVectors = kColumns / kLanes;
 #if defined(__AVX512F__)
 constexpr int kMost = 12;  // rows at a time, as many as there are registers for
-constexpr int kAlone = 6;  // rows up to which the processor by itself fetches what comes next: faster than it is told to
+constexpr int kAlone = 6;  // rows up to which the hardware prefetcher is faster than prefetch instructions
 #else
 constexpr int kMost = 3;
 constexpr int kAlone = 3;
@@ -31,7 +31,7 @@ constexpr int64_t kPiece = 128;    // of a panel's rows
 constexpr int64_t kAhead = 8192;   // bytes
 constexpr int64_t kLine = 64;
 
-// How many panels are read at once by so many rows: the processor fetches ahead within a page, and several of them go on where one would have to wait.
+// The number of panels read at once: the hardware prefetcher stops at a page's end, and several streams hide the latency of one.
 constexpr int at_once(int64_t rows) {
   return kLanes == 16 ? (rows <= 3 ? 4 : rows <= kAlone ? 2 : 1) : rows == 1 ? 2 : 1;
 }
@@ -52,7 +52,7 @@ inline void columns(const bits* panel, vec (&found)[kVectors]) {
 }
 
 // Adds to R sums for each column of P panels, or of pieces of them, the products with R rows, which lie `pitch` apart; panels lie `next` numbers apart.
-// If it fetches what comes next, that is from `ahead` on, in steps of so many bytes, or, where all rows go through at once, kAhead bytes later.
+// With `Fetches` it prefetches from `ahead` on, in steps of so many bytes, or, where all rows are processed at once, kAhead bytes later.
 template <typename W, int R, int P, bool Fetches>
 void few(const float* rows, int64_t pitch, int64_t depth, const W* panel, int64_t next, const char* ahead, int64_t step, float* sums) {
   if constexpr (kMost >= kTogether) depth = pitch;  // there are no pieces: one register less
@@ -110,8 +110,8 @@ Few<W> few_of(int64_t rows, bool fetches, bool several) {
   return few_of<W>(rows, fetches, several, std::make_integer_sequence<int, kMost>(), std::make_integer_sequence<int, kAlone>());
 }
 
-// Some of the panels. Where registers are for fewer rows than go through a panel, they take turns at a piece that the L1 cache holds, and each turn
-// fetches its share of the next piece.
+// Multiplies some of the panels. With more rows than registers, groups of rows process a piece of a panel in the L1 cache in turn, and each
+// prefetches its share of the next piece.
 template <typename W>
 void multiply(int64_t begin, int64_t end, const float* rows, const W* panels, const float* bias, float* out, int64_t n, int64_t depth, int64_t width,
               float ceiling) {
@@ -158,8 +158,8 @@ constexpr int64_t kLayers = 8;         // of a chain, at most
 constexpr int64_t kNumbers = 1 << 14;  // between two layers of a chain, at most
 constexpr int64_t kShared = 1 << 18;   // multiplications for each thread, from which on a layer is shared: to begin and to end that takes 2 us
 
-// One layer after another. `sizes` has the numbers of rows and of inputs, those of each layer's outputs, 0 behind the last, and bits that say which are
-// rectified.
+// One layer after another. `sizes` has the numbers of rows and of inputs, those of each layer's outputs, 0 behind the last, and a bit
+// mask of the layers with a ReLU.
 void chain(const float* rows, const float* panels, const float* bias, float* out, const int64_t* sizes, int threads) {
   alignas(64) float between[2][kNumbers];
   const int64_t n = sizes[0], *width = sizes + 1, rectifies = sizes[2 + kLayers];
@@ -178,7 +178,7 @@ void chain(const float* rows, const float* panels, const float* bias, float* out
   }
 }
 
-// Where column j of a panel stands: bfloat16 by turns of its first and its second half.
+// The position of column j in a panel: in bfloat16 its first and its second half alternate.
 template <typename W>
 int64_t place(int64_t j) {
   return sizeof(W) == 4 ? j : j % 16 * 2 + j / 16;

@@ -1,4 +1,4 @@
-"""Fully connected layers whose weights do not change, for scoring few rows on a CPU: what takes the time is reading the weights."""
+"""Fully connected layers with constant weights, for inference with few rows on a CPU, which is bound by reading the weights."""
 import math
 import threading
 from collections.abc import Callable, Sequence
@@ -15,25 +15,25 @@ _WORTHWHILE = 1 << 14  # weights from which on the kernel is called (and compile
 _PANELS = "(k + 31) // 32 * 32 * c"
 _multiply = Kernel("gemm/prepacked_skinny", "multiply_{T}", {"rows": "float32 (n, c)", "panels": "T (cells)", "bias": "float32 (k)"},
                    {"out": "float32 (n, k)"},
-                   where={"cells": _PANELS}, demands=("min(n, c, k) >= 1",), sizes=("n", "c", "k"), numbers="f",
+                   where={"cells": _PANELS}, preconditions=("min(n, c, k) >= 1",), sizes=("n", "c", "k"), numbers="f",
                    multiplies="n * c * k")
 _pack = Kernel("gemm/prepacked_skinny", "pack_{T}", {"weight": "T (k, c)"}, {"panels": "T (cells)"}, where={"cells": _PANELS},
-               demands=("min(c, k) >= 1",),
+               preconditions=("min(c, k) >= 1",),
                sizes=("c", "k"))
 
 
 def available() -> bool:
-    """Whether the kernel is there."""
+    """Return True if the kernel is available."""
     return _multiply.available(T="float32")
 
 
 def packed(weight: torch.Tensor) -> torch.Tensor:
-    """A weight (K, C) in the order in which the kernels read it."""
+    """Return a weight (K, C) packed into the kernels' panels."""
     return _pack((weight.contiguous(),))[0]
 
 
 class Dense(Bindable):
-    """A fully connected layer with its weights in the order in which they are read fastest; ReLU may follow.
+    """A fully connected layer with packed weights and an optional ReLU.
 
     Parameters
     ----------
@@ -42,11 +42,11 @@ class Dense(Bindable):
     bias : torch.Tensor or None
         (K,).
     flatten : bool
-        Whether the data's axes behind the first are joined.
+        True to flatten the data's axes behind the first.
     relu : bool
-        Whether the result is rectified.
+        True if a ReLU follows.
     brief : bool
-        Whether weights are rounded to bfloat16, and read as such by up to `MOST` rows. All arithmetic is in single precision.
+        True to round the weights to bfloat16, which calls with up to `MOST` rows read as such. All arithmetic is float32.
 
     Example
     -------
@@ -55,24 +55,24 @@ class Dense(Bindable):
     tensor([[3., 0.]])
     """
 
-    __name__ = "FullyConnected"  # what generated code and profiles call it
+    __name__ = "FullyConnected"  # the name in generated code and profiles
 
     def __init__(self, weight: torch.Tensor, bias: Optional[torch.Tensor], flatten: bool, relu: bool = False, brief: bool = False):
         self._weight = weight.to(torch.bfloat16) if brief else weight.contiguous()
         self._bias = weight.new_zeros(len(weight)) if bias is None else bias.contiguous().view(-1)
         self._flatten, self._ceiling = flatten, math.inf if relu else ANY
         self._panels: Optional[torch.Tensor] = None
-        self._many: Optional[Callable] = None  # multiplies more rows
+        self._many: Optional[Callable] = None  # the product for more rows
         self._lock = threading.Lock()
 
     def __call__(self, data: torch.Tensor) -> torch.Tensor:
-        """The layer of `data` (N, ...), or (..., C) where it does not flatten."""
+        """Return the result for `data` (N, ...), or (..., C) without `flatten`."""
         rows = data.flatten(1) if self._flatten and data.dim() > 1 else data.reshape(-1, data.shape[-1])
         rows = rows.contiguous()
         out = self._few(rows) if len(rows) <= MOST else None
         if out is None:
             if self._many is None:
-                self._many = conv_gemm.kept(self._weight.float())
+                self._many = conv_gemm.prepacked(self._weight.float())
             out = self._many(rows, self._bias)
             if self._ceiling >= 0:
                 out.relu_()
@@ -98,5 +98,5 @@ class Dense(Bindable):
         return None if plan is None else Bound(plan, (data, self._panels, self._bias), (self._ceiling,))
 
     def release(self) -> None:
-        """Give up the weights: it will not be called any more."""
+        """Free the weights of a layer that is not called any more."""
         self._panels, self._many, self._weight = None, None, self._weight[:0].clone()

@@ -1,5 +1,5 @@
-// Products of a matrix with few rows of numbers, forward and backward, for fully connected layers in training. They take as long as the matrix takes
-// to be read, or its gradient to be written, so that each is gone through once, in the order of memory, where it stays as the optimizer keeps it.
+// Products of a matrix with few rows of numbers, forward and backward, for fully connected layers in training. They are bound by reading the
+// matrix, or by writing its gradient, so each is passed over once, in the order of memory, without packing.
 //
 // Arrays: rows (N, C), weight (K, C), out and dout (N, K), in order. C is a whole number of vectors.
 #include <algorithm>
@@ -134,7 +134,7 @@ void backward_data(const float* dout, const float* weight, float* dx, int64_t n,
         for (int64_t d = 0; d < deep; ++d)
           for (int64_t l = 0; l < high; ++l) left[i * kDeep + d * high + l] = dout[(i + l) * k + from + d];
       }
-      // Rows that come in several pieces find what was read of the matrix in the cache.
+      // With several blocks of rows, the later ones read the matrix from the cache.
       const int64_t step = n > height ? wide : end - begin;
       for (int64_t at = begin; at < end; at += step)
         for (int64_t i = 0; i < n; i += height)

@@ -1,7 +1,7 @@
-"""Products of float32 matrices on GPUs as TF32, where MXNet on CUDA 11 multiplies so: in layers and batches, but not in `dot`.
+"""Products of float32 matrices on GPUs in TF32, for the operators for which MXNet on CUDA 11 uses it: layers and batches, but not `dot`.
 
-Torch has one switch for the whole process, which is off: what a program computes with `dot` or ``mx.np`` is exact to float32. It is on for the
-moment in which these products are asked for, forward and backward.
+Torch has one switch for the process, which stays off, so that `dot` and ``mx.np`` are exact to float32. It is on only during the calls of these
+products, forward and backward.
 """
 from collections.abc import Callable
 from typing import Any, Optional, TypeVar
@@ -17,7 +17,7 @@ def suits(*tensors: torch.Tensor) -> bool:
 
 
 def switched(function: Callable[..., _T], *arguments: Any, **options: Any) -> _T:
-    """Call a function whose products may be TF32; so may those of other threads meanwhile."""
+    """Call a function with TF32 products allowed; during the call the same holds for other threads."""
     matmul = torch.backends.cuda.matmul
     if matmul.allow_tf32:
         return function(*arguments, **options)
@@ -29,7 +29,7 @@ def switched(function: Callable[..., _T], *arguments: Any, **options: Any) -> _T
 
 
 def product(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
-    """``a @ b``, of matrices or of batches with the same leading axes."""
+    """Return ``a @ b`` of matrices, or of batches with the same leading axes."""
     if not suits(a, b):
         return torch.matmul(a, b)
     found: torch.Tensor = _Product.apply(a, b) if torch.is_grad_enabled() else switched(torch.matmul, a, b)
@@ -37,7 +37,7 @@ def product(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
 
 
 def linear(data: torch.Tensor, weight: torch.Tensor, bias: Optional[torch.Tensor]) -> torch.Tensor:
-    """``data @ weight.T + bias`` over the last axis of `data`."""
+    """Return ``data @ weight.T + bias`` over the last axis of `data`."""
     found: torch.Tensor
     if not suits(data, weight):
         found = torch._C._nn.linear(data, weight, bias)

@@ -21,8 +21,8 @@ struct Triangle {
   float at(int64_t i, int64_t j) const { return a[row(i) * n + row(j)]; }
 };
 
-// Columns, kVectors vectors of them, stand in x (n, columns), in the triangle's order. Some rows of what solves them take the columns' place; or
-// those of the product do, if they are the last that have not been there.
+// x (n, columns) holds kVectors vectors of columns, in the triangle's order. Computes some rows of the solution in place of the columns, or of the
+// product, for which they are the last rows that remain.
 template <bool solves, int kVectors, int kRows>
 void advance(const Triangle& t, float* x, int64_t first) {
   constexpr int64_t width = kVectors * kLanes;
@@ -139,7 +139,7 @@ void multiply(const float* a, const float* b, float* x, int64_t count, int64_t n
   all_columns<false>(a, b, x, count, n, columns, upper != 0, threads);
 }
 
-// The inverses of matrices (count, n, n); `done` says of each whether it has one.
+// The inverses of matrices (count, n, n); `done` is 1 for each invertible matrix.
 void invert(const float* a, float* out, uint8_t* done, int64_t count, int64_t n, int threads) {
   const int64_t stride = (n + kLanes - 1) / kLanes * kLanes;
 #pragma omp parallel num_threads(threads)

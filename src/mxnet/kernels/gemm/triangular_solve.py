@@ -1,4 +1,4 @@
-"""Products of triangular matrices, and systems of equations, of sizes at which torch's libraries take longer to begin than to compute."""
+"""Triangular products, triangular solves and inverses for small matrices, where the call overhead of torch's libraries dominates."""
 from typing import Optional
 
 import torch
@@ -7,19 +7,19 @@ from ..memory.transpose import permute_copy
 from ..runtime.contract import Kernel
 
 _LARGEST = 256  # rows; from there on libraries, which work in blocks, are as fast
-_WORTHWHILE = 1 << 15  # multiplications; fewer are done before a kernel would have been called
-_COLUMNS = 8  # vectors are filled with columns; fewer leave most of them empty
+_WORTHWHILE = 1 << 15  # multiplications below which torch is done before a kernel would have been called
+_COLUMNS = 8  # of the right side: fewer leave most lanes of a vector empty
 _MATRICES, _RIGHT = "float32 (count, n, n)", "float32 (count, n, columns)"
 _solve, _multiply = (Kernel("gemm/triangular_solve", entry, {"a": _MATRICES, "b": _RIGHT}, {"x": _RIGHT}, integers=("upper",),
-                            demands=(f"1 <= n <= {_LARGEST}",),
+                            preconditions=(f"1 <= n <= {_LARGEST}",),
                             sizes=("count", "n", "columns", "upper"), work="count * n * n * columns") for entry in ("solve", "multiply"))
 _invert = Kernel("gemm/triangular_solve", "invert", {"a": _MATRICES}, {"inverse": _MATRICES, "done": "uint8 (count)"},
-                 demands=(f"1 <= n <= {_LARGEST}",),
+                 preconditions=(f"1 <= n <= {_LARGEST}",),
                  sizes=("count", "n"), work="count * n * n * n")
 
 
 def solve_triangular(A: torch.Tensor, B: torch.Tensor, *, upper: bool, left: bool = True) -> torch.Tensor:
-    """The X that solves ``A X = B`` (``X A = B`` unless `left`), for A (..., n, n) of which only one triangle counts, and B of as many batches.
+    """Solve ``A X = B`` (``X A = B`` unless `left`) for X; only one triangle of A (..., n, n) is read, and B has the same leading axes.
 
     Example
     -------
@@ -35,7 +35,7 @@ def solve_triangular(A: torch.Tensor, B: torch.Tensor, *, upper: bool, left: boo
 
 
 def multiply_triangular(A: torch.Tensor, B: torch.Tensor, *, upper: bool, left: bool = True) -> Optional[torch.Tensor]:
-    """``A B``, or ``B A`` unless `left`, where one triangle of A counts; None where no kernel does that, or a gradient is wanted.
+    """Return ``A B`` (``B A`` unless `left`), reading one triangle of A; None where no kernel fits, or a gradient is recorded.
 
     Example
     -------
@@ -86,12 +86,12 @@ class _Solution(torch.autograd.Function):
 
 
 def inverse(A: torch.Tensor) -> torch.Tensor:
-    """The inverses of matrices (..., n, n).
+    """Return the inverses of matrices (..., n, n).
 
     Raises
     ------
     torch.linalg.LinAlgError
-        If one has none.
+        If a matrix is singular.
 
     Example
     -------
@@ -113,7 +113,7 @@ def _inverted(A: torch.Tensor) -> torch.Tensor:
         found, done = plan((matrices,))
         if done.all():
             return found.reshape(A.shape)
-    return torch.linalg.inv(A)  # which says which one it is
+    return torch.linalg.inv(A)  # its error names the singular matrix
 
 
 class _Inverse(torch.autograd.Function):

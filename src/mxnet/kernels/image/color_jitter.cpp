@@ -18,7 +18,7 @@ inline void put(float* out, float value) { *out = value; }
 // A NaN is 0.
 inline void put(uint8_t* out, float value) { *out = uint8_t(int32_t(std::min(std::max(0.0f, value), 255.0f))); }
 
-// What a triple of numbers is repeated to for a block.
+// A triple of numbers, repeated for a block.
 struct Triples {
   float at[kBlock * 3];
   explicit Triples(const float* triple) {
@@ -29,8 +29,8 @@ struct Triples {
 inline void move(float* out, const float* values, int count, bool past) { put(out, values, count, past); }
 inline void move(uint8_t* out, const uint8_t* values, int count, bool) { std::copy(values, values + count, out); }
 
-// For bytes a shift is mostly one by a whole number, which takes vectors of bytes: these numbers, or false where the sum of some byte and a shift is
-// rounded up to the next one.
+// For bytes most shifts are equal to integer shifts, which run on vectors of bytes. Returns these integers, or false where the sum of some byte and a
+// shift is rounded up to the next integer.
 bool whole(const float* shifts, int* numbers) {
   for (int c = 0; c < 3; ++c) {
     if (!(std::fabs(shifts[c]) < 256)) return false;
@@ -106,7 +106,7 @@ void fade(const T* in, T* out, int64_t pixels, float factor, float share, int th
   }
 }
 
-// Turns the hue of pixels by a part of the circle, by way of hue, lightness and saturation.
+// Rotates the hue of pixels by a part of the circle, by conversion to hue, lightness and saturation.
 template <typename T>
 void turn(const T* in, T* out, int64_t pixels, float part, int threads) {
   const float sixths = part * 6;

@@ -1,4 +1,4 @@
-// The codes of baseline JPEGs: tables that tell what the next bits mean, two numbers at once where the first is short.
+// The Huffman codes of baseline JPEGs: tables that decode the next bits, two numbers at once where the first is short.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -11,7 +11,7 @@ constexpr int kReady = 56;  // bits that there are after a refill
 constexpr int kMost = 18;   // bits that one look into a table may take, so that three need one refill
 constexpr int kEnd = 96;    // the step of the code that ends a block
 
-// Where the numbers of a block stand, in the order of the file; what leads out of the block, behind it.
+// The positions of a block's coefficients in the file's (zigzag) order; codes beyond the block map behind it.
 struct Order {
   uint8_t at[64 + 16 + kEnd];
 
@@ -34,8 +34,8 @@ struct Order {
 };
 constexpr Order kOrder;
 
-// What the next bits mean: one number, or two of which the first is short. The first is known with its place; of the second, whose bits may go on
-// behind the index, how many these are. Of one number that is long there is only a second; a code that ends a block is one, too.
+// A table entry for the next bits: one number, or two of which the first is short. The entry has the first number and its position, and the number of
+// bits of the second one, which may extend beyond the index. A single long number, or the end of a block, is stored as a second number only.
 class Meaning {
  public:
   Meaning() = default;
@@ -47,8 +47,8 @@ class Meaning {
     const int steps = one.steps() + other.steps();
     return Meaning(one.length() + other.length(), steps, steps - 1, one.first_place(), one.length(), other.size(), one.first_value());
   }
-  int length() const { return packed_ & 255; }  // bits of both; 0 if the index does not tell
-  int steps() const { return packed_ >> 8 & 255; }  // how far they go on in the block
+  int length() const { return packed_ & 255; }  // bits of both; 0 if the index is too short
+  int steps() const { return packed_ >> 8 & 255; }  // the advance in the block
   int place() const { return packed_ >> 16 & 255; }  // of the second, counted from here as steps are
   int first_place() const { return packed_ >> 24 & 15; }
   int first_length() const { return packed_ >> 28 & 15; }  // 0 if there is none
@@ -58,7 +58,7 @@ class Meaning {
   // The second number, the last of the bits.
   int16_t value(uint64_t bits) const {
     const uint32_t limit = uint32_t(1) << size(), found = uint32_t(bits >> (64 - length())) & (limit - 1);
-    return int16_t(found < limit >> 1 ? int(found) - int(limit - 1) : int(found));  // the first bit says the sign
+    return int16_t(found < limit >> 1 ? int(found) - int(limit - 1) : int(found));  // the first bit is the sign
   }
 
  private:
@@ -74,7 +74,7 @@ struct Table {
   int64_t first[17], past[17], place[17];
   bool alternating = false, whole = false;
 
-  // Whether the codes can be told apart and mean something that baseline files say.
+  // Returns true if the codes are prefix-free and their symbols are valid in baseline files.
   bool fill(const uint8_t* bytes, bool is_alternating, int count) {
     uint8_t given[sizeof written] = {};
     std::memcpy(given, bytes, size_t(16 + count));
@@ -98,7 +98,7 @@ struct Table {
     return whole = true;
   }
 
-  // What a code says that is longer than the index. No length if there is none.
+  // Decodes a code that is longer than the index; length 0 if there is none.
   Meaning looked_up(uint64_t bits) const {
     for (int length = 1; length <= 16; ++length)
       if (int64_t(bits >> (64 - length)) < past[length]) return meaning(bits, length);
@@ -106,7 +106,7 @@ struct Table {
   }
 
  private:
-  // What a code of that length means.
+  // The symbol of a code of that length.
   Meaning meaning(uint64_t bits, int length) const {
     const int symbol = written[16 + place[length] + int64_t(bits >> (64 - length)) - first[length]], size = alternating ? symbol & 15 : symbol;
     return Meaning(length + size, !alternating ? 0 : symbol == 0 ? kEnd : (symbol >> 4) + 1, size);

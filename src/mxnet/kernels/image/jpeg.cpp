@@ -1,6 +1,6 @@
-// Baseline JPEGs: a window of the pixels, equal to libjpeg-turbo's to the last bit. Three quarters of the time of decoding a photograph go into
-// Huffman's codes; these are read here from bits that were freed of stuffed bytes before, a coefficient with one look into a table. Whatever is
-// unusual, be it allowed or damage, is left to the library.
+// Baseline JPEGs: a window of the pixels, equal to libjpeg-turbo's to the last bit. Three quarters of the time of decoding a photograph are
+// Huffman decoding; here stuffed bytes are removed from the bits before, and a coefficient takes one table lookup. All unusual files, valid or
+// damaged, are left to the library.
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
@@ -17,11 +17,11 @@ namespace {
 constexpr int kOver = 4096;       // bytes of zeros behind the bits: no unit of blocks takes more
 constexpr size_t kKept = 1 << 25;  // bytes that a thread keeps
 
-// The inverse cosine transform in whole numbers, by Loeffler, Ligtenberg and Moschytz; 13 bits for a constant. Here it is written as the products
-// that it comes to: eight numbers with even and odd ones apart.
+// The integer inverse DCT of Loeffler, Ligtenberg and Moschytz, with 13 bits for a constant, written as the equivalent matrix products for the even
+// and the odd ones of eight numbers.
 constexpr int kEven[2][2] = {{10703, 4433}, {4433, -10704}};
 constexpr int kOdd[4][4] = {{11363, 9633, 6437, 2260}, {9633, -2259, -11362, -6436}, {6437, -11362, 2261, 9633}, {2260, -6436, 9633, -11363}};
-constexpr int kLargest = 8192;  // numbers from here on are no photograph's; libraries differ in what comes of them
+constexpr int kLargest = 8192;  // larger coefficients do not occur in photographs, and libraries decode them differently
 constexpr int kFirst = 11, kSecond = 18;  // bits that are dropped after the columns, and after the rows
 
 #if defined(__AVX2__)
@@ -61,7 +61,7 @@ inline void turn(__m128i (&x)[8]) {
   }
 }
 
-// Whether all lie between -most and most, a power of two.
+// Returns true if all lie between -most and most, a power of two.
 inline bool within(const __m128i (&x)[8], int most) {
   __m128i sums = _mm_setzero_si128();
 #pragma GCC unroll 8
@@ -215,7 +215,7 @@ class File {
       parts_[i].id = one[0], parts_[i].across = one[1] >> 4, parts_[i].down = one[1] & 15, parts_[i].steps = one[2];
       if (one[2] > 3 || (i && (one[1] != 0x11 || one[0] == parts_[0].id || (i == 2 && one[0] == parts_[1].id)))) return false;
     }
-    if (count_ == 1) parts_[0].across = parts_[0].down = 1;  // what they are makes no difference then
+    if (count_ == 1) parts_[0].across = parts_[0].down = 1;  // their values have no effect then
     across_ = parts_[0].across, down_ = parts_[0].down;
     return (across_ == 1 && down_ == 1) || (across_ == 2 && (down_ == 1 || down_ == 2));
   }
@@ -304,7 +304,7 @@ class File {
         const bool keep = row >= top && unit >= first && unit <= last;
         if (!(keep ? blocks<true>(bits, row, unit) : blocks<false>(bits, row, unit)) || used(bits) > 8 * filled_) return false;
       }
-      // What follows is not needed; a file that was cut off is told by its missing end.
+      // The rest is not needed; a truncated file is detected by its missing end.
       if (row == bottom && row + 1 < unit_rows_) return restarts_ == 0 ? at_[1] == 0xd9 : end_[-2] == 0xff && end_[-1] == 0xd9;
     }
     return ends(bits, 0xd9);
@@ -312,7 +312,7 @@ class File {
 
   int64_t used(const Bits& bits) const { return 8 * (bits.at - bits_) - bits.count; }
 
-  // Whether all bits but those that fill up the last byte are used, and this marker follows; goes on behind it.
+  // Returns true if all bits but the padding of the last byte are used and this marker follows; advances behind it.
   bool ends(const Bits& bits, int marker) {
     if (8 * filled_ - used(bits) >= 8 || at_[1] != marker) return false;
     at_ += 2;
@@ -354,7 +354,7 @@ class File {
     return true;
   }
 
-  // The 63 numbers of a block behind its first; `end` says how it came to its end.
+  // Decodes the 63 AC coefficients of a block; `end` receives the kind of its end.
   template <bool keep>
   static bool numbers(Bits& shared, const Table& table, int16_t* block, int& end) {
     Bits bits = shared;
@@ -481,7 +481,7 @@ class File {
 
 extern "C" {
 
-// Asked for are: the length of the file, height and width that it must have, top, left, rows and columns of the window. Says whether it is there.
+// `asked` has the file's length, the required height and width, and the window's top, left, rows and columns. `done` is 1 on success.
 void decode(const uint8_t* content, const int64_t* asked, uint8_t* image, int64_t* done, int64_t bytes, int64_t size, int64_t channels) {
   done[0] = 0;
   const int64_t length = asked[0], height = asked[1], width = asked[2], most = 1 << 15;
@@ -492,7 +492,7 @@ void decode(const uint8_t* content, const int64_t* asked, uint8_t* image, int64_
     return;
   static thread_local File kept;
   File* file = &kept;
-  asm volatile("" : "+r"(file));  // else the compiler asks for this thread's address again and again
+  asm volatile("" : "+r"(file));  // else the compiler recomputes the thread-local address each time
   done[0] = file->decode(content, length, window, height, width, channels, image);
 }
 

@@ -1,4 +1,4 @@
-"""A window out of a baseline JPEG: libjpeg-turbo's pixels, in two thirds of its time for the whole image, half of it for a usual crop."""
+"""Decoding of a window of a baseline JPEG, with libjpeg-turbo's pixels: in two thirds of its time for a whole image, half for a usual crop."""
 from typing import Any
 
 import torch
@@ -6,34 +6,34 @@ import torch
 from ..runtime.contract import Kernel
 
 _DECODE = Kernel("image/jpeg", "decode", {"content": "uint8 (n)", "asked": "int64 (7)", "image": "uint8 (m)"}, {"done": "int64 (1)"}, integers=("c",),
-                 sizes=("n", "m", "c"), threads=False, demands=("c == 1 or c == 3",))
+                 sizes=("n", "m", "c"), threads=False, preconditions=("c == 1 or c == 3",))
 
 
 def available() -> bool:
-    """Whether the kernel runs here."""
+    """Return True if the kernel is available."""
     return _DECODE.available()
 
 
 def decode(content: torch.Tensor, length: int, size: tuple[int, int], window: tuple[int, int, int, int], image: torch.Tensor, channels: int) -> bool:
-    """Decode a part of an image to where it stands in the whole one; whether it could be done.
+    """Decode a window of an image to its place in the memory of the whole image; return True on success.
 
-    False is no error: the file may be of a kind that only the library knows (progressive ones, say), or damaged. Pixels outside of the window may
-    hold anything.
+    False is no error: the file may be damaged, or of a kind that only libjpeg-turbo decodes, such as progressive. Pixels outside of the window are
+    undefined.
 
     Parameters
     ----------
     content : torch.Tensor
-        uint8, flat: the file, and whatever else the memory holds behind it.
+        uint8, flat: the file, and arbitrary bytes behind it.
     length : int
         The file's bytes.
     size : tuple of int
-        Height and width, as its header says them.
+        Height and width, from the file's header.
     window : tuple of int
         Top, left, rows and columns.
     image : torch.Tensor
         uint8, flat: room for all of the image, rows of pixels, blue first.
     channels : int
-        3, or 1 for the light alone.
+        3, or 1 for luma (Y) alone.
 
     Raises
     ------
@@ -43,5 +43,5 @@ def decode(content: torch.Tensor, length: int, size: tuple[int, int], window: tu
     arrays = content, torch.tensor((length, *size, *window), dtype=torch.int64), image
     plan: Any = _DECODE.plan(arrays, (channels,))
     if plan is None:
-        raise _DECODE.refusal(arrays, (channels,))
+        raise _DECODE.error(arrays, (channels,))
     return bool(plan(arrays)[0])

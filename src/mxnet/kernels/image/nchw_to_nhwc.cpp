@@ -1,4 +1,4 @@
-// Images (N, C, H, W) of a few channels with their channels last, (N, H, W, C): one pass, on the thread that asks.
+// Images (N, C, H, W) of a few channels with their channels last, (N, H, W, C): one pass, on the calling thread.
 #include <cstdint>
 
 namespace {

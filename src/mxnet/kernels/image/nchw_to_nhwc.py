@@ -1,4 +1,4 @@
-"""Images with their channels last, in the memory of another array."""
+"""Conversion of float32 images from NCHW to NHWC, into given memory."""
 from ...base import MXNetError
 from ..runtime.contract import Kernel
 
@@ -7,17 +7,17 @@ _BY_CHANNELS = {c: Kernel("image/nchw_to_nhwc", entry, {"images": f"float32 (n, 
 
 
 def available(channels):
-    """Whether the kernel can do it for so many channels."""
+    """Return True if there is a kernel for this number of channels."""
     return channels in _BY_CHANNELS and _BY_CHANNELS[channels].available()
 
 
 def interleave(images, out):
-    """Write `images` (N, C, H, W), float32, to `out` (N, H, W, C), contiguous; C is one of the numbers that are `available`.
+    """Write `images` (N, C, H, W), float32, to the contiguous `out` (N, H, W, C); C must be `available`.
 
     Raises
     ------
     MXNetError
-        If they are anything else.
+        If the arrays are of other types, shapes or orders.
     """
     kernel = _BY_CHANNELS.get(out.shape[-1] if out.dim() else 0)
     if kernel is None:

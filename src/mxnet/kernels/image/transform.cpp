@@ -1,5 +1,5 @@
-// An image as a batch wants it: a part of it, resized, cropped, mirrored, each value looked up, channels or pixels first: each pixel that is needed
-// is read once, and what lies between stays in the nearest cache. Resizing is linear, in OpenCV's whole numbers: 11 bits for a weight.
+// Preprocessing of an image for a batch: a part of it is resized, cropped, mirrored, mapped through a table and laid out as NCHW or NHWC. Each needed
+// pixel is read once, and intermediate values stay in the L1 cache. Resizing is linear, in OpenCV's integer arithmetic: 11 bits for a weight.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -18,7 +18,7 @@ constexpr int64_t kMost = 1 << 15;  // pixels of a side
 struct Plan {  // in the order in which they come
   int64_t height, width, top, left, rows, columns, resized_rows, resized_columns, crop_top, crop_left, mirrored, reversed;
 
-  // Whether no address leaves the image.
+  // Returns true if all addresses lie in the image.
   bool holds(int64_t bytes, int64_t channels, int64_t out_rows, int64_t out_columns) const {
     return 0 < height && height <= kMost && 0 < width && width <= kMost && height * width * channels <= bytes && 0 <= top && 0 <= left && 0 < rows &&
            rows <= height - std::min(top, height) && 0 < columns && columns <= width - std::min(left, width) && 0 < resized_rows &&
@@ -116,7 +116,7 @@ inline void down(const int16_t* __restrict upper, const int16_t* __restrict lowe
   }
 }
 
-// One channel of a row of such bytes, each replaced by what the table has for it.
+// One channel of a row of such bytes, each mapped through the table.
 template <typename T, int kStep>
 inline void look_up(const uint8_t* pixels, int channel, const T* table, T* to, int64_t count) {
   int64_t j = 0;
@@ -194,7 +194,7 @@ extern "C" {
 
 ENTRIES(uint8, uint8_t)
 ENTRIES(int8, uint8_t)     // bytes are bytes,
-ENTRIES(float16, uint16_t)  // and nothing is computed with what is looked up
+ENTRIES(float16, uint16_t)  // table values are copied without arithmetic
 ENTRIES(float32, uint32_t)
 
 }  // extern "C"

@@ -1,4 +1,4 @@
-"""Images as a batch wants them: resized, cropped, mirrored, normalized and laid out in one pass over the pixels that are needed."""
+"""Preprocessing of images for a batch: resizing, cropping, mirroring, normalization and layout in one pass over the needed pixels."""
 import math
 import operator
 from typing import Any, NamedTuple
@@ -15,14 +15,14 @@ _MOST = 1 << 15  # pixels of a side
 def _kernel(entry: str, out: str) -> Kernel:
     return Kernel("image/transform", f"{entry}_{{T}}", {"image": "uint8 (n)", "plan": "int64 (12)", "table": "T (c, 256)", "out": f"T {out}"},
                   sizes=("n", "c", "h", "w"), threads=False,
-                  demands=("T == 'float32' or T == 'float16' or T == 'uint8' or T == 'int8'", "c == 1 or c == 3 or c == 4"))
+                  preconditions=("T == 'float32' or T == 'float16' or T == 'uint8' or T == 'int8'", "c == 1 or c == 3 or c == 4"))
 
 
 _PLANES, _PIXELS = _kernel("planes", "(c, h, w)"), _kernel("pixels", "(h, w, c)")
 
 
 class Cut(NamedTuple):
-    """What is taken of an image: a part, resized linearly, of that a window, which may be mirrored."""
+    """The geometry of a transformation: a part of the image is resized linearly, and a window of the result is taken, optionally mirrored."""
 
     height: int  # the image's
     width: int
@@ -35,10 +35,10 @@ class Cut(NamedTuple):
     crop_top: int  # the window
     crop_left: int
     mirrored: bool = False
-    reversed: bool = False  # the first and the third channel change places
+    reversed: bool = False  # the first and the third channel are swapped
 
     def fits(self, count: int, channels: int, out_rows: int, out_columns: int) -> bool:
-        """Whether an image of `count` bytes holds it, and it a window of that size."""
+        """Return True if the part lies in an image of `count` bytes, and a window of the output's size in the resized part."""
         return bool(0 < self.height <= _MOST and 0 < self.width <= _MOST and self.height * self.width * channels <= count
                     and 0 <= self.top and 0 <= self.left and self.rows > 0 and self.columns > 0
                     and self.top + self.rows <= self.height and self.left + self.columns <= self.width
@@ -46,31 +46,31 @@ class Cut(NamedTuple):
                     and 0 <= self.crop_top <= self.resized_rows - out_rows and 0 <= self.crop_left <= self.resized_columns - out_columns)
 
     def looks_at(self, out_rows: int, out_columns: int) -> tuple[int, int, int, int]:
-        """The pixels of the image that a window of that size depends on: top, left, rows and columns."""
+        """Return the region of the image that a window of this size depends on: top, left, rows and columns."""
         top, rows = _neighbours(self.crop_top, out_rows, self.rows, self.resized_rows)
         left, columns = _neighbours(self.crop_left, out_columns, self.columns, self.resized_columns)
         return self.top + top, self.left + left, rows, columns
 
 
 def _neighbours(first: int, count: int, size: int, resized: int) -> tuple[int, int]:
-    """Where the pixels begin that lie beside so many resized ones from `first` on, and how many these are; at most one more on either side."""
+    """Return the first source pixel, and their number, for `count` resized pixels from `first` on; each side may include one pixel too many."""
     begin = max(math.floor((first + 0.5) * size / resized - 0.5) - 1, 0)
     end = min(math.floor((first + count - 0.5) * size / resized - 0.5) + 3, size)
     return begin, end - begin
 
 
 def available() -> bool:
-    """Whether the kernel runs here."""
+    """Return True if the kernel is available."""
     return _PLANES.available(T="float32")
 
 
 def finish(image: torch.Tensor, cut: Cut, table: torch.Tensor, out: torch.Tensor, pixels: bool = False) -> None:
-    """Write the `cut` of an image to `out`, each value of channel c replaced by what `table[c]` has for it.
+    """Write the `cut` of an image to `out`; each value v of channel c becomes ``table[c, v]``.
 
     Parameters
     ----------
     image : torch.Tensor
-        uint8, flat: the pixels row by row, and whatever else the memory holds behind them.
+        uint8, flat: the pixels row by row, and arbitrary bytes behind them.
     cut : Cut
     table : torch.Tensor
         (channels, 256), of the type of `out`; 1, 3 or 4 channels.
@@ -90,7 +90,7 @@ def finish(image: torch.Tensor, cut: Cut, table: torch.Tensor, out: torch.Tensor
     arrays = image, plan, table, out
     run: Any = kernel.plan(arrays)
     if run is None:
-        raise kernel.refusal(arrays)
+        raise kernel.error(arrays)
     names = run.names
     if not cut.fits(names["n"], names["c"], names["h"], names["w"]):
         raise MXNetError(f"kernel image: {cut} does not fit an image of {names['n']} bytes and a window of {names['h']}x{names['w']} pixels")
@@ -98,5 +98,5 @@ def finish(image: torch.Tensor, cut: Cut, table: torch.Tensor, out: torch.Tensor
 
 
 def table_of(values: np.ndarray) -> torch.Tensor:
-    """The tensor of a (channels, 256) NumPy array, for `finish`."""
+    """Return a (channels, 256) NumPy array as a tensor for `finish`."""
     return torch.from_numpy(np.ascontiguousarray(values))

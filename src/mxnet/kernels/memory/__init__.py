@@ -1,1 +1,1 @@
-"""Copies: gathered rows, other orders of axes."""
+"""Gather, scatter and transposing copies."""

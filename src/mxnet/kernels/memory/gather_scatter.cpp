@@ -1,4 +1,4 @@
-// Copies and adds whole rows of matrices, and fills those that nothing comes to, each line of memory once.
+// Copies and adds whole rows of matrices, and fills the untouched rows, writing each line of memory once.
 #include <algorithm>
 #include <cstdint>
 #include <vector>
@@ -7,11 +7,11 @@
 
 namespace {
 
-constexpr int64_t kAhead = 32;  // rows that are asked for before their turn
+constexpr int64_t kAhead = 32;  // rows that are prefetched
 constexpr int64_t kAtHand = 1 << 14;  // numbers that are still in a near cache when the next are written
 
-// Fills the rows of a result, each with what source(i) points to, a row of the same width. There is a row of `value`s for it to point to: a choice of
-// pointers costs nothing, where a processor that guesses wrong which rows come waits for each of them.
+// Fills each row of a result with the row of the same width at source(i). Filled rows point to a row of `value`s: a selection of pointers is cheap,
+// while a branch for each row is often mispredicted.
 template <typename Source>
 void each_row(float* out, int64_t n, int64_t width, float value, int threads, Source source) {
   const bool past = is_large(n * width);
@@ -27,7 +27,7 @@ void each_row(float* out, int64_t n, int64_t width, float value, int threads, So
   }
 }
 
-// What lies in [0, width) and is nearest to an index; what is no number counts as 0, and fractions do not count.
+// Clamps an index to [0, width); NaN counts as 0, and fractions are truncated.
 template <typename T>
 int64_t nearest(T index, int64_t width) {
   return !(index > 0) ? 0 : index < T(width) ? std::min(int64_t(index), width - 1) : width - 1;
@@ -39,7 +39,7 @@ void pick(const float* in, const T* index, float* out, int64_t n, int64_t width,
   for (int64_t i = 0; i < n; ++i) out[i] = in[i * width + nearest(index[i], width)];
 }
 
-// Rows by the index nearest to what `index` says.
+// Rows at `index`, clamped to the valid range.
 template <typename T>
 void gather(const float* in, const T* index, float* out, int64_t n, int64_t count, int64_t width, int threads) {
   std::vector<const float*> from(count);
@@ -47,7 +47,7 @@ void gather(const float* in, const T* index, float* out, int64_t n, int64_t coun
   each_row(out, count, width, 0, threads, [rows = from.data()](int64_t i, const float*) { return rows[i]; });
 }
 
-// Rows of `off` with `on` where the index says, nowhere if it lies outside.
+// Rows of `off` with `on` at the index, if it lies in range.
 template <typename T>
 void mark(const T* index, float* out, int64_t n, int64_t width, float on, float off, int threads) {
   const bool past = is_large(n * width);
@@ -85,7 +85,7 @@ void place(const float* values, const T* index, float* out, int64_t n, int64_t w
         float* numbers = past ? row.data() : out + i * width;
         numbers[at] = values[i];
         if (!past) continue;
-        put(out + i * width, numbers, width, past);  // whole: a line that was left half-written would be read again
+        put(out + i * width, numbers, width, past);  // whole lines: a partly written one would be read again
         numbers[at] = 0;
       }
     }
@@ -97,7 +97,7 @@ void place(const float* values, const T* index, float* out, int64_t n, int64_t w
 
 extern "C" {
 
-// Keeps of each sequence what comes before its end. Rows lie by time and sequence, or with `first` by sequence and time.
+// Keeps each sequence up to its end. Rows are ordered by time and sequence, or with `first` by sequence and time.
 void mask(const float* in, const int64_t* lengths, float* out, int64_t times, int64_t sequences, int64_t width, int64_t first, float value,
           int threads) {
   each_row(out, times * sequences, width, value, threads, [=](int64_t i, const float* empty) {
@@ -131,8 +131,8 @@ void spread(const float* rows, const uint8_t* marks, float* out, int64_t n, int6
   });
 }
 
-// A copy whose rows `index` are others, the last of those that meet. Zeros for others, or for what was there, where none are given. What `index` names
-// beyond the end is left out.
+// A copy with the rows at `index` replaced by `others`; the last of equal indices counts. Null `old` or `others` count as zeros. Indices out of range
+// are ignored.
 void replace(const float* old, const int64_t* index, const float* others, float* out, int64_t n, int64_t count, int64_t width, int threads) {
   std::vector<int64_t> held(n, -1);
   for (int64_t i = 0; i < count; ++i)
@@ -143,9 +143,9 @@ void replace(const float* old, const int64_t* index, const float* others, float*
   });
 }
 
-// The sums of rows that have one index, zeros where there is none. What `index` names beyond the end is left out.
+// The sums of rows with equal indices, zeros where there is none. Indices out of range are ignored.
 void add(const float* rows, const int64_t* index, float* out, int64_t n, int64_t count, int64_t width, int threads) {
-  // Chains of what meets, in order, so that a large result is written from its beginning to its end.
+  // Linked lists of rows with equal indices, in order, so that a large result is written sequentially.
   std::vector<int64_t> first(n, -1), next(count);
   for (int64_t i = count; i-- > 0;)
     if (uint64_t(index[i]) < uint64_t(n)) {
@@ -195,7 +195,7 @@ void sum_up(const float* in, float* out, int64_t n, int64_t length, int64_t widt
   }
 }
 
-// One number of each row, by the index nearest to what `index` says.
+// One number of each row at `index`, clamped to the valid range.
 #define REMEX_PICKS(name, type)                                                                                                     \
   void pick_##name(const float* in, const type* index, float* out, int64_t n, int64_t width, int threads) {                        \
     pick(in, index, out, n, width, threads);                                                                                        \

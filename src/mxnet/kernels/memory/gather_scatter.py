@@ -1,38 +1,38 @@
-"""Whole rows copied, added or left out, with gradients that write each line of memory once. Torch fills the result first, or copies it twice."""
+"""Gather, scatter and masking of whole rows, with gradients that write each row once. Torch fills the result first, or copies it twice."""
 import math
 
 import torch
 
 from ..runtime.contract import Kernel
 
-# Smaller arrays are done before a kernel would have been called.
+# Elements below which torch is done before a kernel would have been called.
 _WORTHWHILE = 1 << 15
 _INDEX = "int64 (k)"
-_WIDTH = ("1 <= w < 2147483648",)  # which an index of any type can be compared with
+_WIDTH = ("1 <= w < 2147483648",)  # so that an index of any type can be compared with it
 _mask = Kernel("memory/gather_scatter", "mask", {"data": "float32 (a, b, w)", "lengths": "int64 (s)"}, {"out": "float32 (a, b, w)"},
                integers=("first",),
-               where={"t": "b if first else a"}, demands=("s == (a if first else b)",), sizes=("t", "s", "w", "first"), numbers="f")
+               where={"t": "b if first else a"}, preconditions=("s == (a if first else b)",), sizes=("t", "s", "w", "first"), numbers="f")
 _collect = Kernel("memory/gather_scatter", "collect", {"data": "float32 (n, w)", "chosen": "bool (n)"}, {"out": "float32 (k, w)"}, integers=("k",),
-                  demands=("k >= 0",), sizes=("n", "k", "w"))
+                  preconditions=("k >= 0",), sizes=("n", "k", "w"))
 _spread = Kernel("memory/gather_scatter", "spread", {"rows": "float32 (k, w)", "chosen": "bool (n)"}, {"out": "float32 (n, w)"}, sizes=("n", "k",
                                                                                                                                         "w"))
 _replace = Kernel("memory/gather_scatter", "replace", {"old": "float32 (n, w) optional", "index": _INDEX, "others": "float32 (k, w) optional"},
-                  {"out": "float32 (n, w)"}, integers=("n", "w"), demands=("min(n, w) >= 0",), sizes=("n", "k", "w"))
+                  {"out": "float32 (n, w)"}, integers=("n", "w"), preconditions=("min(n, w) >= 0",), sizes=("n", "k", "w"))
 _add = Kernel("memory/gather_scatter", "add", {"rows": "float32 (k, w)", "index": _INDEX}, {"out": "float32 (n, w)"}, integers=("n",),
-              demands=("n >= 0",),
+              preconditions=("n >= 0",),
               sizes=("n", "k", "w"))
-_pick = Kernel("memory/gather_scatter", "pick_{T}", {"data": "float32 (n, w)", "index": "T (n)"}, {"out": "float32 (n)"}, demands=_WIDTH, sizes=("n",
-                                                                                                                                                 "w"))
+_pick = Kernel("memory/gather_scatter", "pick_{T}", {"data": "float32 (n, w)", "index": "T (n)"}, {"out": "float32 (n)"},
+               preconditions=_WIDTH, sizes=("n", "w"))
 _place = Kernel("memory/gather_scatter", "place_{T}", {"values": "float32 (n)", "index": "T (n)"}, {"out": "float32 (n, w)"}, integers=("w",),
-                demands=_WIDTH,
+                preconditions=_WIDTH,
                 sizes=("n", "w"))
 _gather = Kernel("memory/gather_scatter", "gather_{T}", {"data": "float32 (n, w)", "index": "T (k)"}, {"out": "float32 (k, w)"},
-                 demands=("1 <= n < 2147483648",), sizes=("n", "k", "w"))
-_mark = Kernel("memory/gather_scatter", "mark_{T}", {"index": "T (n)"}, {"out": "float32 (n, w)"}, integers=("w",), demands=_WIDTH, sizes=("n", "w"),
-               numbers="ff")
+                 preconditions=("1 <= n < 2147483648",), sizes=("n", "k", "w"))
+_mark = Kernel("memory/gather_scatter", "mark_{T}", {"index": "T (n)"}, {"out": "float32 (n, w)"}, integers=("w",), preconditions=_WIDTH,
+               sizes=("n", "w"), numbers="ff")
 _sum_up = Kernel("memory/gather_scatter", "sum_up", {"data": "float32 (n, length, w)"}, {"out": "float32 (n, length, w)"}, integers=("backwards",),
                  sizes=("n", "length", "w", "backwards"))
-_ABREAST = 8  # columns from which on sums of rows are worth more than torch's of each column
+_ABREAST = 8  # columns from which on adding rows is faster than torch's sum of each column
 
 
 def _fits(data):
@@ -48,7 +48,7 @@ def _matrix(data):
 
 
 def mask(data, lengths, value, first):
-    """`data` (times, sequences, ...) up to each sequence's end, `value` behind it; with `first` the sequences come first. None without a kernel."""
+    """Replace `data` (times, sequences, ...) behind each sequence's length by `value`; with `first`, sequences are axis 0. None without a kernel."""
     if not _fits(data):
         return None
     arrays = (data.view(*data.shape[:2], -1), lengths)
@@ -72,14 +72,14 @@ class _Masked(torch.autograd.Function):
 
 
 def select(data, index):
-    """``data.index_select(0, index)``."""
+    """Return ``data.index_select(0, index)``."""
     if _fits(data) and _recorded(data):
         return _Selected.apply(data, index, None)
     return data.index_select(0, index)
 
 
 def nearest(data, index):
-    """The rows of `data` at `index` (k), of any type, or those nearest to it."""
+    """Return the rows of `data` at `index` (k), of any type and clamped to the valid range."""
     if _fits(data) and data.dim() > 1 and len(data):
         arrays = (_matrix(data), index)
         plan = _gather.plan(arrays)
@@ -88,10 +88,10 @@ def nearest(data, index):
                 return _Selected.apply(data, index, plan)
             found, = plan(arrays)
             return found if data.dim() == 2 else found.view(-1, *data.shape[1:])
-    return select(data, _whole(index, len(data)))
+    return select(data, _clamped(index, len(data)))
 
 
-def _whole(index, size):
+def _clamped(index, size):
     return index.long().clamp(0, size - 1)
 
 
@@ -106,7 +106,7 @@ class _Selected(torch.autograd.Function):
     def backward(ctx, dout):
         index, = ctx.saved_tensors
         if ctx.nearest:
-            index = _whole(index, ctx.shape[0])
+            index = _clamped(index, ctx.shape[0])
         if not torch.is_grad_enabled():
             arrays = (_matrix(dout.contiguous()), index)
             plan = _add.plan(arrays, ctx.shape[:1])
@@ -116,7 +116,7 @@ class _Selected(torch.autograd.Function):
 
 
 def chosen(data, marks):
-    """The rows of `data` where the booleans `marks` say so."""
+    """Return the rows of `data` where the booleans `marks` are True."""
     if _fits(data):
         arrays = (_matrix(data), marks)
         plan = _collect.plan(arrays, (int(marks.count_nonzero()),)) if data.is_cpu else None
@@ -144,7 +144,7 @@ class _Chosen(torch.autograd.Function):
 
 
 def replace(old, index, others):
-    """``old.index_copy(0, index, others)``."""
+    """Return ``old.index_copy(0, index, others)``."""
     if _fits(old) and len(index) and others.is_contiguous():
         arrays = (_matrix(old), index, _matrix(others))
         plan = _replace.plan(arrays, arrays[0].shape)
@@ -174,7 +174,7 @@ class _Replaced(torch.autograd.Function):
 
 
 def scattered(data, index, size):
-    """Zeros (size, ...) with the rows of `data` at `index` (k), which lies inside."""
+    """Return zeros (size, ...) with the rows of `data` at `index` (k), which must lie in range."""
     if _fits(data) and len(data):
         matrix = _matrix(data)
         arrays = (None, index, matrix)
@@ -197,7 +197,7 @@ class _Scattered(torch.autograd.Function):
 
 
 def marked(index, width, on, off):
-    """Rows (n, width) of `off`, in single precision, with `on` at `index` (n) if it lies inside; None without a kernel."""
+    """Return float32 one-hot rows (n, width): `on` at `index` (n) if it lies in range, else `off`; None without a kernel."""
     if len(index) * width < _WORTHWHILE or torch.compiler.is_compiling():
         return None
     plan = _mark.plan((index,), (width,))
@@ -205,7 +205,7 @@ def marked(index, width, on, off):
 
 
 def summed(data, axis):
-    """``data.cumsum(axis)``."""
+    """Return ``data.cumsum(axis)``."""
     plan = _summing(data, axis, False)
     if plan is None:
         return data.cumsum(axis)
@@ -235,7 +235,7 @@ class _Summed(torch.autograd.Function):
 
 
 def picked(data, index):
-    """One number of each row, (n) of (n, w): that at `index`, of any type, or what is nearest to it."""
+    """Return one element of each row, (n) of (n, w), at `index`, of any type and clamped to the valid range."""
     if _fits(data):
         plan = _pick.plan((data, index))
         if plan is not None:
@@ -244,7 +244,7 @@ def picked(data, index):
 
 
 def _column(index, width):
-    return _whole(index, width).view(-1, 1)
+    return _clamped(index, width).view(-1, 1)
 
 
 class _Picked(torch.autograd.Function):

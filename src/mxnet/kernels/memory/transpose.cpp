@@ -1,4 +1,4 @@
-// Transposes the matrices of a batch, in squares that fit the processor's registers. The numbers are only moved, whatever they mean.
+// Transposes the matrices of a batch in tiles that fit the processor's registers. The numbers are only moved, so any 4-byte type works.
 #include <algorithm>
 
 #include "runtime/vectors.h"

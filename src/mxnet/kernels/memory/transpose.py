@@ -1,9 +1,9 @@
-"""Copies with the axes in another order. Torch goes through memory number by number where the last axis does not stay the last."""
+"""Transposing copies. Torch copies element by element where the last axis does not stay the last."""
 import torch
 
 from ..runtime.contract import Kernel
 
-# Smaller arrays are copied before a kernel would have been called.
+# Elements below which torch is done before a kernel would have been called.
 _WORTHWHILE = 1 << 15
 _last_two = Kernel("memory/transpose", "last_two", {"data": "float32 (n, h, w)"}, {"out": "float32 (n, w, h)"}, sizes=("n", "h", "w"))
 _reversed = Kernel("memory/transpose", "reversed", {"data": "float32 (n, h, w)"}, {"out": "float32 (w, h, n)"}, sizes=("n", "h", "w"))
@@ -11,7 +11,7 @@ _FOUR_BYTES = (torch.float32, torch.int32)
 
 
 def permute_copy(data, axes):
-    """`torch.permute_copy`."""
+    """Return a contiguous copy with permuted axes, like `torch.permute_copy`."""
     if data.numel() >= _WORTHWHILE and data.dtype in _FOUR_BYTES and not torch.compiler.is_compiling():
         kernel, shape = _choose(data.shape, axes)
         if kernel is not None and data.is_contiguous():
@@ -20,7 +20,7 @@ def permute_copy(data, axes):
 
 
 def transpose_copy(data, first, second):
-    """`torch.transpose_copy`."""
+    """Return a contiguous copy with two axes swapped, like `torch.transpose_copy`."""
     size = data.dim()
     if data.numel() < _WORTHWHILE or not (-size <= first < size and -size <= second < size):
         return torch.transpose_copy(data, first, second)
@@ -30,7 +30,7 @@ def transpose_copy(data, first, second):
 
 
 def _choose(shape, axes):
-    """The kernel and three sizes for an order of axes, neighbours that stay so taken as one; None if there is none for it."""
+    """Return the kernel and the three sizes for an order of axes, after merging axes that stay neighbours; the kernel may be None."""
     size = len(shape)
     if not all(-size <= a < size for a in axes):
         return None, None
@@ -59,7 +59,7 @@ class _Permuted(torch.autograd.Function):
     def forward(ctx, data, axes, kernel, shape):
         ctx.axes = [a % data.dim() for a in axes]
         out = _run(data, axes, kernel, shape)
-        return torch.ops.aten._unsafe_view(out, out.shape)  # autograd lets nobody overwrite a view that a Function returns
+        return torch.ops.aten._unsafe_view(out, out.shape)  # autograd forbids in-place changes of a view that a Function returns
 
     @staticmethod
     def backward(ctx, dout):

@@ -1,1 +1,1 @@
-"""Layers, losses and updates of neural networks."""
+"""Kernels of layers, losses and optimizer updates."""

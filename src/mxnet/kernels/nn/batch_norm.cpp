@@ -1,10 +1,10 @@
-// Batch normalization with what usually follows it, over rows of channels (N * H * W rows, channels last).
+// Batch normalization with an optional addition and ReLU, over rows of channels (N * H * W rows, channels last).
 //
 // forward:  out = activation((x - mean) / sqrt(var + eps) * gamma + beta [+ residual])
 // backward: the gradients of x, gamma, beta and the residual, from that of out.
 //
-// Every value is read as few times as the mathematics allows: that is what such a layer costs. Sums run in float over short blocks of
-// rows, and in double over the blocks.
+// Such a layer is bound by memory traffic, so every value is read as few times as the mathematics allows. Sums are float within short blocks of rows,
+// and double over the blocks.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -57,8 +57,8 @@ void store(T* p, vec v, int64_t count) {
   std::copy_n(part, count, p);
 }
 
-// Whether results may be written past the caches: whole vectors, on a boundary of what is written at a time. With AVX2 a vector of bfloat16 has half
-// of that many bytes.
+// Returns true if results can use streaming stores: whole vectors, aligned to the unit of a store. With AVX2 a vector of bfloat16 has half of that
+// many bytes.
 template <typename T>
 bool streams(const T* p, int64_t channels) {
 #if defined(__SSE2__)
@@ -98,7 +98,7 @@ struct Share {  // the rows of one thread
   }
 };
 
-// Two sums for each channel over all rows: what `add` adds for a row, block by block.
+// Computes two sums for each channel over all rows, block by block; `add` adds a row.
 template <typename Add>
 void reduce(int64_t rows, int64_t channels, int threads, std::vector<double>& first, std::vector<double>& second, Add add) {
   std::vector<double> parts(size_t(threads) * 2 * channels, 0.0);
@@ -168,8 +168,8 @@ void forward(const T* x, const T* added, const float* gamma, const float* beta, 
   run(x, added, out, scale.data(), offset.data(), rows, channels, past, threads);
 }
 
-// The incoming gradient is masked where the ReLU was off: that tells `out` where something was added, else x itself, which is read
-// anyway. With a residual it is kept in `kept`, its gradient.
+// Masks the incoming gradient where the ReLU's result was 0: by `out` with a residual, else recomputed from x, which is read anyway. With a residual
+// the masked gradient is written to `kept`, as the residual's gradient.
 template <typename T, bool relu, bool residual>
 void backward_as(const T* dout, const T* x, const T* out, const float* gamma, const float* beta, const float* mean, const float* deviation, T* dx,
                  T* kept, float* dgamma, float* dbeta, int64_t rows, int64_t channels, bool past, int threads) {

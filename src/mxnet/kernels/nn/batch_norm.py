@@ -1,4 +1,4 @@
-"""Batch normalization, with the addition and the ReLU that often follow it, as one operator for training on a CPU."""
+"""Fused batch normalization for training on a CPU, with an optional residual addition and ReLU."""
 import functools
 
 import torch
@@ -6,7 +6,7 @@ import torch
 from ... import processor
 from ..runtime.contract import Kernel
 
-# Smaller arrays are done before a kernel would have been called (and need no compiler).
+# Elements below which torch is done before a kernel would have been called (and no compiler is needed).
 _WORTHWHILE = 1 << 14
 _MOST = 1 << 26
 _LAST = torch.channels_last
@@ -17,19 +17,19 @@ _forward = Kernel(
     {"data": _IMAGES, "residual": f"{_IMAGES} optional", "gamma": f"{_VECTOR} optional", "beta": _VECTOR, "moving_mean": _VECTOR,
      "moving_var": _VECTOR},
     {"out": _IMAGES, "mean": _VECTOR, "deviation": _VECTOR},
-    demands=("n * c * h * w >= 1",), sizes=("n * h * w", "c"), numbers="ffii")  # eps, momentum, relu, past the caches
+    preconditions=("n * c * h * w >= 1",), sizes=("n * h * w", "c"), numbers="ffii")  # eps, momentum, relu, non-temporal stores
 
 _backward = Kernel(
     "nn/batch_norm", "backward_{T}",
     {"dout": _IMAGES, "data": _IMAGES, "out": f"{_IMAGES} optional", "gamma": f"{_VECTOR} optional", "beta": _VECTOR, "mean": _VECTOR,
      "deviation": _VECTOR},
     {"dx": _IMAGES, "kept": f"{_IMAGES} if out", "dgamma": _VECTOR, "dbeta": _VECTOR},
-    demands=("n * c * h * w >= 1",), sizes=("n * h * w", "c"), numbers="ii")  # relu, past the caches
+    preconditions=("n * c * h * w >= 1",), sizes=("n * h * w", "c"), numbers="ii")  # relu, non-temporal stores
 
 
 @functools.cache
 def _large() -> int:
-    """The bytes from which on a result is written past the caches: half of the last one, of which others may have a share where it is large."""
+    """Return the bytes from which on results use non-temporal stores: half of the last-level cache, limited as others share a large one."""
     return min(processor.last_cache() // 2 or _MOST, _MOST)
 
 
@@ -38,7 +38,7 @@ def _past(data: torch.Tensor) -> bool:
 
 
 def batch_norm(data, gamma, beta, moving_mean, moving_var, residual=None, *, relu=False, **attributes):
-    """``relu(BatchNorm(data) + residual)`` in training; without `residual` or `relu`, without that step. None where the kernel does not fit.
+    """Compute ``relu(BatchNorm(data) + residual)`` in training; `residual` and `relu` are optional. Return None where the kernel does not fit.
 
     `attributes` are those of BatchNorm.
     """
@@ -57,7 +57,7 @@ class _Fused(torch.autograd.Function):
     def forward(ctx, data, gamma, beta, residual, moving_mean, moving_var, eps, momentum, relu, plan):
         out, mean, deviation = plan((data, residual, gamma, beta, moving_mean, moving_var), (eps, momentum, relu, _past(data)))
         ctx.relu, ctx.adds = relu, residual is not None
-        # Where nothing was added, the kernel finds out from `data` where the ReLU was off.
+        # Without a residual, the backward kernel recomputes the ReLU's mask from `data`.
         ctx.save_for_backward(data, gamma, beta, mean, deviation, out if relu and residual is not None else None)
         return out
 

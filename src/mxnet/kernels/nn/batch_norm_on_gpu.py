@@ -1,40 +1,45 @@
-"""Batch normalization, with the addition and the ReLU that often follow it, as one operator for training on a GPU.
+"""Fused batch normalization for training on a GPU, with an optional residual addition and ReLU.
 
-The kernels are in Triton (`batch_norm_triton`), which torch brings where it is made for CUDA. Each array is read as few times as the mathematics
-allows: that is what such a layer costs.
+The kernels are in Triton (`batch_norm_triton`), on which CUDA builds of torch depend. Such a layer is bound by memory traffic, so each array is read
+as few times as the mathematics allows.
 """
-import functools
 import logging
 import threading
 from typing import Any
 
 import torch
 
-from ..runtime.triton_kernels import OLDEST, module
+from ..runtime.triton_kernels import OLDEST, installed
 from ..runtime.triton_kernels import interpreted as _interpreted
 from ..runtime.triton_kernels import on as _on
 
 _log = logging.getLogger(__name__)
-# Smaller arrays are done before three kernels would have been started (and need nothing compiled).
+# Elements below which torch is done before three kernels would have been started (and nothing is compiled).
 _WORTHWHILE = 1 << 14
 _TYPES = torch.float16, torch.bfloat16, torch.float32
-_TILE = 4096  # numbers that a program has at hand
-_MOST_CHANNELS = 64  # of them: a row of float16 fills a line of the caches
-_PARTS = 1024  # of the rows, at most, in sums; joined by programs with _TILE // _PARTS channels
-_PROGRAMS = 1024, 2048  # of sums, and of what writes an array; a GPU runs some four for each of up to 160 multiprocessors at once
+_TILE = 4096  # elements of a program's tile
+_MOST_CHANNELS = 64  # of a tile: a row of float16 fills a cache line
+_PARTS = 1024  # most parts of the rows in sums; programs with _TILE // _PARTS channels join them
+_PROGRAMS = 1024, 2048  # of the kernels that sum, and that write an array; a GPU runs about four on each of up to 160 multiprocessors at once
 _LARGEST = 1 << 16, 1 << 30  # channels and rows
 _WARPS = 8
-_ALIGNED = 16  # bytes of an address, and channels, that Triton makes use of
+_ALIGNED = 16  # multiple of addresses (bytes) and of channels for which Triton specializes kernels
 
 
-_kernels = functools.partial(module, "nn.batch_norm_triton")
+def _kernels() -> Any:
+    """Return the module of the kernels, or None without triton."""
+    if not installed():
+        return None
+    from . import batch_norm_triton
+
+    return batch_norm_triton
 _usable: dict[tuple, bool] = {}
 _compiling: dict[tuple, threading.Thread] = {}
 _VARIANTS = (True, False, True), (True, True, False), (False, False, True)  # with a ReLU, an addition, a bias
 
 
 def available(device: torch.device, dtype: torch.dtype = torch.float32) -> bool:
-    """Return whether the kernels run on a device. The first call has a thread compile and try them; until then torch's kernels compute."""
+    """Return True if the kernels run on a device. The first call starts a thread that compiles and tests them; until it is done, torch's run."""
     if dtype not in _TYPES or _kernels() is None:
         return False
     if _interpreted():
@@ -50,18 +55,18 @@ def available(device: torch.device, dtype: torch.dtype = torch.float32) -> bool:
 
 
 def compiling() -> bool:
-    """Return whether kernels are about to become available: what is captured now would be captured without them."""
+    """Return True while kernels are being compiled: a graph captured now would not contain them."""
     return any(thread.is_alive() for thread in list(_compiling.values()))
 
 
 def wait() -> None:
-    """Return when nothing is compiled any more."""
+    """Wait until all compilations are done."""
     for thread in list(_compiling.values()):
         thread.join()
 
 
 def _try(device: torch.device, dtype: torch.dtype) -> None:
-    """Find out whether a small layer can be computed, forward and backward: a compiler may miss something on this machine."""
+    """Run a small layer forward and backward, and record if it works: Triton's compiler may lack a tool on this machine."""
     try:
         data = torch.zeros(1, 64, 2, 2, dtype=dtype, device=device).contiguous(memory_format=torch.channels_last)
         zeros, ones = torch.zeros(64, device=device), torch.ones(64, device=device)
@@ -80,7 +85,7 @@ def _try(device: torch.device, dtype: torch.dtype) -> None:
 
 
 def _rows_of_channels(tensor: torch.Tensor) -> bool:
-    """Return whether a tensor is one piece of memory with its channels last."""
+    """Return True if a tensor is contiguous with its channels last."""
     return tensor.dim() == 4 and tensor.is_contiguous(memory_format=torch.channels_last) or tensor.dim() == 2 and tensor.is_contiguous()
 
 
@@ -103,9 +108,9 @@ def _fits(data, parameters, residual, bias) -> bool:
 
 
 def batch_norm(data, gamma, beta, moving_mean, moving_var, residual=None, *, bias=None, relu=False, **attributes):
-    """``relu(BatchNorm(data + bias) + residual)`` in training; without `bias`, `residual` or `relu`, without that step. None where no kernel fits.
+    """Compute ``relu(BatchNorm(data + bias) + residual)`` in training; each step but BatchNorm is optional. Return None where no kernel fits.
 
-    The bias, one number for each channel, shows in the moving mean alone, and its gradient is 0: a batch norm takes any shift away. `attributes` are
+    The bias, one number for each channel, affects the moving mean only, and its gradient is 0, as a batch norm removes any shift. `attributes` are
     those of BatchNorm.
     """
     if not _fits(data, (gamma, beta, moving_mean, moving_var), residual, bias):
@@ -121,7 +126,7 @@ class _Fused(torch.autograd.Function):
         with _on(data.device):
             out, mean, inverse = _forward(data, residual, gamma, beta, moving_mean, moving_var, bias, eps, momentum, relu)
         ctx.relu, ctx.adds, ctx.eps = relu, residual is not None, eps
-        # Where nothing was added, the kernels find out from `data` where the ReLU was off.
+        # Without a residual, the backward kernels recompute the ReLU's mask from `data`.
         ctx.save_for_backward(data, gamma, beta, mean, inverse, out if relu and residual is not None else None, bias)
         return out
 
@@ -139,7 +144,7 @@ class _Fused(torch.autograd.Function):
 
 
 def _recorded_gradients(ctx, dout, data, gamma, beta, out, bias):
-    """The gradients by torch's own operators, which have derivatives."""
+    """Return the gradients computed by torch's operators, which can be differentiated again."""
     normal = torch.batch_norm(data, torch.ones_like(beta) if gamma is None else gamma, beta, None, None, True, 0.0, ctx.eps, True)
     kept = torch.where((out if ctx.adds else normal) > 0, dout, 0) if ctx.relu else dout
     needed = [i for i in range(3) if ctx.needs_input_grad[i]]
@@ -156,13 +161,13 @@ def _recorded_gradients(ctx, dout, data, gamma, beta, out, bias):
 
 
 def _blocks(channels: int) -> tuple[int, int]:
-    """Rows and channels of a tile."""
+    """Return the rows and channels of a tile."""
     width = min(max(1 << (channels - 1).bit_length(), 8), _MOST_CHANNELS)
     return _TILE // width, width
 
 
-def _division(rows: int, channels: int, programs: int, most: int) -> tuple[int, int]:
-    """In how many parts the rows are shared among about so many programs, and how many rows each has: whole tiles, but for the last."""
+def _partition(rows: int, channels: int, programs: int, most: int) -> tuple[int, int]:
+    """Return the number of parts of the rows for about `programs` programs, and the rows of a part: a multiple of the tile's."""
     height, width = _blocks(channels)
     parts = min(max(programs // -(-channels // width), 1), most)
     part = -(-rows // (parts * height)) * height
@@ -175,8 +180,8 @@ _started: dict[tuple, Any] = {}
 def _start(name, grid, tensors, channels, numbers, constants):
     """Start a kernel, whose parameters are tensors, numbers and constants in this order.
 
-    Triton finds out at every start for which types, alignments and constants a kernel has to be compiled, which takes longer than to start it. It is
-    asked once for each of the combinations that have a key here; others, of odd addresses, it finds itself.
+    At every start Triton selects the specialization for types, alignments and constants, which takes longer than the start itself. So the compiled
+    kernel is cached here for aligned addresses; for others Triton selects it each time.
     """
     plain = channels > 1 and not any(t.data_ptr() % _ALIGNED for t in tensors)
     key = name, channels % _ALIGNED == 0, tensors[0].device, *[t.dtype for t in tensors], *constants
@@ -185,17 +190,17 @@ def _start(name, grid, tensors, channels, numbers, constants):
         found[grid](*tensors, *numbers, *constants)
         return
     made = getattr(_kernels(), name)[grid](*tensors, *numbers, *constants, num_warps=_WARPS)
-    if plain and made is not None:  # the interpreter makes nothing
+    if plain and made is not None:  # None from the interpreter
         _started[key] = made
 
 
 def _forward(data, residual, gamma, beta, moving_mean, moving_var, bias, eps, momentum, relu):
-    """The result, and mean and ``1 / sqrt(var + eps)`` of each channel."""
+    """Return the result, and the mean and ``1 / sqrt(var + eps)`` of each channel."""
     channels = data.shape[1]
     rows = data.numel() // channels
     height, width = _blocks(channels)
     columns = -(-channels // width)
-    parts, part = _division(rows, channels, _PROGRAMS[0], _PARTS)
+    parts, part = _partition(rows, channels, _PROGRAMS[0], _PARTS)
     sums = torch.empty(2, parts, channels, dtype=torch.float32, device=data.device)
     mean, inverse = torch.empty_like(beta), torch.empty_like(beta)
     out = _like(data)
@@ -204,7 +209,7 @@ def _forward(data, residual, gamma, beta, moving_mean, moving_var, bias, eps, mo
     moments = sums, beta if bias is None else bias, moving_mean, moving_var, mean, inverse
     _start("join_statistics", (-(-channels // joined), 1, 1), moments, channels,
            (rows, channels, part, parts, float(eps), float(momentum)), (bias is not None, _PARTS, joined))
-    parts, part = _division(rows, channels, _PROGRAMS[1], rows)
+    parts, part = _partition(rows, channels, _PROGRAMS[1], rows)
     tensors = data, data if residual is None else residual, beta if gamma is None else gamma, beta, mean, inverse, out
     _start("normalize", (columns, parts, 1), tensors, channels, (rows, channels, part),
            (gamma is not None, residual is not None, relu, height, width))
@@ -212,12 +217,12 @@ def _forward(data, residual, gamma, beta, moving_mean, moving_var, bias, eps, mo
 
 
 def _backward(dout, data, out, gamma, beta, mean, inverse, bias, relu, adds, needs_dx):
-    """The gradients of data (None where it is not needed), gamma, beta, residual (None without) and bias (None without)."""
+    """Return the gradients of data (None unless `needs_dx`), gamma, beta, residual and bias (None for an absent one)."""
     channels = data.shape[1]
     rows = data.numel() // channels
     height, width = _blocks(channels)
     columns = -(-channels // width)
-    parts, part = _division(rows, channels, _PROGRAMS[0], _PARTS)
+    parts, part = _partition(rows, channels, _PROGRAMS[0], _PARTS)
     sums = torch.empty(2, parts, channels, dtype=torch.float32, device=data.device)
     dgamma, dbeta = torch.empty_like(beta), torch.empty_like(beta)
     dbias = None if bias is None else torch.empty_like(bias)
@@ -232,7 +237,7 @@ def _backward(dout, data, out, gamma, beta, mean, inverse, bias, relu, adds, nee
     dx = None
     if needs_dx:
         dx = _like(data)
-        parts, part = _division(rows, channels, _PROGRAMS[1], rows)
+        parts, part = _partition(rows, channels, _PROGRAMS[1], rows)
         _start("gradient", (columns, parts, 1), (kept, data, factor, beta, mean, inverse, dgamma, dbeta, dx), channels, (rows, channels, part),
                (gamma is not None, relu and not masks, height, width))
     return dx, dgamma, dbeta, kept if adds else None, dbias

@@ -1,10 +1,9 @@
-"""The GPU's kernels of `batch_norm_on_gpu`, in Triton, over rows of channels. This module needs triton, so that nothing imports it before it is used.
+"""Triton kernels of `batch_norm_on_gpu`, over rows of channels. The module imports triton, so it is imported at the first use only.
 
-A program has a block of channels and a part of the rows, which it goes through tile by tile: first the sums of each part are written, then one more
-kernel joins the parts of each channel, in order, so that results are the same in every run. Sums are float32. Those of the forward pass are
-around the first row of each part, and joined by the means and the sums of squares around them (Chan, Golub, LeVeque 1983): a mean far from zero
-costs no digits. They take two tiles at a time: twice as much memory is on its way for the same number of sums. Offsets within a tile are 32 bits
-wide, and those of tiles 64.
+A program processes a block of channels and a part of the rows tile by tile and writes the part's sums; a second kernel joins the parts of each
+channel in a fixed order, so that results are deterministic. Sums are float32. The forward pass shifts the data by the first row of each part, and
+joins the means and sums of squares by the method of Chan, Golub and LeVeque (1983): a mean far from zero loses no precision. The sums process two
+tiles in each iteration, for twice the memory in flight. Offsets within a tile have 32 bits, those of tiles 64.
 """
 import triton
 import triton.language as tl
@@ -44,7 +43,7 @@ def statistics(data, sums, rows, channels, part_rows, ROWS: tl.constexpr, CHANNE
 @triton.jit(do_not_specialize=["rows", "part_rows", "parts"])
 def join_statistics(sums, bias, moving_mean, moving_var, mean, inverse, rows, channels, part_rows, parts, eps, momentum,
                     BIASED: tl.constexpr, PARTS: tl.constexpr, CHANNELS: tl.constexpr):
-    """Write mean and ``1 / sqrt(var + eps)`` of each channel, and update the moving moments; `bias` counts as added to the data."""
+    """Write the mean and ``1 / sqrt(var + eps)`` of each channel and update the moving moments, as if `bias` had been added to the data."""
     c = tl.program_id(0) * CHANNELS + tl.arange(0, CHANNELS)
     p = tl.arange(0, PARTS)
     inside = c < channels
@@ -72,7 +71,7 @@ def join_statistics(sums, bias, moving_mean, moving_var, mean, inverse, rows, ch
 @triton.jit(do_not_specialize=["rows", "part_rows"])
 def normalize(data, residual, gamma, beta, mean, inverse, out, rows, channels, part_rows, SCALED: tl.constexpr, ADDS: tl.constexpr,
               RECTIFIES: tl.constexpr, ROWS: tl.constexpr, CHANNELS: tl.constexpr):
-    """Write ``relu((data - mean) * inverse * gamma + beta + residual)``; the parts go backwards, as the caches have the last rows."""
+    """Write ``relu((data - mean) * inverse * gamma + beta + residual)``, last part first, as its rows are still cached."""
     part = tl.num_programs(1) - 1 - tl.program_id(1)
     c = tl.program_id(0) * CHANNELS + tl.arange(0, CHANNELS)
     r = tl.arange(0, ROWS)
@@ -108,7 +107,7 @@ def gradient_sums(dout, data, out, gamma, beta, mean, inverse, kept, sums, rows,
                   RECTIFIES: tl.constexpr, ADDS: tl.constexpr, ROWS: tl.constexpr, CHANNELS: tl.constexpr):
     """Write for each part of the rows the sums of the gradient and of its products with ``data - mean``: `sums` is (2, parts, channels).
 
-    Where a ReLU was off the gradient is 0: with `ADDS` `out` says where, and what is left of the gradient is written to `kept`.
+    The ReLU's gradient is 0 where its result was 0: with `ADDS` the mask comes from `out`, and the masked gradient is written to `kept`.
     """
     part = tl.program_id(1)
     c = tl.program_id(0) * CHANNELS + tl.arange(0, CHANNELS)
@@ -164,7 +163,7 @@ def gradient_sums(dout, data, out, gamma, beta, mean, inverse, kept, sums, rows,
 @triton.jit(do_not_specialize=["parts"])
 def join_gradient_sums(sums, inverse, dgamma, dbeta, dbias, channels, parts, BIASED: tl.constexpr, PARTS: tl.constexpr,
                        CHANNELS: tl.constexpr):
-    """Write the gradients of gamma and beta, and the zeros of a bias that was never added."""
+    """Write the gradients of gamma and beta, and zeros as that of the bias."""
     c = tl.program_id(0) * CHANNELS + tl.arange(0, CHANNELS)
     p = tl.arange(0, PARTS)
     inside = c < channels
@@ -181,7 +180,7 @@ def join_gradient_sums(sums, inverse, dgamma, dbeta, dbias, channels, parts, BIA
 @triton.jit(do_not_specialize=["rows", "part_rows"])
 def gradient(dout, data, gamma, beta, mean, inverse, dgamma, dbeta, dx, rows, channels, part_rows, SCALED: tl.constexpr, RECTIFIES: tl.constexpr,
              ROWS: tl.constexpr, CHANNELS: tl.constexpr):
-    """Write the gradient of the data; with `RECTIFIES` that of the result is 0 where the ReLU of a layer without a residual was off."""
+    """Write the gradient of the data; with `RECTIFIES` (no residual) `dout` counts as 0 where the recomputed ReLU is 0."""
     part = tl.num_programs(1) - 1 - tl.program_id(1)
     c = tl.program_id(0) * CHANNELS + tl.arange(0, CHANNELS)
     r = tl.arange(0, ROWS)

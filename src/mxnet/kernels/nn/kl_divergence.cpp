@@ -1,4 +1,4 @@
-// How much a histogram loses when it is clipped and quantized, for every threshold: Kullback-Leibler divergences.
+// Kullback-Leibler divergences of a histogram from its clipped and quantized version, for every threshold.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -8,9 +8,9 @@
 
 namespace {
 
-constexpr float kLeast = 1e-4f;  // what a bin of zero counts as, at the cost of the others
+constexpr float kLeast = 1e-4f;  // replaces the zero bins, subtracted from the others
 
-// What each of the others gives, for so many zeros among n; negative where they cannot.
+// Returns the amount subtracted from each nonzero bin, for so many zeros among n; negative where impossible.
 inline float taken(int64_t zeros, int64_t n) {
   if (zeros == n) return -1;
   const float each = kLeast * float(zeros) / float(n - zeros);
@@ -38,7 +38,7 @@ double loss(const float* hist, const double* before, int64_t n, int64_t first, i
   auto from = [&](int64_t level) { return level * width; };
   auto to = [&](int64_t level) { return level + 1 < bins ? (level + 1) * width : size; };
   std::copy(hist + first, hist + last, counts);
-  counts[0] = 0;  // levels are made of what is inside
+  counts[0] = 0;  // levels are made of the inner bins
   int64_t p_zeros = 0, q_zeros = 0;
   for (int64_t l = 0; l < bins; ++l) {
     double sum = 0;

@@ -9,7 +9,7 @@ namespace {
 
 constexpr int64_t kPixels = 256;  // at most so many are taken together, so that all channels of them stay in the cache
 constexpr int64_t kLine = 2048;  // likewise, of the channels that one sees
-constexpr int64_t kTogether = 64;  // what fits in registers
+constexpr int64_t kTogether = 64;  // pixels whose sums fit into registers
 
 int64_t padded(int64_t pixels) { return (pixels + kTogether - 1) / kTogether * kTogether; }
 
@@ -59,7 +59,7 @@ void squares(const float* __restrict in, float* __restrict out, int64_t channels
     for (int64_t i = 0; i < pixels; ++i) out[c * pixels + i] = in[c * area + i] * in[c * area + i];
 }
 
-// The squares of the channels that one sees stand in a ring of lines, so that data come from memory once and in long runs.
+// A ring buffer of lines holds the squares of the channels within reach, so that data are read once and sequentially.
 void forward(const float* __restrict in, float* __restrict out, float* ring, int64_t channels, int64_t area, int64_t pixels, const Rule& rule) {
   const int64_t width = 2 * rule.reach + 1, length = padded(pixels);
   std::fill(ring, ring + width * length, 0.0f);

@@ -1,20 +1,21 @@
-"""Local response normalization in one pass over memory. In torch's operators it takes a dozen."""
+"""Local response normalization in one pass over memory. Torch's operators take a dozen passes."""
 from typing import Any
 
 import torch
 
 from ..runtime.contract import Kernel
 
-# Smaller arrays are done before a kernel would have been called.
+# Elements below which torch is done before a kernel would have been called.
 _WORTHWHILE = 1 << 13
 _DATA = "float32 (n, c, h, w)"
-_SIZES: dict[str, Any] = {"integers": ("reach",), "demands": ("0 <= reach < max(c, 1)",), "sizes": ("n", "c", "h * w", "reach"), "numbers": "fff"}
+_SIZES: dict[str, Any] = {"integers": ("reach",), "preconditions": ("0 <= reach < max(c, 1)",), "sizes": ("n", "c", "h * w", "reach"),
+                          "numbers": "fff"}
 _forward = Kernel("nn/lrn", "respond", {"data": _DATA}, {"out": _DATA}, **_SIZES)
 _backward = Kernel("nn/lrn", "respond_back", {"data": _DATA, "dout": _DATA}, {"gradient": _DATA}, **_SIZES)
 
 
 def normalize(data, reach, alpha, beta, knorm, in_torch):
-    """``data / (knorm + alpha * s) ** beta``, where s is the sum of squares up to `reach` channels away; `in_torch` computes it otherwise."""
+    """Return ``data / (knorm + alpha * s) ** beta``, s being the sum of squares up to `reach` channels away; `in_torch` is the fallback."""
     if data.numel() < _WORTHWHILE or torch.compiler.is_compiling():
         return in_torch(data)
     plan = _forward.plan((data,), (reach,))

@@ -29,7 +29,7 @@ struct Columns {
   }
 };
 
-// How many numbers a line takes in which every window finds its columns, padding included.
+// Returns the length of a line that contains the columns of all windows, padding included.
 int64_t padded(const Window& w) { return std::max(w.pad_x + w.width, (w.out_width - 1) * w.stride_x + w.kernel_x); }
 
 typedef int32_t places __attribute__((vector_size(kLanes * 4), aligned(4), may_alias));
@@ -48,14 +48,14 @@ vec take(const float* p) {
   return __builtin_shuffle(load(p), load(p + kLanes - 1), chosen);
 }
 
-// Calls work(begin) for vectors that cover all of a line, of which the last two may overlap; no line is shorter than a vector. What is left of
-// a line, one by one, is slow: nobody can predict which of two numbers is larger.
+// Calls work(begin) for vectors that cover all of a line, of which the last two may overlap; no line is shorter than a vector. A scalar
+// remainder would be slow: the branch on the larger of two numbers is not predictable.
 template <class Work>
 void by_vectors(int64_t count, const Work& work) {
   for (int64_t x = 0; x < count; x += kLanes) work(std::min<int64_t>(x, count - kLanes));
 }
 
-// `row` is as long as `padded` says, and holds minus infinity wherever there is padding. A `stride` of 0 is any.
+// `row` has the length of `padded`, with minus infinity in the padding. A `stride` of 0 means any.
 template <int64_t stride>
 void pool(const float* __restrict in, float* __restrict out, float* __restrict row, const Window& w) {
   float* __restrict middle = row + w.pad_x;
@@ -88,7 +88,7 @@ void pool(const float* __restrict in, float* __restrict out, float* __restrict r
   }
 }
 
-// Takes another element of a window if it is larger than what was found: the first of equals, the last of NaNs, as torch chooses.
+// Takes another element of a window if it is larger than the current maximum: the first of equals, the last of NaNs, as in torch.
 inline void compare(float value, int32_t place, float& found, int32_t& found_at) {
   const bool exceeds = (value > found) | (value != value);
   found = exceeds ? value : found;
@@ -137,7 +137,7 @@ void pool_and_mark(const float* __restrict in, float* __restrict out, uint8_t* _
   }
 }
 
-// The whole gradient goes to the first largest value of each window. A mark that no forward pass makes leads nowhere.
+// Adds each window's gradient to its first largest value. Invalid marks are ignored.
 void spread(const uint8_t* __restrict where, const float* __restrict dout, float* __restrict din, const Window& w) {
   std::vector<int64_t> offsets(256, -w.height * w.width - w.pad_y * w.width - w.pad_x);
   for (int64_t k = 0; k < w.kernel_y * w.kernel_x; ++k) offsets[k] = k / w.kernel_x * w.width + k % w.kernel_x;

@@ -28,8 +28,8 @@ struct Boxes {
 
 extern "C" {
 
-// Which boxes stay (1) when each one, best first, removes (0) the later ones that overlap it too much. `classes` may be null; `limit` is how
-// many may stay.
+// Marks the remaining boxes (1) after each one, best first, has removed (0) the later ones that overlap it too much. `classes` may be null; `limit`
+// is the most remaining boxes.
 void suppress(const float* corners, const int64_t* classes, uint8_t* stays, int64_t count, float threshold, float border, int64_t limit,
               int inclusive) {
   const Boxes boxes(corners, count, border);

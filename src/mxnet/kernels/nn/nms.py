@@ -1,4 +1,4 @@
-"""Overlaps of boxes and greedy suppression: what NumPy does in a dozen calls for each box that stays."""
+"""Overlaps of boxes (IoU) and greedy non-maximum suppression. NumPy takes a dozen calls for each remaining box."""
 import numpy as np
 import torch
 
@@ -10,10 +10,10 @@ _overlaps = Kernel("nn/nms", "overlaps", {"lhs": "float32 (n, 4)", "rhs": "float
 
 
 def suppress(boxes, threshold, classes, border, limit, inclusive):
-    """What `spatial.boxes.greedy_suppression` computes, of (n, 4) boxes as a NumPy array; None where the kernel can't."""
+    """Compute `spatial.boxes.greedy_suppression` for a NumPy array of boxes (n, 4); return None where the kernel does not fit."""
     if boxes.dtype != np.float32:
         return None
-    # Torch takes arrays of NumPy's that may be written to.
+    # torch.from_numpy requires writable arrays.
     arrays = [torch.from_numpy(np.require(boxes, requirements=("C", "W"))),
               None if classes is None else torch.from_numpy(np.require(classes, np.int64, ("C", "W")))]
     plan = _suppress.plan(arrays)
@@ -21,7 +21,7 @@ def suppress(boxes, threshold, classes, border, limit, inclusive):
 
 
 def overlaps(lhs, rhs):
-    """What `spatial.boxes.overlaps` computes, of (n, 4) and (m, 4) boxes, without a gradient; None where the kernel can't."""
+    """Compute `spatial.boxes.overlaps` of boxes (n, 4) and (m, 4); return None where the kernel does not fit or a gradient is recorded."""
     if lhs.requires_grad or rhs.requires_grad or torch.compiler.is_compiling():
         return None
     arrays = lhs.contiguous(), rhs.contiguous()

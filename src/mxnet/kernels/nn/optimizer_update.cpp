@@ -14,7 +14,7 @@ namespace {
 
 constexpr int64_t kBlock = 1 << 14;  // elements that a thread takes at a time
 
-struct Prepared {  // what becomes of a gradient first: clip(rescale * gradient + wd * weight); no clipping below zero
+struct Prepared {  // the preprocessed gradient: clip(rescale * gradient + wd * weight); no clipping below zero
   float rescale, wd, clip;
   float operator()(float gradient, float weight) const {
     // Without decay a weight that is not finite leaves its gradient alone.
@@ -46,7 +46,7 @@ struct Adamax {
       float g = prepared(gradient[i], weight[i]);
       mean[i] = beta1 * mean[i] + rest1 * g;
       float size = std::fabs(g) + epsilon, faded = beta2 * largest[i];
-      largest[i] = faded > size || faded != faded ? faded : size;  // what is no number stays
+      largest[i] = faded > size || faded != faded ? faded : size;  // NaN stays
       weight[i] -= lr * mean[i] / largest[i];
     }
   }

@@ -1,4 +1,4 @@
-"""Steps of optimizers in one pass over a weight, its gradient and its states, all of them float32 on a CPU; what changes is written in place."""
+"""In-place optimizer updates in one pass over a weight, its gradient and its states, all float32 on a CPU."""
 import contextlib
 import threading
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ from ..runtime.contract import Kernel
 
 WORTHWHILE = 1 << 16  # elements from which on the kernel is called (and compiled)
 _WEIGHT = "float32 (rows, width)"
-_REST: dict[str, Any] = {"demands": ("width >= 1", "index or count == rows", "not (index and copy)"), "work": "count * width",
+_REST: dict[str, Any] = {"preconditions": ("width >= 1", "index or count == rows", "not (index and copy)"), "work": "count * width",
                          "sizes": ("rows", "count", "width")}
 
 
@@ -24,7 +24,7 @@ _adamax = Kernel("nn/optimizer_update", "adamax", _arrays("mean", "largest"), nu
 
 
 class _Wanted(threading.local):
-    copy: Optional[tuple[torch.Tensor, torch.Tensor, list[bool]]] = None  # of which weight, where to, and whether it is done
+    copy: Optional[tuple[torch.Tensor, torch.Tensor, list[bool]]] = None  # the weight, the target, and a flag for success
 
 
 _wanted = _Wanted()
@@ -32,9 +32,9 @@ _wanted = _Wanted()
 
 @contextlib.contextmanager
 def copied(weight: torch.Tensor, copy: torch.Tensor) -> Iterator[list[bool]]:
-    """A block in which the step of `weight` writes its new values to `copy`, too; both have one shape, and no gaps between their rows.
+    """Return a ``with`` block in which the update of `weight` also writes its new values to `copy`; both are contiguous and have one shape.
 
-    The list that it gives is ``[True]`` once that has been done: by the first step of the block, if that runs on a kernel.
+    The block's value is a list that becomes ``[True]`` after the copy is written: by the first update in the block, if a kernel runs it.
     """
     done = [False]
     before, _wanted.copy = _wanted.copy, (weight, copy, done)
@@ -50,7 +50,7 @@ def adam(weight, grad, mean, square, index, lr, beta1, beta2, epsilon, wd, resca
     Parameters
     ----------
     weight, mean, square : torch.Tensor
-        Of one shape; of several axes are the first one's entries rows.
+        Of one shape; the entries of axis 0 are the rows.
     grad : torch.Tensor
         Of the weight's shape, or with `index` of its rows only.
     index : torch.Tensor or None

@@ -36,7 +36,7 @@ void pool(const Sizes& z, const float* image, Range rows, Range columns, float d
         if (Average)
           found[v] += value;
         else
-          found[v] = (value > found[v]) | (value != value) ? value : found[v];  // what is not a number stays
+          found[v] = (value > found[v]) | (value != value) ? value : found[v];  // NaN stays
       }
     }
   for (int v = 0; v < NV; ++v) store(out + v * kLanes, Average ? found[v] / divisor : found[v]);

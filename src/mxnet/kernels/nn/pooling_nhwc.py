@@ -1,6 +1,6 @@
-"""Maximum and average pooling of images with their channels last, for scoring on a CPU in single precision.
+"""Maximum and average pooling of images with their channels last, for inference on a CPU in float32.
 
-Torch takes 0.4 ms of one thread for the first pooling of a ResNet with one image (Zen 4), this 0.05.
+The first pooling of a ResNet with one image takes torch 0.4 ms on one thread of a Zen 4, and this kernel 0.05 ms.
 """
 from collections.abc import Callable, Sequence
 from typing import Optional
@@ -9,33 +9,33 @@ import torch
 
 from ...base import MXNetError
 from ..runtime.contract import Kernel
-from ..runtime.strided_output import Bound, IntoPart, new_images
+from ..runtime.strided_output import Bound, StridedOutputLayer, new_images
 
 _LAST = torch.channels_last
 _WINDOW = ("kernel_h", "kernel_w", "stride_h", "stride_w", "pad_h", "pad_w")
 # Each window holds a part of the image.
 _forward = Kernel("nn/pooling_nhwc", "forward_float32", {"data": "float32 (n, c, h, w) last", "into": "float32 (n, total, p, q) last"},
                   integers=(*_WINDOW, "first", "average", "padded"),
-                  demands=("c >= 16", "min(n, h, w, p, q, kernel_h, kernel_w, stride_h, stride_w) >= 1", "0 <= pad_h < kernel_h",
+                  preconditions=("c >= 16", "min(n, h, w, p, q, kernel_h, kernel_w, stride_h, stride_w) >= 1", "0 <= pad_h < kernel_h",
                            "0 <= pad_w < kernel_w", "(p - 1) * stride_h - pad_h < h", "(q - 1) * stride_w - pad_w < w", "first >= 0",
                            "first + c <= total"),
                   packed=True, sizes=("n", "h", "w", "c", "p", "q", *_WINDOW, "total", "first", "average", "padded"))
 
 
-class Pooling(IntoPart):
-    """Pooling, where its kernel is able to do it, else by a function.
+class Pooling(StridedOutputLayer):
+    """A pooling layer that runs the kernel, or a function where the kernel does not fit.
 
     Parameters
     ----------
     otherwise : callable
         ``otherwise(data)`` is the pooling of data (N, C, H, W).
     sizes : tuple of int
-        (P, Q), the windows along each axis.
+        (P, Q), the number of windows along each axis.
     kernel, stride, pad : tuple of two int
     average : bool
-        Whether a window becomes its average; else its largest number.
+        True for average pooling, else maximum pooling.
     padded : bool
-        Whether averages count the padding.
+        True if averages count the padding.
 
     Example
     -------
@@ -44,7 +44,7 @@ class Pooling(IntoPart):
     tensor([[[[4.]]]])
     """
 
-    __name__ = "pooling"  # what generated code and profiles call it
+    __name__ = "pooling"  # the name in generated code and profiles
 
     def __init__(self, otherwise: Callable[[torch.Tensor], torch.Tensor], sizes: tuple[int, int], kernel: Sequence[int], stride: Sequence[int],
                  pad: Sequence[int], average: bool, padded: bool):

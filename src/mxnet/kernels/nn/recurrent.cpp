@@ -5,9 +5,9 @@
 // Sequences may end early. They are sorted then, the longest first, and lie packed: a step has only the rows of those that are not over.
 //
 // The projection of the input is one large product, made outside. Here is the recurrence: a product of the state, a few rows, with
-// weights that are as large as the caches. Each thread keeps to its own units, so that all gates of a unit meet in registers and
-// a step needs one barrier. Rows are few or many: few read the weights as they are, many read a packed copy that each tile of rows
-// finds in the L2 cache. Every other step goes through the weights backwards, and begins with those that the cache still has.
+// weights that are as large as the caches. Each thread has its own units, so that all gates of a unit are in registers and a step
+// needs one barrier. Few rows read the weights unpacked; many rows read a packed copy, which stays in the L2 cache for all tiles of
+// rows. Every other step reads the weights backwards, beginning with those that are still cached.
 //
 // Operands of products are read in cells of four bytes, as in microkernels.h: a float, or two bfloat16 that are neighbours along the depth. Some processors
 // multiply pairs of bfloat16 slower than twice as many floats: there, many rows are computed with `wide` copies of the operands, as floats.
@@ -42,7 +42,7 @@ struct Forward {
   float* wide_before(int64_t s, int64_t row) const { return wide + (s % 2 * steps.rows + row) * depth; }
 };
 
-// What the gates of kLanes units, from `unit` on, do in a step to R rows, whose sums are complete.
+// Applies the gates of kLanes units, from `unit` on, to R rows in a step, after their sums are complete.
 template <Mode M, typename T, int R>
 void finish(const Forward<T>& f, int64_t s, int64_t row, int64_t unit, vec (&sum)[R][kGates<M>]) {
   for (int i = 0; i < R; ++i) {
@@ -78,7 +78,7 @@ void finish(const Forward<T>& f, int64_t s, int64_t row, int64_t unit, vec (&sum
   }
 }
 
-// `W` is what the products are made of: T, or float for wide copies.
+// `W` is the type of the products' operands: T, or float for wide copies.
 template <Mode M, typename T, typename W, int R>
 void begin(const Forward<T>& f, int64_t s, int64_t row, int64_t unit, vec (&sum)[R][kGates<M>], const cell* (&h)[R]) {
 #pragma GCC unroll 12
@@ -93,8 +93,8 @@ void begin(const Forward<T>& f, int64_t s, int64_t row, int64_t unit, vec (&sum)
   }
 }
 
-// R rows with a packed panel: for each pass, for each cell of the depth, a vector of each gate. `next` is the panel that comes next, or null; the
-// projected input that goes with it is fetched, too, since each of its lines is far from the others.
+// R rows with a packed panel: for each pass, for each cell of the depth, a vector of each gate. `next` is the next panel, or null; its
+// projected input is prefetched, too, since the lines of that are far apart.
 template <Mode M, typename T, typename W, int R>
 void many(const Forward<T>& f, int64_t s, int64_t row, int64_t unit, const float* panel, const float* next, int64_t tile, int64_t next_unit) {
   constexpr int G = kGates<M>, V = kAtOnce<M>;
@@ -126,7 +126,7 @@ void many(const Forward<T>& f, int64_t s, int64_t row, int64_t unit, const float
   finish<M, T, R>(f, s, row, unit, sum);
 }
 
-// What R rows hand on, for the units of a packed panel of the projection.
+// Computes the projected states of R rows for the units of a packed panel of the projection.
 template <typename T, typename W, int R>
 void hand_on(const Forward<T>& f, int64_t s, int64_t row, int64_t unit, const float* panel) {
   vec sum[R][kWide] = {};
@@ -215,7 +215,7 @@ void pack(const T* rows, int64_t apart, int64_t length, float* panel) {
               });
 }
 
-// How many panels there are, and of how many cells: one for each vector of units, and behind them those of the projection.
+// The number of panels and their cells: a panel for each vector of units, then those of the projection.
 template <Mode M, typename W>
 struct Layout {
   int64_t units, depth, blocks, panel, handed, handed_panel;
@@ -307,7 +307,7 @@ struct Backward {
   float* dmiddle;                            // (N, H): of what is projected, in a step
 };
 
-// The gradients of the gates of one row, for the units from `from` to `to`. What goes from state to state beside the product is left in `dh`.
+// The gradients of the gates of one row, for the units from `from` to `to`. The gradient that bypasses the product is left in `dh`.
 template <Mode M, typename T>
 void gates_backward(const Backward<T>& b, int64_t s, int64_t row, int64_t from, int64_t to) {
   const int64_t at = b.steps.at(s, row);
@@ -345,7 +345,7 @@ void gates_backward(const Backward<T>& b, int64_t s, int64_t row, int64_t from, 
   }
 }
 
-// The product of R rows, of `depth` cells, with a packed panel; `add` keeps what is there.
+// Multiplies R rows of `depth` cells with a packed panel; `add` accumulates into the result.
 template <typename W, int R>
 void many_backward(float* out, int64_t width, const cell* given, int64_t depth, bool add, const float* panel, const float* next) {
   vec sum[R][kWide] = {};
@@ -376,7 +376,7 @@ void pack_columns(const T* weights, int64_t length, int64_t depth, int64_t unit,
     for (int j = 0; j < kWide; ++j) store(panel + j * kLanes, columns_of<W>(weights, length, k, unit + j * kLanes));
 }
 
-// What kDeep cells of the depth, from k on, add to the gradient of R rows of the state before.
+// Adds the contribution of kDeep cells of the depth, from k on, to the gradient of R rows of the previous state.
 template <typename T, int R>
 void few_backward(const Backward<T>& b, const cell* given, int64_t depth, int64_t k, float* sums) {
   float left[R][kDeep];
@@ -440,8 +440,8 @@ void run_backward(Backward<T> b, int threads) {
   const Aligned copies(packs && widens ? 2 * most * width + most * b.depth : 0), middle(b.project ? state : 0);
   b.dmiddle = middle.data;
   const T* left = M == kGru ? b.dproduct : b.dgates;
-  // Few rows: each thread adds up what its own rows of the weights, read from one end to the other, give to all units. Sums of two steps
-  // are kept apart, since some threads may still read the last ones when others begin the next.
+  // Few rows: each thread sums the contributions of its own rows of the weights, read sequentially, to all units. Two steps have separate sums, since
+  // some threads may still read the last ones when others begin the next.
   const Aligned scratch(packs ? depth * b.depth + handed * b.units : 2 * threads * state);
   float* const projection = scratch.data + depth * b.depth;
 #pragma omp parallel num_threads(threads)
@@ -539,8 +539,9 @@ ENTRIES(gru, kGru, bfloat16, bfloat16)
 ENTRIES(rnn_tanh, kTanh, bfloat16, bfloat16)
 ENTRIES(rnn_relu, kRelu, bfloat16, bfloat16)
 
-// Whether pairs of bfloat16 gain nothing over floats, since multiplying them takes twice as long or longer. Who shares the core hides half of that, but
-// where they gain they take as long as floats: the limit lies between. The shortest of some runs of both decides.
+// Returns 1 if products of bfloat16 pairs are no faster than floats, taking twice the time or more for each instruction. A thread that shares the
+// core hides half of the difference, but where pairs are faster their instruction takes as long as that for floats: the limit lies between. The
+// shortest of several runs of both decides.
 int pairs_are_slow() {
   constexpr int kSums = 16, kRounds = 4096;
   vec sums[kSums] = {};

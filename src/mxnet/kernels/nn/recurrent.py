@@ -1,6 +1,6 @@
-"""Recurrent layers on a CPU, with their gradients: large products for the whole sequence, and `recurrent.cpp` from step to step.
+"""Recurrent layers on a CPU, with their gradients: one large product for the inputs of all steps, and `recurrent.cpp` for the recurrence.
 
-LSTM, which may project its state, GRU and plain layers, over sequences of one length or their own, in single precision, and in bfloat16 on
+The layers are LSTM (optionally with a projection), GRU and vanilla RNN, over sequences of equal or different lengths, in float32, and in bfloat16 on
 processors with instructions for it.
 """
 import functools
@@ -10,45 +10,46 @@ from typing import Any, NamedTuple
 import torch
 
 from ..gemm import conv_gemm
-from ..runtime.contract import Gate, Kernel
+from ..runtime.contract import Contract, Kernel
 from ..runtime.libraries import load
 
 _WORTHWHILE = 1 << 20  # multiplications in a layer's steps from which on the kernel is called (and compiled)
-_FEW = 3  # rows up to which reading the weights takes the time, which are half as long in bfloat16; as in `recurrent_cells.h`
-_MANY = 256  # rows from which on bfloat16 is worth widening for a product, where that is ahead
+_FEW = 3  # rows up to which a step is bound by reading the weights, which have half the bytes in bfloat16; as in `recurrent_cells.h`
+_MANY = 256  # rows from which on a product converts bfloat16 to float32, where that is faster
 _GATES = {"lstm": 4, "gru": 3, "rnn_tanh": 1, "rnn_relu": 1}
-_DEMANDS = ("u % 32 == 0", "min(t, n, b, u) >= 1", "counts or n == t * b")
+_PRECONDITIONS = ("u % 32 == 0", "min(t, n, b, u) >= 1", "counts or n == t * b")
 
 
 def _kernels(mode):
-    """The forward and the backward pass of a mode, and what packs weights for the first; what only others need may not come.
+    """Return the kernels of a mode: forward pass, backward pass, and packing of weights for the forward pass.
 
-    There are `n` rows in all, of `t` steps, each of `b` rows or as `counts` says; `u` units hand on what they are, or project to `d` numbers.
+    Arguments that a mode does not use must be None. There are `n` rows in `t` steps, each of `b` rows or of the numbers in `counts`; the state of `u`
+    units is passed on unchanged, or projected to `d` numbers.
     """
     count, lstm, gru = f"{_GATES[mode]} * u", mode == "lstm", mode == "gru"
     d, kept = "d" if lstm else "u", "n if keep else b" if lstm or gru else "b"
     gates, weights, state, rows = f"T (n, {count})", f"T ({count}, {d})", f"(b, {d})", f"T (n, {d})"
     without, carry, counts = "float32 (0) optional", "float32 (b, u)", "int64 (t) optional"
     project = "T (d, u) optional" if lstm else "T (0, 0) optional"
-    demands = (*_DEMANDS, *(("d % 32 == 0", "d >= 1", "project or d == u") if lstm else ()))
+    demands = (*_PRECONDITIONS, *(("d % 32 == 0", "d >= 1", "project or d == u") if lstm else ()))
     sizes, multiplies = ("t", "b", "n", "u", d, "reverse"), f"n * {count} * {d}"
-    panels = f"({count} * {d}{' + (d * u if project else 0)' if lstm else ''}) // (1 if wide or T == 'float32' else 2)"  # two bfloat16 are a cell
+    panels = f"({count} * {d}{' + (d * u if project else 0)' if lstm else ''}) // (1 if wide or T == 'float32' else 2)"  # a cell holds two bfloat16
     forward = Kernel("nn/recurrent", f"forward_{mode}_{{T}}",
                      {"gates": gates, "weights": weights, "bias": "float32 (u)" if gru else without, "project": project,
                       "packed": "float32 (cells) optional", "hidden": f"T {state}", "cell": carry if lstm else without, "out": rows,
                       "counts": counts},
                      {"kept": "float32 (kept, u)", "middle": "T (between, u) if project"}, integers=("t", "reverse", "keep", "wide"),
-                     where={"kept": kept, "between": "n if keep else b", "cells": panels}, demands=demands,
+                     where={"kept": kept, "between": "n if keep else b", "cells": panels}, preconditions=demands,
                      sizes=(*sizes, "keep", "wide"), packed=True, multiplies=multiplies)
     backward = Kernel("nn/recurrent", f"backward_{mode}_{{T}}",
                       {"dout": rows, "dhidden": f"float32 {state} optional", "dcell": f"{carry} optional", "weights": weights,
                        "project": project, "gates": gates, "kept": f"float32 ({'n' if lstm or gru else 'b'}, u)", "cell": carry if lstm else without,
                        "states": rows if gru else "T (0) optional", "counts": counts},
                       {"dgates": gates, "dproduct": f"{gates} if states", "dhanded": f"{rows} if project", "dh": f"float32 {state}", "dc": carry},
-                      integers=("t", "b", "reverse", "wide"), demands=demands, sizes=(*sizes, "wide"), packed=True, multiplies=multiplies)
+                      integers=("t", "b", "reverse", "wide"), preconditions=demands, sizes=(*sizes, "wide"), packed=True, multiplies=multiplies)
     pack = Kernel("nn/recurrent", f"pack_{mode}_{{T}}", {"weights": weights, "project": project}, {"packed": "float32 (cells)"},
                   integers=("u", "wide"), where={"cells": panels},
-                  demands=("u % 32 == 0", "u >= 1", *(("d % 32 == 0", "d >= 1", "project or d == u") if lstm else ())),
+                  preconditions=("u % 32 == 0", "u >= 1", *(("d % 32 == 0", "d >= 1", "project or d == u") if lstm else ())),
                   sizes=("u", d, "wide"), packed=True)
     return forward, backward, pack
 
@@ -57,23 +58,23 @@ _KERNELS = {mode: _kernels(mode) for mode in _GATES}
 
 
 def suits(mode, data, states, cells, num_layers, directions, counts=None, ordered=None):
-    """Whether the layers can run here; `cells` has two weights, two biases and perhaps a projection for each layer and direction."""
-    if ordered is not None and ordered.knows(data, states, counts):
+    """Return True if the kernels fit the layers; `cells` has two weights, two biases and optionally a projection for each layer and direction."""
+    if ordered is not None and ordered.matches(data, states, counts):
         return True
     tensors = (data, *states, *(t for cell in cells for t in cell))
     each = len(cells[0])
     found = (len(tensors) == 1 + len(states) + each * num_layers * directions and not torch.compiler.is_compiling()
              and (counts is None or counts.dtype is torch.int64 and counts.is_cpu)
-             and _layers(mode, num_layers, directions, each > 4, counts is not None).verdict(tensors, (), _WORTHWHILE) is not None
+             and _layers(mode, num_layers, directions, each > 4, counts is not None).check(tensors, (), _WORTHWHILE) is not None
              and _KERNELS[mode][0].available(T=str(data.dtype).removeprefix("torch.")))
     if found and ordered is not None:
-        ordered.learns(data, states, counts)
+        ordered.remember(data, states, counts)
     return found
 
 
 @functools.cache
 def _layers(mode, num_layers, directions, projects, packed):
-    """What all layers demand; strides are no matter, copies are made where a kernel needs them."""
+    """Return the contract of all layers together; it accepts any strides, as arrays are copied where a kernel needs them contiguous."""
     rows, gates, handed = num_layers * directions, _GATES[mode], "d" if projects else "u"
     takes = {"data": "T (n, c) strided" if packed else "T (t, b, c) strided", "hidden": f"T ({rows}, b, {handed}) strided"}
     if mode == "lstm":
@@ -85,25 +86,26 @@ def _layers(mode, num_layers, directions, projects, packed):
         if projects:
             takes[f"project{i}"] = "T (d, u) strided"
     total = "n" if packed else "t * b"
-    return Gate(mode, takes, demands=("u % 32 == 0", f"{handed} % 32 == 0", f"min({total}, b, c, u) >= 1"), work=f"{total} * {gates} * u * {handed}")
+    return Contract(mode, takes, preconditions=("u % 32 == 0", f"{handed} % 32 == 0", f"min({total}, b, c, u) >= 1"),
+                    work=f"{total} * {gates} * u * {handed}")
 
 
 @functools.cache
-def _wide(dtype):
-    """Whether many rows of this type are multiplied as floats: bfloat16, on processors that multiply its pairs slower than that."""
+def _in_float32(dtype):
+    """Return True if products of many rows of `dtype` run in float32: bfloat16 on processors that multiply its pairs more slowly."""
     slow = getattr(load("nn/recurrent"), "pairs_are_slow", None)
     return dtype is torch.bfloat16 and slow is not None and bool(slow())
 
 
 class _Steps(NamedTuple):
-    """How many rows the steps of a direction have, and in which order it takes them.
+    """The numbers of rows of the steps of one direction, and the order of the steps.
 
     Attributes
     ----------
     length : int
-        Of the longest sequence.
+        The length of the longest sequence.
     counts : torch.Tensor or None
-        The rows of each step (length,), which become fewer, and lie one step after another; None where all have the same.
+        The number of rows of each step (length,), not increasing; the steps' rows are consecutive. None where all steps have the same number.
     reverse : bool
     """
 
@@ -112,7 +114,7 @@ class _Steps(NamedTuple):
     reverse: bool
 
     def last(self, rows, batch):
-        """The row that each sequence comes to last."""
+        """Return the row of each sequence's last processed step."""
         if self.reverse:
             return rows[:batch]
         if self.counts is None:
@@ -121,7 +123,7 @@ class _Steps(NamedTuple):
         return rows[_starts(self.counts)[(self.counts.unsqueeze(1) > sequences).sum(0) - 1] + sequences]
 
     def before(self, hidden, out):
-        """The state before each row."""
+        """Return the state before each row's step."""
         batch = hidden.shape[0]
         if self.counts is None:
             return torch.cat((out[batch:], hidden) if self.reverse else (hidden, out[:-batch]))
@@ -136,7 +138,7 @@ class _Steps(NamedTuple):
 
 
 def _starts(counts):
-    """Where the rows of each step begin."""
+    """Return the index of the first row of each step."""
     return counts.cumsum(0) - counts
 
 
@@ -145,9 +147,9 @@ def _kinds(*tensors):
 
 
 class Ordered:
-    """The weights of layers that stay the same, in the orders in which inference reads them fastest; each is made when it is first needed.
+    """Packed copies of constant weights for inference, each made at its first use.
 
-    It also remembers of which data it was found last that the layers can run on them here: with the weights that takes longer to find out.
+    The object also caches the shapes and types of the data that `suits` accepted last: a check with all weights takes longer.
     """
 
     def __init__(self):
@@ -155,28 +157,28 @@ class Ordered:
         self._known: tuple = ()
         self._lock = threading.Lock()
 
-    def knows(self, data, states, counts):
-        """Whether these are like the last ones."""
+    def matches(self, data, states, counts):
+        """Return True if these have the shapes and types that were accepted last."""
         return counts is None and self._known == _kinds(data, *states)
 
-    def learns(self, data, states, counts):
-        """The layers can run on them."""
+    def remember(self, data, states, counts):
+        """Record the shapes and types of accepted data."""
         self._known = () if counts is not None else _kinds(data, *states)
 
     def cells(self, channels, make):
-        """What `make` returns: the weights of the layers, for data of so many channels."""
+        """Return the cached result of `make`: the weights of the layers for data with this number of channels."""
         return self._get(("cells", channels), make)
 
     def biases(self, place, mode, b_input, b_state):
-        """What `_biases` returns."""
+        """Return the cached result of `_biases`."""
         return self._get((place, "biases"), lambda: _biases(mode, b_input, b_state))
 
     def product(self, place, weight, wide):
-        """What multiplies rows with the `weight` of the layer and direction at `place`, of the input; as floats if `wide`."""
-        return self._get((place, "input", wide), lambda: conv_gemm.kept(weight.float() if wide else weight))
+        """Return the product with the input `weight` of the layer and direction at `place`, as a function; in float32 if `wide`."""
+        return self._get((place, "input", wide), lambda: conv_gemm.prepacked(weight.float() if wide else weight))
 
     def panels(self, place, mode, weight, project, wide):
-        """The panels that the kernel multiplies states with."""
+        """Return the state weights packed into the kernel's panels."""
         units = len(weight) // _GATES[mode]
         return self._get((place, "state", wide), lambda: _KERNELS[mode][2]((weight.contiguous(), project), (units, wide))[0])
 
@@ -191,10 +193,10 @@ class Ordered:
 
 
 def run(mode, data, states, cells, num_layers, directions, counts=None, ordered=None):
-    """The output (T, N, directions * size) of the layers over `data` (T, N, C), and the last states.
+    """Return the output (T, N, directions * size) of the layers over `data` (T, N, C), and the last states.
 
-    With `counts`, the rows of each step, sequences end early: they are sorted, the longest first, and the rows of all steps lie one after another,
-    (sum, C) and (sum, directions * size). Each has a step. `ordered` holds what was made of the same `cells` before, if they stay.
+    `counts`, the rows of each step, describes sequences of different lengths, each of at least one step. They are sorted, the longest first, and the
+    rows of all steps are consecutive: (sum, C) and (sum, directions * size). `ordered` holds the packed weights of constant `cells`, or is None.
     """
     length, batch = (len(counts), states[0].shape[1]) if counts is not None else data.shape[:2]
     rows = data if counts is not None else data.reshape(length * batch, -1)
@@ -220,18 +222,18 @@ def _run_layer(ordered, *inputs):
 
 
 def _multiply(product, rows, *others):
-    """A product of `conv_gemm`; as floats where processors are faster so (`_wide`)."""
-    if not _many_wide(rows):
+    """Call a product of `conv_gemm`, in float32 where that is faster for the type (`_in_float32`)."""
+    if not _many_in_float32(rows):
         return product(rows, *others)
     return product(rows.float(), *(t.float() for t in others)).to(rows.dtype)
 
 
-def _many_wide(rows):
-    return len(rows) >= _MANY and _wide(rows.dtype)
+def _many_in_float32(rows):
+    return len(rows) >= _MANY and _in_float32(rows.dtype)
 
 
 def _biases(mode, b_input, b_state):
-    """What is added to the product of the input, and of GRU what is reset with the candidate's product of the state."""
+    """Return the bias of the input product, and for GRU the bias inside the reset gate (of the candidate's state product), else None."""
     if mode != "gru":
         return b_input + b_state, None
     size = len(b_state) // 3
@@ -239,16 +241,16 @@ def _biases(mode, b_input, b_state):
 
 
 def _forward(ordered, mode, data, w_input, w_state, b_input, b_state, project, hidden, cell, steps, keep=False):
-    """Output, last hidden and cell state; and what the backward pass needs: the gates, the output again, what the kernel kept.
+    """Return a tuple of output, last hidden and last cell state, and the tensors for the backward pass: gates and the kernel's saved values.
 
-    `ordered` is where to find weights that stay, and under which number, or None.
+    `ordered` is a pair of an `Ordered` and the number of the layer and direction, or None.
     """
-    wide = _wide(data.dtype) and len(hidden) > _FEW
+    wide = _in_float32(data.dtype) and len(hidden) > _FEW
     project = None if project is None else project.contiguous()
     if ordered:
         layers, place = ordered
         packed, (bias, inside) = layers.panels(place, mode, w_state, project, wide), layers.biases(place, mode, b_input, b_state)
-        gates = _multiply(layers.product(place, w_input, _many_wide(data)), data, bias)
+        gates = _multiply(layers.product(place, w_input, _many_in_float32(data)), data, bias)
     else:
         bias, inside = _biases(mode, b_input, b_state)
         packed, gates = None, _multiply(conv_gemm.forward, data, w_input, bias)
@@ -259,7 +261,7 @@ def _forward(ordered, mode, data, w_input, w_state, b_input, b_state, project, h
     last = [steps.last(out, len(hidden))]
     if cell is not None:
         last.append((steps.last(kept, len(hidden)) if keep else kept).to(cell.dtype))
-    if keep:  # what has a gradient is no part of another result
+    if keep:  # a result of an autograd Function must not be a view of another
         last = [t.clone() for t in last]
     return (out, *last), gates, kept, middle
 
@@ -288,7 +290,7 @@ class _Layer(torch.autograd.Function):
         dgates, dproduct, dhanded, dh, dc = _KERNELS[mode][1](
             (*heads, w_state.contiguous(), None if project is None else project.contiguous(), gates, kept,
              None if cell is None else cell.float().contiguous(), before if mode == "gru" else None, steps.counts),
-            (steps.length, hidden.shape[0], steps.reverse, _wide(data.dtype)))
+            (steps.length, hidden.shape[0], steps.reverse, _in_float32(data.dtype)))
         dproduct = dgates if dproduct is None else dproduct
         dx = _multiply(conv_gemm.backward_data, dgates, w_input) if wanted[0] else None
         dw = [_multiply(conv_gemm.backward_weight, d, t) if w else None for d, t, w in ((dgates, data, wanted[1]), (dproduct, before, wanted[2]))]
@@ -299,7 +301,7 @@ class _Layer(torch.autograd.Function):
 
 
 def _differentiable(mode, inputs, steps, heads, wanted):
-    """The gradients as what can be differentiated again: those of the same layer made of torch's operators."""
+    """Return differentiable gradients, by autograd through the same layer made of torch's operators."""
     data, w_input, w_state, b_input, b_state, project, hidden, cell = inputs
     with torch.enable_grad():
         counts = [hidden.shape[0]] * steps.length if steps.counts is None else steps.counts.tolist()
@@ -317,7 +319,7 @@ def _differentiable(mode, inputs, steps, heads, wanted):
 
 
 def _step(mode, of_input, of_state, hidden, cell):
-    """One step of a layer, made of torch's operators."""
+    """Compute one step of a layer with torch's operators; return the hidden and the cell state."""
     if mode == "lstm":
         enters, forgets, candidate, leaves = (of_input + of_state).chunk(4, 1)
         cell = forgets.sigmoid() * cell + enters.sigmoid() * candidate.tanh()

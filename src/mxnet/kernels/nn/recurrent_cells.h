@@ -1,5 +1,5 @@
-// What the forward and the backward pass of recurrent layers have in common: the functions of the gates, the rows of each step, tiles of products,
-// and how threads share units.
+// Shared by the forward and the backward pass of recurrent layers: the functions of the gates, the rows of each step, tiles of products, and the
+// partitioning of units among threads.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -81,13 +81,14 @@ inline vec hyperbolic_tangent(vec x) {
 
 // -- rows and products --------------------------------------------------------------------------------------------------------
 
-// The rows of each step, in the order in which the layer goes through them.
+// The rows of each step, in the layer's order of steps.
 struct Steps {
   int64_t steps, rows;
   bool reverse;
   std::vector<int64_t> starts;  // of the rows at each time
 
-  // `total` rows in all; without `counts` there are `rows` at each time. Whatever the counts say, no row lies outside, and none comes back.
+  // `total` rows in all; without `counts` there are `rows` at each time. Invalid counts are clamped, so that all rows are in range and their number
+  // never grows.
   Steps(int64_t steps, int64_t rows, int64_t total, const int64_t* counts, bool reverse)
       : steps(steps), rows(rows), reverse(reverse), starts(steps + 1) {
     int64_t count = rows;
@@ -123,8 +124,8 @@ inline __attribute__((always_inline)) void products(vec (&sum)[R][V], const cell
   }
 }
 
-// As `products`, for so few rows that reading the panel is what takes the time: several sums of each, since one would wait for itself. Processors
-// fetch so even a stream by themselves; on a Zen 4 asking for lines made it slower.
+// As `products`, for so few rows that reading the panel is the bottleneck: several partial sums of each, as one is bound by its latency. The hardware
+// prefetcher handles such a stream; on a Zen 4 prefetch instructions made it slower.
 template <typename W, int R, int V>
 inline __attribute__((always_inline)) void stream(vec (&sum)[R][V], const cell* const (&left)[R], int64_t depth, const float* panel) {
   constexpr int kSums = R * V >= 6 ? 1 : R * V >= 3 ? 2 : R * V == 2 ? 4 : 8;  // divides `depth`, a multiple of kLanes

@@ -34,7 +34,7 @@ void interleave(const float* __restrict data, float* __restrict pixels, const Bl
     for (int64_t i = 0; i < area; ++i) pixels[i * kBlock + c] = data[(b.plane + c) * area + i];
 }
 
-// Where a region's bins begin and end along one axis: kept inside the map, whatever comes.
+// The begins and ends of a region's bins along one axis, clamped to the map for any input.
 struct Range {
   int64_t begin, end;
   Range(const int64_t* first, const int64_t* last, int64_t i, int64_t size)

@@ -1,4 +1,4 @@
-"""Pooling of regions of feature maps. Each is small and of its own size, so that in torch the calls take longer than the numbers."""
+"""Pooling of regions of interest (RoI). Regions are small and of different sizes, so that in torch the call overhead dominates."""
 from typing import Any
 
 import torch
@@ -9,27 +9,27 @@ _MAPS, _IMAGES, _DOUT = "float32 (n, c, h, w)", "int64 (r)", "float32 (r, c, p, 
 _SIZES = ("n", "c", "h", "w", "r", "p", "q")
 _BINS = {"top": "int64 (r, p)", "bottom": "int64 (r, p)", "left": "int64 (r, q)", "right": "int64 (r, q)"}
 _WEIGHTS = {"images": _IMAGES, "rows": "float32 (r, p, h)", "columns": "float32 (r, q, w)"}
-_SOME = "h * w <= 2147483647"  # pixels: an int32 says which was the largest
+_SOME = "h * w <= 2147483647"  # the index of the largest pixel is an int32
 _GROUPS: dict[str, Any] = {"integers": ("down", "right"), "where": {"depth": "c // (down * right)"},
-           "demands": (_SOME, "min(down, right) >= 1", "c == depth * down * right"), "sizes": (*_SIZES, "down", "right")}
+           "preconditions": (_SOME, "min(down, right) >= 1", "c == depth * down * right"), "sizes": (*_SIZES, "down", "right")}
 
 _largest = Kernel("nn/roi_pooling", "largest", {"data": _MAPS, "images": _IMAGES, **_BINS},
-                  {"out": f"{_DOUT} filled 0", "marks": "int32 (r, c, p, q) filled -1 if marked"}, integers=("marked",), demands=(_SOME,),
+                  {"out": f"{_DOUT} filled 0", "marks": "int32 (r, c, p, q) filled -1 if marked"}, integers=("marked",), preconditions=(_SOME,),
                   sizes=_SIZES)
 _largest_backward = Kernel("nn/roi_pooling", "largest_backward", {"marks": "int32 (r, c, p, q)", "images": _IMAGES, "dout": _DOUT},
-                           {"gradient": f"{_MAPS} filled 0"}, integers=("n", "h", "w"), demands=(_SOME, "min(n, h, w) >= 0"), sizes=_SIZES)
-_weighted = Kernel("nn/roi_pooling", "weighted", {"data": _MAPS, **_WEIGHTS}, {"out": f"{_DOUT} filled 0"}, demands=(_SOME,), sizes=_SIZES)
+                           {"gradient": f"{_MAPS} filled 0"}, integers=("n", "h", "w"), preconditions=(_SOME, "min(n, h, w) >= 0"), sizes=_SIZES)
+_weighted = Kernel("nn/roi_pooling", "weighted", {"data": _MAPS, **_WEIGHTS}, {"out": f"{_DOUT} filled 0"}, preconditions=(_SOME,), sizes=_SIZES)
 _weighted_backward = Kernel("nn/roi_pooling", "weighted_backward", {**_WEIGHTS, "dout": _DOUT}, {"gradient": f"{_MAPS} filled 0"}, integers=("n",),
-                            demands=(_SOME, "n >= 0"), sizes=_SIZES)
+                            preconditions=(_SOME, "n >= 0"), sizes=_SIZES)
 _sensitive = Kernel("nn/roi_pooling", "sensitive", {"data": _MAPS, **_WEIGHTS}, {"out": "float32 (r, depth, p, q) filled 0"}, **_GROUPS)
 _sensitive_backward = Kernel("nn/roi_pooling", "sensitive_backward", {**_WEIGHTS, "dout": "float32 (r, depth, p, q)"},
                              {"gradient": f"{_MAPS} filled 0"},
                              **{**_GROUPS, "integers": ("n", "down", "right"), "where": {"c": "depth * down * right"},
-                                "demands": (_SOME, "min(down, right) >= 1", "n >= 0")})
+                                "preconditions": (_SOME, "min(down, right) >= 1", "n >= 0")})
 
 
 def largest(data, images, bins, fallback):
-    """The largest value in each bin of each region, 0 in an empty bin: (R, C, rows, columns).
+    """Return the largest value in each bin of each region, 0 in an empty bin: (R, C, rows, columns).
 
     Parameters
     ----------
@@ -38,15 +38,15 @@ def largest(data, images, bins, fallback):
     images : (R,) int64
         Regions of other images than 0 to N - 1 give zeros.
     bins : tuple of 4 int64 tensors
-        Where the bins begin and end down (R, rows), then across (R, columns).
+        First and end indices of the bins: vertical (R, rows), then horizontal (R, columns).
     fallback : callable
-        Computes the same of `data` in torch: where the kernel can't, and for a gradient that is to be differentiated again.
+        Computes the same from `data` in torch, where the kernel does not fit, and for gradients of gradients.
     """
     return _run(_Largest, _largest, (data, images.contiguous(), *(b.contiguous() for b in bins)), fallback, (_differentiates(data),))
 
 
 def weighted(data, images, rows, columns, groups, fallback):
-    """``sum_hw rows[r, p, h] * columns[r, q, w] * data[image of r, c, h, w]`` for each region: (R, C, p, q).
+    """Return ``sum_hw rows[r, p, h] * columns[r, q, w] * data[image of r, c, h, w]`` for each region: (R, C, p, q).
 
     Parameters
     ----------
@@ -55,7 +55,7 @@ def weighted(data, images, rows, columns, groups, fallback):
     rows, columns : (R, p, H), (R, q, W)
         Weights.
     groups : (int, int), optional
-        Bin (p, q) reads the one of that many groups of channels (down, right) that belongs to it.
+        Position-sensitive pooling: bin (p, q) reads its own one of (down, right) groups of channels.
     """
     arrays = data, images.contiguous(), rows.contiguous(), columns.contiguous()
     return _run(_Weighted, _weighted, arrays, fallback) if groups is None else _run(_Weighted, _sensitive, arrays, fallback, groups)

@@ -1,30 +1,35 @@
-"""What networks that score on a GPU compute between their convolutions, each in one kernel: batch norms that could not be folded, what follows a
-convolution that cuDNN computes alone, maximum pooling.
+"""Layers between the convolutions for inference on a GPU, one kernel each: batch norms that could not be folded, epilogues of convolutions that
+cuDNN does not fuse, and maximum pooling.
 
-The kernels are in Triton (`scoring_triton`), which torch brings where it is made for CUDA.
+The kernels are in Triton (`scoring_triton`), on which CUDA builds of torch depend.
 """
-import functools
 import math
 from typing import Any, Optional
 
 import torch
 
 from ..runtime.strided_output import ANY
-from ..runtime.triton_kernels import OLDEST, module, on
+from ..runtime.triton_kernels import OLDEST, installed, on
 from ..runtime.triton_kernels import interpreted as _interpreted
 
 _TYPES = (torch.float16, torch.bfloat16, torch.float32)
 _BLOCK = 1024  # results of a program
 _WARPS = 4
-_MOST = 1 << 30  # elements: places, and those behind the last, are 32 bits wide
+_MOST = 1 << 30  # elements: offsets, also those of masked lanes behind the end, have 32 bits
 _MOST_OF_WINDOW = 49  # elements: loops over windows are unrolled
 
 
-_kernels = functools.partial(module, "nn.scoring_triton")
+def _kernels() -> Any:
+    """Return the module of the kernels, or None without triton."""
+    if not installed():
+        return None
+    from . import scoring_triton
+
+    return scoring_triton
 
 
 def available(device: torch.device) -> bool:
-    """Return whether the kernels may run on a device: whoever calls them has to expect that their compiler fails."""
+    """Return True if a device supports the kernels. Callers have to handle failures of Triton's compiler."""
     if _kernels() is None:
         return False
     if _interpreted():
@@ -33,19 +38,19 @@ def available(device: torch.device) -> bool:
 
 
 def fits(data: torch.Tensor) -> bool:
-    """Return whether data is what the kernels read: images (N, C, H, W) with their channels last."""
+    """Return True if the kernels can read `data`: images (N, C, H, W) with their channels last."""
     return type(data) is torch.Tensor and data.dim() == 4 and 0 < data.numel() < _MOST and data.dtype in _TYPES and data.is_contiguous(
         memory_format=torch.channels_last) and available(data.device)
 
 
 def fits_window(kernel: tuple[int, ...]) -> bool:
-    """Return whether a window for maximum pooling is small enough."""
+    """Return True if a window is small enough for `max_pool`."""
     return math.prod(kernel) <= _MOST_OF_WINDOW
 
 
 def finish(data: torch.Tensor, shift: torch.Tensor, scale: Optional[torch.Tensor] = None, residual: Optional[torch.Tensor] = None,
            ceiling: float = ANY, in_place: bool = False) -> torch.Tensor:
-    """Return ``rectified(data * scale + shift + residual)``.
+    """Return ``relu(data * scale + shift + residual)``; `scale`, `residual` and the ReLU are optional.
 
     Parameters
     ----------
@@ -56,9 +61,9 @@ def finish(data: torch.Tensor, shift: torch.Tensor, scale: Optional[torch.Tensor
     residual : torch.Tensor, optional
         Of the shape of `data`.
     ceiling : float
-        Where results are rectified, the largest that they may be; else `strided_output.ANY`.
+        The upper bound of the ReLU, infinite for none; `strided_output.ANY` for no ReLU.
     in_place : bool
-        Whether the result is written over `data`.
+        True to write the result over `data`.
     """
     out = data if in_place else torch.empty_like(data, memory_format=torch.channels_last)
     added = data if residual is None else residual.contiguous(memory_format=torch.channels_last)

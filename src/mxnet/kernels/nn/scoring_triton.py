@@ -1,7 +1,6 @@
-"""The GPU's kernels of `scoring_on_gpu`, in Triton, over images with their channels last. This module needs triton, so that nothing imports it before
-it is used.
+"""Triton kernels of `scoring_on_gpu`, over images with their channels last. The module imports triton, so it is imported at the first use only.
 
-A program computes a block of neighbouring results, in float32, and rounds once.
+A program computes a block of consecutive results in float32 and rounds once.
 """
 import triton
 import triton.language as tl
@@ -10,7 +9,7 @@ import triton.language as tl
 @triton.jit
 def finish(data, scale, shift, residual, out, total, channels, ceiling, SCALES: tl.constexpr, ADDS: tl.constexpr, RECTIFIES: tl.constexpr,
            LIMITS: tl.constexpr, BLOCK: tl.constexpr):
-    """Write ``rectified(data * scale + shift + residual)``; `out` may be `data`."""
+    """Write ``relu(data * scale + shift + residual)``; `out` may be `data`."""
     place = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     inside = place < total
     channel = place % channels

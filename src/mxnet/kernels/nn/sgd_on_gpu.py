@@ -1,4 +1,4 @@
-"""SGD of many weights on a GPU in one kernel, which reads and writes each number once; torch's takes up to six passes over them.
+"""SGD updates of many weights on a GPU in one kernel, which reads and writes each number once; torch's takes up to six passes.
 
 The kernel is in Triton (`sgd_triton`).
 """
@@ -10,22 +10,31 @@ from typing import Any, Optional
 import numpy as np
 import torch
 
-from ..runtime.triton_kernels import OLDEST, interpreted, module, on
+from ..runtime.triton_kernels import OLDEST, installed, interpreted, on
 
 _log = logging.getLogger(__name__)
 _PIECE, _BLOCK = 1 << 14, 1 << 12  # elements of a program, and of one round of its loop
 _WARPS = 8
-_ALIGNED = 16  # bytes of an address that Triton makes use of
-_MOST_TABLES = 16  # for sets of weights that train in turns
+_ALIGNED = 16  # multiple of addresses, in bytes, for which Triton vectorizes
+_MOST_TABLES = 16  # cached, for sets of weights that train in turns
 _HALVES = torch.float16, torch.bfloat16
 _failed: set[torch.device] = set()
 _tables: dict[tuple, tuple[torch.Tensor, bool]] = {}
 
 
+def _kernels() -> Any:
+    """Return the module of the kernels, or None without triton."""
+    if not installed():
+        return None
+    from . import sgd_triton
+
+    return sgd_triton
+
+
 @functools.cache
 def available(device: torch.device) -> bool:
-    """Return whether the kernel may run on a device."""
-    if module("nn.sgd_triton") is None:
+    """Return True if the kernel may run on a device."""
+    if _kernels() is None:
         return False
     if interpreted():
         return device.type == "cpu"
@@ -39,16 +48,16 @@ def move(weights: Sequence[torch.Tensor], grads: Sequence[torch.Tensor], moms: O
     Parameters
     ----------
     weights, moms : list of torch.Tensor
-        float32; without momenta each step forgets the ones before.
+        float32; `moms` is None for SGD without momentum.
     grads : list of torch.Tensor
-        float32; with `copies` of their type.
+        float32; with `copies`, of the same type as these.
     copies : list of torch.Tensor or None
-        float16 or bfloat16: the new weights are written there, too.
+        float16 or bfloat16: targets for rounded copies of the new weights.
     lr, wd, momentum, rescale : float
     clip : float or None
-        0 means none, too.
+        None or 0 for no clipping.
 
-    The tensors of a weight lie in memory in one order, without gaps. Returns False where the kernel can't run; then nothing has changed.
+    The tensors of a weight are dense and have one memory order. Returns False where the kernel does not fit; then nothing has changed.
     """
     device, kind = weights[0].device, grads[0].dtype
     if type(weights[0]) is not torch.Tensor or kind not in (_HALVES if copies else (torch.float32,)) or device in _failed or not available(device):
@@ -59,7 +68,7 @@ def move(weights: Sequence[torch.Tensor], grads: Sequence[torch.Tensor], moms: O
         return False
     places = [tuple([t.data_ptr() for t in group]) for group, _ in groups]
     key = device, kind, sizes, *places
-    kernels: Any = module("nn.sgd_triton")
+    kernels = _kernels()
     try:
         if key not in _tables:
             if len(_tables) >= _MOST_TABLES:
@@ -82,7 +91,7 @@ def move(weights: Sequence[torch.Tensor], grads: Sequence[torch.Tensor], moms: O
 
 
 def _table(sizes: Sequence[int], places: Sequence[Sequence[int]], itemsize: int, device: torch.device) -> tuple[torch.Tensor, bool]:
-    """The kernel's table: a row for each piece of a weight. And whether all addresses are multiples of 16 bytes."""
+    """Return the kernel's table, with a row for each piece of a weight, and True if all addresses are multiples of 16 bytes."""
     widths, rows = np.array([4, itemsize, 4, itemsize]), []
     for size, *addresses in zip(sizes, *places):
         starts = np.arange(0, size, _PIECE)[:, None]

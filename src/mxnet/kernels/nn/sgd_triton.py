@@ -1,7 +1,7 @@
-"""The GPU's kernel of `sgd_on_gpu`, in Triton. This module needs triton, so that nothing imports it before it is used.
+"""The Triton kernel of `sgd_on_gpu`. The module imports triton, so it is imported at the first use only.
 
-A program moves a piece of a weight. A row of `table` says where: the addresses of weight, gradient, momentum and copy, and how many elements the
-piece has.
+A program updates a piece of a weight. Its row of `table` has the addresses of weight, gradient, momentum and copy, and the number of elements of the
+piece.
 """
 import triton
 import triton.language as tl
@@ -16,7 +16,7 @@ def _address(place, TYPE: tl.constexpr, ALIGNED: tl.constexpr):
 @triton.jit
 def move(table, momentum, rate, decay, scale, clip, GRADIENT: tl.constexpr, REMEMBERS: tl.constexpr, COPIES: tl.constexpr, CLIPS: tl.constexpr,
          DECAYS: tl.constexpr, ALIGNED: tl.constexpr, PIECE: tl.constexpr, BLOCK: tl.constexpr):
-    """``mom = momentum * mom - rate * clip(scale * grad) - decay * weight``, ``weight += mom``; the copy is the weight in the gradient's type."""
+    """Update ``mom = momentum * mom - rate * clip(scale * grad) - decay * weight``, ``weight += mom``; the copy has the gradient's type."""
     row = table + tl.program_id(0).to(tl.int64) * 5
     weight = _address(row, tl.float32, ALIGNED)
     gradient = _address(row + 1, GRADIENT, ALIGNED)
@@ -28,7 +28,7 @@ def move(table, momentum, rate, decay, scale, clip, GRADIENT: tl.constexpr, REME
         inside = at < count
         w = tl.load(weight + at, mask=inside, other=0.0)
         g = tl.load(gradient + at, mask=inside, other=0.0).to(tl.float32) * scale
-        if CLIPS:  # by comparisons: what is no number stays
+        if CLIPS:  # by comparisons, so that NaN stays
             g = tl.where(g > clip, clip, g)
             g = tl.where(g < -clip, -clip, g)
         change = -rate * g

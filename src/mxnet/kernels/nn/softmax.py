@@ -1,21 +1,21 @@
-"""Softmax along the last axis, and its logarithm."""
+"""Softmax and log-softmax along the last axis."""
 import torch
 
 from ..runtime.contract import Kernel
 
-# Smaller arrays are done before a kernel would have been called.
+# Elements below which torch is done before a kernel would have been called.
 _WORTHWHILE = 1 << 14
 _lines, _logarithms = (Kernel("nn/softmax", name, {"data": "float32 (n, w)"}, {"out": "float32 (n, w)"}, sizes=("n", "w"))
                        for name in ("lines", "logarithms"))
 
 
 def softmax(data, axis):
-    """`torch.softmax`."""
+    """Compute the softmax like `torch.softmax`, with the kernel where it fits."""
     return _run(_lines, data, axis, torch.softmax, torch._softmax_backward_data)
 
 
 def log_softmax(data, axis):
-    """`torch.log_softmax`."""
+    """Compute the log-softmax like `torch.log_softmax`, with the kernel where it fits."""
     return _run(_logarithms, data, axis, torch.log_softmax, torch._log_softmax_backward_data)
 
 

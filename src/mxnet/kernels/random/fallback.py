@@ -1,6 +1,6 @@
-"""`random` without a compiler: the same numbers, from NumPy.
+"""MXNet's random numbers without a compiler: the same numbers as `generators`, computed by NumPy.
 
-Gamma, Poisson and negative binomial numbers are left to torch: they would take seconds.
+Torch draws gamma, Poisson and negative binomial numbers instead, which would take seconds here.
 """
 import ctypes
 import functools
@@ -17,7 +17,7 @@ _PAIRS = 4096
 
 
 class PlainBank(Bank):
-    """A `Bank` whose numbers NumPy computes."""
+    """A `Bank` that computes its numbers with NumPy."""
 
     def draws(self, distribution):
         return distribution in ("uniform", "normal", "exponential")
@@ -28,7 +28,7 @@ class PlainBank(Bank):
         self._start(STATES, np.array([seed], np.uint32))
 
     def _start(self, first, seeds):
-        """Start rows from the first on, one with each seed."""
+        """Seed consecutive rows from `first` on, one with each of `seeds`."""
         rows = self._memory[first * ROW:(first + len(seeds)) * ROW].reshape(-1, ROW)
         word = seeds.copy()
         rows[:, 0] = word
@@ -40,7 +40,7 @@ class PlainBank(Bank):
         rows[:, _WORDS] = _WORDS
 
     def _take(self, row, count):
-        """The next words of a row."""
+        """Return the next `count` words of a row."""
         words, at = self._memory[row * ROW:row * ROW + _WORDS], int(self._memory[row * ROW + _WORDS])
         parts = []
         while count:
@@ -59,7 +59,7 @@ class PlainBank(Bank):
         return y
 
     def _units(self, row, count, wide):
-        """Uniform numbers in [0, 1): a float of one word, a double of two."""
+        """Return uniform numbers in [0, 1): a float from one word, a double from two."""
         if not wide:
             return np.minimum(self._take(row, count).astype(np.float32) * np.float32(2 ** -32), np.float32(1 - 2 ** -24))
         words = self._take(row, 2 * count).astype(np.float64)
@@ -69,7 +69,7 @@ class PlainBank(Bank):
         kind, log = (np.float64, _log) if wide else (np.float32, _c_function("log", 1))
         parts, missing = [np.empty(0, kind)], count
         while missing:
-            # As many pairs as are missing: a row may not be taken further than its numbers need.
+            # No more pairs than are missing: the generator must not advance further than its numbers need.
             pairs = min((missing + 1) // 2 if both else missing, _PAIRS)
             found = (kind(2) * self._units(row, 2 * pairs, wide) - kind(1)).reshape(pairs, 2)
             square = found[:, 0] * found[:, 0] + found[:, 1] * found[:, 1]
@@ -83,7 +83,7 @@ class PlainBank(Bank):
     # -- from the states -----------------------------------------------------------------------------------------------------
 
     def _runs(self, count, make):
-        """What ``make(row, how many)`` gives for each run of a result, joined."""
+        """Concatenate ``make(row, length)`` over the runs of a result, each drawn from its own state."""
         runs = min(-(-count // 64), STATES)
         if not runs:
             return make(0, 0)
@@ -113,7 +113,7 @@ class PlainBank(Bank):
         words = self._runs(count, lambda row, n: self._take(row, 2 * n)).astype(np.uint64)
         return torch.from_numpy(low + np.fmod(((words[::2] << np.uint64(31)) + words[1::2]).view(np.int64), high - low)).to(dtype)
 
-    def kept(self, count, dtype, chance, scale=1.0, wide=False, inclusive=True):
+    def bernoulli(self, count, dtype, chance, scale=1.0, wide=False, inclusive=True):
         found, chance = self._runs(count, lambda row, n: self._units(row, n, wide)).astype(np.float32), np.float32(chance)
         return torch.from_numpy((found <= chance if inclusive else found < chance) * np.float32(scale)).to(dtype)
 
@@ -152,7 +152,7 @@ class PlainBank(Bank):
                 out[i], out[j] = out[j], out[i]
         return torch.tensor(out, dtype=torch.int64)
 
-    # -- what is made of them ------------------------------------------------------------------------------------------------
+    # -- functions of the numbers --------------------------------------------------------------------------------------------
 
     def log(self, numbers):
         return torch.from_numpy(_c_function("log", 1)(numbers.numpy().ravel())).view(numbers.shape)
@@ -179,10 +179,10 @@ def _log(values):
 
 @functools.cache
 def _c_function(name, count):
-    """The C library's function of floats as one of arrays: NumPy's own rounds otherwise."""
+    """Return the C library's float function applied to arrays: NumPy's own rounds differently."""
     try:
         function = getattr(ctypes.CDLL(None), f"{name}f")
-    except (OSError, AttributeError, TypeError):  # a C library that cannot be asked
+    except (OSError, AttributeError, TypeError):  # a C library that ctypes cannot open
         return getattr(np, {"pow": "power"}.get(name, name))
     function.restype, function.argtypes = ctypes.c_float, [ctypes.c_float] * count
     return lambda *values: np.fromiter(map(function, *(v.tolist() for v in values)), np.float32, len(values[0]))

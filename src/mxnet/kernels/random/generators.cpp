@@ -1,6 +1,6 @@
-// Random numbers as MXNet's CPU operators draw them: from 1024 Mersenne Twisters, of which each makes a run of neighbours in the result, or from
-// one more for operators that draw one number after the other. What std's distributions make of them is written out here, since later versions of
-// the standard library take other ways.
+// Random numbers as MXNet's CPU operators draw them: from 1024 Mersenne Twisters, each of which draws a run of consecutive results, or from one more
+// for operators that draw one number after the other. The algorithms of std's distributions are written out here, since later versions of the
+// standard library use others.
 //
 // A result must not depend on the compiler: no multiplication is joined with an addition.
 #include <algorithm>
@@ -91,7 +91,7 @@ inline uint32_t next(Twister& t) {
   return tempered(t.words[t.at++]);
 }
 
-// A generator whose position is within it, whatever the memory held that came.
+// A generator with its position clamped to the valid range, for any contents of the memory.
 inline Twister& sound(Twister& t) {
   t.at = std::min<uint32_t>(t.at, kWords);
   return t;
@@ -144,11 +144,11 @@ template <typename T> T normal(Twister& t) {
   return y * std::sqrt(-2 * std::log(square) / square);
 }
 
-// Whether a point, of which this is the square of the distance, is inside the unit circle and not its center.
+// Returns true if a point with this squared distance is inside the unit circle and not its center.
 template <typename T> inline bool inside(T square) { return square <= 1 && square != 0; }
 
 #ifdef __AVX512F__
-// Sixteen points at a time, as long as a block lasts and so many are needed; returns how many were found.
+// Draws sixteen points at a time, within a block and while so many are needed; returns the number of accepted points.
 int many_points(Twister& t, float* x, float* y, float* square, int needed) {
   typedef uint32_t word __attribute__((vector_size(64), aligned(4), may_alias));
   typedef float number __attribute__((vector_size(64)));
@@ -334,7 +334,7 @@ void sample(Bank* bank, W* out, int64_t n, const P* first, const P* second, int6
 
 extern "C" {
 
-// Starts the generator that stands alone; the states are started when they are first drawn from.
+// Seeds the single generator; the states are seeded at their first use.
 void start_single(Bank* bank, int64_t seed) { start(bank->single, uint32_t(seed)); }
 
 // Numbers of a distribution with one set of parameters, or with `count` sets for as many parts of the result.
@@ -451,8 +451,8 @@ void powers(float* numbers, int64_t n, float exponent) {
   for (int64_t i = 0; i < n; ++i) numbers[i] = std::pow(numbers[i], exponent);
 }
 
-// For each row of chances as many classes as there are uniform numbers for it. Chances that do not add up to 1 are weights; `done` says of which rows
-// they are neither.
+// For each row of chances as many classes as there are uniform numbers for it. Chances that do not add up to 1 are weights; `done` marks rows
+// that are neither.
 void choose(const float* chances, const float* numbers, int64_t* out, uint8_t* done, int64_t rows, int64_t classes, int64_t draws, int threads) {
 #pragma omp parallel num_threads(threads)
   {
@@ -474,7 +474,7 @@ void choose(const float* chances, const float* numbers, int64_t* out, uint8_t* d
   }
 }
 
-// A random order of `n` indices; `backwards` says at which end the exchanges begin.
+// A random order of `n` indices; with `backwards` the swaps begin at the end.
 void order(Bank* bank, int64_t* out, int64_t n, int backwards) {
   Twister& t = sound(bank->single);
   for (int64_t i = 0; i < n; ++i) out[i] = i;

@@ -1,1 +1,1 @@
-"""Kernels' libraries: built, found and loaded; contracts of their arguments; comparisons of algorithms."""
+"""Infrastructure of the kernels: building and loading libraries, contracts of arguments, autotuning."""

@@ -77,7 +77,7 @@ void watch(int64_t on) {
 // Torch's number of the calling thread, as steps have it.
 int64_t thread() { return int64_t(at::RecordFunction::currentThreadId()); }
 
-// Moves up to `most` steps to `out`, five numbers each; how many.
+// Moves up to `most` steps to `out`, five numbers each, and returns their number.
 int64_t take(int64_t* out, int64_t most) {
   std::lock_guard<std::mutex> hold(lock);
   size_t count = std::min<size_t>(steps.size(), most);
@@ -89,7 +89,7 @@ int64_t take(int64_t* out, int64_t most) {
   return int64_t(count);
 }
 
-// Writes the last threads, at most `most`, that have run a step, two numbers each (the system's and pthread's); how many.
+// Writes the last threads, at most `most`, that have run a step, two numbers each (the system's and pthread's); returns their number.
 int64_t natives(int64_t* out, int64_t most) {
   std::lock_guard<std::mutex> hold(lock);
   size_t count = std::min<size_t>(natives_.size(), most);
@@ -100,13 +100,13 @@ int64_t natives(int64_t* out, int64_t most) {
   return int64_t(count);
 }
 
-// How many wait to be taken.
+// Returns the number of steps in the queue.
 int64_t waiting() {
   std::lock_guard<std::mutex> hold(lock);
   return int64_t(steps.size());
 }
 
-// How many were lost since the last time.
+// Returns the number of steps lost since the last call.
 int64_t missed() {
   std::lock_guard<std::mutex> hold(lock);
   return std::exchange(lost, 0);

@@ -1,4 +1,4 @@
-"""Compiling a C++ source into a library: for the machine that runs it (`libraries`), or for others, in a wheel (setup.py, at the root).
+"""Compilation of a C++ source into a library: for this machine (`libraries`), or for a wheel (setup.py, at the root).
 
 setup.py loads this file alone, where neither torch nor mxnet can be imported.
 """
@@ -15,18 +15,18 @@ FLAGS = ("-O3", "-std=c++17", "-fPIC", "-fno-math-errno", "-fno-trapping-math")
 NATIVE = "-march=native"
 DIGEST = hashlib.sha256().digest_size
 _LIMIT = 600  # seconds for a compiler on a busy machine
-# What a library that talks to torch's allocator takes from torch: objects laid out as these say. They are alike in torch 2.11, 2.12 and 2.13.
+# Headers that define the layout of the objects which a library shares with torch's allocator. They are alike in torch 2.11, 2.12 and 2.13.
 _INTERFACE = ("core/Allocator.h", "core/CPUAllocator.h", "core/Device.h", "core/DeviceType.h", "util/UniqueVoidPtr.h")
 
 
 class Level(NamedTuple):
-    """A set of processors that a wheel carries libraries for: those of which /proc/cpuinfo says what is in `needs`."""
+    """An instruction set level that a wheel contains libraries for: processors whose flags in /proc/cpuinfo include `needs`."""
 
     name: str
     machine: str
     flags: tuple[str, ...]
     needs: frozenset[str]
-    sources: tuple[str, ...] = ()  # those that gain from it; empty for all
+    sources: tuple[str, ...] = ()  # the kernels that gain from it; empty for all
 
 
 _V3 = frozenset("avx2 fma f16c bmi1 bmi2 abm movbe".split())
@@ -46,7 +46,7 @@ LEVELS = (  # the best first
 
 
 def compiler() -> Optional[str]:
-    """The C++ compiler that there is: what ``CXX`` names, else g++."""
+    """Return the C++ compiler: the value of ``CXX``, else the path of g++, or None."""
     return os.environ.get("CXX") or shutil.which("g++")
 
 
@@ -61,7 +61,7 @@ def packaged(folder: pathlib.Path, name: str, level: Level, torch: pathlib.Path)
     Raises
     ------
     OSError
-        If the source needs torch's headers and they are not there, or more of them than are alike in several versions.
+        If the source needs headers of torch that are missing, or that differ between versions of torch.
     """
     text = (folder / f"{name}.cpp").read_text("utf-8")
     if "<ATen/" in text:
@@ -73,7 +73,7 @@ def packaged(folder: pathlib.Path, name: str, level: Level, torch: pathlib.Path)
 
 
 def library(folder: pathlib.Path, name: str, flags: Sequence[str], torch: pathlib.Path, link: Sequence[str] = ()) -> bytes:
-    """What a source compiles to, with its digest at the end. `link` is for the linker: an OpenMP runtime, unless one is there when it is loaded.
+    """Compile a source and return the library's bytes, its digest at the end. `link` names an OpenMP runtime, unless the process has one at loading.
 
     Raises
     ------
@@ -100,6 +100,6 @@ def library(folder: pathlib.Path, name: str, flags: Sequence[str], torch: pathli
     return content + hashlib.sha256(content).digest()
 
 
-def is_whole(content: bytes) -> bool:
-    """Whether this is what `library` has made."""
+def is_complete(content: bytes) -> bool:
+    """Return True if `content` is a library with an intact digest, as `library` returns it."""
     return len(content) > DIGEST and hashlib.sha256(content[:-DIGEST]).digest() == content[-DIGEST:]

@@ -1,5 +1,5 @@
-// Whether the threads that share a product take numbers too small to be normal (below 1.2e-38) for zero. A processor works on each such number for a
-// hundred cycles and more.
+// Switches the flushing of denormal numbers (below 1.2e-38) to zero for the threads that share a product. An operation on a denormal number takes
+// over a hundred cycles.
 #include <cstdint>
 
 #if defined(__x86_64__)
@@ -27,7 +27,7 @@ void control(uint64_t) {}
 #endif
 
 thread_local int depth = 0;       // of the blocks that this thread is in
-thread_local uint64_t before = 0;  // what held outside of all
+thread_local uint64_t before = 0;  // the mode outside of all blocks
 
 }  // namespace
 

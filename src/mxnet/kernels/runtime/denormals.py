@@ -1,4 +1,4 @@
-"""Large products, convolutions and recurrent layers without numbers that are too small to be normal.
+"""Flushing of denormal numbers to zero during large products, convolutions and recurrent layers.
 
 The gradients of a softmax over thousands of classes soon lie below 1.2e-38, and a processor takes a hundred cycles for each such number that it
 multiplies: a product of (128, 512) and (512, 10000) took 4.3 s instead of 0.05, in MXNet as in torch (Xeon, two cores; November 2026). While a
@@ -17,11 +17,11 @@ from ... import interrupts
 from . import libraries
 from .libraries import load
 
-HEAVY = 1 << 25  # multiplications, from which on the four microseconds of the switching do not count
+HEAVY = 1 << 25  # multiplications, from which on the four microseconds of the switching are negligible
 
 
 class Zeroed(interrupts.Scope):
-    """A ``with`` block in which this thread and those that compute with it take for zero what is not normal."""
+    """A ``with`` block in which this thread and its worker threads treat denormal numbers as zero."""
 
     __slots__ = ("_begin", "_end")
     _blocks = interrupts.Blocks()
@@ -35,7 +35,7 @@ class Zeroed(interrupts.Scope):
 
 
 def zeroed(work: int) -> contextlib.AbstractContextManager[Any]:
-    """A block for a product of so many multiplications, in which denormal numbers count as zero if there are enough to do."""
+    """Return a block for a product of `work` multiplications; from `HEAVY` on, denormal numbers count as zero in it."""
     if work < HEAVY:
         return _UNCHANGED
     functions = _functions()
@@ -47,7 +47,7 @@ _UNCHANGED = contextlib.nullcontext()
 
 @functools.cache
 def _functions() -> tuple[Any, Any] | None:
-    """`begin` and `end` of the library."""
+    """Return the functions `begin` and `end` of the library, or None if one is missing."""
     library = load("runtime/denormals")
     begin, end = (libraries.symbol(library, entry, True) for entry in ("begin", "end"))
     if begin is None or end is None:

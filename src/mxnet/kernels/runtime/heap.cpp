@@ -1,7 +1,7 @@
-// A heap of its own for large tensors on the CPU, best fit by size, kept until `trim`.
+// A separate best-fit heap for large tensors on the CPU; free memory stays mapped until `trim`.
 //
-// In malloc's heap they lie among small objects, and memalign, which torch calls, leaves a fragment at both ends of each. Small objects settle
-// there, so that a tensor of the same size no longer fits in the hole that one left, and the heap grows from step to step.
+// malloc's heap mixes them with small objects, and memalign, which torch calls, leaves a fragment at both ends of each tensor. Small objects fill the
+// fragments, so that a tensor of the same size no longer fits into the hole, and the heap grows from step to step.
 #include <c10/core/Allocator.h>
 #include <c10/core/CPUAllocator.h>
 #include <malloc.h>
@@ -19,10 +19,10 @@
 namespace {
 
 constexpr size_t kLeast = 1 << 16;  // smaller tensors stay in malloc's heap
-constexpr size_t kStep = 1 << 24;   // how much more of the system's memory is asked for at a time
+constexpr size_t kStep = 1 << 24;   // growth of the heap at a time
 constexpr size_t kLine = 64;        // alignment, and the room in front of a tensor for its size
 
-// Bytes of tensors in the heap, and of others while somebody asks for them; the most that both have been together since.
+// Bytes of tensors in the heap, and of others while they are counted; the peak of their sum.
 std::atomic<int64_t> large{0}, others{0}, most{0};
 std::atomic<bool> counting{false};
 
@@ -66,7 +66,7 @@ class Heap final : public c10::Allocator {
   c10::DeleterFnPtr raw_deleter() const override { return &give; }
   void copy_data(void* to, const void* from, size_t n) const override { default_copy_data(to, from, n); }
 
-  // Hands the pages of free blocks back to the system; how many bytes.
+  // Returns the pages of free blocks to the system, and the number of their bytes to the caller.
   size_t trim() {
     std::lock_guard<std::mutex> hold(lock);
     const size_t page = sysconf(_SC_PAGESIZE);
@@ -184,10 +184,10 @@ void Heap::give(void* data) {
 
 extern "C" {
 
-// Gives torch the heap for what it allocates from now on. Tells whether it could.
+// Makes torch allocate from the heap from now on; returns 1 on success.
 int install() {
   if (heap) return 1;
-  if (!c10::GetCPUAllocator()->raw_deleter()) return 0;  // somebody's own, whose memory is not freed by its address
+  if (!c10::GetCPUAllocator()->raw_deleter()) return 0;  // a custom allocator, whose memory is not freed by address
   Heap* made = new Heap(c10::GetCPUAllocator());
   if (!made->reserve()) {
     delete made;
@@ -210,7 +210,7 @@ void count(int64_t on, int64_t known) {
 int64_t used() { return large + others; }
 int64_t peak() { return most; }
 
-// Whether a tensor's memory is in the heap.
+// Returns true if a tensor's memory is in the heap.
 int holds(const void* data) {
   const char* at = static_cast<const char*>(data);
   return heap && at >= heap->begin() && at < heap->end();

@@ -1,4 +1,4 @@
-"""Memory for large tensors: ``heap.cpp``, which torch's allocator on CPUs takes them from."""
+"""The heap for large tensors: ``heap.cpp``, which replaces torch's CPU allocator for them."""
 import ctypes
 import functools
 
@@ -8,10 +8,10 @@ from .libraries import load
 
 @functools.cache
 def own_heap() -> bool:
-    """Let torch take large tensors from ``heap.cpp``, where the allocator may be tuned; return whether it does.
+    """Make torch allocate large tensors in ``heap.cpp`` where the allocator may be tuned; return True if it does.
 
-    It comes with the first kernel, always: what an import does must not depend on what earlier processes left. Tensors made before stay
-    where they are; of a network's those are its parameters, which no step frees.
+    The first kernel installs it, always: the effect of an import must not depend on files of earlier processes. Tensors made before stay where they
+    are; of a network these are the parameters, which no step frees.
     """
     library = load("runtime/heap") if memory.kept else None
     if library is None or not hasattr(library, "install") or not library.install():

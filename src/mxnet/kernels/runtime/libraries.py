@@ -1,9 +1,9 @@
-"""Compiled kernels on disk: those that the wheel brought, and those made on the machine that runs them, kept where nobody else may write.
+"""Compiled kernels on disk: libraries of the wheel, and libraries compiled on this machine, in a folder that only its user may write to.
 
-The wheel's best for this processor is taken, or for as much of it as ``ONEDNN_MAX_CPU_ISA`` allows; measured, ``-march=native`` is not ahead of it.
-Else the source is compiled. Such a library's name
-tells what it was made of (sources, flags, processor, torch). The last 32 bytes of each library are the digest of the others, so that a copy which
-a full disk or a crash has cut off is made again instead of ending the process.
+The wheel's best library for this processor is loaded, within the instruction sets that ``ONEDNN_MAX_CPU_ISA`` allows; ``-march=native`` was measured
+and is no faster. Without one the source is compiled. The name of a library compiled here contains a hash of sources, flags, processor and torch's
+version. The last 32 bytes of each library are the digest of the others: a copy that a full disk or a crash truncated is compiled again instead of
+ending the process.
 """
 import atexit
 import ctypes
@@ -27,24 +27,24 @@ from ...base import MXNetError, data_dir
 from ...files import atomic_write
 from . import build
 
-FLAGS = (f"-march={processor.held()}" if processor.held() else build.NATIVE, *build.FLAGS)
+FLAGS = (f"-march={processor.max_isa()}" if processor.max_isa() else build.NATIVE, *build.FLAGS)
 FOLDER = pathlib.Path(__file__).parent.parent  # of the sources
-origins: dict[str, str] = {}  # of the kernels that were asked for: where each came from, or why it is off
+origins: dict[str, str] = {}  # by requested kernel: the source of its library, or the reason why it is off
 _TORCH = pathlib.Path(torch.__file__).parent
 _OFF = "kernels are off, torch's operators compute the same more slowly"
 _WITHOUT = {"runtime/heap": "large tensors have no heap of their own", "runtime/autograd_hooks": "profiled backward passes take longer"}
 _log = logging.getLogger(__name__)
-_said: set[str] = set()
+_warned: set[str] = set()
 
 
 @functools.cache
 def load(name: str) -> Optional[ctypes.CDLL]:
-    """Return the library of ``<name>.cpp``, such as ``nn/softmax``, or None where there is none. Done once for each."""
+    """Return the library of ``<name>.cpp``, such as ``nn/softmax``, or None where there is none. The result is cached."""
     return open_library(name)
 
 
 def open_library(name: str) -> Optional[ctypes.CDLL]:
-    """Return the library of ``<name>.cpp``, or None; the reason for None is logged once, and stands in `origins`."""
+    """Return the library of ``<name>.cpp``, or None; the reason for None is logged once and stored in `origins`."""
     try:
         if sys.platform != "linux":
             raise OSError(f"they are for Linux, and this is {sys.platform}")
@@ -52,7 +52,7 @@ def open_library(name: str) -> Optional[ctypes.CDLL]:
             try:
                 library = ctypes.CDLL(str(path))
             except OSError as error:
-                _say(f"a kernel of the installed package does not load, and is compiled here: {error}")
+                _warn_once(f"a kernel of the installed package does not load, and is compiled here: {error}")
                 continue
             origins[name] = f"installed with the package, for {level}"
             return library
@@ -60,7 +60,7 @@ def open_library(name: str) -> Optional[ctypes.CDLL]:
         library = ctypes.CDLL(str(path))
     except OSError as error:
         origins[name] = f"off: {error}"
-        _say(f"{_WITHOUT.get(name, _OFF)}: {error}")
+        _warn_once(f"{_WITHOUT.get(name, _OFF)}: {error}")
         return None
     origins[name] = f"compiled for this processor, in {path.parent}"
     return library
@@ -70,48 +70,48 @@ def is_missing(name: str) -> bool:
     """Return True if `load` would have to compile ``<name>.cpp`` first."""
     if sys.platform != "linux" or build.compiler() is None:
         return False
-    return not any(True for _ in _packaged(name)) and not _is_whole(folder() / _file(name))
+    return not any(True for _ in _packaged(name)) and not _is_complete(folder() / _file(name))
 
 
 def available() -> bool:
-    """Whether kernels can run here, as far as can be told without compiling any."""
+    """Return True if kernels can presumably run here; nothing is compiled to find out."""
     if sys.platform != "linux":
         return False
-    return any(True for _ in _packaged("nn/nms")) or build.compiler() is not None or _is_whole(folder() / _file("nn/nms"))
+    return any(True for _ in _packaged("nn/nms")) or build.compiler() is not None or _is_complete(folder() / _file("nn/nms"))
 
 
 def symbol(library: Optional[ctypes.CDLL], entry: str, needed: bool) -> Any:
-    """A function of a library, or None; that it is missing is said once where it is `needed`: not every type has one on every processor."""
+    """Return a function of a library, or None. A missing one is logged once if `needed`: not every type has one on every processor."""
     found = getattr(library, entry, None)
     if found is None and library is not None and needed:
-        _say(f"{library._name} has no function {entry}: torch computes the same more slowly. Delete it, or install remex again")
+        _warn_once(f"{library._name} has no function {entry}: torch computes the same more slowly. Delete it, or install remex again")
     return found
 
 
 def _packaged(name: str) -> Iterator[tuple[pathlib.Path, str]]:
-    """The libraries of the wheel that this processor can run, the best first, with what they were made for."""
-    held = processor.held()
+    """Yield the paths of the wheel's libraries that this processor can run, the best first, each with the name of its `Level`."""
+    isa_limit = processor.max_isa()
     for level in build.LEVELS:
-        if level.machine == platform.machine() and level.needs <= processor.flags() and held in ("", level.name):
+        if level.machine == platform.machine() and level.needs <= processor.flags() and isa_limit in ("", level.name):
             try:
                 path = build.packaged(FOLDER, name, level, _TORCH)
-                whole = build.is_whole(path.read_bytes())
-            except OSError:  # none was made, or torch came without its headers
+                complete = build.is_complete(path.read_bytes())
+            except OSError:  # the wheel has none, or torch came without its headers
                 continue
-            if whole:
+            if complete:
                 yield path, level.name
             else:
-                _say(f"{path} is damaged, and is compiled here: install remex again")
+                _warn_once(f"{path} is damaged, and is compiled here: install remex again")
 
 
-def _say(text: str) -> None:
-    if text not in _said:
-        _said.add(text)
+def _warn_once(text: str) -> None:
+    if text not in _warned:
+        _warned.add(text)
         _log.warning(text)
 
 
 def folder() -> pathlib.Path:
-    """Where libraries are kept: ``$MXNET_HOME/kernels``, if it is ours alone to write to; else a folder of this process."""
+    """Return the folder of libraries: ``$MXNET_HOME/kernels`` if only this user may write to it, else a folder of this process."""
     return _folder(data_dir())
 
 
@@ -123,14 +123,14 @@ def _folder(home: str) -> pathlib.Path:
             raise OSError("/proc/cpuinfo does not say which processor this is")
         path.mkdir(parents=True, exist_ok=True, mode=0o700)
         for place in (path.parent, path):
-            for info in (place.lstat(), place.stat()):  # who placed a link, and where it leads
+            for info in (place.lstat(), place.stat()):  # a link itself, and its target
                 if info.st_uid not in (os.getuid(), 0):
                     raise OSError(f"{place} belongs to another user")
         if not stat.S_ISDIR(info.st_mode) or info.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
             raise OSError(f"others may write to it; say chmod 700 {path}")
         return path
     except OSError as error:
-        _say(f"kernels are not kept in {path}, but compiled for this process alone: {error.strerror or error}")
+        _warn_once(f"kernels are not kept in {path}, but compiled for this process alone: {error.strerror or error}")
         return _private()
 
 
@@ -142,25 +142,25 @@ def _private() -> pathlib.Path:
 
 
 def _library(name: str) -> pathlib.Path:
-    """The path of the library compiled here; it is made if it isn't there whole."""
+    """Return the path of the library compiled here; compile it if it is missing or damaged."""
     place, file = folder(), _file(name)
-    if _is_whole(place / file):
+    if _is_complete(place / file):
         return place / file
     # Torch's own OpenMP, so that there is one pool of threads in the process.
     openmp = next(map(str, sorted((_TORCH / "lib").glob("libgomp*"))), "-lgomp")
     content = build.library(FOLDER, name, FLAGS, _TORCH, [openmp])
     try:
-        return _keep(place / file, content)
+        return _store(place / file, content)
     except OSError as error:
         if place == _private():
             raise
-        # Read-only, or full: what cannot be kept serves this process all the same.
-        _say(f"kernels are not kept in {place}, but compiled for this process alone: {error.strerror or error}")
-        return _keep(_private() / file, content)
+        # A read-only or full disk: this process compiles into a folder of its own.
+        _warn_once(f"kernels are not kept in {place}, but compiled for this process alone: {error.strerror or error}")
+        return _store(_private() / file, content)
 
 
-def _keep(path: pathlib.Path, content: bytes) -> pathlib.Path:
-    path.unlink(missing_ok=True)  # a new file, of ours: who has loaded the old one keeps it
+def _store(path: pathlib.Path, content: bytes) -> pathlib.Path:
+    path.unlink(missing_ok=True)  # a new inode: processes that have loaded the old file keep it
     try:
         with atomic_write(path) as f:
             f.write(content)
@@ -174,13 +174,13 @@ def _file(name: str) -> str:
 
 
 def fingerprint(*names: str) -> str:
-    """What changes with the sources of these kernels, the flags, the processor and torch."""
+    """Return a hash of the sources of these kernels, the flags, the processor and torch's version."""
     text = "".join(path.read_text("utf-8") for path in (*[FOLDER / f"{name}.cpp" for name in names], *sorted(FOLDER.glob("*/*.h"))))
     return hashlib.sha256("\n".join((text, *FLAGS, processor.identity(), torch.__version__)).encode()).hexdigest()[:16]
 
 
-def _is_whole(path: pathlib.Path) -> bool:
+def _is_complete(path: pathlib.Path) -> bool:
     try:
-        return path.lstat().st_uid == os.getuid() and build.is_whole(path.read_bytes())
+        return path.lstat().st_uid == os.getuid() and build.is_complete(path.read_bytes())
     except OSError:
         return False

@@ -1,4 +1,4 @@
-// Writing past the caches: a result that is larger than they are has to be read into them first, otherwise, and drives out what they hold.
+// Streaming (non-temporal) stores: ordinary stores of a result larger than the caches first read it into them, and evict their contents.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace {
 
-// What is written past the caches at a time: on Zen 4 three times as fast in 32 bytes as in 16.
+// The unit of a streaming store: on Zen 4, 32 bytes at a time are three times as fast as 16.
 #if defined(__AVX__)
 typedef __m256 Piece;
 inline void stream(float* out, Piece piece) { _mm256_stream_ps(out, piece); }
@@ -25,8 +25,8 @@ inline Piece piece(const float* in) { return _mm_loadu_ps(in); }
 inline Piece pieces_of(float value) { return _mm_set1_ps(value); }
 #endif
 
-// Whether a result of so many numbers is written so: from half of the last cache on, which on some systems is unknown. Of a cache that many processors
-// share, one gets less than half: where it has 480 MB a copy past it took as long at 50 MB, and half as long at 64.
+// Returns true if a result of so many floats is written by streaming stores: from half of the last-level cache on (a fixed size where that is
+// unknown). One processor gets less of a shared cache: with 480 MB, a streaming copy broke even at 50 MB and took half the time at 64.
 bool is_large(int64_t numbers) {
 #if defined(_SC_LEVEL3_CACHE_SIZE)
   static const int64_t least = std::clamp<int64_t>(sysconf(_SC_LEVEL3_CACHE_SIZE) / 2 / sizeof(float), 1 << 18, 1 << 24);
@@ -64,7 +64,7 @@ void put(float* out, const float* row, int64_t n, bool past) {
   std::memcpy(out, row, size_t(n) * sizeof(float));
 }
 
-// What was written past the caches comes before what follows.
+// Orders streaming stores before all later stores.
 void finish(bool past) {
 #if defined(__SSE2__)
   if (past) _mm_sfence();

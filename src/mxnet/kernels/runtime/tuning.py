@@ -1,7 +1,8 @@
-"""Which of several ways to compute the same is the fastest: they race once on this machine, and the winner is kept.
+"""Autotuning: the choice of the fastest of several algorithms, benchmarked once on each machine and stored on disk.
 
-Winners are kept with the compiled kernels (`libraries.folder`), in a file for each processor and each version of the kernels' sources. Those of
-well-known networks on common processors came with the package (``winners/``, made by ``scripts/ship_winners.py``), and count until there are others.
+The tuning cache lies beside the compiled kernels (`libraries.folder`), with a file for each processor and each version of the kernels' sources. The
+package contains choices for well-known networks on common processors (``shipped_tuning/``, made by ``scripts/ship_tuning.py``), which count until
+this machine has its own.
 """
 import functools
 import json
@@ -18,47 +19,47 @@ from ...base import MXNetError
 from ...files import atomic_write
 from . import libraries
 
-_ROUNDS, _ENOUGH = 3, 0.1  # each runs so often, or until all have taken so many seconds
-_CACHES = 1 << 22  # floats that are read before each run: in a network, too, other layers' weights have been in the caches meanwhile
-_CLEARLY = 0.93  # of the first one's time: who is only just ahead may be so by chance
-_SURE = 1.2  # times the fastest one's time: if all others take longer, other programs don't explain it
-_HOPELESS = 1.5  # times the best one's time: who takes that long in one round needs no other
-_QUIET = 0.1  # of the time that was measured: where threads waited longer for a processor, other programs have decided the race (OpenVINO's
-# and torch's threads let one another wait for a twentieth where they take turns)
-_SHIPPED = pathlib.Path(__file__).parent / "winners"
-_LARGEST = 1 << 22  # bytes of a file of winners: a larger one is not ours, or of programs whose shapes never repeat, and begins anew
+_ROUNDS, _ENOUGH = 3, 0.1  # runs of each algorithm; or seconds for all, after which no further round begins
+_CACHES = 1 << 22  # floats read before each run to evict the caches, as other layers of a network do
+_CLEARLY = 0.93  # of the first algorithm's time: a smaller lead may be noise
+_SURE = 1.2  # times the fastest time: if all others take longer, the load of other programs cannot explain it
+_HOPELESS = 1.5  # times the best time: an algorithm that takes longer in one round is not run again
+_QUIET = 0.1  # of the measured time: if threads waited longer than this for a processor, other programs distorted the benchmark (OpenVINO's and
+# torch's threads make each other wait for a twentieth of the time where they take turns)
+_SHIPPED = pathlib.Path(__file__).parent / "shipped_tuning"
+_LARGEST = 1 << 22  # bytes of a cache file: a larger one is foreign, or of programs whose shapes never repeat, and is replaced
 
 
 def allowed() -> bool:
-    """Whether ways to compute the same may race."""
+    """Return True if algorithms may be benchmarked against each other."""
     return environment.get_int("MXNET_CUDNN_AUTOTUNE_DEFAULT") > 0
 
 
 def quiet(seconds: float, waited: float) -> bool:
-    """Whether what was measured tells something about this process, and not about others.
+    """Return True if a measurement was not distorted by other programs.
 
     Parameters
     ----------
     seconds, waited : float
-        How long was measured, and for how long threads of this process waited for a processor meanwhile.
+        The duration of the measurement, and the time that threads of this process waited for a processor during it.
     """
     return waited <= _QUIET * seconds
 
 
 def shipped_file(name: str) -> pathlib.Path:
-    """Where the package has the winners of that kind for processors of this design: maker, generation and instruction sets in use."""
+    """Return the path of the package's choices of a kind for processors of this design: maker, generation and instruction sets in use."""
     return _SHIPPED / f"{name}-{processor.design()}.json"
 
 
-class Winners:
-    """The winners of one kind, each under a text that says what was computed.
+class TuningCache:
+    """A persistent map of one kind of computation: the key describes the computation, the value names the chosen algorithm.
 
     Parameters
     ----------
     name : str
-        How the file's name begins.
+        The prefix of the file's name.
     *sources : str
-        The kernels that take part: after one of their sources has changed, nothing is known any more.
+        The kernels that take part: a change of one of their sources invalidates the cache.
     """
 
     def __init__(self, name: str, *sources: str):
@@ -72,11 +73,11 @@ class Winners:
 
     @property
     def path(self) -> pathlib.Path:
-        """Where they are kept."""
+        """The path of the cache file."""
         return libraries.folder() / self._file
 
     def get(self, key: str) -> Optional[str]:
-        """Who won, as a file says that anybody could have written; None where that is not known."""
+        """Return the choice stored for `key`, or None. Its value is untrusted: others may have written the file."""
         path = self.path
         known = self._known.get(path)
         if known is None:
@@ -84,41 +85,41 @@ class Winners:
         return known.get(key)
 
     def shipped(self, key: str) -> Optional[str]:
-        """Who won on a processor of this design when the package was made; None where that is not known."""
+        """Return the package's choice for `key` on processors of this design, or None."""
         return self._shipped.get(key)
 
     @functools.cached_property
     def _shipped(self) -> dict[str, str]:
         return _read(shipped_file(self.name))
 
-    def keep(self, key: str, winner: Optional[str]) -> None:
-        """Keep who won, or with None forget it."""
+    def keep(self, key: str, choice: Optional[str]) -> None:
+        """Store a choice under `key`; None deletes the entry."""
         path = self.path
         with self._writing:
-            known = {**self._known.get(path, {}), **_read(path)}  # with what other processes have found meanwhile
+            known = {**self._known.get(path, {}), **_read(path)}  # with the entries that other processes have added meanwhile
             known.pop(key, None)
-            self._known[path] = known = known if winner is None else {**known, key: winner}
+            self._known[path] = known = known if choice is None else {**known, key: choice}
             try:
                 with atomic_write(path) as f:
                     f.write(json.dumps(known, indent=0, sort_keys=True).encode())
-            except MXNetError:  # read-only, or full: the next process races again
+            except MXNetError:  # a read-only or full disk: the next process benchmarks again
                 pass
 
     def forget(self) -> None:
-        """Read the files again."""
+        """Drop the entries in memory, so that the files are read again."""
         self._known.clear()
 
 
-class Races(Winners):
-    """The races of kernels of one kind.
+class Autotuner(TuningCache):
+    """A tuning cache that benchmarks kernels of one kind when it has no choice.
 
-    What won narrowly while other programs had a part of the processors is not kept on disk, for processes that run without them.
+    A narrow result measured while other programs used the processors is valid for this process only, and not written to disk.
     """
 
     def __init__(self, name: str, *sources: str):
         super().__init__(name, *sources)
-        self._racing = threading.Lock()
-        self._disturbed: dict[str, str] = {}  # the winners among other programs, which count in this process
+        self._benchmarking = threading.Lock()
+        self._disturbed: dict[str, str] = {}  # choices measured beside other programs, valid in this process only
 
     def get(self, key: str) -> Optional[str]:
         return super().get(key) or self._disturbed.get(key) or self.shipped(key)
@@ -127,20 +128,20 @@ class Races(Winners):
         super().forget()
         self._disturbed.clear()
 
-    def known(self, key: str, names: Container[str]) -> Optional[str]:
-        """Who won before, if it is one of these."""
+    def cached(self, key: str, names: Container[str]) -> Optional[str]:
+        """Return the cached choice if it is one of `names`, else None."""
         found = self.get(key)
         return found if found in names else None
 
-    def winner(self, key: str, runs: Mapping[str, Callable[[], object]]) -> str:
-        """The name of the fastest, as found now or before.
+    def fastest(self, key: str, runs: Mapping[str, Callable[[], object]]) -> str:
+        """Return the name of the fastest of `runs`, from the cache or by a benchmark.
 
-        The first of them where no other is clearly faster, a race goes on in another thread, or none is `allowed`.
+        The first is chosen where no other is clearly faster, another thread is benchmarking, or benchmarks are not `allowed`.
         """
-        first, known = next(iter(runs)), self.known(key, runs)
+        first, known = next(iter(runs)), self.cached(key, runs)
         if known is not None:
             return known
-        if not allowed() or not self._racing.acquire(blocking=False):
+        if not allowed() or not self._benchmarking.acquire(blocking=False):
             return first
         try:
             found, believed = _fastest(runs, first)
@@ -149,12 +150,12 @@ class Races(Winners):
             else:
                 self._disturbed[key] = found
         finally:
-            self._racing.release()
+            self._benchmarking.release()
         return found
 
 
 def _fastest(runs: Mapping[str, Callable[[], object]], first: str) -> tuple[str, bool]:
-    """The name of the fastest, and whether that is to be believed: it was `quiet`, or no other comes near."""
+    """Benchmark `runs`. Return the name of the fastest, and True if the result is reliable: it was `quiet`, or the lead is large."""
     for run in runs.values():
         run()
     best = dict.fromkeys(runs, float("inf"))
@@ -163,7 +164,7 @@ def _fastest(runs: Mapping[str, Callable[[], object]], first: str) -> tuple[str,
     for _ in range(_ROUNDS):
         for name in [n for n in best if best[n] <= _HOPELESS * min(best.values())]:
             elsewhere.sum()
-            start = time.thread_time()  # which other programs that use the processor do not lengthen
+            start = time.thread_time()  # not lengthened by other programs on the processor
             runs[name]()
             best[name] = min(best[name], time.thread_time() - start)
         if time.perf_counter() - begin > _ENOUGH:
@@ -179,6 +180,6 @@ def _read(path: pathlib.Path) -> dict[str, str]:
         if path.stat().st_size > _LARGEST:
             return {}
         found = json.loads(path.read_text("utf-8"))
-    except (OSError, ValueError, RecursionError):  # there is none yet, or a disk was full
+    except (OSError, ValueError, RecursionError):  # no file yet, or one that a full disk truncated
         return {}
     return {k: v for k, v in found.items() if isinstance(v, str)} if isinstance(found, dict) else {}

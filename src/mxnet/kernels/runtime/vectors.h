@@ -1,4 +1,4 @@
-// What kernels share: vectors as wide as the processor's, and the transposition of matrices in them.
+// Shared by the kernels: vectors of the processor's width, and transposition of matrices in them.
 #pragma once
 #include <cstdint>
 #include <memory>

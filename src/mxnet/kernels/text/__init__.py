@@ -1,1 +1,1 @@
-"""Numbers in text files."""
+"""Parsers of numbers in text files."""

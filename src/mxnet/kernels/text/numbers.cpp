@@ -1,7 +1,7 @@
-// Numbers out of text: lines of comma-separated values, and lines of LibSVM's format.
+// Parsers of numbers in text: lines of comma-separated values, and lines of LibSVM's format.
 //
-// Each function reads lines until one is not plain, and says how many it has read and where it stopped. What such a line means, or what is wrong with
-// it, is the caller's to find out.
+// Each function parses lines until one is not plain, and returns the number of lines and the position. The caller parses such a line, or reports its
+// error.
 #include <charconv>
 #include <cfloat>
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace {
 
-// Text that ends with the end of a line: what stops there needs not ask for the end of the text.
+// Text that ends with the end of a line: a parser that stops there does not check for the end of the text.
 struct Text {
   const uint8_t* at;
 
@@ -29,7 +29,7 @@ inline bool digit(uint8_t c) { return c - '0' < 10u; }
 constexpr double POWERS[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
                              1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
 
-// The double nearest to the number that stands at `text`, which moves behind it.
+// Parses the number at `text` to the nearest double, and moves `text` behind it.
 bool number(Text& text, double& out) {
   const uint8_t* at = text.at;
   const bool negative = *at == '-';
@@ -108,8 +108,8 @@ bool row(Text& text, T* out, int64_t width) {
   return text.over();
 }
 
-// Reads lines with `line(text, how many there are)` while that succeeds. `done` gets how many there are, and how many bytes and lines they take,
-// with the empty ones.
+// Parses lines with `line(text, number of rows so far)` while that succeeds. `done` receives the numbers of rows, of bytes and of lines, including
+// the empty ones.
 template <typename F>
 void read(const uint8_t* bytes, int64_t* done, int64_t size, int64_t rows, F line) {
   Text text{bytes};
@@ -172,8 +172,8 @@ void csv_float32(const uint8_t* text, float* out, int64_t* done, int64_t size, i
 void csv_int32(const uint8_t* text, int32_t* out, int64_t* done, int64_t size, int64_t rows, int64_t width) { csv(text, out, done, size, rows, width); }
 void csv_int64(const uint8_t* text, int64_t* out, int64_t* done, int64_t size, int64_t rows, int64_t width) { csv(text, out, done, size, rows, width); }
 
-// Labels, and compressed rows: row i has what lies from starts[i] to starts[i + 1] of the columns and values. There is room for an entry for each two
-// bytes, which is as dense as they stand.
+// Labels, and compressed rows: row i has the columns and values from starts[i] to starts[i + 1]. The arrays have an entry for each two
+// bytes, the densest possible text.
 void libsvm(const uint8_t* text, float* labels, int64_t* starts, int64_t* columns, float* values, int64_t* done, int64_t size, int64_t rows,
             int64_t width) {
   starts[0] = 0;

@@ -1,4 +1,4 @@
-"""The two kinds of sparse arrays, and how values go from one way of storing them to another."""
+"""The two kinds of sparse arrays, and conversion between storage types."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
@@ -27,7 +27,7 @@ _INDEX = torch.int64
 
 
 class BaseSparseNDArray(NDArray):
-    """What both kinds of sparse arrays share."""
+    """The base of the two kinds of sparse arrays."""
 
     __slots__ = ("_values", "_aux", "_full_shape", "_leaf", "_token")
     _is_sparse = True
@@ -35,9 +35,9 @@ class BaseSparseNDArray(NDArray):
     _aux: list[torch.Tensor]
     _full_shape: tuple[int, ...]
     _leaf: Any  # the dense tensor that torch differentiates through, while recording
-    _token: Any  # what it differentiates through instead, where only some rows count (see `rows`)
+    _token: Any  # the token for differentiation of some rows only, in its place (see `rows`)
 
-    if TYPE_CHECKING:  # what each of the two kinds defines
+    if TYPE_CHECKING:  # defined by each of the two kinds
         def _dense(self) -> torch.Tensor: ...
 
         @classmethod
@@ -61,7 +61,7 @@ class BaseSparseNDArray(NDArray):
         return "_values", "_aux", "_full_shape", "_ctx", "_autograd", "_leaf", "_token"
 
     @property
-    def _data(self) -> torch.Tensor:  # type: ignore[override]  # nobody sets it
+    def _data(self) -> torch.Tensor:  # type: ignore[override]  # it has no setter
         """The dense tensor; while recording the one that torch differentiates through."""
         return self._leaf if self._leaf is not None else self._dense()
 
@@ -115,7 +115,7 @@ class BaseSparseNDArray(NDArray):
         return f"\n<{type(self).__name__} {'x'.join(map(str, self.shape))} @{self._ctx}>"
 
     def asnumpy(self) -> np.ndarray:
-        """The array, all of it, as a dense numpy array."""
+        """Return the array, all of it, as a dense numpy array."""
         return NDArray._new(self._dense(), self._ctx).asnumpy()
 
     def wait_to_read(self) -> None:
@@ -123,11 +123,11 @@ class BaseSparseNDArray(NDArray):
         NDArray._new(self._values, self._ctx).wait_to_read()
 
     def as_torch(self) -> torch.Tensor:
-        """A dense torch tensor with the values; a copy."""
+        """Return a dense torch tensor with the values; a copy."""
         return self._dense()
 
     def astype(self, dtype: DType | None, copy: bool = True) -> Any:
-        """The stored values converted to `dtype`, stored the same way."""
+        """Return the stored values converted to `dtype`, stored the same way."""
         target = dtypes.to_torch(dtype)
         if not copy and target == self._values.dtype:
             return self
@@ -154,14 +154,14 @@ class BaseSparseNDArray(NDArray):
         raise TypeError(f"copyto does not support type {type(other)}")
 
     def detach(self) -> Any:
-        """The same values, detached from the recorded computation."""
+        """Return the same values, detached from the recorded computation."""
         return self._make(self._values, self._aux, self.shape, self._ctx)
 
     def _end_history(self) -> None:
         self._leaf = self._token = self._autograd = None
 
     def tostype(self, stype: str) -> NDArray:
-        """The values stored as ``'default'``, ``'csr'`` or ``'row_sparse'``."""
+        """Return the values stored as ``'default'``, ``'csr'`` or ``'row_sparse'``."""
         return cast_storage(self, stype)
 
     def check_format(self, full_check: bool = True) -> None:
@@ -169,18 +169,18 @@ class BaseSparseNDArray(NDArray):
         raise NotImplementedError(f"{type(self).__name__} has no format to check; CSRNDArray and RowSparseNDArray have")
 
     def _like(self, values: torch.Tensor) -> Any:
-        """Other values in the same places."""
+        """Return an array with other values in the same places."""
         return self._make(values, [a.clone() for a in self._aux], self.shape, self._ctx)
 
     def _take(self, other: Any) -> None:
-        """Become what another sparse array of the same kind and shape is; memory is not shared."""
+        """Copy the content of another sparse array of the same kind and shape; memory is not shared."""
         device = self._ctx.torch_device
         self._values = other._values.to(device, self._values.dtype, copy=True)
         self._aux = [a.to(device, copy=True) for a in other._aux]
         self._refresh_leaf()
 
     def _take_dense(self, tensor: torch.Tensor, add: bool = False) -> None:
-        """Become the sparse form of a tensor, or of the sum with it."""
+        """Replace the content by the sparse form of a tensor, or of the sum with it."""
         if tensor.is_sparse:
             tensor = tensor.to_dense()
         total = tensor + self._dense() if add else tensor
@@ -190,15 +190,15 @@ class BaseSparseNDArray(NDArray):
         self._take_dense(tensor.detach())
 
     def _release(self) -> None:
-        """Store nothing until values are taken over."""
+        """Drop the stored values; the array is all zeros until `_take` or `_adopt`."""
         empty = self._nothing_stored(self.shape, self._values.dtype, self._ctx)
         self._values, self._aux = empty._values, empty._aux
 
     def _allocate(self) -> None:
-        """Nothing: what is taken over brings its memory."""
+        """Do nothing, since `_take` and `_adopt` allocate the memory."""
 
     def _adopt(self, other: Any) -> None:
-        """Become what another array of the same kind, shape and type is, which is given up: its memory is taken over."""
+        """Take over the memory of another array of the same kind, shape and type, which must not be used afterwards."""
         if other._values.dtype is not self._values.dtype or other._values.device != self._values.device:
             self._take(other)
             return
@@ -210,7 +210,7 @@ class BaseSparseNDArray(NDArray):
             self._leaf.data.copy_(self._readable())
 
     def _readable(self) -> torch.Tensor:
-        """A dense tensor that is only to be read: it may be the stored values themselves."""
+        """Return a dense tensor for reading only: it may be the stored values themselves."""
         return self._dense()
 
     def _mark(self, grad: Any, grad_req: str) -> None:
@@ -222,7 +222,7 @@ class BaseSparseNDArray(NDArray):
             self._variable().register_post_accumulate_grad_hook(self._autograd.deliver)
 
     def _variable(self) -> torch.Tensor:
-        """A new leaf for torch, which the array is recorded by from now on."""
+        """Create a new leaf tensor, through which autograd records the array from now on."""
         self._leaf = self._dense().requires_grad_()
         return self._leaf
 
@@ -249,7 +249,7 @@ class BaseSparseNDArray(NDArray):
         """Not offered for sparse arrays, as in MXNet."""
         raise NotSupportedForSparseNDArray(self.reshape, None, shape)
 
-    # In place: what the operation gives, stored as this array is.
+    # In place: the result of the operation, in this array's storage type.
 
     def __iadd__(self, other: NDArray | _Number) -> Any:
         return (self + other).copyto(self)
@@ -280,7 +280,7 @@ class CSRNDArray(BaseSparseNDArray):
 
     @classmethod
     def _nothing_stored(cls, shape: Sequence[int], dtype: torch.dtype, ctx: Context) -> CSRNDArray:
-        """An array of zeros, of a torch type."""
+        """Return an array of zeros, of a torch type."""
         device = ctx.torch_device
         if len(shape) != 2:
             raise MXNetError(f"a csr array has 2 axes, received shape {shape}")
@@ -308,7 +308,7 @@ class CSRNDArray(BaseSparseNDArray):
         return torch.repeat_interleave(torch.arange(len(counts), device=counts.device), counts)
 
     def _torch(self) -> torch.Tensor:
-        """The torch tensor of this layout that shares memory."""
+        """Return the torch tensor of this layout that shares memory."""
         return torch.sparse_csr_tensor(self._aux[0], self._aux[1], self._values, self.shape, check_invariants=False)
 
     def check_format(self, full_check: bool = True) -> None:
@@ -351,7 +351,7 @@ class CSRNDArray(BaseSparseNDArray):
         return self._make(self._values[low:high].clone(), [indptr - low, self._aux[1][low:high].clone()], (stop - start, self.shape[1]), self._ctx)
 
     def asscipy(self) -> Any:
-        """The same matrix as a `scipy.sparse.csr_matrix`."""
+        """Return the same matrix as a `scipy.sparse.csr_matrix`."""
         from scipy.sparse import csr_matrix as scipy_csr
         return scipy_csr(tuple(t.cpu().numpy().copy() for t in (self._values, self._aux[1], self._aux[0])), shape=self.shape)
 
@@ -384,7 +384,7 @@ class RowSparseNDArray(BaseSparseNDArray):
 
     @classmethod
     def _nothing_stored(cls, shape: Sequence[int], dtype: torch.dtype, ctx: Context) -> RowSparseNDArray:
-        """An array of zeros, of a torch type."""
+        """Return an array of zeros, of a torch type."""
         device = ctx.torch_device
         return cls._make(torch.empty((0, *shape[1:]), dtype=dtype, device=device), [torch.empty(0, dtype=_INDEX, device=device)], shape, ctx)
 
@@ -399,7 +399,7 @@ class RowSparseNDArray(BaseSparseNDArray):
         return out
 
     @property
-    def _data(self) -> torch.Tensor:  # type: ignore[override]  # nobody sets it
+    def _data(self) -> torch.Tensor:  # type: ignore[override]  # it has no setter
         if self._leaf is None and self._token is not None:
             with enable_grad():
                 return Dense.apply(self._token, self)
@@ -410,7 +410,7 @@ class RowSparseNDArray(BaseSparseNDArray):
         return self._token
 
     def detach(self) -> Any:
-        """The same values, detached from the recorded computation."""
+        """Return the same values, detached from the recorded computation."""
         found = super().detach()
         found._complete = self._complete
         return found
@@ -429,7 +429,7 @@ class RowSparseNDArray(BaseSparseNDArray):
         return self._values if self._has_all_rows() else self._dense()
 
     def _all_rows(self) -> torch.Tensor:
-        """The values of all rows, to be written: from now on all are stored."""
+        """Store all rows from now on, and return their values for writing."""
         if not self._has_all_rows():
             self._values = self._dense() if len(self._values) else untouched.zeros(self.shape, self._values.dtype, self._values.device)
             self._aux = [torch.arange(self.shape[0], device=self._values.device)]
@@ -437,7 +437,7 @@ class RowSparseNDArray(BaseSparseNDArray):
         return self._values
 
     def _rows(self, wanted: torch.Tensor) -> torch.Tensor:
-        """A tensor with the rows that `wanted` numbers (int64), zero where they are not stored."""
+        """Return a tensor with the rows whose numbers are in `wanted` (int64), zero where they are not stored."""
         if self._has_all_rows():
             return self._values.index_select(0, wanted)
         stored, order = self._aux[0].to(_INDEX).sort()
@@ -448,13 +448,13 @@ class RowSparseNDArray(BaseSparseNDArray):
         return self._values[order[at]].where(present, self._values.new_zeros(()))
 
     def _readable_rows(self, wanted: torch.Tensor) -> torch.Tensor:
-        """As `_rows`, only to be read: it may be what is stored."""
+        """Return the rows of `_rows` for reading only: it may be the stored tensor itself."""
         return self._values if torch.equal(self._aux[0], wanted) else self._rows(wanted)
 
     def _take_dense(self, tensor: torch.Tensor, add: bool = False) -> None:
         if not tensor.is_sparse:
             return super()._take_dense(tensor, add)
-        # A gradient of which torch, too, has only some rows. Torch forgets on the way that they are in order.
+        # A gradient that is row-sparse in torch, too. Torch loses the flag that its rows are in order.
         if not tensor.is_coalesced() and bool((tensor._indices()[0].diff() > 0).all()):
             rows, values = tensor._indices()[0], tensor._values()
         else:
@@ -463,7 +463,7 @@ class RowSparseNDArray(BaseSparseNDArray):
         if add and len(self._aux[0]):
             rows, values = summed_rows([self._aux[0].to(_INDEX), rows], [self._values, values])
         found = self._make(values, [rows.clone()], self.shape, self._ctx)
-        # Three hold the memory if nobody else does: torch's sparse tensor, `values`, and this look at it.
+        # Unshared memory has three uses here: by torch's sparse tensor, by `values`, and by the storage object.
         if tensor._values().data_ptr() == values.data_ptr() and torch._C._storage_Use_Count(values.untyped_storage()._cdata) > 3:
             self._take(found)
         else:
@@ -487,24 +487,24 @@ class RowSparseNDArray(BaseSparseNDArray):
         raise ValueError("RowSparseNDArray only supports [:] for reading; convert with tostype('default') to select rows")
 
     def retain(self, *args: Any, **kwargs: Any) -> RowSparseNDArray:
-        """The array with only the given rows kept; see ``mx.nd.sparse.retain``."""
+        """Return the array with only the given rows kept; see ``mx.nd.sparse.retain``."""
         return retain(self, *args, **kwargs)
 
 
 def _counts(numbers: torch.Tensor) -> bool:
-    """Whether these are 0, 1, 2, ..."""
+    """Return True if the numbers are 0, 1, 2, ..."""
     return not len(numbers) or bool(numbers[0] == 0) and bool((numbers.diff() == 1).all())
 
 
 def summed_rows(rows: list[torch.Tensor], values: list[torch.Tensor]) -> tuple[torch.Tensor, torch.Tensor]:
-    """The sorted union of several lists of row numbers, and the sums of the rows of those numbers."""
+    """Return the sorted union of several lists of row numbers, and the sums of the rows of those numbers."""
     union, inverse = unique_inverse(torch.cat(rows))
     stacked = torch.cat(values)
     return union, stacked.new_zeros((len(union), *stacked.shape[1:])).index_add_(0, inverse, stacked)
 
 
 def cast_storage(data: NDArray | None = None, stype: str | None = None, out: NDArray | None = None, name: str | None = None) -> Any:
-    """The values of an array, dense or sparse, stored another way.
+    """Return the values of an array, dense or sparse, stored another way.
 
     Parameters
     ----------
@@ -587,5 +587,5 @@ _CAST_STORAGE = _CastStorage()
 
 
 retain = operator_function("_sparse_retain")
-for _name in ("cast_storage", "_sparse_cast_storage"):  # what it gives depends on more than tensors
+for _name in ("cast_storage", "_sparse_cast_storage"):  # its result depends on more than tensors
     replace(_name, cast_storage)

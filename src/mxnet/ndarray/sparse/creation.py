@@ -26,7 +26,7 @@ _NO_KERNELS = (torch.uint16, torch.uint32, torch.uint64)
 
 
 def _tensor(source: Any, device: torch.device, dtype: torch.dtype | None = None) -> torch.Tensor:
-    """A new tensor out of anything array-like."""
+    """Return a new tensor out of anything array-like."""
     if isinstance(source, NDArray):
         t = source._raw()
     else:
@@ -37,7 +37,7 @@ def _tensor(source: Any, device: torch.device, dtype: torch.dtype | None = None)
 
 
 def csr_matrix(arg1: Any, shape: Sequence[int] | None = None, ctx: Context | None = None, dtype: DType | None = None) -> CSRNDArray:
-    """A `CSRNDArray`.
+    """Return a `CSRNDArray`.
 
     Parameters
     ----------
@@ -102,7 +102,7 @@ def _coordinates(data: Any, places: tuple[Any, Any], shape: Sequence[int] | None
 
 
 def row_sparse_array(arg1: Any, shape: Sequence[int] | None = None, ctx: Context | None = None, dtype: DType | None = None) -> RowSparseNDArray:
-    """A `RowSparseNDArray`.
+    """Return a `RowSparseNDArray`.
 
     Parameters
     ----------
@@ -161,7 +161,7 @@ def _converted(source: Any, stype: str, shape: Sequence[int] | None, ctx: Contex
 
 
 def zeros(stype: str, shape: Sizes, ctx: Context | None = None, dtype: DType | None = None, **kwargs: Any) -> Any:
-    """An array without stored values.
+    """Return an array without stored values.
 
     Parameters
     ----------
@@ -178,12 +178,12 @@ def zeros(stype: str, shape: Sizes, ctx: Context | None = None, dtype: DType | N
 
 
 def empty(stype: str, shape: Sizes, ctx: Context | None = None, dtype: DType | None = None) -> Any:
-    """A sparse array without stored values."""
+    """Return a sparse array without stored values."""
     return zeros(stype, shape, ctx=ctx, dtype=dtype)
 
 
 def array(source_array: Any, ctx: Context | None = None, dtype: DType | None = None) -> Any:
-    """A sparse array from a sparse NDArray or a scipy csr matrix, of the same storage type."""
+    """Return a sparse array from a sparse NDArray or a scipy csr matrix, of the same storage type."""
     if isinstance(source_array, NDArray):
         if not source_array._is_sparse:
             raise ValueError(f"sparse.array: a sparse NDArray or a scipy matrix expected, received {type(source_array)}; call mx.nd.array for that")

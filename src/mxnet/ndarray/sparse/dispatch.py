@@ -1,4 +1,4 @@
-"""How an operator is called when an array is sparse: a kernel that keeps it sparse, or the storage fallback to dense arrays, which is announced.
+"""Dispatch of operators on sparse arrays: to a sparse kernel, or to the storage fallback on dense arrays, which is logged.
 
 The kernels are in `kernels` (element by element, sums, rows), `products`, `updates` (optimizers) and `graph_sampling`.
 """
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     Kernel: TypeAlias = Callable[[Operator, Sequence[Any], dict[str, Any]], Any]
 
 _log = logging.getLogger("mxnet")
-# Torch says of its csr layout that it is in beta; what is used of it here is tested.
+# Torch marks its csr layout as beta; the functions used here are tested.
 warnings.filterwarnings("ignore", message="Sparse CSR tensor support is in beta state")
 _kernels: dict[Operator, Kernel] = {}
 _differentiable: set[Kernel] = set()
@@ -40,7 +40,7 @@ _announced: set[tuple] = set()
 def kernel(*names: str, differentiable: bool = False, masked: bool = False, row_by_row: bool = False) -> Callable[[Kernel], Kernel]:
     """Register a function of (operator, arrays, attributes) for operators.
 
-    It returns NotImplemented where it does not apply. `differentiable` says that it records by itself, `masked` that the operator itself
+    It returns NotImplemented where it does not apply. `differentiable` means that it records by itself, `masked` that the operator itself
     differs from the kernel where nothing is stored, `row_by_row` that each row of a result follows from that row of the one array.
     """
     def register(fn: Kernel) -> Kernel:
@@ -62,7 +62,7 @@ def refusal(name: str) -> Callable[[Kernel], Kernel]:
 
 
 class Update:
-    """The rows of a weight that change, not yet written: `out` says where to."""
+    """The changed rows of a weight, not yet written to an array."""
 
     _is_sparse = False
 
@@ -86,14 +86,14 @@ class Update:
         return out
 
     def as_array(self) -> Any:
-        """A new array with the updated weight."""
+        """Return a new array with the updated weight."""
         return self.copyto(self.weight.copyto(self.weight.context))
 
 
 def invoke_sparse(op: Operator, arrays: Sequence[Any], attrs: dict[str, Any], out: Any, cls: type[Any]) -> Any:
     """Call an operator of which an input is sparse.
 
-    Where no kernel applies the inputs are converted to dense, and that is said once for each operator and kinds of inputs, as MXNet
+    Where no kernel applies the inputs are converted to dense, and that is logged once for each operator and kinds of inputs, as MXNet
     does; ``MXNET_STORAGE_FALLBACK_LOG_VERBOSE=0`` silences it.
     """
     for a in arrays:
@@ -150,9 +150,9 @@ def _densified(a: Any, written: bool = False) -> Any:
 
 
 def on_demand(op: Operator, arrays: Sequence[Any], attrs: dict[str, Any]) -> RowsOnDemand | None:
-    """What an operator makes of a row_sparse array, row by row as they are asked for, or None if it is none of that kind.
+    """Return the lazy result (`RowsOnDemand`) of an operator that works row by row on a row_sparse array, or None if it does not.
 
-    The array must stay as it is for as long as the result is in use.
+    The array must not be changed while the result is in use.
     """
     if len(arrays) != 1 or _kernels.get(op) not in _row_by_row or not isinstance(arrays[0], RowSparseNDArray):
         return None
@@ -167,7 +167,7 @@ def on_demand(op: Operator, arrays: Sequence[Any], attrs: dict[str, Any]) -> Row
 
 
 def _recorded(op: Operator, arrays: Sequence[Any], attrs: dict[str, Any], result: Any, masked: bool, row_by_row: bool) -> Any:
-    """A kernel's result with the history of the same call on dense arrays: gradients are torch's. Where rows tell the gradient, by rows."""
+    """Return a kernel's result with the history of the same call on dense arrays, or of the used rows for row-by-row operators."""
     source = arrays[0]
     if row_by_row and result._is_sparse and getattr(source, "_token", None) is not None:
         attributes = op.parse_cached(attrs)
@@ -186,7 +186,7 @@ def _recorded(op: Operator, arrays: Sequence[Any], attrs: dict[str, Any], result
 
 
 def recorded_as(array: Any, tensor: torch.Tensor, mark: Any) -> Any:
-    """A sparse array whose values torch has computed as the dense `tensor`."""
+    """Return a sparse array whose values torch has computed as the dense `tensor`."""
     if array is not None and tensor.requires_grad:
         array._leaf = tensor
     dispatch.share_history(array, mark)
@@ -220,7 +220,7 @@ def coordinates(matrix: CSRNDArray) -> tuple[torch.Tensor, torch.Tensor]:
 
 
 def csr_from_coordinates(values: torch.Tensor, rows: torch.Tensor, columns: torch.Tensor, shape: Sequence[int], ctx: Context) -> CSRNDArray:
-    """A csr matrix out of values in order of rows, and of columns within a row."""
+    """Return a csr matrix out of values in order of rows, and of columns within a row."""
     indptr = torch.zeros(shape[0] + 1, dtype=torch.int64, device=values.device)
     indptr[1:] = torch.bincount(rows, minlength=shape[0]).cumsum(0)
     return CSRNDArray._make(values, [indptr, columns], shape, ctx)

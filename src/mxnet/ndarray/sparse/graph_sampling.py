@@ -1,4 +1,4 @@
-"""Graphs stored as CSRNDArray: what ``ops.graph_sampling`` declares."""
+"""Operators on graphs stored as CSRNDArray, declared in ``ops.graph_sampling``."""
 from __future__ import annotations
 
 import functools
@@ -38,7 +38,7 @@ def _single(results: list[Any]) -> Any:
 
 
 def _on_host(compute: Kernel) -> Kernel:
-    """A kernel that walks through graphs on the host, for graphs on a GPU, too; the results go there."""
+    """Return a kernel that walks through graphs on the host, for graphs on a GPU, too; the results go there."""
     @functools.wraps(compute)
     def walk(op: Operator, arrays: Sequence[Any], attributes: dict[str, Any]) -> Any:
         ctx = arrays[0]._ctx

@@ -1,4 +1,4 @@
-"""Operators on sparse arrays that need no fallback to dense ones, with MXNet's rules for how the result is stored."""
+"""Operators on sparse arrays that need no fallback to dense ones, with MXNet's rules for the result's storage type."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -93,7 +93,7 @@ def sum_of_two(op: Operator, arrays: Sequence[Any], attributes: dict[str, Any]) 
 
 
 def _add_stored(total: torch.Tensor, sparse: Any, sign: int = 1) -> None:
-    """Add what a sparse array stores to a dense tensor."""
+    """Add the stored values of a sparse array to a dense tensor."""
     if isinstance(sparse, CSRNDArray):
         total.index_put_(coordinates(sparse), sparse._values * sign, accumulate=True)
     else:
@@ -133,7 +133,7 @@ def scatter_div(op: Operator, arrays: Sequence[Any], attributes: dict[str, Any])
 
 
 def _stored_places(dense: torch.Tensor, sparse: Any) -> torch.Tensor:
-    """What a dense tensor has where a sparse array stores values."""
+    """Return the entries of a dense tensor at the places where a sparse array stores values."""
     if isinstance(sparse, CSRNDArray):
         return dense[coordinates(sparse)]
     return dense[sparse._aux[0].to(torch.int64)]
@@ -341,7 +341,7 @@ def embedding(op: Operator, arrays: Sequence[Any], attributes: dict[str, Any]) -
     return NDArray._new(weight._rows(rows.reshape(-1)).reshape(*rows.shape, weight.shape[1]), weight._ctx)
 
 
-# -- what is dense in MXNet too, of any input ------------------------------------------------------------------------------------
+# -- operators with dense results, as in MXNet -----------------------------------------------------------------------------------
 
 @kernel("elemwise_div", "FullyConnected", "LinearRegressionOutput", "LogisticRegressionOutput", differentiable=True)
 def dense_result(op: Operator, arrays: Sequence[Any], attributes: dict[str, Any]) -> Any:

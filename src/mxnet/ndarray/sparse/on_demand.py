@@ -1,4 +1,4 @@
-"""Row_sparse arrays of which only the rows that somebody asks for are computed, for graphs: a product with a csr matrix asks for few."""
+"""Row_sparse arrays whose rows are computed on demand: a product with a csr matrix reads few rows of a graph's result."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
@@ -15,12 +15,12 @@ if TYPE_CHECKING:
 
 
 class RowsOnDemand(RowSparseNDArray):
-    """What an operator makes of a row_sparse array, each row of that row.
+    """The lazy result of an operator that computes each row from the same row of a row_sparse array.
 
     Parameters
     ----------
     source : RowSparseNDArray
-        Must stay as it is.
+        Must not be changed.
     op : Operator
     attributes : dict
         The operator's, parsed.
@@ -37,16 +37,16 @@ class RowsOnDemand(RowSparseNDArray):
 
     @classmethod
     def _make(cls, values: torch.Tensor, aux: Iterable[torch.Tensor], shape: Sequence[int], ctx: Context) -> Any:
-        return RowSparseNDArray._make(values, aux, shape, ctx)  # what is made of it is an ordinary array
+        return RowSparseNDArray._make(values, aux, shape, ctx)  # results derived from it are ordinary arrays
 
     @property
-    def _values(self) -> torch.Tensor:  # type: ignore[override]  # nobody sets it
+    def _values(self) -> torch.Tensor:  # type: ignore[override]  # it has no setter
         if self._all is None:
             self._all = self._op.raw(self._source._values, **self._attributes)
         return self._all
 
     @property
-    def _aux(self) -> list[torch.Tensor]:  # type: ignore[override]  # nobody sets it
+    def _aux(self) -> list[torch.Tensor]:  # type: ignore[override]  # it has no setter
         return self._source._aux
 
     def _has_all_rows(self) -> bool:
@@ -57,7 +57,7 @@ class RowsOnDemand(RowSparseNDArray):
 
 
 def computed(array: Any) -> Any:
-    """An array that does not depend on another: this one, unless its rows are computed on demand."""
+    """Return an array that does not depend on another: this one, unless its rows are computed on demand."""
     if not isinstance(array, RowsOnDemand):
         return array
     found = RowSparseNDArray._make(array._values.clone(), [a.clone() for a in array._aux], array.shape, array._ctx)

@@ -1,4 +1,4 @@
-"""Matrix products of which a side is sparse."""
+"""Matrix products with a sparse operand."""
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @kernel("dot", differentiable=True)
 def dot(op: Operator, arrays: Sequence[Any], attributes: dict[str, Any]) -> Any:
-    """A product, stored as MXNet's rules say: ``csr.T x dense`` by rows, ``dense x csr`` as csr, others dense; or as `forward_stype` says."""
+    """Return a product in MXNet's storage type: ``csr.T x dense`` row_sparse, ``dense x csr`` csr, others dense; or in `forward_stype`."""
     lhs, rhs = arrays
     ta, tb = bool(attributes.get("transpose_a")), bool(attributes.get("transpose_b"))
     wanted = attributes.get("forward_stype")
@@ -82,7 +82,7 @@ def _by_rows(lhs: Any, rhs: Any, wanted: str) -> RowSparseNDArray:
 
 
 def _of_rows(lhs: Any, rhs: Any) -> NDArray:
-    """``lhs x rhs`` for a row_sparse `rhs`: only the rows that `lhs` asks for are read."""
+    """``lhs x rhs`` for a row_sparse `rhs`: only the rows for the stored columns of `lhs` are read."""
     columns = lhs._aux[1].to(torch.int64)
     used, number = unique_inverse(columns)
     return NDArray._new(times(lhs, number, rhs._readable_rows(used)), lhs._ctx)

@@ -1,9 +1,9 @@
 """Gradients of row_sparse arrays that have only the rows that were used.
 
 Torch differentiates with respect to tensors, and a tensor with all rows would cost as much as the table. A recorded row_sparse array has a token
-instead: a tensor of its shape that takes no memory, whose values mean nothing. The functions here take a token in the place of the values, which they
-read from the array, and give it a sparse gradient (a dense one where that is to be differentiated again); what they return as row_sparse has a token
-of its own.
+instead: a tensor of its shape without memory, whose values are meaningless. The functions here take a token in place of the values, which they
+read from the array, and give it a sparse gradient (a dense one where that is to be differentiated again). Row_sparse results have a token
+of their own.
 """
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def token(values: torch.Tensor, shape: Sequence[int]) -> torch.Tensor:
-    """A tensor of a shape, of the type and on the device of `values`, without memory of its own."""
+    """Return a tensor of a shape, of the type and on the device of `values`, without memory of its own."""
     return values.new_zeros(()).expand(tuple(shape))
 
 
@@ -31,7 +31,7 @@ def _by_rows(rows: torch.Tensor, values: torch.Tensor, shape: Sequence[int], uni
     return torch.sparse_coo_tensor(rows.unsqueeze(0), values, tuple(shape), is_coalesced=unique or None, check_invariants=False)
 
 
-_TORCHS = torch.float32, torch.float64  # what torch multiplies sparse matrices of on a CPU
+_TORCHS = torch.float32, torch.float64  # the types of torch's sparse products on a CPU
 # A dense product costs for each element, stored or not, a * (b + width), a sparse one for each stored one c * width (nanoseconds of one core).
 _FILL, _SPARSE = 150, 6  # b, c / a
 _MANY = 16  # times as many elements as are stored: from here on a kernel of ours is faster than torch's products
@@ -52,7 +52,7 @@ def _filled(matrix: Any, number: torch.Tensor, columns: int, width: int) -> torc
 
 
 def times(matrix: Any, number: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
-    """The product of a csr matrix, whose entries have `number` as columns, and of a dense one."""
+    """Return the product of a csr matrix, whose entries have `number` as columns, and of a dense one."""
     if matrix.shape[0] * len(rows) >= _MANY * len(number):
         found = kernels.product(matrix._aux[0], number, matrix._values, rows)
         if found is not None:
@@ -84,7 +84,7 @@ def _added(numbers: torch.Tensor, parts: torch.Tensor, count: int) -> torch.Tens
 
 
 def _transposed_times(matrix: Any, number: torch.Tensor, columns: int, gradient: torch.Tensor) -> torch.Tensor:
-    """The product of the transpose of such a matrix, which has so many columns, and of a dense one."""
+    """Return the product of the transpose of such a matrix, which has so many columns, and of a dense one."""
     if matrix.shape[0] * columns >= _MANY * len(number):
         found = kernels.transposed_product(matrix._aux[0], number, matrix._values, columns, gradient)
         if found is not None:
@@ -111,7 +111,7 @@ class Dense(torch.autograd.Function):
 
 
 class RowByRow(torch.autograd.Function):
-    """The token of what an operator makes of an array whose rows it computes one by one, and of zeros as zeros."""
+    """The token of the result of an operator that works row by row and maps zeros to zeros."""
 
     @staticmethod
     def forward(ctx: Any, source: torch.Tensor, array: Any, op: Operator, attributes: dict[str, Any], shape: tuple[int, ...]) -> torch.Tensor:

@@ -74,7 +74,7 @@ def _from_host(obj: Any, target: torch.dtype | None) -> torch.Tensor:
 def _tensor(values: onp.ndarray) -> torch.Tensor:
     if values.dtype.kind == "c":
         return torch.from_numpy(onp.ascontiguousarray(values).reshape(values.shape))
-    return host_arrays.as_tensor(values.astype(values.dtype.name, copy=False))  # C has several names of 64 bits, torch knows one
+    return host_arrays.as_tensor(values.astype(values.dtype.name, copy=False))  # C has several 64-bit types, torch has one
 
 
 def _has_type(obj: Any) -> builtins.bool:

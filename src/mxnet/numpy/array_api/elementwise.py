@@ -249,7 +249,7 @@ def clip(x: ndarray, /, min: Any = None, max: Any = None) -> ndarray:
 
 
 def _limit(number: Any, x: ndarray) -> ndarray | None:
-    """A limit as an array beside `x`; None where it is beyond what integers of that type hold, so that it limits nothing."""
+    """Return a limit as an array beside `x`; None where it is outside the range of that integer type, so that it has no effect."""
     dtype = as_number_type(number, x._data.dtype) if not is_integer(x._data.dtype) or not isinstance(number, float) else x._data.dtype
     if is_integer(dtype):
         info = torch.iinfo(dtype)

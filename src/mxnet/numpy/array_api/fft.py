@@ -63,5 +63,5 @@ def fftshift(x: ndarray, /, *, axes: Any = None) -> ndarray:
 
 
 def ifftshift(x: ndarray, /, *, axes: Any = None) -> ndarray:
-    """Return what `fftshift` was given."""
+    """Return the argument of `fftshift` from its result."""
     return apply("fft.ifftshift", torch.fft.ifftshift, x, dim=axes_of("ifftshift", axes, x.ndim))

@@ -150,7 +150,7 @@ def reshape(x: ndarray, /, shape: Any, *, copy: builtins.bool | None = None) -> 
 
 
 def roll(x: ndarray, /, shift: Any, *, axis: Any = None) -> ndarray:
-    """Return the elements rolled along axes: what leaves at the end comes in at the start."""
+    """Return the elements rolled along axes; those shifted past the end re-enter at the start."""
     require_arrays("roll", x)
     if axis is None:
         return apply("roll", lambda t: unsigned.by_bits(torch.roll, t, shift), x)

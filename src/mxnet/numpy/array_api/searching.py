@@ -12,7 +12,7 @@ from .manipulation import axes_of
 
 
 class UniqueAll(NamedTuple):
-    """What `unique_all` returns."""
+    """The result of `unique_all`."""
 
     values: ndarray
     indices: ndarray
@@ -21,14 +21,14 @@ class UniqueAll(NamedTuple):
 
 
 class UniqueCounts(NamedTuple):
-    """What `unique_counts` returns."""
+    """The result of `unique_counts`."""
 
     values: ndarray
     counts: ndarray
 
 
 class UniqueInverse(NamedTuple):
-    """What `unique_inverse` returns."""
+    """The result of `unique_inverse`."""
 
     values: ndarray
     inverse_indices: ndarray
@@ -148,7 +148,7 @@ def take_along_axis(x: ndarray, indices: ndarray, /, *, axis: int = -1) -> ndarr
 # -- sets ------------------------------------------------------------------------------------------------------------------
 
 def _unique(x: ndarray) -> UniqueAll:
-    """Equal elements follow one another once they are sorted; what is not a number equals nothing."""
+    """Find the distinct elements by sorting, which makes equal elements adjacent; NaN equals nothing."""
     require_arrays("unique", x)
 
     def found(t: torch.Tensor) -> tuple[torch.Tensor, ...]:

@@ -24,7 +24,7 @@ def sum_type(dtype: Any, given: torch.dtype) -> torch.dtype:
 
 
 def _reduced(name: str, function: Callable, x: ndarray, axis: Any, keepdims: builtins.bool) -> ndarray:
-    """The result of ``function(tensor, axis, keepdim)`` over one axis, into which those that are reduced are joined."""
+    """Return the result of ``function(tensor, axis, keepdim)`` over one axis, into which those that are reduced are joined."""
     require_arrays(name, x)
     axes = axes_of(name, axis, x.ndim)
     kept = [i for i in range(x.ndim) if i not in axes]

@@ -1,4 +1,4 @@
-"""Types, what is known of them, and the description of this namespace."""
+"""Types, their limits and conversions, and the description of this namespace."""
 import builtins
 import dataclasses
 from typing import Any
@@ -123,7 +123,7 @@ def astype(x: ndarray, dtype: Any, /, *, copy: builtins.bool = True, device: Any
     Raises
     ------
     TypeError
-        If complex numbers are to become real ones, which would drop a part; take ``real(x)`` before.
+        If complex numbers are converted to real ones, which would drop a part; use ``real(x)`` before.
     """
     target = to_torch(dtype)
     if isinstance(x, ndarray) and x._data.dtype.is_complex and not target.is_complex and target is not torch.bool:
@@ -134,18 +134,18 @@ def astype(x: ndarray, dtype: Any, /, *, copy: builtins.bool = True, device: Any
 
 
 class Info:
-    """What this namespace supports."""
+    """The capabilities, types and devices of this namespace."""
 
     def capabilities(self) -> dict[str, Any]:
-        """Return what programs may rely on: masks as indices, shapes that depend on values, and as many axes as torch has."""
+        """Return the capabilities: masks as indices, shapes that depend on values, and as many axes as torch has."""
         return {"boolean indexing": True, "data-dependent shapes": True, "max dimensions": 64}
 
     def default_device(self) -> Context:
-        """Return the device of arrays that name none."""
+        """Return the device of arrays created without one."""
         return current_context()
 
     def default_dtypes(self, *, device: Any = None) -> "dict[str, onp.dtype[Any]]":
-        """Return the types of arrays that name none."""
+        """Return the types of arrays created without one."""
         return {"real floating": float32, "complex floating": complex64, "integral": int64, "indexing": int64}
 
     def dtypes(self, *, device: Any = None, kind: Any = None) -> "dict[str, onp.dtype[Any]]":

@@ -83,7 +83,7 @@ def ones_like(F, a, dtype=None, order="C", ctx=None, out=None):
 
 @function()
 def empty_like(F, prototype, dtype=None, order="C", subok=False, shape=None, ctx=None):
-    """An array in the shape, and by default the type, of `prototype`, whose values mean nothing.
+    """An array in the shape, and by default the type, of `prototype`, uninitialized.
 
     Example
     -------

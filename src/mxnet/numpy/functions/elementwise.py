@@ -67,7 +67,7 @@ _TESTS = {"logical_not", "isnan", "isinf", "isfinite", "isposinf", "isneginf"}
 
 
 def unary(F, name, x, out=None, kwargs=None):
-    """An element-wise function of an array, a Symbol or a number."""
+    """Return an element-wise function of an array, a Symbol or a number."""
     if kwargs:
         util._check_ufunc_arguments(name, kwargs)
     operator, plain = UNARY[name]
@@ -81,7 +81,7 @@ def unary(F, name, x, out=None, kwargs=None):
 
 
 def binary(F, name, x1, x2, out=None, kwargs=None):
-    """An element-wise function of two arrays, Symbols or numbers."""
+    """Return an element-wise function of two arrays, Symbols or numbers."""
     if kwargs:
         util._check_ufunc_arguments(name, kwargs)
     pair, right, left, plain = BINARY[name]

@@ -15,7 +15,7 @@ def take(F, a, indices, axis=None, mode="raise", out=None):
     Parameters
     ----------
     mode : {'raise', 'clip', 'wrap'}
-        What an index outside the axis means.
+        The treatment of an index outside the axis.
 
     Example
     -------
@@ -68,14 +68,14 @@ def nonzero(F, a) -> tuple[Array, ...]:
 
 @function()
 def unique(F, ar, return_index=False, return_inverse=False, return_counts=False, axis=None) -> Any:
-    """The unique elements in ascending order; further results where asked for, in the order of the parameters."""
+    """The unique elements in ascending order; further results on request, in the order of the parameters."""
     result = F.call("_npi_unique", ar, return_index=return_index, return_inverse=return_inverse, return_counts=return_counts, axis=axis)
     return tuple(result) if isinstance(result, list) else result
 
 
 @function()
 def argsort(F, a, axis=-1, kind=None, order=None, descending=False, stable=True):
-    """The indices, as int64, that sort `a` along `axis`, the largest first if `descending`. Equal elements keep their order, which `stable` asks for.
+    """The indices, as int64, that sort `a` along `axis`, the largest first if `descending`. The sort is stable, with or without `stable`.
 
     Example
     -------
@@ -88,7 +88,7 @@ def argsort(F, a, axis=-1, kind=None, order=None, descending=False, stable=True)
 
 @function()
 def sort(F, a, axis=-1, kind=None, order=None, descending=False, stable=True):
-    """`a` sorted along `axis`, the largest first if `descending`. Equal elements keep their order, which `stable` asks for.
+    """`a` sorted along `axis`, the largest first if `descending`. The sort is stable, with or without `stable`.
 
     Example
     -------
@@ -101,7 +101,7 @@ def sort(F, a, axis=-1, kind=None, order=None, descending=False, stable=True):
 
 
 def _is_descending(kind, order, descending):
-    """The direction of `sort` and `argsort`: MXNet 2.0 has `descending` in the place where NumPy has the name of an algorithm."""
+    """Return True for descending order in `sort` and `argsort`: MXNet 2.0 has `descending` in the place where NumPy has the name of an algorithm."""
     if order is not None:
         raise NotImplementedError("order not supported here")
     return kind if isinstance(kind, bool) else descending
@@ -113,7 +113,7 @@ def _slice(obj):
 
 @function()
 def delete(F, arr, obj, axis=None):
-    """Without the entries of `axis` (or of the flattened array) that an index, a slice or an array names."""
+    """Return `arr` without the entries of `axis` (or of the flattened array) that an index, a slice or an array names."""
     if not F.is_array(arr):
         raise TypeError(f"'arr' can not support type {type(arr)}")
     if isinstance(obj, slice):
@@ -179,7 +179,7 @@ def diag_indices_from(F, arr) -> tuple[Array, ...]:
 
 @function()
 def shares_memory(F, a, b, max_work=None) -> Any:
-    """Whether two arrays lie in overlapping memory.
+    """Return True if two arrays use overlapping memory.
 
     Example
     -------

@@ -83,7 +83,7 @@ def _as_list(result):
 
 
 def _parts(indices_or_sections):
-    """The attributes `indices` and `sections` for an argument that is either."""
+    """Return the attributes `indices` and `sections` for an argument that is either."""
     if isinstance(indices_or_sections, integer_types):
         return {"indices": (), "sections": int(indices_or_sections)}
     if isinstance(indices_or_sections, (list, set, tuple)):

@@ -90,7 +90,7 @@ def kron(F, a, b):
 
 @function()
 def cross(F, a, b, axisa=-1, axisb=-1, axisc=-1, axis=None):
-    """The cross products of the vectors along `axisa` and `axisb`, of 2 or 3 elements, laid along `axisc`; `axis` stands for all three."""
+    """The cross products of the vectors along `axisa` and `axisb`, of 2 or 3 elements, placed along `axisc`; `axis` sets all three."""
     if axis is not None:
         axisa = axisb = axisc = axis
     return F.call("_npi_cross", a, b, a_axis=axisa, b_axis=axisb, c_axis=axisc)
@@ -278,7 +278,12 @@ def matrix_norm(F, x, ord="fro", axis=(-2, -1), keepdims=False):
 
 @function("linalg")
 def matrix_transpose(F, a):
-    """Matrices with rows and columns exchanged.
+    """Exchange rows and columns of matrices.
+
+    Raises
+    ------
+    ValueError
+        If an array has less than two axes.
 
     Example
     -------
@@ -286,6 +291,8 @@ def matrix_transpose(F, a):
     array([[1.],
            [2.]])
     """
+    if getattr(a, "ndim", 2) < 2:
+        raise ValueError(f"linalg.matrix_transpose: an array of at least 2 axes expected, received one of {a.ndim}")
     return F.call("_npi_swapaxes", a, dim1=-1, dim2=-2)
 
 

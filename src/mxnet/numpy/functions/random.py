@@ -168,7 +168,7 @@ def choice(F, a, size=None, replace=True, p=None, ctx=None, out=None):
 
 @function("random")
 def multinomial(F, n, pvals, size=None, **kwargs):
-    """How often each outcome occurs in `n` experiments, as int64."""
+    """Draw the counts of outcomes in `n` experiments, as int64."""
     import numpy as onp
     if kwargs:
         raise TypeError(f"multinomial got unexpected arguments {sorted(kwargs)}")
@@ -190,7 +190,7 @@ def rand(F, *size, **kwargs):
     >>> mx.np.random.rand(2, 3).shape
     (2, 3)
     """
-    return uniform(F, 0.0, 1.0, size=tuple(size), **kwargs)
+    return uniform(F, 0.0, 1.0, size=tuple(size), **_placed(kwargs))
 
 
 @function("random")
@@ -202,7 +202,12 @@ def randn(F, *size, **kwargs):
     >>> mx.np.random.randn(2, 3).shape
     (2, 3)
     """
-    return normal(F, 0.0, 1.0, size=tuple(size), **kwargs)
+    return normal(F, 0.0, 1.0, size=tuple(size), **_placed(kwargs))
+
+
+def _placed(options):
+    """Return the options with `ctx` for `device`, the name that MXNet 2 has for it."""
+    return {"ctx" if name == "device" else name: value for name, value in options.items()}
 
 
 @function("random")
@@ -216,7 +221,7 @@ def multivariate_normal(F, mean, cov, size=None, check_valid=None, tol=None):
     cov : ndarray
         (..., N, N), symmetric and positive definite.
     size : int or tuple of int, optional
-        Stands before the axes that `mean` and `cov` broadcast to.
+        The axes before those that `mean` and `cov` broadcast to.
 
     Raises
     ------

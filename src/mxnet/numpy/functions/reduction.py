@@ -168,12 +168,12 @@ def histogram(F, a, bins=10, range=None, normed=None, weights=None, density=None
     Parameters
     ----------
     bins : int or array
-        How many equal bins, which needs a `range`, or their edges.
+        The number of equal bins, which needs a `range`, or their edges.
 
     Raises
     ------
     NotImplementedError
-        If `normed`, `weights`, `density`, or a kind of `bins` is asked for that MXNet does not have.
+        If `normed`, `weights`, `density`, or a kind of `bins` that MXNet does not have is given.
 
     Example
     -------
@@ -195,7 +195,7 @@ def histogram(F, a, bins=10, range=None, normed=None, weights=None, density=None
 
 @function()
 def bincount(F, x, weights=None, minlength=0):
-    """How often each of 0, 1, 2, ... occurs, or the sums of the weights there."""
+    """Count the occurrences of 0, 1, 2, ... in `x`, or sum the weights at each."""
     if minlength < 0:
         raise ValueError(f"bincount: minlength must be at least 0, received {minlength}")
     inputs = (x,) if weights is None else (x, weights)

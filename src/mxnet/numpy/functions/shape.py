@@ -95,7 +95,7 @@ def broadcast_to(F, array, shape):
 
 @function()
 def roll(F, a, shift, axis=None):
-    """Roll elements along axes: what leaves at the end comes in at the start."""
+    """Roll elements along axes; those shifted past the end re-enter at the start."""
     return F.call("_np_roll", a, shift=shift, axis=axis)
 
 
@@ -201,7 +201,7 @@ def _at_least(n):
 for _n in (1, 2, 3):
     _at_least(_n)
 
-# What `pad` takes besides the mode; the last three modes are NumPy's but not MXNet's.
+# The arguments of `pad` for each mode; the last three modes are NumPy's but not MXNet's.
 _PAD_ARGUMENTS = {"constant": ("constant_values",), "edge": (), "maximum": ("stat_length",), "minimum": ("stat_length",),
                   "reflect": ("reflect_type",), "symmetric": ("reflect_type",)}
 
@@ -215,7 +215,7 @@ def pad(F, x, pad_width=None, mode="constant", **kwargs):
     pad_width : int, (int, int), or ((int, int), ...)
     mode : {'constant', 'edge', 'reflect', 'symmetric', 'maximum', 'minimum'}
     constant_values : float
-        What 'constant' fills in, by default 0.
+        The value of 'constant', by default 0.
 
     Raises
     ------
@@ -254,7 +254,7 @@ def diff(F, a, n=1, axis=-1, prepend=None, append=None):
 
 @function()
 def ediff1d(F, ary, to_end=None, to_begin=None):
-    """The differences between neighbours of the flattened array, between what is to stand before and after them."""
+    """The differences between neighbours of the flattened array, with `to_begin` before and `to_end` after them."""
     inputs, attrs = [ary], {}
     for name, value in (("begin", to_begin), ("end", to_end)):
         if F.is_array(value):

@@ -1,2 +1,2 @@
-"""From a Symbol and its parameters to an ONNX file."""
+"""Export of a Symbol and its parameters to an ONNX file."""
 from ._export_model import export_model, get_operator_support

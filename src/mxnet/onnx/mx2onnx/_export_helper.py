@@ -7,7 +7,7 @@ from ...symbol import Symbol, load
 
 
 def load_module(sym_filepath: str, params_filepath: str) -> tuple[Symbol, dict[str, Any]]:
-    """The Symbol and the parameters, arguments and auxiliary states in one dict, of two files.
+    """Load the Symbol and the parameters (arguments and auxiliary states in one dict) from two files.
 
     Raises
     ------

@@ -18,7 +18,7 @@ _LARGEST = 2**31 - 1  # bytes that a message of protobuf may have
 
 
 def get_operator_support(opset_version: int | None = None) -> list[str]:
-    """The names of the operators that `export_model` can write.
+    """Return the names of the operators that `export_model` can write.
 
     Parameters
     ----------
@@ -47,7 +47,7 @@ def export_model(sym: Any, params: Any, in_shapes: Sequence | None = None, in_ty
                  check: bool | None = None) -> str:
     """Write a network as an ONNX file.
 
-    The file appears whole or not at all. What the network computes is what it computes for inference: `Dropout` is left out, `BatchNorm`
+    The file appears whole or not at all. The file computes the network's inference: `Dropout` is left out, `BatchNorm`
     takes its moving averages. A label, such as ``softmax_label``, is no input of the file.
 
     Parameters
@@ -65,9 +65,9 @@ def export_model(sym: Any, params: Any, in_shapes: Sequence | None = None, in_ty
     verbose : bool
         Log each node.
     dynamic : bool
-        Whether the sizes of the inputs may be others when the file runs.
+        True if the sizes of the inputs may differ when the file runs.
     dynamic_input_shapes : list of tuple, optional
-        With `dynamic`, which sizes may: None, or a name for the size, stands in place of each. Without it all may.
+        With `dynamic`, the sizes that may vary, each given as None or as a name. Without it all may vary.
     run_shape_inference : bool
         Add the shapes of everything in between to the file.
     input_type, input_shape
@@ -129,7 +129,7 @@ def export_model(sym: Any, params: Any, in_shapes: Sequence | None = None, in_ty
 
 
 def _examine(onnx: Any, model: Any, parameters: Sequence[Any], run_shape_inference: bool) -> None:
-    """Have ONNX's checker look at a model, and add the shapes of everything in between where that is asked for."""
+    """Run ONNX's checker on a model, and add the shapes of intermediate values on request."""
     copy = writing.declared(onnx, model, parameters)
     onnx.checker.check_model(copy)
     if run_shape_inference:
@@ -140,7 +140,7 @@ def _examine(onnx: Any, model: Any, parameters: Sequence[Any], run_shape_inferen
 
 
 def _write_apart(onnx: Any, model: Any, parameters: Any, path: str, run_shape_inference: bool) -> None:
-    """Write the model, and beside it a file of its parameters; both take their places together."""
+    """Write the model, and beside it a file of its parameters; both replace existing files together."""
     if run_shape_inference:
         raise MXNetError("run_shape_inference needs a model in one piece: leave it or large_model out")
     data = begin(f"{path}.data")

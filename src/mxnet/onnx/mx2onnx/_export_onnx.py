@@ -1,4 +1,4 @@
-"""From a Symbol to the graph of an ONNX model."""
+"""`MXNetGraph`: conversion of a Symbol to the graph of an ONNX model."""
 from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar
 
@@ -18,11 +18,11 @@ _OF_BFLOAT16 = 22  # from which on convolutions, pooling, and recurrent layers t
 
 
 class MissingONNX(MXNetError, ImportError):
-    """The package `onnx` is not installed."""
+    """Raised if the package `onnx` is not installed."""
 
 
 def onnx_package() -> Any:
-    """The package `onnx`, which is imported when a file is written.
+    """Return the package `onnx`, which is imported when a file is written.
 
     Raises
     ------
@@ -51,7 +51,7 @@ class MXNetGraph:
 
     def create_onnx_graph_proto(self, sym: Symbol, params: Mapping[str, Any], in_shapes: Any, in_types: Any, verbose: bool = False,
                                 opset_version: int | None = None, dynamic: bool = True, dynamic_input_shapes: Any = None) -> Any:
-        """The graph, with its parameters, as an ``onnx.GraphProto``.
+        """Return the graph, with its parameters, as an ``onnx.GraphProto``.
 
         Arguments and errors are those of `export_model`; `in_types` may also be ONNX's numbers of types.
         """
@@ -70,17 +70,17 @@ class MXNetGraph:
 
     @staticmethod
     def split_params(sym: Symbol, params: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-        """The parameters that are arguments of a Symbol, and those that are auxiliary states."""
+        """Return the parameters that are arguments of a Symbol, and those that are auxiliary states."""
         return tuple({n: params[n] for n in names if n in params} for names in (sym.list_arguments(), sym.list_auxiliary_states()))  # type: ignore
 
 
 def chosen_opset(network: Network, opset: int | None) -> int:
-    """Return the version of ONNX's operators to write a network in: the one asked for, or the least that has its types, from `OPSET` on.
+    """Return the opset version for a network: the requested one, or the least from `OPSET` on that has its types.
 
     Raises
     ------
     MXNetError
-        If the version asked for is not one of `OPSETS`, or the package onnx does not know it.
+        If the requested version is not one of `OPSETS`, or the package onnx does not support it.
     """
     if opset is None:
         types = [dtype for _, dtype in network.inputs.values()] + [array.dtype for array in network.parameters.values()]
@@ -94,7 +94,7 @@ def chosen_opset(network: Network, opset: int | None) -> int:
 
 
 def graph_proto(network: Network, opset: int, verbose: bool) -> tuple[Any, Iterable[Any]]:
-    """The graph without its parameters, and these.
+    """Return the graph without its parameters, and an iterable of the parameters.
 
     Raises
     ------
@@ -121,7 +121,7 @@ def graph_proto(network: Network, opset: int, verbose: bool) -> tuple[Any, Itera
 
 
 def described(sym: Symbol, params: Mapping[str, Any], shapes: Any, types: Any, dynamic: bool, dynamic_shapes: Any) -> Network:
-    """The network to write, after a check of what was said about its inputs.
+    """Return the network to write, after a check of the given descriptions of its inputs.
 
     Raises
     ------
@@ -171,6 +171,6 @@ def _shape(shape: Any) -> tuple[int, ...]:
 
 
 def _labels(sym: Symbol) -> set[str]:
-    """The variables that output layers made for their labels."""
+    """Return the variables that output layers created for their labels."""
     return {n.name for node in sym._nodes() if node.op is not None and node.op.is_loss(node.parsed())
             for n, _ in node.inputs[1:] if n.op is None and n.name == f"{node.name}_label"}

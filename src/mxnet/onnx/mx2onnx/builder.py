@@ -8,7 +8,7 @@ import numpy as np
 from ...base import MXNetError
 
 INT64 = np.dtype(np.int64)
-_TYPES = {  # what operators return that is not of their first input's type
+_TYPES = {  # result types that differ from the first input's
     **dict.fromkeys(("Shape", "Size", "ArgMax", "ArgMin", "NonZero", "NonMaxSuppression"), INT64),
     **dict.fromkeys(("Equal", "Less", "Greater", "LessOrEqual", "GreaterOrEqual", "And", "Or", "Xor", "Not", "IsNaN"), np.dtype(bool)),
 }
@@ -21,16 +21,16 @@ _FLOATS = {np.dtype(t) for t in (np.float16, np.float32, np.float64)}
 
 
 class Unsupported(Exception):
-    """This use of an operator cannot be written to an ONNX file; the text says why."""
+    """Raised for a use of an operator that cannot be written to an ONNX file; the message gives the reason."""
 
 
 def numpy_type(name: str) -> np.dtype:
-    """Return NumPy's type of a name of MXNet's; bfloat16 is the one that the package onnx works with.
+    """Return NumPy's type for a type name of MXNet's; bfloat16 is that of the package onnx.
 
     Raises
     ------
     MXNetError
-        If the package onnx knows no bfloat16.
+        If the package onnx has no bfloat16.
     """
     if name != "bfloat16":
         return np.dtype(name)
@@ -42,7 +42,7 @@ def numpy_type(name: str) -> np.dtype:
 
 
 def floating(dtype: np.dtype) -> bool:
-    """Return whether a type holds real numbers; NumPy does not count bfloat16 among these, which is the package onnx's own."""
+    """Return True for floating-point types, including bfloat16, which is a type of the package onnx and no floating type to NumPy."""
     return dtype in _FLOATS or dtype.name == "bfloat16"
 
 
@@ -80,17 +80,17 @@ class Value:
 
     @property
     def fixed(self) -> bool:
-        """Whether all sizes are known."""
+        """True if all sizes are known."""
         return self.shape is not None and None not in self.shape
 
 
 class Integers(Value):
-    """Integers that stand for real numbers, which the graph holds, too: as DequantizeLinear's results, or as the sums that int32 values count.
+    """Quantized integers, with their real values in the graph: the results of DequantizeLinear, or the sums that int32 values represent.
 
     Attributes
     ----------
     unit : float
-        The real number that the integer 1 stands for.
+        The scale: the real number for the integer 1.
     """
 
     __slots__ = ("unit", "_real")
@@ -117,11 +117,11 @@ class Node:
 
 
 class Builder:
-    """Collects nodes. ``on.Add(x, y)`` is a node of the kind ``Add``, and gives its output.
+    """A collection of nodes. ``on.Add(x, y)`` adds a node of the kind ``Add`` and returns its output.
 
     An input may be a `Value`, None (left out), a number (a constant of the type of the first value among the inputs), a list or tuple of
     integers (a constant of type int64) or an array (a constant). ``outputs=2`` gives a tuple; ``dtype`` is the type of the outputs
-    where it does not follow from the kind, ``out_shape`` their shape where a later step asks for it.
+    where it does not follow from the kind, ``out_shape`` their shape where a later step needs it.
 
     Attributes
     ----------
@@ -139,7 +139,7 @@ class Builder:
         self._constants: dict[tuple, Value] = {}
 
     def unique(self, name: str) -> str:
-        """`name`, or, where it is taken, one that begins with it."""
+        """Return `name`, or, if it is in use, a new name that begins with it."""
         found, count = name, 0
         while found in self._names:
             count += 1
@@ -183,10 +183,10 @@ class Builder:
         """The type of the first result."""
         return self.out[0].dtype
 
-    # -- constants, and what is computed from them at once --------------------------------------------------------------
+    # -- constants, and constant folding -------------------------------------------------------------------------------
 
     def const(self, value: Any, dtype: Any) -> Value:
-        """A constant; equal ones are one."""
+        """Return a constant; equal small ones are shared."""
         array = np.asarray(value, dtype)
         key = (array.dtype, array.shape, array.tobytes()) if array.size <= 64 else (id(array),)
         if key not in self._constants:
@@ -194,7 +194,7 @@ class Builder:
         return self._constants[key]
 
     def given(self, name: str, array: np.ndarray) -> Value:
-        """A parameter, under its own name."""
+        """Return the value of a parameter, under its own name."""
         return Value(self.unique(name), array.dtype, array.shape, array)
 
     def cast(self, x: Value, dtype: Any) -> Value:
@@ -206,7 +206,7 @@ class Builder:
         return self.Cast(x, to=dtype, dtype=dtype, out_shape=x.shape)
 
     def reshape(self, x: Value, shape: Any) -> Value:
-        """`x` with other sizes: a list of `dim`s, of which one may be -1, or a value that holds them."""
+        """Reshape `x` to other sizes: a list of `dim`s, of which one may be -1, or a value that holds them."""
         if not isinstance(shape, Value):
             fixed = all(not isinstance(s, Value) for s in shape)
             if fixed and x.array is not None:
@@ -233,7 +233,7 @@ class Builder:
         return self.Concat(*values, axis=axis)
 
     def slice(self, x: Value, begin: int, end: int, axis: int = 0, step: int = 1) -> Value:
-        """What lies between two positions along an axis."""
+        """Slice `x` between two positions along an axis."""
         if x.array is not None and axis >= 0:
             return self._computed(x.array[(slice(None),) * axis + (slice(begin, end, step),)])
         return self.Slice(x, [begin], [end], [axis], None if step == 1 else [step])
@@ -252,13 +252,13 @@ class Builder:
         return self.ReduceSum(x, axes=list(axes), keepdims=int(keepdims))
 
     def split(self, x: Value, sizes: Sequence[int], axis: int) -> list[Value]:
-        """Pieces of these sizes along an axis."""
+        """Split a value into pieces of these sizes along an axis."""
         if len(sizes) == 1:
             return [x]
         return list(self.Split(x, split=list(sizes), axis=axis, outputs=len(sizes)))
 
     def per_channel(self, x: Value, ndim: int, axis: int = 1) -> Value:
-        """A vector, shaped to broadcast along `axis` of `ndim`."""
+        """Reshape a vector to broadcast along `axis` of `ndim`."""
         shape = [1] * ndim
         shape[axis] = -1
         return self.reshape(x, shape)
@@ -269,7 +269,7 @@ class Builder:
     # -- sizes, known now or when the file runs -------------------------------------------------------------------------
 
     def dim(self, x: Value, axis: int) -> Any:
-        """A size: an integer where it is known, otherwise a value of shape (1,)."""
+        """Return a size: an integer where it is known, otherwise a value of shape (1,)."""
         size = x.shape[axis] if x.shape is not None else None
         if size is not None:
             return size
@@ -279,19 +279,19 @@ class Builder:
         return [self.dim(x, i) for i in range(x.ndim)]
 
     def sizes(self, dims: Sequence) -> Value:
-        """A value that holds these `dim`s."""
+        """Return a value that holds these `dim`s."""
         if all(not isinstance(d, Value) for d in dims):
             return self.const([int(d) for d in dims], INT64)
         return self.Concat(*[d if isinstance(d, Value) else self.const([d], INT64) for d in dims], axis=0, dtype=INT64)
 
     def times(self, a: Any, b: Any) -> Any:
-        """The product of two `dim`s."""
+        """Return the product of two `dim`s."""
         if not isinstance(a, Value) and not isinstance(b, Value):
             return a * b
         return self.Mul(*(d if isinstance(d, Value) else self.const([d], INT64) for d in (a, b)))
 
     def over(self, a: Any, b: Any) -> Any:
-        """The quotient of two `dim`s."""
+        """Return the quotient of two `dim`s."""
         if not isinstance(a, Value) and not isinstance(b, Value):
             return a // b
         return self.Div(*(d if isinstance(d, Value) else self.const([d], INT64) for d in (a, b)))

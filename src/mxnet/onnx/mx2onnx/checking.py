@@ -1,4 +1,4 @@
-"""An ONNX file beside the network that it was written from."""
+"""Comparison of an ONNX file with the network that it was written from."""
 import logging
 from collections.abc import Mapping
 from typing import Any
@@ -17,11 +17,11 @@ from .network import Network
 
 LOG = logging.getLogger(__name__)
 _TOLERANCE = 1e-3  # of the largest number of an output; of the type's own precision, where that is less
-_OF_INTEGERS = 0.05  # where layers run on 8-bit integers: a number between two of them may become either, and so change what follows
+_OF_INTEGERS = 0.05  # for layers on 8-bit integers: a number between two of them may be rounded to either, which changes later results
 
 
 def report(network: Network, path: str, strict: bool) -> None:
-    """Log how far the outputs of ONNX Runtime lie from those here.
+    """Log the differences of ONNX Runtime's outputs from those of the network.
 
     Parameters
     ----------
@@ -29,7 +29,7 @@ def report(network: Network, path: str, strict: bool) -> None:
     path : str
         The file that was written from it.
     strict : bool
-        Raise errors for what else is a warning, or is left out: a runtime that is not installed, and networks that draw random numbers.
+        Raise errors instead of warnings, and for skipped cases: a runtime that is not installed, and networks that draw random numbers.
 
     Raises
     ------
@@ -57,13 +57,13 @@ def _draws(network: Network) -> bool:
 
 
 def largest_difference(network: Network, path: str) -> float:
-    """Return how far the outputs of ONNX Runtime lie from those here, for random inputs of the shapes that the file was written with.
+    """Return the largest difference of ONNX Runtime's outputs from the network's, for random inputs of the shapes that the file was written with.
 
     Parameters
     ----------
     network : Network
     path : str
-        The file. ONNX Runtime has no operators on bfloat16 for CPUs, so that what such a file computes is computed in float32.
+        The file. ONNX Runtime has no operators on bfloat16 for CPUs, so that such a file is computed in float32.
 
     Raises
     ------

@@ -19,7 +19,7 @@ LOG = logging.getLogger(__name__)
 
 
 class Network:
-    """What is written: the graph, its parameters, and the shapes and types of its inputs.
+    """The network to write: the graph, its parameters, and the shapes and types of its inputs.
 
     Attributes
     ----------
@@ -36,12 +36,12 @@ class Network:
         self.outputs, self.inputs, self.example, self.parameters = list(outputs), inputs, example, parameters
 
     def convert(self, opset: int, verbose: bool = False) -> tuple[Builder, list[Value], list[Value]]:
-        """The nodes of the ONNX graph, its inputs and its outputs.
+        """Convert the network to an ONNX graph; return its nodes, its inputs and its outputs.
 
         Raises
         ------
         MXNetError
-            If an operator has no converter, or cannot be expressed with these attributes, shapes or types; the text names the node.
+            If an operator has no converter, or cannot be expressed with these attributes, shapes or types; the message names the node.
         """
         shapes = entry_shapes(self.outputs, self.example, {k: v.shape for k, v in self.parameters.items()},
                               {name: shape for name, (shape, _) in self.inputs.items()})
@@ -71,7 +71,7 @@ class Network:
         return on, inputs, self._results(on, values, inputs)
 
     def _results(self, on: Builder, values: Mapping[tuple[int, int], Value], inputs: Sequence[Value]) -> list[Value]:
-        """The outputs of the graph, each the result of a node of its own and under the name that MXNet gives it."""
+        """Return the outputs of the graph, each the result of a separate node, under MXNet's name for it."""
         results: list[Value] = []
         for node, i in self.outputs:
             if (id(node), i) not in values:
@@ -96,7 +96,7 @@ def output_name(node: Node, i: int) -> str:
 
 
 def convert_node(on: Builder, node: Node, inputs: Sequence[Value | None], out: list[Value]) -> list[Value]:
-    """The outputs of one use of an operator, as many as its converter gives.
+    """Convert one use of an operator; return its outputs.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Which operator is written how: one table of converters.
+"""The table of converters from operators to ONNX nodes.
 
 A converter is a function for one operator, or several, registered by name::
 
@@ -6,11 +6,11 @@ A converter is a function for one operator, or several, registered by name::
     def expand_dims(on, x, *, axis):
         return on.unsqueeze(x, axis)
 
-It gets a `Builder`, the inputs as `Value`s, and those attributes of the operator that it takes, parsed, with their defaults. An attribute
-that it does not take must have its default: a use that says otherwise is refused, unless the attribute is among those that are known
-to change nothing here (``ignores``). With a parameter `node` it gets the node of the Symbol, too, and answers for all attributes.
-It returns a `Value` or a list of them, one for each output that it can give.
-What cannot be expressed it refuses by raising `Unsupported`. Results of another type than the operator's are cast by the caller.
+Its arguments are a `Builder`, the inputs as `Value`s, and the operator's attributes among its parameters, parsed, with their defaults. All
+other attributes must have their defaults: another value is an error, unless the attribute is in ``ignores``, the list of those without
+effect here. A converter with a parameter `node` gets the node of the Symbol, too, and must handle all attributes.
+It returns a `Value` or a list of them, one for each output that it can compute.
+For uses that ONNX cannot express it raises `Unsupported`. Results of another type than the operator's are cast by the caller.
 """
 import inspect
 from collections.abc import Callable
@@ -21,17 +21,17 @@ from .builder import Unsupported
 
 
 class Converter(NamedTuple):
-    """How an operator is written: the function, which attributes it takes, and which it may leave out."""
+    """The converter of an operator: the function, the attributes that it takes, and those that it ignores."""
 
     function: Callable
     takes: frozenset[str]
     ignores: frozenset[str]
-    operator_name: bool  # whether it wants to know under which name of the table it was found
-    node: bool  # whether it takes the node of the Symbol, in place of attributes, of which it drops none
+    operator_name: bool  # True if it takes the name under which the table lists it
+    node: bool  # True if it takes the node of the Symbol, in place of attributes, of which it drops none
 
 
 CONVERTERS: dict[str, Converter] = {}
-VARIABLE = "null"  # what files call a variable; MXNet lists it among the operators
+VARIABLE = "null"  # the name of variables in files; MXNet lists it among the operators
 
 
 def exports(*names: str, ignores: tuple[str, ...] = ()) -> Callable[[Callable], Callable]:
@@ -47,7 +47,7 @@ def exports(*names: str, ignores: tuple[str, ...] = ()) -> Callable[[Callable], 
 
 
 def find(op: Operator) -> tuple[str, Converter] | None:
-    """The converter of an operator, and the name under which it is registered; None if there is none."""
+    """Return the converter of an operator and the name under which it is registered, or None."""
     for name in (op.name, *op.aliases):
         if name in CONVERTERS:
             return name, CONVERTERS[name]
@@ -55,7 +55,7 @@ def find(op: Operator) -> tuple[str, Converter] | None:
 
 
 def arguments(converter: Converter, name: str, attributes: dict[str, Any], defaults: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
-    """What to call a converter with, and the attributes that it would drop."""
+    """Return the keyword arguments for a converter, and the names of the attributes that it would drop."""
     given = {k: v for k, v in attributes.items() if k in converter.takes}
     if converter.operator_name:
         given["operator"] = name

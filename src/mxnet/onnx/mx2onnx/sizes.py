@@ -1,4 +1,4 @@
-"""The shapes and types of everything in a network, and which sizes may vary when the file runs."""
+"""The shapes and types of all entries of a network, and the sizes that may vary when the file runs."""
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -14,9 +14,9 @@ from .builder import numpy_type
 
 def entry_shapes(outputs: Sequence[Entry], example: Mapping[str, tuple[int, ...]], parameters: Mapping[str, tuple[int, ...]],
                  declared: Mapping[str, tuple]) -> dict[tuple[int, int], tuple]:
-    """The shapes of all entries of a graph, with None for each size that varies with the inputs.
+    """Return the shapes of all entries of a graph, with None for each size that varies with the inputs.
 
-    What varies is found by trying: the sizes are inferred for the example and for inputs with other sizes where `declared` leaves them open,
+    Varying sizes are found by trials: shapes are inferred for the example and for inputs with other sizes where `declared` leaves them open,
     and where the results differ a size varies. An open size that the network does not allow to change (channels) counts as the example's.
 
     Raises
@@ -44,7 +44,7 @@ def entry_shapes(outputs: Sequence[Entry], example: Mapping[str, tuple[int, ...]
         except MXNetError:
             return None
 
-    # Twice as large is still divisible by what it was divisible by.
+    # A doubled size keeps its divisors.
     found = other({(name, axis): 2 * example[name][axis] for name, axis in open_sizes})
     if found is None:
         groups: dict[object, list] = {}  # sizes that are meant to be one: of one name, or equal and of the same axis
@@ -67,7 +67,7 @@ def entry_shapes(outputs: Sequence[Entry], example: Mapping[str, tuple[int, ...]
 
 
 def entry_types(outputs: Sequence[Entry], inputs: Mapping[str, np.dtype], parameters: Mapping[str, np.ndarray]) -> dict[tuple[int, int], np.dtype]:
-    """The element types of all entries of a graph; float32 where nothing says otherwise."""
+    """Return the element types of all entries of a graph; float32 where they are unknown."""
     given = {name: dtypes.to_torch(dtype) for name, dtype in inputs.items()}
     given.update((name, dtypes.to_torch(array.dtype)) for name, array in parameters.items())
     types, _ = infer_types(outputs, given)

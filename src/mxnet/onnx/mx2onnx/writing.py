@@ -1,4 +1,4 @@
-"""Writing an ONNX file: the parameters go from their arrays to the disk one by one, so that there is no copy of all of them in memory."""
+"""Writing of ONNX files: parameters are copied from their arrays to the disk one by one, so that memory never holds a second copy of all."""
 import sys
 from collections.abc import Callable, Sequence
 from typing import IO, Any
@@ -11,8 +11,7 @@ _GRAPH, _INITIALIZER, _RAW_DATA = b"\x3a", b"\x2a", b"\x4a"  # ModelProto.graph,
 
 
 def declared(onnx: Any, model: Any, parameters: Sequence[Value]) -> Any:
-    """Return a copy of a model that stands for the one with the parameters: the large ones are inputs, since ONNX's checker
-    looks at types and shapes alone."""
+    """Return a copy of a model for ONNX's checker, with the large parameters as inputs, since it checks types and shapes alone."""
     copy = type(model)()
     copy.CopyFrom(model)
     for value in parameters:
@@ -24,7 +23,7 @@ def declared(onnx: Any, model: Any, parameters: Sequence[Value]) -> Any:
 
 
 def write_model(onnx: Any, stream: IO[bytes], model: Any, parameters: Sequence[Value]) -> None:
-    """Write a model, which has no parameters yet, with them."""
+    """Write a model together with its parameters, which it does not hold yet."""
     graph = model.graph.SerializeToString()
     heads = [_tensor_head(onnx, value) for value in parameters]
     sizes = [len(head) + value.array.nbytes for head, value in zip(heads, parameters)]  # type: ignore[union-attr]

@@ -1,4 +1,4 @@
-"""What the families of element-wise operators share."""
+"""Shape rules and arithmetic shared by the families of element-wise operators."""
 import torch
 
 from ...base import MXNetError
@@ -18,7 +18,7 @@ def refuse_shapes(operator, lhs, rhs):
 
 
 def broadcast_rule(in_shapes, out_shapes, **_):
-    """Shape inference of broadcasting operators; as in MXNet it only goes forwards."""
+    """Infer shapes of broadcasting operators, in the forward direction only, as in MXNet."""
     lhs, rhs = in_shapes
     if lhs is None or rhs is None:
         return in_shapes, out_shapes
@@ -27,16 +27,16 @@ def broadcast_rule(in_shapes, out_shapes, **_):
     for a, b in zip((1,) * (n - len(lhs)) + lhs, (1,) * (n - len(rhs)) + rhs):
         if a != b and 1 not in (a, b) and -1 not in (a, b):
             raise MXNetError(f"shapes {lhs} and {rhs} can't be broadcast: sizes must be equal or 1")
-        # A size of 1 gives way to the other, even to an unknown one; an unknown one must become or meet a larger size.
+        # A size of 1 is replaced by the other size, even an unknown one; an unknown size beside a larger one equals it or is 1.
         out.append(b if a == 1 else a if b == 1 else max(a, b))
     return in_shapes, [unify(out_shapes[0], tuple(out))]
 
 
 def truth(function, data, other):
-    """The comparison ``function(data, other)`` as 0 and 1 in the type of `data`."""
+    """Return the comparison ``function(data, other)`` as 0 and 1 in the type of `data`."""
     if torch.compiler.is_compiling():
         return function(data, other).to(data.dtype)
-    # Written in the wanted type at once: converting booleans takes several times as long as comparing.
+    # Written in the result's type directly: converting booleans takes several times as long as comparing.
     return function(data.detach(), other.detach() if isinstance(other, torch.Tensor) else other, out=data.new_empty(0))
 
 
@@ -50,7 +50,7 @@ def half_in_single(function):
 
 
 def way_from_double(dtype):
-    """The type through which float64 becomes the integers `dtype` as in MXNet: what int32 or int64 cannot hold is their smallest number."""
+    """Return the intermediate type for MXNet's conversion of float64 to integers `dtype`: values out of its range become its smallest number."""
     return dtype if dtype is torch.int32 else torch.int64
 
 

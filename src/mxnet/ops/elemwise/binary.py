@@ -23,7 +23,7 @@ def elementwise_pair(function, doc, elementwise, broadcast, broadcast_sample, sa
     """
     name, broadcast_name = elementwise[0], broadcast[0]
 
-    # Both look at the types first: torch would convert to a common one, MXNet refuses.
+    # Both check the types first: torch would convert to a common type, MXNet raises an error.
     def same_shape(lhs, rhs):
         if lhs.dtype is not rhs.dtype:
             refuse_types(name, lhs, rhs)
@@ -40,7 +40,7 @@ def elementwise_pair(function, doc, elementwise, broadcast, broadcast_sample, sa
     same_shape.__doc__ = f"{doc} Both arrays have one shape and type; `{broadcast_name}` takes other shapes, too."
     if sample is not None:
         same_shape.__doc__ = with_sample(same_shape.__doc__, f"mx.nd.{name}", sample)
-    broadcasting.__doc__ = with_sample(f"{doc} The arrays have one type and broadcast: a size of 1 stands for any other.",
+    broadcasting.__doc__ = with_sample(f"{doc} The arrays have one type and broadcast: a size of 1 is extended to any other.",
                                        f"mx.nd.{broadcast_name}", broadcast_sample)
     traits = {"keeps_layout": True, "result_type": "inputs", "complete_rule": True, **traits}
     operators = (op(name, aliases=elementwise[1:], same_shape=True, **{**traits, **(same_shape_only or {})})(same_shape),
@@ -113,7 +113,7 @@ _minimum = elementwise_pair(torch.minimum, "The smaller of two values. The gradi
 
 
 def _selection_gradient(kernel, first, second):
-    """The gradient of a choice between two numbers: `first` and `second` say for which of them it is; `kernel` knows both."""
+    """Return the gradient of a selection between two inputs: `first` and `second` compute their masks; `kernel` computes both gradients."""
     def gradient(out_grads, inputs, outputs):
         found = kernel(*inputs, out_grads[0])
         if found is None:
@@ -130,7 +130,7 @@ def _modulo_gradient(out_grads, inputs, outputs):
 
 
 for _operator in _modulos:
-    _operator.gradient(_modulo_gradient)
+    _operator.gradient(_modulo_gradient, of_integers=False)
 for _operator in _maximum:
     _operator.gradient(_selection_gradient(pointwise.larger_back, torch.ge, torch.lt))
 for _operator in _minimum:
@@ -221,7 +221,7 @@ def where(condition, x, y):
 @where.shape_rule
 def _(in_shapes, out_shapes):
     condition = in_shapes[0]
-    if not known(condition):  # until then it may turn out to choose rows; MXNet's test_infer_shape.py wants nothing inferred
+    if not known(condition):  # a vector would select rows; MXNet's test_infer_shape.py expects no inference before the shape is known
         return in_shapes, out_shapes
     shape = unify(unify(in_shapes[1], in_shapes[2]), out_shapes[0])
     if shape is not None and len(shape) == len(condition):
@@ -309,7 +309,7 @@ def _product_type(types, attributes):
                 real=lambda attributes: attributes["enable_float_output"], amp=None)
 def quantized_elemwise_mul(lhs: Int8, rhs: Int8, *, min_calib_range: Optional[Finite] = None, max_calib_range: Optional[Finite] = None,
                            enable_float_output: bool = False) -> Union[torch.Tensor, Quantized]:
-    """The product of two int8 arrays: float32 if asked for, else int32, or int8 for a calibrated range, with its range.
+    """The product of two int8 arrays: float32 on request, else int32, or int8 for a calibrated range, with its range.
 
     Example
     -------

@@ -2,7 +2,7 @@
 import torch
 
 from ...kernels.elementwise import pointwise
-from ..integers import convert
+from ..integers import convert, plain
 from ..registry import op
 from ._common import divide_integers, truth, whole_power, wrap_integer
 
@@ -52,6 +52,8 @@ def _divided_by(data, scalar):
 
 def _modulo(data, scalar):
     # The sign is the divisor's, as in Python; the remainder of a division by 0 is 0.
+    if not data.is_floating_point():
+        data = plain(data)  # MXNet's gradient of the remainder of integers is 0
     if not scalar:
         return (data - data.detach()).nan_to_num(0)  # 0, and the gradient passes as for any divisor
     return torch.remainder(data, scalar)
@@ -83,7 +85,7 @@ def _comparison(function):
 
 
 def _logic(with_false, with_true):
-    """What combining with a false, and with a true scalar amounts to: a comparison with 0, or a constant."""
+    """Return a function that combines an array with a scalar by its truth value: a comparison of the array with 0, or a constant."""
     def combine(data, scalar):
         what = with_true if torch.full((), scalar, dtype=data.dtype) else with_false
         return torch.full_like(data, what) if isinstance(what, int) else truth(what, data, 0)
@@ -120,7 +122,9 @@ _scalar(_logic(torch.ne, torch.eq), "1 where exactly one of x and scalar is othe
         "_LogicalXorScalar")
 
 
-@_rest_by_op.gradient
-def _(out_grads, inputs, outputs, *, scalar=1.0, is_int=True):
+def _rest_by_gradient(out_grads, inputs, outputs, *, scalar=1.0, is_int=True):
     found = pointwise.rest_by_back(inputs[0], out_grads[0], scalar)
     return -torch.floor(scalar / inputs[0]) * out_grads[0] if found is None else found
+
+
+_rest_by_op.gradient(_rest_by_gradient, of_integers=False)

@@ -58,7 +58,7 @@ def _gamma(data):
     if data.dtype is not torch.float64:
         found = pointwise.gamma(data)
         return _gamma(data.double()).to(data.dtype) if found is None else found
-    # lgamma knows only the size; between the poles at 0, -1, -2, ... the sign alternates. At -1, -2, ... there is none: nan.
+    # lgamma gives the magnitude only; between the poles at 0, -1, -2, ... the sign alternates. At -1, -2, ... the result is NaN.
     floor = torch.floor(data)
     size = torch.lgamma(data).exp()
     below = torch.where(floor == data, math.nan, 1 - 2 * torch.remainder(floor, 2)) * size
@@ -190,7 +190,7 @@ def identity(data):
     complete_rule="shape",
     stops_gradient=True)
 def block_grad(data):
-    """A copy that no gradient flows through: what it was computed from is constant to everything behind it.
+    """A copy without a gradient: its inputs are constant for all operators behind it.
 
     Example
     -------
@@ -208,7 +208,7 @@ def block_grad(data):
 @op("make_loss", complete_rule="shape", aliases=("_sparse_make_loss",), same_shape=True, loss=True, output_names=("loss",), names_output=True,
     amp="float32")
 def make_loss(data):
-    """Declare `data` a loss: its gradient is 1 whatever gradient comes in.
+    """Declare `data` a loss: its gradient is 1, and the incoming gradient is ignored.
 
     `MakeLoss` can scale this gradient, too.
 
@@ -232,7 +232,7 @@ def _(out_grads, inputs, outputs):
 
 @op("_identity_with_attr_like_rhs", complete_rule="shape", same_shape=True)
 def identity_with_attr_like_rhs(lhs, rhs):
-    """A copy of `lhs`, which `rhs` only tells its shape and type."""
+    """A copy of `lhs`; `rhs` determines its shape and type only."""
     if lhs.shape != rhs.shape:
         refuse_shapes("_identity_with_attr_like_rhs", lhs, rhs)
     return lhs.clone()
@@ -322,11 +322,11 @@ def amp_multicast(*data, num_outputs: int, cast_narrow: bool = False):
 
 
 def _common_type(types, narrow):
-    """The type to convert to; None where it depends on a type that is not known."""
+    """Return the type to convert to; None where it depends on an unknown type."""
     single, *half = MIXED
     if narrow:
         return next((t for t in types if t in half), single)
-    # An integer in front decides nothing: it would truncate the others.
+    # A leading integer does not determine the type: it would truncate the others.
     return single if single in types else next((t for t in types if t is None or t.is_floating_point), None)
 
 
@@ -357,7 +357,7 @@ def clip(data, *, a_min: float, a_max: float):
     if not data.is_floating_point():
         info = torch.iinfo(data.dtype)
         a_min, a_max = int(min(max(a_min, info.min), info.max)), int(min(max(a_max, info.min), info.max))
-    if a_min > a_max:  # MXNet asks for the upper border first, torch for the lower one
+    if a_min > a_max:  # MXNet applies the upper bound first, torch the lower one
         return torch.where(data > a_max, a_max, torch.where(data < a_min, a_min, data)).to(data.dtype)
     return torch.clamp(data, a_min, a_max)
 
@@ -365,7 +365,7 @@ def clip(data, *, a_min: float, a_max: float):
 @clip.gradient
 def _(out_grads, inputs, outputs, *, a_min, a_max):
     found = pointwise.clip_back(inputs[0], out_grads[0], a_min, a_max)
-    return out_grads[0].masked_fill((inputs[0] > a_max) | (inputs[0] < a_min), 0) if found is None else found  # what is no number passes
+    return out_grads[0].masked_fill((inputs[0] > a_max) | (inputs[0] < a_min), 0) if found is None else found  # NaN passes
 
 
 @op("smooth_l1", complete_rule="shape", aliases=("_npx_smooth_l1",), same_shape=True, amp="float32")

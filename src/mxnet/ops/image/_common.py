@@ -1,4 +1,4 @@
-"""What operators on images share: checks of shapes, random numbers."""
+"""Shape checks and random numbers shared by the operators on images."""
 import numpy as np
 import torch
 
@@ -21,7 +21,7 @@ def require_colours(operator, data):
 
 
 def uniform(data, low, high, dtype=torch.float32):
-    """A random number on the device of `data`, as a tensor, so that nothing waits for it."""
+    """Draw a random number as a tensor on the device of `data`, without a wait for the device."""
     bank = None if data.device.type == "meta" else source(data.device)
     if bank is None:
         return torch.empty((), dtype=dtype, device=data.device).uniform_(low, high, generator=generator(data.device))

@@ -52,7 +52,7 @@ def _hue(image, turn):
     """Rotate the hue of an RGB image by `turn` of a full circle, by way of hue, lightness and saturation."""
     if image.shape[-1] == 1:
         return image.clone()
-    found = kernels.turn(image, turn)
+    found = kernels.rotate_hue(image, turn)
     if found is not None:
         return found
     r, g, b = image.permute(2, 0, 1).float().contiguous().div_(255).unbind()
@@ -125,7 +125,7 @@ def random_contrast(data, *, min_factor: float, max_factor: float):
 def random_saturation(data, *, min_factor: float, max_factor: float):
     """Strengthen the colours of an image (H, W, C) by a random factor in [`min_factor`, `max_factor`]; bytes stay between 0 and 255.
 
-    As in MXNet the gray that a factor below 1 leads to comes from the blue channel alone.
+    As in MXNet the gray for factors below 1 is computed from the blue channel alone.
 
     Raises
     ------
@@ -190,7 +190,7 @@ def random_color_jitter(data, *, brightness: float, contrast: float, saturation:
 def _(in_shapes, out_shapes, **_):
     data = unify(in_shapes[0], out_shapes[0])
     if data is not None and (len(data) != 3 or data[2] not in (-1, 1, 3)):
-        return in_shapes, out_shapes  # the call says what is wrong
+        return in_shapes, out_shapes  # the operator's call raises the error
     return [data], [data]
 
 

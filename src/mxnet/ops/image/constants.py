@@ -1,4 +1,4 @@
-"""Numbers that everything about colours shares: how bright the primaries look, and what the images of ImageNet are like."""
+"""Constants of color operators: the luma weights of the primaries, and the statistics of ImageNet."""
 
 # The weights of red, green and blue in the brightness of a colour (ITU-R BT.601).
 LUMA = (0.299, 0.587, 0.114)

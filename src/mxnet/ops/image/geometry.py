@@ -9,7 +9,7 @@ BY_SIZES, AT_RANDOM = 9, 10  # MXNet's own
 
 
 def shorter_side(height: int, width: int, size: int) -> tuple[int, int]:
-    """(height, width) after the shorter side became `size` and the other followed, rounded down.
+    """Return (height, width) scaled so that the shorter side is `size`; the other side is rounded down.
 
     Example
     -------
@@ -30,7 +30,7 @@ def interpolation(method: int, old: Optional[tuple[int, int]] = None, new: Optio
     old, new : tuple of int, optional
         (height, width) before and after; without them 9 is cubic.
     rng : random.Random
-        What chooses; by default Python's global generator.
+        The generator of the random choice; by default Python's global one.
 
     Raises
     ------

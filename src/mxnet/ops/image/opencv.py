@@ -1,4 +1,4 @@
-"""What OpenCV does: decoding, resizing and padding images on the CPU."""
+"""Decoding, resizing and padding of images on the CPU by OpenCV."""
 import torch
 
 from ... import opencv
@@ -87,7 +87,7 @@ def cvimread(*, filename: str, flag: int = 1, to_rgb: bool = True, device: Devic
 
 @op("_imdecode")
 def imdecode_file(mean, *, index: int, x0: int, y0: int, x1: int, y1: int, c: int, size: int):
-    """What ``mx.nd.imdecode`` is in files of old graphs. A graph holds no image's bytes, so it can't be run."""
+    """Raise an error: the form of ``mx.nd.imdecode`` in files of old graphs cannot run, as a graph holds no image's bytes."""
     raise MXNetError(f"_imdecode: the {size} bytes of the image are not among the inputs of a graph; decode with mx.nd.imdecode or "
                      "mx.image.imdecode, and pass the array")
 
@@ -151,7 +151,7 @@ def cv_copy_make_border(src, *, top: int, bot: int, left: int, right: int, type:
     """
     cv2 = opencv.load()
     require_image("copyMakeBorder", src)
-    if type & ~cv2.BORDER_ISOLATED != cv2.BORDER_CONSTANT and not src.numel():  # OpenCV would look for a pixel for ever
+    if type & ~cv2.BORDER_ISOLATED != cv2.BORDER_CONSTANT and not src.numel():  # OpenCV would loop forever
         raise MXNetError(f"copyMakeBorder: an image of shape {tuple(src.shape)} has no pixels that a border of type {type} could repeat")
     if src.dtype in (torch.int64, torch.bool):  # cv2 would return another type
         raise MXNetError(f"copyMakeBorder: OpenCV has no images of type {name_of(src.dtype)}; convert with astype")

@@ -200,14 +200,14 @@ def _mirrored(data):
 
 
 def keeps(data):
-    """Whether an image stays as it is, with equal chances: a tensor on its device."""
+    """Draw a random boolean tensor on the device of `data`: True (half of the time) if the image is not mirrored."""
     return uniform(data, 0, 1, torch.float64) < 0.5
 
 
 def _flip_or_not(data, axis):
     keep = keeps(data)
     if data.device.type != "cpu" or torch.compiler.is_compiling():
-        return torch.where(keep, data, data.flip(axis))  # nothing waits for the random number
+        return torch.where(keep, data, data.flip(axis))  # without waiting for the random number
     return data.clone() if keep else _mirrored(data) if axis == 1 else data.flip(axis)
 
 

@@ -1,21 +1,21 @@
-"""What several layers share: shapes of optional inputs, the place of the channel axis, types of parameters."""
+"""Rules shared by several layers: shapes of optional inputs, the position of the channel axis, types of parameters."""
 import torch
 
 from ...base import MXNetError
 from ..shapes import unify
 
 HALF = (torch.float16, torch.bfloat16)
-_FEW = 1 << 13  # elements below which a call of torch costs more than what it computes
+_FEW = 1 << 13  # elements below which the overhead of a torch call exceeds its computation
 LAYOUTS = {1: "NCW", 2: "NCHW", 3: "NCDHW"}
 
 
 def assign(shapes, index, shape, what):
-    """Put what is now known about one input or output into the list.
+    """Unify the list's entry for one input or output with new knowledge.
 
     Raises
     ------
     MXNetError
-        If it contradicts what was given.
+        If it contradicts the entry.
     """
     if index >= len(shapes):
         return
@@ -31,7 +31,7 @@ def channels_last(layout):
 
 
 def to_channels_first(tensor):
-    """A view with the channel axis second."""
+    """Return a view with the channel axis second."""
     return tensor.movedim(-1, 1)
 
 
@@ -60,12 +60,12 @@ def minus_one_hot(probabilities, index, axis, amount=-1.0):
 
 
 def bias_inputs(attributes):
-    """The inputs of a layer whose bias can be switched off."""
+    """Return the inputs of a layer with an optional bias."""
     return ("data", "weight") if attributes["no_bias"] else ("data", "weight", "bias")
 
 
 def check_bias(name, bias, no_bias):
-    """Refuse a bias that was switched off, or one that is missing.
+    """Raise an error for a bias beside ``no_bias=True``, or for a missing bias.
 
     Raises
     ------
@@ -77,7 +77,7 @@ def check_bias(name, bias, no_bias):
 
 
 def same_type(in_types, out_types, **_):
-    """All inputs and outputs have one type."""
+    """Infer one type for all inputs and outputs."""
     found = next((t for t in (*in_types, *out_types) if t is not None), None)
     return [t or found for t in in_types], [t or found for t in out_types]
 

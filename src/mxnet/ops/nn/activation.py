@@ -116,7 +116,7 @@ def leaky_relu(data, gamma=None, *, act_type: Literal["elu", "gelu", "gelu_erf",
     ``gelu``
         ``x * (1 + erf(x / sqrt(2))) / 2``, above zero as well (Hendrycks, Gimpel 2016); MXNet 2 calls it ``gelu_erf``.
     ``gelu_tanh``
-        ``x * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x**3))) / 2``, which comes near it.
+        ``x * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x**3))) / 2``, which approximates it.
 
     Raises
     ------

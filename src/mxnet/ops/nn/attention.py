@@ -208,7 +208,7 @@ def _attention_outputs(attributes):
 
 
 def _attention_result(real, enable_float_output, low, high):
-    """A float32 result as asked for: as it is, int8 for a calibrated range, or int32 for the one it has."""
+    """Convert a float32 result: unchanged, to int8 for a calibrated range, or to int32 for its own range."""
     if enable_float_output:
         return real
     ends = calibrated(low, high, real)
@@ -228,7 +228,7 @@ def selfatt_qk(queries_keys_values, min_qkv=None, max_qkv=None, *, heads: int, q
                min_calib_range: Optional[Finite] = None, max_calib_range: Optional[Finite] = None):
     """``interleaved_matmul_selfatt_qk``, with `quantized` on an int8 array and its range.
 
-    Then it returns float32 if asked for, else int8 for the calibrated range or int32 for its own, and the range.
+    Then it returns float32 on request, else int8 for the calibrated range or int32 for its own, and the range.
     """
     product = interleaved_matmul_selfatt_qk.raw
     if not quantized:

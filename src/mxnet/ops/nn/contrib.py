@@ -75,7 +75,7 @@ sign_ste.gradient(_pass_gradient)
 def gradient_multiplier(data, *, scalar: float = 1.0, is_int: bool = True):
     """Pass `data` on; multiply its gradient by `scalar`. A negative one reverses it, as for domain adaptation (Ganin, Lempitsky 2015).
 
-    `is_int` says whether the scalar was written as an integer; the data's type decides here, so it changes nothing.
+    `is_int` marks a scalar written as an integer; it has no effect, as the data's type decides.
 
     Example
     -------
@@ -199,13 +199,13 @@ def hawkes_log_likelihood(lda, alpha, beta, state, lags, marks, valid_length, ma
     lda : (N, K)
         The background's rate.
     alpha, beta : (K,)
-        How much each point excites, and how fast that decays.
+        The excitation by each point, and the rate of its decay.
     state : (N, K)
         The memory of earlier points, 0 at the start.
     lags, marks : (N, T)
         The times between points, and their marks from 0 to K - 1.
     valid_length, max_time : (N,)
-        How many of the T points count, and where the observation ends.
+        The number of valid points out of T, and the end of the observation.
 
     Example
     -------

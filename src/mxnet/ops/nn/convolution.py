@@ -97,14 +97,14 @@ def _apart(images, stride, pad, adj):
 
 
 def _consistent(kernel, stride, dilate, pad, layout, bias, no_bias):
-    """Whether each attribute has one number for each axis of the kernel, and there is a bias if there is to be one."""
+    """Return True if each attribute has one number for each axis of the kernel, and the bias is present exactly without `no_bias`."""
     ndim = len(kernel)
     return (len(stride or kernel) == len(dilate or kernel) == len(pad or kernel) == ndim and max(*pad, *dilate, 0, 0) <= _FAR
             and (layout is None or len(layout) == ndim + 2) and (bias is None) is no_bias and ndim in _CONVOLVE)
 
 
 def _refuse(name, data, weight, bias, kernel, stride, dilate, pad, num_filter, num_group, no_bias, layout):
-    """Say what does not fit: torch goes by the weight alone, takes one number for all axes, and data without a batch."""
+    """Raise the error for inconsistent arguments, which torch would accept: it reads the sizes from the weight and broadcasts single numbers."""
     check_bias(name, bias, no_bias)
     _convolution_shape_rule([tuple(t.shape) for t in (data, weight, bias) if t is not None], [None], kernel=kernel, stride=stride,
                             dilate=dilate, pad=pad, num_filter=num_filter, num_group=num_group, layout=layout, name=name)
@@ -146,7 +146,7 @@ def _convolution_shape_rule(in_shapes, out_shapes, *, kernel, stride, dilate, pa
             raise MXNetError(f"{name}: kernel size exceeds input: a kernel that reaches over {r} does not fit size {size} padded by {p}")
         sizes.append((size + 2 * p - r) // s + 1 if size >= 0 else -1)
     assign(out_shapes, 0, arrange((data[0], num_filter, *sizes)), f"{name}'s output")
-    # With stride 1 the output tells the input's size; the batch it always tells.
+    # The output's shape determines the batch size, and with stride 1 also the input's size.
     out = shape_to_channels_first(out_shapes[0]) if last else out_shapes[0]
     back = [o + r - 1 - 2 * p if o >= 0 and s == 1 else size for o, r, s, p, size in zip(out[2:], reach, stride, pad, data[2:])]
     assign(in_shapes, 0, arrange((out[0], data[1], *back)), f"{name}'s data")
@@ -159,7 +159,7 @@ convolution.dtype_rule(same_type)
 
 @quantized_form(convolution, "_contrib_quantized_conv", result=torch.int32, must=True)
 def quantized_conv(data: EightBits, weight: Int8, bias: Int8 = None, **attributes) -> Quantized:
-    """A convolution of uint8 or int8 `data` with int8 `weight`; the ranges follow. Returns int32, and the range it stands for.
+    """A convolution of uint8 or int8 `data` with int8 `weight`; the ranges follow. Returns int32, and the range that it represents.
 
     The range is that of the products, and `bias` (int8) is turned into their units first, as MXNet does on GPUs. On CPUs it adds the
     integers as they are, and says of uint8 `data` that they stand for twice what they do.

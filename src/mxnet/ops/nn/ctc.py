@@ -19,14 +19,14 @@ def ctc_loss(data, label, data_lengths=None, label_lengths=None, *, use_data_len
     """The negative log likelihood (N,) of each label sequence, for activations `data` (T, N, classes) before the softmax (Graves et al. 2006).
 
     `label` (N, L) holds class numbers; `blank_label` says whether the blank is class 0 (``first``) or the last one. Without `label_lengths` (N,),
-    which `use_label_lengths` asks for, a label ends before its first 0 (``first``) or -1 (``last``); without `data_lengths` (N,), which
-    `use_data_lengths` asks for, all T steps count. Numbers of no class count as the nearest one. A label that does not fit its data has
+    required by `use_label_lengths`, a label ends before its first 0 (``first``) or -1 (``last``); without `data_lengths` (N,), which
+    `use_data_lengths` requires, all T steps count. Numbers of no class count as the nearest one. A label that does not fit its data has
     neither loss nor gradient.
 
     Raises
     ------
     MXNetError
-        If the batch sizes differ, there are more labels than steps, or lengths are given that the attributes do not ask for.
+        If the batch sizes differ, there are more labels than steps, or lengths are given without their attribute.
 
     Example
     -------
@@ -52,7 +52,7 @@ def ctc_loss(data, label, data_lengths=None, label_lengths=None, *, use_data_len
         data_lengths = torch.full((data.shape[1],), data.shape[0], dtype=torch.int64, device=data.device)
     else:
         data_lengths = data_lengths.long()
-        # What stands behind the end may be anything, even NaN, and gets no gradient.
+        # Elements behind the end may be NaN, and get no gradient.
         data = torch.where((torch.arange(data.shape[0], device=data.device).unsqueeze(1) < data_lengths).unsqueeze(2), data, 0)
     kind = data.dtype
     logits = data.float() if kind == torch.float16 else data

@@ -70,7 +70,7 @@ fully_connected.dtype_rule(same_type)
 def quantized_fully_connected(data: EightBits, weight: Int8, bias: Int8 = None, *, num_hidden, flatten, **attributes) -> Quantized:
     """A fully connected layer on int8 or uint8 `data` and int8 `weight` (num_hidden, inputs) and `bias`; the ranges follow these.
 
-    Returns int32, and the range it stands for.
+    Returns int32, and the range that it represents.
 
     Example
     -------

@@ -41,7 +41,7 @@ def dropout(data, *, p: Fraction = 0.5, mode: Literal["always", "training"] = "t
     if p == 0 or not (training or mode == "always"):
         return data.clone()
     if p == 1:
-        return data * torch.nan  # nothing is left that could be scaled up; MXNet's test_dropout asks for NaN
+        return data * torch.nan  # all elements are dropped; MXNet's test_dropout expects NaN
     shape = list(data.shape)
     for axis in axes:
         shape[axis] = 1
@@ -49,19 +49,19 @@ def dropout(data, *, p: Fraction = 0.5, mode: Literal["always", "training"] = "t
 
 
 def _mask(shape, dtype, device, p, inclusive):
-    """0 for what is dropped, else the scale."""
+    """Return the dropout mask: 0 for dropped elements, else the scale."""
     chance, scale = chance_and_scale(p)
     bank = None if device.type == "meta" else random_state.source(device)
     if bank is None:
         return torch.empty(shape, dtype=dtype, device=device).bernoulli_(chance, generator=random_state.generator(device)).mul_(scale)
     wide = dtype in (torch.float16, torch.float64)  # MXNet draws doubles for both
     if dtype in (torch.float32, torch.float64):
-        return bank.kept(product(shape), dtype, chance, scale, wide, inclusive).view(shape)
-    return bank.kept(product(shape), torch.uint8, chance, wide=wide, inclusive=inclusive).to(dtype).mul_(scale).view(shape)
+        return bank.bernoulli(product(shape), dtype, chance, scale, wide, inclusive).view(shape)
+    return bank.bernoulli(product(shape), torch.uint8, chance, wide=wide, inclusive=inclusive).to(dtype).mul_(scale).view(shape)
 
 
 @functools.cache
 def chance_and_scale(p):
-    """The chance to be kept and what then is multiplied by, rounded as MXNet does."""
+    """Return the probability of keeping an element and the scale of the kept ones, with MXNet's rounding."""
     chance = np.float32(1) - np.float32(p)
     return float(chance), float(np.float32(1) / chance)

@@ -14,10 +14,10 @@ _Types = Literal["bfloat16", "float16", "float32", "float64", "int32", "int64", 
 
 
 def _lookup(data, weight, *, input_dim: int, output_dim: int, dtype: _Types = "float32", sparse_grad: bool = False):
-    """The rows of `weight` (input_dim, output_dim) that `data` numbers; numbers out of range mean the nearest row.
+    """Return the rows of `weight` (input_dim, output_dim) at the indices `data`, clamped to the valid range.
 
-    The result has the shape of `data` and one more axis of `output_dim`. `dtype` is the weight's type where inference asks;
-    `sparse_grad` asks for a row-sparse gradient.
+    The result has the shape of `data` and one more axis of `output_dim`. `dtype` is the weight's type for type inference;
+    `sparse_grad` requests a row-sparse gradient.
 
     Example
     -------
@@ -32,7 +32,7 @@ def _lookup(data, weight, *, input_dim: int, output_dim: int, dtype: _Types = "f
     if not (torch.is_grad_enabled() and weight.requires_grad):
         return gather_scatter.nearest(weight, data.reshape(-1)).view(*data.shape, output_dim)
     index = data.long().clamp_(0, weight.shape[0] - 1) if data.dtype != torch.int64 else data.clamp(0, weight.shape[0] - 1)
-    # Only a leaf may get a gradient of few rows: what would compute on with it expects all of them.
+    # Only a leaf may get a row-sparse gradient: operators behind another tensor expect all rows.
     return torch.embedding(weight, index, -1, False, sparse_grad and weight.is_leaf and weight.requires_grad)
 
 
@@ -50,7 +50,7 @@ def _dtype_rule(in_types, out_types, *, dtype, **_):
 
 def _sparse_lookup(data, weight, *, input_dim: int, output_dim: int, dtype: _Types = "float32", sparse_grad: bool = True,
                    deterministic: bool = False):
-    """`Embedding` whose gradient is row-sparse, whatever `sparse_grad` says; `deterministic` asks for sums in a fixed order, which they
+    """`Embedding` with a row-sparse gradient for any `sparse_grad`; `deterministic` requests sums in a fixed order, which they
     always have here.
 
     Example

@@ -34,7 +34,7 @@ def _normalize_batch(data, gamma, beta, moving_mean, moving_var, eps, momentum, 
         return (out, moving_mean.clone(), torch.rsqrt(moving_var + eps) if inverse_deviation else moving_var.clone()) \
             if output_mean_var else out
     count = data.numel() // max(data.shape[1], 1)
-    # `.data`, because backward never looks at the moving statistics of a training pass: changing them must not invalidate the graph.
+    # `.data`, because backward never reads the moving statistics of a training pass: changing them must not invalidate the graph.
     if not output_mean_var and count > 1:
         # torch keeps the unbiased variance, MXNet the biased one: the old value and torch's new one give it.
         old = moving_var.data * (momentum / count)
@@ -157,13 +157,13 @@ def sync_batch_norm(data, gamma, beta, moving_mean, moving_var, *, eps: float = 
     """`BatchNorm` with the statistics of `ndev` devices, whose calls share a `key`. They count alike, however many rows each has.
 
     A call waits for those of the other devices, forward and backward, so each device needs a thread of its own, as `mx.mod.Module` gives it. In
-    the main thread, and on GPUs, a device's own statistics are used, and a warning says so. `output_mean_var` returns the plain
+    the main thread, and on GPUs, a device's own statistics are used, with a warning. `output_mean_var` returns the plain
     variance. Other attributes and the inputs are those of `BatchNorm`, on axis 1.
 
     Raises
     ------
     MXNetError
-        If the other devices' calls do not come.
+        If the other devices' calls do not arrive.
 
     Example
     -------
@@ -232,7 +232,7 @@ def quantized_batch_norm(data: EightBits, gamma: torch.Tensor, beta: torch.Tenso
                          axis, min_calib_range, max_calib_range, **attributes) -> Quantized:
     """Batch normalization of int8 or uint8 `data` by the moving statistics (float32). Returns int8, and the calibrated range, which is required.
 
-    `gamma` is always used, whatever `fix_gamma` says, as in MXNet.
+    `gamma` is always used, and `fix_gamma` is ignored, as in MXNet.
 
     Example
     -------
@@ -256,7 +256,7 @@ def quantized_batch_norm(data: EightBits, gamma: torch.Tensor, beta: torch.Tenso
 
 
 def _moments(data, axes, eps):
-    """Mean and standard deviation as the layers return them: as in MXNet no gradient comes back from these."""
+    """Return the mean and standard deviation outputs of the layers, without a gradient, as in MXNet."""
     data = data.detach()
     var, mean = torch.var_mean(data.float() if data.dtype == torch.float16 else data, axes, correction=0, keepdim=True)
     if _examines(data) and not var.isfinite().all():
@@ -265,12 +265,12 @@ def _moments(data, axes, eps):
 
 
 def _examines(data):
-    """Return whether results for `data` are looked at: GPUs are not waited for, and a tracer has no numbers."""
+    """Return True if results for `data` are checked for overflow: not on GPUs (it would wait) and not on tracers (no values)."""
     return data.dtype is torch.float32 and data.is_cpu and type(data) is torch.Tensor and data.numel() and not torch.compiler.is_compiling()
 
 
 def _overflowed(deviations):
-    """Return whether a variance in single precision was not finite, although the result might be: its reciprocal root is 0 then, or NaN."""
+    """Return True if a float32 variance overflowed although the result may be finite: its reciprocal root is 0 or NaN then."""
     return not (deviations if deviations.numel() == 1 else deviations.min()).item() > 0
 
 
@@ -351,7 +351,7 @@ def _group_norm(data, groups, gamma, beta, eps):
     """Normalize groups of channels, in double precision where single overflows; `gamma` and `beta` have one value for each channel."""
     n, channels = data.shape[:2]
     if not _examines(data) or not gamma.shape == beta.shape == data.shape[1:2] or groups < 1 or channels % groups:
-        return torch.group_norm(data, groups, gamma, beta, eps)  # which says what is wrong
+        return torch.group_norm(data, groups, gamma, beta, eps)  # raises the error
     out, _, deviations = torch.native_group_norm(data.contiguous(), gamma, beta, n, channels, data.numel() // (n * channels), groups, eps)
     if _overflowed(deviations):
         return torch.group_norm(data.double(), groups, gamma.double(), beta.double(), eps).to(data.dtype)
@@ -433,7 +433,7 @@ def instance_norm(data, gamma, beta, *, eps: float = 1e-3):
 def _instance_norm(data, gamma, beta, eps):
     """Normalize channels of (N, C, ...) as one instance with N * C channels, as torch does; in double precision where single overflows."""
     if not _examines(data) or data.dim() < 3 or not gamma.shape == beta.shape == data.shape[1:2]:
-        return torch.instance_norm(data, gamma, beta, None, None, True, 0.0, eps, True)  # which says what is wrong
+        return torch.instance_norm(data, gamma, beta, None, None, True, 0.0, eps, True)  # raises the error
     n = data.shape[0]
     flat = data.contiguous().view(1, -1, *data.shape[2:])
     out, _, deviations = torch.native_batch_norm(flat, gamma.repeat(n), beta.repeat(n), None, None, True, 0.0, eps)

@@ -1,4 +1,4 @@
-"""Output layers: what they return is a prediction, what they send back is the gradient of a loss."""
+"""Output layers: the forward pass returns a prediction, the backward pass the gradient of a loss."""
 import functools
 from typing import Literal
 
@@ -27,11 +27,11 @@ def _log_loss_gradient(out, label, ignore_label, smooth_alpha):
 def softmax_output(data, label, *, grad_scale: float = 1.0, ignore_label: float = -1.0, multi_output: bool = False,
                    use_ignore: bool = False, preserve_shape: bool = False, normalization: Literal["batch", "null", "valid"] = "null",
                    out_grad: bool = False, smooth_alpha: Fraction = 0.0):
-    """Softmax whose gradient is that of the cross entropy with `label`, whatever gradient comes in.
+    """Softmax whose gradient is that of the cross entropy with `label`; the incoming gradient is ignored.
 
     The softmax runs over all of an instance, over the last axis with `preserve_shape`, or over axis 1 with `multi_output`. `label` holds
     class numbers (data's shape without the last axis; with `multi_output`, without axis 1), or probabilities in data's own shape. The
-    gradient is scaled by `grad_scale` and, as `normalization` says, divided by the number of labels (``batch``), by that of labels which
+    gradient is scaled by `grad_scale` and, depending on `normalization`, divided by the number of labels (``batch``), by that of labels which
     are not `ignore_label` (``valid``), or by nothing (``null``); with `use_ignore` it is zero where the label is `ignore_label`; with
     `out_grad` it is multiplied by the incoming gradient. `smooth_alpha` moves that share of each label's probability to the other
     classes.
@@ -237,7 +237,7 @@ svm_output.dtype_rule(same_type)
 @op("MakeLoss", complete_rule="shape", loss=True, same_shape=True, names_output=True, amp="float32")
 def make_loss_output(data, *, grad_scale: float = 1.0, valid_thresh: float = 0.0,
                      normalization: Literal["batch", "null", "valid"] = "null"):
-    """Pass `data` on as a loss: its gradient is `grad_scale`, whatever gradient comes in.
+    """Return `data` as a loss: its gradient is `grad_scale`, and the incoming gradient is ignored.
 
     `normalization` divides it by the batch size (``batch``), by the number of elements above `valid_thresh` (``valid``), or by nothing.
 

@@ -38,7 +38,7 @@ def _sum_pool(data, kernel, stride, pad, ceil):
 
 
 def _window_sizes(data, sizes, kernel, stride, pad, out_sizes, include_pad):
-    """How many elements each window averages over, shaped to divide the sums by."""
+    """Return the number of elements of each window's average, in a shape that broadcasts against the sums."""
     count = None
     for axis, (size, k, s, p, n) in enumerate(zip(sizes, kernel, stride, pad, out_sizes)):
         start = torch.arange(n, dtype=data.dtype, device=data.device) * s - p
@@ -72,7 +72,7 @@ def _window_pool(data, kernel, stride, pad, convention, pool_type, p, include_pa
     stride = tuple(min(s, max(size + 2 * q, 1)) for s, size, q in zip(stride, data.shape[2:], pad))
     sizes, ceil, explicit = data.shape[2:], False, any(2 * q > k for q, k in zip(pad, kernel))
     if len(kernel) == 3 and pool_type != "max" and any(size < k for size, k in zip(sizes, kernel)):
-        explicit = True  # torch's average in three dimensions wants data as large as the kernel before it is padded
+        explicit = True  # torch's 3-D average requires data as large as the kernel before padding
     # (In one dimension torch adds another axis.)
     if data.is_cuda and data.requires_grad and len(kernel) < 3 and pool_type != "max" and any(pad) and not data.is_contiguous():
         explicit = True  # torch's gradient is wrong for padded averages of channels last: pytorch/pytorch#188344
@@ -120,10 +120,10 @@ def pooling(data, *, kernel: Shape = (), pool_type: Literal["avg", "lp", "max", 
             p_value: Optional[int] = None, count_include_pad: Optional[bool] = None, layout: _Layout = None):
     """Pool over windows of the spatial axes of `data` (N, C, spatial...), or over all of them with `global_pool`.
 
-    Along an axis there are ``(size + 2 * pad - kernel) / stride + 1`` windows, rounded down or up as `pooling_convention` says (``valid``,
+    Along an axis there are ``(size + 2 * pad - kernel) / stride + 1`` windows, rounded down or up depending on `pooling_convention` (``valid``,
     ``full``), or ``size / stride`` rounded up (``same``). `pool_type` is what becomes of a window's values: their largest one, their
     average, their sum, or (``lp``) the `p_value`-th root of the sum of their `p_value`-th powers. An average counts the padding unless
-    `count_include_pad` is False. With a layout that ends in C the channels come last. `cudnn_off` is a hint that nothing needs here.
+    `count_include_pad` is False. With a layout that ends in C the channels come last. `cudnn_off` has no effect.
 
     Raises
     ------

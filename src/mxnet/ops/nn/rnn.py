@@ -19,7 +19,7 @@ _FUSED: dict[str, Any] = {"rnn_relu": torch._VF.rnn_relu, "rnn_tanh": torch._VF.
 
 
 class Parts(tuple):
-    """For `rnn`, in place of its vector: the arrays that this would be put together from, and what was made of them if they stay, or None."""
+    """An argument of `rnn` in place of the parameter vector: the separate arrays, and the cache of packed weights for constant ones, or None."""
 
     ordered: Optional[recurrent.Ordered]
 
@@ -56,8 +56,8 @@ def _unpack(parameters, mode, input_size, state_size, num_layers, directions, pr
     return [[views[i] for i in cell] for cell in layout.cells]
 
 
-def _kept(out, p):
-    """What dropout multiplies the result of a layer by."""
+def _dropout_factor(out, p):
+    """Return a random factor for each element of a layer's result: 0, or ``1 / (1 - p)``."""
     bank = None if out.device.type == "meta" else random_state.source(out.device)
     if bank is None:
         return torch.empty_like(out).bernoulli_(1 - p, generator=random_state.generator(out.device)).mul_(1 / (1 - p))
@@ -70,9 +70,9 @@ def _run_fused(mode, data, states, cells, num_layers, directions, batch_sizes=No
         return recurrent.run(mode, data, states, cells, num_layers, directions, batch_sizes, ordered)
     flat = [t for cell in cells for t in cell]
     hidden = states if mode == "lstm" else states[0]
-    train = torch.is_grad_enabled() and not data.is_cpu  # cuDNN has a gradient only of what it was told to keep
+    train = torch.is_grad_enabled() and not data.is_cpu  # cuDNN computes gradients only for calls in training mode
     if len(cells[0]) > 4:
-        with warnings.catch_warnings():  # torch says that it leaves oneDNN for a projection
+        with warnings.catch_warnings():  # torch warns that oneDNN has no projections
             warnings.simplefilter("ignore")
             found = torch._VF.lstm(data, hidden, flat, True, num_layers, 0.0, train, directions == 2, False) if batch_sizes is None else \
                 torch._VF.lstm(data, batch_sizes, hidden, flat, True, num_layers, 0.0, train, directions == 2)
@@ -196,10 +196,10 @@ def rnn(data, parameters, state, state_cell=None, sequence_length=None, *, state
     data : (T, N, C)
     parameters : (total,)
         All weights and biases in one vector, see `rnn_layout`: for each layer and direction the weights from the input and from the state (and
-        the projection's), then for each the two biases. The gates come in the order input, forget, candidate, output (``lstm``) or reset,
+        the projection's), then for each the two biases. The gates are ordered input, forget, candidate, output (``lstm``) or reset,
         update, candidate (``gru``, which resets after the product with the state).
     state, state_cell : (num_layers * directions, N, size)
-        What the layers start from; ``state_cell`` for ``lstm`` only. The size is `state_size`, and for a `state` with a projection that one's.
+        The initial states; ``state_cell`` for ``lstm`` only. The size is `state_size`, and for a `state` with a projection that one's.
     sequence_length : (N,)
         With `use_sequence_length` each sequence ends after that many steps, where the backward direction starts and behind which the output
         is zero.
@@ -219,7 +219,7 @@ def rnn(data, parameters, state, state_cell=None, sequence_length=None, *, state
     Raises
     ------
     MXNetError
-        If the parameters do not have the size that the attributes ask for, or the attributes contradict each other.
+        If the parameters' size does not match the attributes, or the attributes contradict each other.
 
     Example
     -------
@@ -261,12 +261,12 @@ def rnn(data, parameters, state, state_cell=None, sequence_length=None, *, state
         return _run_fused(mode, data, states, cells, num_layers, directions, None, ordered)
 
     if p > 0 and training and num_layers > 1:
-        # Layer by layer, so that what is dropped comes from MXNet's generator.
+        # Layer by layer, so that MXNet's generator draws the dropout masks.
         out, lasts, ordered = data, [], None
         for layer in range(num_layers):
             part = slice(layer * directions, (layer + 1) * directions)
             if layer:
-                out = out * _kept(out.detach(), p)
+                out = out * _dropout_factor(out.detach(), p)
             out, last = run(out, tuple(s[part] for s in states), cells[part], 1)
             lasts.append(last)
         last = tuple(torch.cat(parts) for parts in zip(*lasts))
@@ -314,7 +314,7 @@ def quantized_rnn(data: Uint8, parameters: torch.Tensor, state: torch.Tensor, st
                   quantized: bool = True, training: Training = False, **attributes):
     """An LSTM over uint8 `data` (T, N, C), which `quantize_asym` made with `data_scale` and `data_shift`; all else is float32, see ``RNN``.
 
-    Other modes, and sequences of their own lengths, are not supported. `quantized` stands in files and says what the operator's name does.
+    Other modes, and sequences of their own lengths, are not supported. `quantized` occurs in files and is redundant with the operator's name.
 
     Example
     -------

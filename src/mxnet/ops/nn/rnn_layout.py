@@ -1,8 +1,8 @@
-"""Where the parameters of recurrent layers lie in the one vector that `RNN` takes.
+"""The layout of the parameter vector of `RNN`.
 
-First come all weights, then all biases. Each kind goes through the layers, in a layer through the directions (``l``, then ``r``), and in
-these through the groups: from the input (``i2h``), from the state (``h2h``), and the projection of an LSTM (``h2r``, which has no bias). The
-rows of a group are those of its gates, one after another, a row for each hidden unit.
+All weights come first, then all biases. Each kind is ordered by layer, then by direction (``l``, then ``r``), then by group: from the input
+(``i2h``), from the state (``h2h``), and the projection of an LSTM (``h2r``, which has no bias). The rows of a group are ordered by gate, with a row
+for each hidden unit.
 """
 import functools
 import math
@@ -27,7 +27,7 @@ class Part(NamedTuple):
 
     @property
     def name(self) -> str:
-        """What cells and layers call the parameter, without their prefix: ``l0_i2h_weight``, of one gate ``l0_i2h_f_weight``."""
+        """The parameter's name in cells and layers, without their prefix: ``l0_i2h_weight``, for one gate ``l0_i2h_f_weight``."""
         return f"{self.direction}{self.layer}_{self.group}{self.gate}_{self.kind}"
 
 
@@ -101,14 +101,14 @@ def layout_of(mode: str, input_size: int, state_size: int, num_layers: int, dire
 
 
 def layout_of_vector(total: int, mode: str, state_size: int, num_layers: int, directions: int, projection_size: Optional[int] = None) -> Layout:
-    """The layout of a vector of `total` elements, which tell the size of the input.
+    """Return the layout of a vector of `total` elements, from which the input's size is computed.
 
     Raises
     ------
     MXNetError
         If no size of the input makes so many.
     """
-    projection = () if projection_size is None else (projection_size,)  # the cache tells None from nothing
+    projection = () if projection_size is None else (projection_size,)  # the cache's keys distinguish None from a missing argument
     empty = layout_of(mode, 0, state_size, num_layers, directions, *projection).total
     per_input = directions * len(GATES[mode]) * state_size
     layout = layout_of(mode, max(total - empty, 0) // per_input, state_size, num_layers, directions, *projection)

@@ -15,13 +15,13 @@ def _offsets(w, symmetric):
 
 
 def _places(length, dilation, offset):
-    """The positions (L, H) that a place in the windows stands for, and where these are inside of the sequence."""
+    """Return the positions (L, H) of one place of all windows, and a mask of those inside of the sequence."""
     where = torch.arange(length, device=dilation.device)[:, None] + offset * dilation.long()[None]
     return where.clamp(0, max(length - 1, 0)), (where >= 0) & (where < length)
 
 
 def _shifted(data, dilation, offset):
-    """What stands at a place of the windows, (B, L, H, D): zeros outside of the sequence."""
+    """Return the elements at one place of all windows, (B, L, H, D), with zeros outside of the sequence."""
     where, inside = _places(data.shape[1], dilation, offset)
     return data.gather(1, where[None, :, :, None].expand_as(data)) * inside[None, :, :, None]
 

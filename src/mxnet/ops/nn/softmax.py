@@ -18,7 +18,7 @@ def _length_inputs(attributes):
 
 
 def _scaled(data, temperature, dtype):
-    """What to take the softmax of: in the wider one of the data's type and the result's."""
+    """Return the data divided by `temperature`, in the type in which the softmax is computed: usually that of the result."""
     if dtype is not None and not (data.dtype == torch.float32 and dtype == "float16") and data.dtype != torch.float64:
         data = data.to(getattr(torch, dtype))
     elif not data.is_floating_point():
@@ -147,7 +147,7 @@ def _hidden(name, data, mask):
 def masked_softmax(data, mask, *, axis: int = -1, temperature: Optional[float] = 1.0, normalize: Optional[bool] = True):
     """`softmax` of the entries whose `mask` is true; the others become 0. `mask` broadcasts to the shape of `data`.
 
-    `normalize` says whether the largest entry is subtracted first, so that nothing overflows; the result is the same.
+    With `normalize` the largest entry is subtracted first, which avoids overflow; the result is the same.
 
     Raises
     ------
@@ -244,6 +244,6 @@ def _softmax_cross_entropy_shape_rule(in_shapes, out_shapes):
     data = in_shapes[0]
     if data is not None:
         assign(in_shapes, 1, data[:1], "softmax_cross_entropy's label")
-        if len(data) == 2 and data[1]:  # of other scores the call says what is wrong
+        if len(data) == 2 and data[1]:  # for other shapes the operator's call raises the error
             assign(out_shapes, 0, (1,), "softmax_cross_entropy's output")
     return in_shapes, out_shapes

@@ -13,7 +13,7 @@ from .normalization import batch_norm as batch_norm_operator
 class ConvolutionLayer(direct.Layer):
     """``Convolution`` in two dimensions and one group, by the fastest algorithm for the shapes; the attributes are those of the operator."""
 
-    __name__ = "convolution"  # what generated code and profiles call it
+    __name__ = "convolution"  # the name in generated code and profiles
 
     def __call__(self, data: torch.Tensor, weight: torch.Tensor, bias: Optional[torch.Tensor] = None, **attributes: Any) -> torch.Tensor:
         out = direct.convolution(data, weight, bias, self, **attributes)
@@ -23,7 +23,7 @@ class ConvolutionLayer(direct.Layer):
 def batch_norm(data: torch.Tensor, gamma: torch.Tensor, beta: torch.Tensor, moving_mean: torch.Tensor, moving_var: torch.Tensor,
                residual: Optional[torch.Tensor] = None, *, bias: Optional[torch.Tensor] = None, relu: bool = False, training: bool = False,
                **attributes: Any) -> torch.Tensor:
-    """Return ``relu(BatchNorm(data + bias) + residual)``; without `bias` (C,), `residual` or `relu`, without that step.
+    """Return ``relu(BatchNorm(data + bias) + residual)``; `bias` (C,), `residual` and `relu` are optional.
 
     `attributes` are those of BatchNorm.
     """
@@ -37,5 +37,5 @@ def batch_norm(data: torch.Tensor, gamma: torch.Tensor, beta: torch.Tensor, movi
     if out is None:
         out = batch_norm_operator.fn(data, gamma, beta, moving_mean, moving_var, training=training, **attributes)
         out = out if residual is None else out + residual
-        out = torch.relu_(out) if relu else out  # no gradient needs what it overwrites
+        out = torch.relu_(out) if relu else out  # no gradient reads the overwritten values
     return out

@@ -9,7 +9,7 @@ from .promotion import common_type
 
 
 class InvalidValueError(MXNetError, ValueError):
-    """An input or attribute has a value that the operator cannot use, such as a negative scale; the text says which are allowed."""
+    """An input or attribute has a value that the operator cannot use, such as a negative scale; the message lists the allowed ones."""
 
 
 def result_is(dtype):

@@ -219,7 +219,7 @@ def _with_result(subscripts, count):
 @shape_of_inputs
 def _(*shapes, subscripts, **_):
     terms, result = _with_result(subscripts, len(shapes)).replace(" ", "").split("->", 1)
-    sizes: dict[str | int, int] = {}  # by letter; what dots stand for is counted from the last axis
+    sizes: dict[str | int, int] = {}  # by letter; the axes of an ellipsis are counted from the last one
     for term, shape in zip(terms.split(","), shapes):
         before, dots, after = term.partition("...")
         hidden = len(shape) - len(before) - len(after)

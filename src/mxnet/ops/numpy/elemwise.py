@@ -15,14 +15,14 @@ from .promotion import promoted_pair
 
 # -- one array -----------------------------------------------------------------------------------------------------------
 
-# What torch has no kernel for.
+# Functions without a torch kernel.
 _OF_UNSIGNED: dict[str, Callable[[Any], Any]] = {name: torch.clone for name in ("abs", "rint", "ceil", "floor", "trunc", "fix")}
 _OF_UNSIGNED.update(negative=lambda x: unsigned.by_bits(torch.neg, x), square=lambda x: unsigned.by_bits(torch.square, x),
                     sign=lambda x: (x != 0).to(x.dtype))
 
 
 def _unary(name, of=None, aliases=()):
-    """Register ``_npi_<name>``: what the legacy operator `of` computes, gradient included."""
+    """Register ``_npi_<name>`` as the computation of the legacy operator `of`, including its gradient."""
     legacy, of_unsigned = get(of or name).fn, _OF_UNSIGNED.get(name)
 
     def fn(x):

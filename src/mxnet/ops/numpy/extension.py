@@ -21,7 +21,7 @@ for _name, _of in _NAMES.items():
 # -- writing to a copy -----------------------------------------------------------------------------------------------------
 
 def _places(operator, a, ind):
-    """The rows of indices, one for each of the first axes; a vector of indices goes along the first axis."""
+    """Return the rows of indices, one for each of the leading axes; a vector of indices applies to the first axis."""
     if ind.is_floating_point() and not ind.is_meta:
         raise MXNetError(f"{operator}: `ind` must hold integers; convert with astype('int64')")
     rows = ind.reshape(1, -1) if ind.dim() < 2 else ind
@@ -78,7 +78,7 @@ for _operator in (index_add, index_update):
     _operator.shape_rule(shape_of_inputs(_written))
 
 
-# -- quantized arrays, which move like others, with their range ----------------------------------------------------------------
+# -- quantized arrays, reshaped like others; the range stays ------------------------------------------------------------------
 
 @op("_npx_quantized_reshape", num_outputs=3, output_names=("output", "min_output", "max_output"), no_gradient=True)
 def quantized_reshape(data, min_data, max_data, *, newshape: Shape, reverse: bool = False, order: str = "C"):

@@ -39,7 +39,7 @@ nonzero.dtype_rule(result_is(torch.int64))
 def unique(data, *, return_index: bool = False, return_inverse: bool = False, return_counts: bool = False, axis: Optional[int] = None):
     """The unique elements in ascending order, or the unique slices along `axis`.
 
-    Further results, where asked for: the index of the first of each, the number among the different ones of each element, and how often
+    Optional further results: the index of the first of each, the number among the different ones of each element, and how often
     each occurs.
 
     Example
@@ -77,7 +77,7 @@ def _(in_types, out_types, **_):
 @op("_npi_bincount", no_gradient=True, sized_by_values=True,
     inputs_rule=lambda attributes: ("data", "weights") if attributes["has_weights"] else ("data",))
 def bincount(data, weights=None, *, minlength: int = 0, has_weights: bool = False):
-    """How often each of 0, 1, 2, ... occurs, or the sums of the weights there, in the type of the weights; without weights in that of `data`.
+    """Count each of 0, 1, 2, ... in `data`, in its type; with `weights`, sum the weights at each of them, in their type.
 
     Raises
     ------
@@ -276,7 +276,7 @@ def delete(arr, obj=None, *, start: Optional[int] = None, stop: Optional[int] = 
 @delete.shape_rule
 @shape_of_inputs
 def _(shape, obj=None, *, start, stop, step, int_ind, axis):
-    if obj is not None or step == 0:  # how many go depends on the values of `obj`
+    if obj is not None or step == 0:  # the number of deleted entries depends on the values of `obj`
         return None
     if axis is None:
         shape, axis = (product(shape),), 0
@@ -326,7 +326,7 @@ def _inserted(operator, arr, values, val, axis, find, moves):
 
 
 def _inserted_shape(operator, moves):
-    """The shape rule of `_inserted` where attributes say the places."""
+    """The shape rule of `_inserted` for positions in attributes."""
     def shape_of(shape, values=(), *, start, stop, step, int_ind, axis, **_):
         if axis is None:
             shape, axis = (product(shape),), 0
@@ -410,12 +410,12 @@ diag_indices_from.dtype_rule(result_is(torch.int64))
 
 @op("_npi_share_memory", no_gradient=True)
 def share_memory(a, b):
-    """Whether two arrays lie in overlapping memory, as a boolean scalar."""
+    """Return a boolean scalar, True if the memory ranges of two arrays overlap."""
     return torch.full((), overlaps(a, b), dtype=torch.bool, device=a.device)
 
 
 def overlaps(a, b):
-    """Whether two tensors lie in overlapping memory."""
+    """Return True if the memory ranges of two tensors overlap."""
     if a.device != b.device or not a.numel() or not b.numel():
         return False
 

@@ -24,7 +24,7 @@ def _square(shape):
 
 
 def _single(a):
-    """Half precision as single: torch's CPU solvers know no float16."""
+    """Return half precision as float32: torch's CPU solvers do not support float16."""
     return a.float() if a.dtype in (torch.float16, torch.bfloat16) else a
 
 
@@ -37,7 +37,7 @@ _MATRIX_ORDERS = (1, -1, 2, -2, math.inf, -math.inf)
 def norm(data, *, ord: float = 2.0, axis: Axes = None, flag: int = -1, keepdims: bool = False):
     """A norm over axes. Integers are converted to float32.
 
-    `flag` tells which: -2 of all elements, -1 the `ord`-norm of vectors, 0 the largest (`ord` 2) or smallest (-2) singular value, 1 the
+    `flag` selects it: -2 of all elements, -1 the `ord`-norm of vectors, 0 the largest (`ord` 2) or smallest (-2) singular value, 1 the
     root of the sum of squares, 2 the sum of the singular values. Without `axis`, arrays of more than two axes hold matrices in the last two.
 
     Raises
@@ -306,7 +306,7 @@ def _pinv_shape(shape, rcond=(), /, **_):
     if len(shape) < 2 or rcond and 0 in shape:
         return None
     batch = broadcast(shape[:-2], rcond)
-    if -1 in shape and batch != shape[:-2]:  # torch does not look at `rcond` where there is no element
+    if -1 in shape and batch != shape[:-2]:  # torch does not check `rcond` for empty arrays
         return None
     return (*batch, shape[-1], shape[-2])
 

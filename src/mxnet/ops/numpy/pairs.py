@@ -2,6 +2,7 @@
 import torch
 
 from ...base import MXNetError
+from .. import integers
 from ..docstrings import with_example, with_sample
 from ..dtypes import name_of
 from ..elemwise._common import broadcast_rule, divide_integers
@@ -100,6 +101,7 @@ def floor_quotient(a, b):
 def _remainder_of_truncation(a, b):
     if a.is_floating_point():
         return torch.fmod(a, b)
+    a, b = integers.plain(a), integers.plain(b)  # as that of mod, the gradient of integers is 0
     if a.dtype in unsigned.WIDER:
         return unsigned.remainder(a, b)
     if a.dtype is torch.bool:

@@ -338,7 +338,7 @@ def _(in_types, out_types, *, dtype, **_):
 def bernoulli(input1=None, *, prob: Optional[float] = None, logit: Optional[float] = None, size: Optional[Shape] = None,
               dtype: Literal["bool", "float16", "float32", "float64", "int32", "uint8"] = "float32", is_logit: bool = False,
               device: Device = None):
-    """1 with the given probability (or logit), 0 otherwise. A number for either counts, whatever `is_logit` says, which is for arrays.
+    """1 with the given probability (or logit), 0 otherwise. A number for either counts, as `is_logit` applies to arrays only.
 
     Example
     -------
@@ -388,7 +388,7 @@ def multinomial(a=None, *, n: Annotated[int, Between(0, 1 << 53)], pvals: Option
     bank = source(device)
     count = product(sizes)
     if bank is None or count * n > _MOST:
-        # Of the experiments that are left each outcome takes a binomial share, and the last what the others leave, as in NumPy.
+        # Each outcome gets a binomial share of the remaining experiments, and the last outcome the rest, as in NumPy.
         left, mass, counts = torch.full(sizes, n, dtype=torch.float64, device=device), 1.0, []
         for probability in p[:-1].tolist():
             share = min(1.0, probability / mass) if mass > 0 else 0.0
@@ -406,7 +406,7 @@ multinomial.dtype_rule(result_is(torch.int64))
 
 @op("_npx__random_multinomial", no_gradient=True, draws=True)
 def multinomial_of_each(n, p, *, shape: Shape = (), dtype: Optional[Literal["uint8", "int32", "float16", "float32", "float64"]] = None):
-    """How often each of k outcomes occurs in experiments: `n` (...) has their numbers, `p` (..., k) the probabilities.
+    """Draw the counts of k outcomes: `n` (...) has the numbers of experiments, `p` (..., k) the probabilities.
 
     The result has the shape ``(..., *shape, k)``, and the type of `n` unless `dtype` names another.
 
@@ -427,7 +427,7 @@ def multinomial_of_each(n, p, *, shape: Shape = (), dtype: Optional[Literal["uin
     if p.device.type == "meta" or not p.numel():
         return torch.zeros((*n.shape, *shape, p.shape[-1]), dtype=target, device=p.device)
     left = n.double().reshape(*n.shape, *[1] * len(shape)).expand(*n.shape, *shape)
-    # Of the experiments that are left each outcome takes a binomial share, and the last what the others leave.
+    # Each outcome gets a binomial share of the remaining experiments, and the last outcome the rest.
     chances, counts = p.double(), []
     rest = chances.flip(-1).cumsum(-1).flip(-1)
     shares = torch.where(rest > 0, chances / rest, 0).clamp(0, 1)
@@ -455,7 +455,7 @@ def _(in_types, out_types, *, dtype, **_):
     inputs_rule=lambda attributes: ("input1", "input2")[:(attributes["a"] is None) + attributes["weighted"]], draws=True)
 def choice(input1=None, input2=None, *, a: Optional[int] = None, size: Optional[Shape] = None, replace: bool = True, weighted: bool = False,
            device: Device = None):
-    """Random indices below `a`, or of the first axis of the array that stands for it; `weighted` by the probabilities that follow.
+    """Random indices below `a`, or of the first axis of the array in its place; `weighted` by the following probabilities.
 
     Example
     -------
@@ -548,6 +548,6 @@ def multivariate_normal(mean, cov, *, size: Optional[Shape] = None):
     noise = torch.empty((*(size or ()), *batch, mean.shape[-1]), dtype=mean.dtype, device=mean.device)
     if noise.device.type == "meta":
         return noise
-    noise.normal_(generator=generator(mean.device))  # MXNet asks NumPy's own generator
+    noise.normal_(generator=generator(mean.device))  # MXNet uses NumPy's generator
     root = torch.linalg.cholesky(cov.float() if cov.dtype is torch.float16 else cov).to(mean.dtype)
     return mean + (root @ noise.unsqueeze(-1)).squeeze(-1)

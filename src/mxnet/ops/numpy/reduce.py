@@ -34,7 +34,7 @@ def _all_axes(data, axes):
 
 
 def _work_type(a, target):
-    """What to add or multiply in: the result's type, but fractions are truncated at the end only."""
+    """Return the type of the accumulation: the result's, except that fractions are truncated at the end only."""
     if a.is_floating_point() and (target in _HALVES or not target.is_floating_point):
         return a.dtype
     return torch.float64 if target is torch.bool else target
@@ -104,7 +104,7 @@ prod.shape_rule(reduced_shape("_np_prod"))
 
 @op("_npi_mean", complete_rule="shape")
 def mean(a, *, axis: Axes = None, dtype: Optional[DType] = None, keepdims: bool = False, initial: Optional[float] = None):
-    """The mean over axes, of integers in float32; asked for as integers, they are added as such and the result is truncated.
+    """The mean over axes, for integers in float32; with an integer `dtype` they are added as integers and the result is truncated.
 
     Example
     -------
@@ -223,6 +223,8 @@ _logical("any", torch.any, "True where an element over the axes is other than 0.
 
 def _position(name, function, doc, sample):
     def fn(data, *, axis: Optional[int] = None, keepdims: bool = False):
+        if data.dtype is torch.bool:
+            data = data.to(torch.uint8)
         if axis is None:
             out = function(data)
             return out.reshape((1,) * data.dim()) if keepdims else out

@@ -15,7 +15,7 @@ _legacy = {name: get(name).fn for name in ("_plus_scalar", "_minus_scalar", "_rm
 
 
 def _as_legacy(name, of, doc, **traits):
-    """Register ``_npi_<name>_scalar``, which computes what the legacy operator `of` does."""
+    """Register ``_npi_<name>_scalar``, which computes the same as the legacy operator `of`."""
     legacy, pair, reverse = _legacy[of], get(f"_npi_{name.removeprefix('r')}").raw, name[0] == "r"
 
     def fn(data, *, scalar: float = 1.0, is_int: bool = True):

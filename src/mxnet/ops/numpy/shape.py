@@ -57,7 +57,7 @@ def _(in_shapes, out_shapes, *, newshape, order):
 
 @op("_npx_reshape", aliases=("_npi_reshape",), shares_memory=True)
 def reshape_with_codes(a, *, newshape: Shape, reverse: bool = False, order: str = "C"):
-    """Another shape for the same elements, with codes for what the old one says.
+    """Change the shape, with codes that refer to the old one.
 
     ``-1`` is inferred, ``-2`` keeps a size, ``-3`` drops an axis of size 1, ``-4`` keeps all remaining sizes, ``-5`` joins two axes,
     ``-6`` splits one into the two sizes that follow (one of them may be -1). With `reverse` sizes are matched from the right.
@@ -190,7 +190,7 @@ def moveaxis(a, *, source: Shape, destination: Shape):
 
 @op("_np_roll", complete_rule="shape")
 def roll(data, *, shift: Optional[Shape] = None, axis: Optional[Shape] = None):
-    """Roll elements along axes: what leaves at the end comes in at the start. Without `axis` the array counts as flat.
+    """Roll elements along axes: elements beyond the end reappear at the start. Without `axis` the array counts as flat.
 
     Raises
     ------
@@ -442,7 +442,7 @@ def pad(data, *, pad_width: str, mode: _PAD_MODES = "constant", constant_value: 
     Parameters
     ----------
     pad_width : tuple of (int, int)
-        How many before and after, for each axis. For vectors also two pairs, whose first numbers count: ``((before,), (after,))``.
+        The numbers of elements before and after, for each axis. For vectors also two pairs, whose first numbers count: ``((before,), (after,))``.
     mode : str
         A constant, the nearest element, the array mirrored with (``symmetric``) or without its border, or the extremes of the axis.
 
@@ -537,7 +537,7 @@ def _ediff_inputs(attributes):
 @op("_npi_ediff1d", inputs_rule=_ediff_inputs, complete_rule="shape")
 def ediff1d(input1, input2=None, input3=None, *, to_begin_arr_given: bool = False, to_end_arr_given: bool = False,
             to_begin_scalar: Optional[float] = None, to_end_scalar: Optional[float] = None):
-    """The differences between neighbours of the flattened array, between what is to stand before and after them.
+    """The differences between neighbours of the flattened array, with optional elements before and after them.
 
     Raises
     ------

@@ -22,7 +22,7 @@ def percentile(a, q=None, *, axis: Axes = None, interpolation: Literal["linear",
     q, q_scalar : array or float
         From 0 to 100; the axes of an array stand before those of the result.
     interpolation : str
-        What to take between two elements.
+        The value to take between two elements.
 
     Example
     -------
@@ -38,7 +38,7 @@ def percentile(a, q=None, *, axis: Axes = None, interpolation: Literal["linear",
     wanted = q.double() if q is not None else torch.tensor(q_scalar, dtype=torch.float64)
     if a.device.type != "meta" and not bool(((wanted >= 0) & (wanted <= 100)).all()):
         raise InvalidValueError("_npi_percentile: percentiles must be in the range [0, 100]")
-    wanted = wanted.to(a.device, non_blocking=True)  # a single number was looked at on the host
+    wanted = wanted.to(a.device, non_blocking=True)  # a single number was checked on the host
     place = quotient(wanted, 100) * (ordered.shape[-1] - 1)
     low, high = place.floor(), place.ceil()
     if interpolation == "lower":

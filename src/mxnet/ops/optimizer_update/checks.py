@@ -1,4 +1,4 @@
-"""What large-batch and mixed-precision training measure and reset: norms, rates, overflows."""
+"""Norms, learning rates, overflow checks and resets for large-batch and mixed-precision training."""
 import torch
 
 from ...base import MXNetError

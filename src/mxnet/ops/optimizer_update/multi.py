@@ -56,7 +56,7 @@ def _multi(name, *states, count="num_weights", single_precision=False, shared=()
 
 
 def _numbered(names, count):
-    count = min(count, MAX_OUTPUTS)  # more are refused, by `Operator.outputs`
+    count = min(count, MAX_OUTPUTS)  # `Operator.outputs` raises the error for more
     return [f"{name}_{i}" for i in range(count) for name in names]
 
 
@@ -73,7 +73,7 @@ def _require_entries(name, n, per_weight):
 
 
 def _require_rates(name, n, lrs, wds):
-    """Refuse rates and decays of these partial shapes unless they may be as many as the weights."""
+    """Raise an error unless rates and decays of these partial shapes may match the number of weights."""
     counts = [-1 if s is None else product(s) for s in (lrs, wds)]
     if min(counts) >= 0 and counts != [n, n]:
         raise MXNetError(f"{name}: the last two inputs must hold one learning rate and one weight decay for each of the {n} weights, "
@@ -104,13 +104,13 @@ def _results(new):
 def multi_sgd_update(*data, lrs: Floats, wds: Floats, rescale_grad: float = 1.0, clip_gradient: float = -1.0, num_weights: int = 1):
     """`sgd_update` of each (weight, gradient), with a learning rate of `lrs` and a weight decay of `wds`.
 
-    Inputs come one weight after the other, ``w0, g0, w1, g1, ...``; the new weights are returned, and written where `out` says. Other
+    Inputs are ordered by weight, ``w0, g0, w1, g1, ...``; the new weights are returned, and written to `out`. Other
     attributes hold for all weights.
 
     Raises
     ------
     MXNetError
-        If there are not as many inputs, or numbers, as `num_weights` asks for.
+        If the number of inputs, or of rates or decays, does not match `num_weights`.
 
     Example
     -------
@@ -128,12 +128,12 @@ def multi_sgd_mom_update(*data, lrs: Floats, wds: Floats, momentum: float = 0.0,
                          num_weights: int = 1):
     """`sgd_mom_update` of each (weight, gradient, momentum), with a learning rate of `lrs` and a weight decay of `wds`.
 
-    Inputs come one weight after the other, ``w0, g0, mom0, w1, ...``.
+    Inputs are ordered by weight, ``w0, g0, mom0, w1, ...``.
 
     Raises
     ------
     MXNetError
-        If there are not as many inputs, or numbers, as `num_weights` asks for.
+        If the number of inputs, or of rates or decays, does not match `num_weights`.
 
     Example
     -------
@@ -151,12 +151,12 @@ def multi_sgd_mom_update(*data, lrs: Floats, wds: Floats, momentum: float = 0.0,
 def multi_mp_sgd_update(*data, lrs: Floats, wds: Floats, rescale_grad: float = 1.0, clip_gradient: float = -1.0, num_weights: int = 1):
     """`mp_sgd_update` of each (weight, gradient, float32 weight), with a learning rate of `lrs` and a weight decay of `wds`.
 
-    Inputs come one weight after the other, ``w0, g0, w32_0, w1, ...``.
+    Inputs are ordered by weight, ``w0, g0, w32_0, w1, ...``.
 
     Raises
     ------
     MXNetError
-        If there are not as many inputs, or numbers, as `num_weights` asks for.
+        If the number of inputs, or of rates or decays, does not match `num_weights`.
 
     Example
     -------
@@ -175,12 +175,12 @@ def multi_mp_sgd_mom_update(*data, lrs: Floats, wds: Floats, momentum: float = 0
                             num_weights: int = 1):
     """`mp_sgd_mom_update` of each (weight, gradient, momentum, float32 weight), with a learning rate of `lrs` and a weight decay of `wds`.
 
-    Inputs come one weight after the other, ``w0, g0, mom0, w32_0, w1, ...``.
+    Inputs are ordered by weight, ``w0, g0, mom0, w32_0, w1, ...``.
 
     Raises
     ------
     MXNetError
-        If there are not as many inputs, or numbers, as `num_weights` asks for.
+        If the number of inputs, or of rates or decays, does not match `num_weights`.
 
     Example
     -------
@@ -219,7 +219,7 @@ def preloaded_multi_sgd_update(*data, rescale_grad: float = 1.0, clip_gradient: 
     Raises
     ------
     MXNetError
-        If there are not as many inputs, or numbers, as `num_weights` asks for.
+        If the number of inputs, or of rates or decays, does not match `num_weights`.
 
     Example
     -------
@@ -240,7 +240,7 @@ def preloaded_multi_sgd_mom_update(*data, momentum: float = 0.0, rescale_grad: f
     Raises
     ------
     MXNetError
-        If there are not as many inputs, or numbers, as `num_weights` asks for.
+        If the number of inputs, or of rates or decays, does not match `num_weights`.
 
     Example
     -------
@@ -260,7 +260,7 @@ def preloaded_multi_mp_sgd_update(*data, rescale_grad: float = 1.0, clip_gradien
     Raises
     ------
     MXNetError
-        If there are not as many inputs, or numbers, as `num_weights` asks for.
+        If the number of inputs, or of rates or decays, does not match `num_weights`.
 
     Example
     -------
@@ -281,7 +281,7 @@ def preloaded_multi_mp_sgd_mom_update(*data, momentum: float = 0.0, rescale_grad
     Raises
     ------
     MXNetError
-        If there are not as many inputs, or numbers, as `num_weights` asks for.
+        If the number of inputs, or of rates or decays, does not match `num_weights`.
 
     Example
     -------
@@ -304,7 +304,7 @@ def multi_adamw_update(*data, lrs: Floats, beta1: float = 0.9, beta2: float = 0.
     Raises
     ------
     MXNetError
-        If there are not as many inputs, or numbers, as `num_weights` asks for.
+        If the number of inputs, or of rates or decays, does not match `num_weights`.
 
     Example
     -------
@@ -330,7 +330,7 @@ def multi_mp_adamw_update(*data, lrs: Floats, beta1: float = 0.9, beta2: float =
     Raises
     ------
     MXNetError
-        If there are not as many inputs, or numbers, as `num_weights` asks for.
+        If the number of inputs, or of rates or decays, does not match `num_weights`.
 
     Example
     -------
@@ -368,7 +368,7 @@ def multi_lamb_update(*data, learning_rates: Floats, beta1: float = 0.9, beta2: 
     Raises
     ------
     MXNetError
-        If there are not as many inputs, or numbers, as `num_tensors` asks for.
+        If the number of inputs, or of rates or decays, does not match `num_tensors`.
 
     Example
     -------
@@ -395,7 +395,7 @@ def multi_mp_lamb_update(*data, learning_rates: Floats, beta1: float = 0.9, beta
     Raises
     ------
     MXNetError
-        If there are not as many inputs, or numbers, as `num_tensors` asks for.
+        If the number of inputs, or of rates or decays, does not match `num_tensors`.
 
     Example
     -------

@@ -30,7 +30,7 @@ def sgd(weight, grad, lr, wd, rescale, clip):
 
 
 def sgd_by_tensors(weight, grad, lr, wd, rescale, clip):
-    """`sgd` with a rate and a decay that are tensors, which a host would have to wait for."""
+    """`sgd` with a rate and a decay in tensors on a GPU, whose values are not read on the host."""
     return weight - lr * (rescaled(grad, rescale, clip) + wd * weight)
 
 

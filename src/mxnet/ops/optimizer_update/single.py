@@ -12,7 +12,7 @@ from . import rules
 
 
 def require_one_shape(name, weight, others):
-    """Refuse a gradient or a state of another shape than the weight's, which torch would broadcast."""
+    """Raise an error for a gradient or a state of another shape than the weight's, which torch would broadcast."""
     for t in others:
         if t.shape != weight.shape:
             raise MXNetError(f"{name}: the gradient and the states must have the shape of the weight, {tuple(weight.shape)}; "
@@ -47,7 +47,7 @@ def _mixed(name, *states, **options):
 
 
 def store(weight, weight32, new):
-    """Keep the new float32 weight; what the half-precision one becomes."""
+    """Store the new float32 weight; return its half-precision copy."""
     weight32.copy_(new)
     return new.to(weight.dtype)
 
@@ -96,7 +96,7 @@ def sgd_mom_update(weight, grad, mom, *, lr: float, momentum: float = 0.0, wd: f
 @_mixed("mp_sgd_update", "weight32")
 def mp_sgd_update(weight, grad, weight32, *, lr: float, wd: float = 0.0, rescale_grad: float = 1.0, clip_gradient: float = -1.0,
                   lazy_update: bool = True):
-    """`sgd_update` of a half-precision weight with a float32 copy, `weight32`, which is what the steps add up in.
+    """`sgd_update` of a half-precision weight with a float32 copy, `weight32`, which accumulates the steps.
 
     The gradient has the weight's type; attributes are those of `sgd_update`.
 
@@ -178,7 +178,7 @@ def adam_update(weight, grad, mean, var, *, lr: float, beta1: float = 0.9, beta2
 
 
 def require_one_number(shape):
-    """Refuse a scale of this partial shape unless it may hold a single number."""
+    """Raise an error unless a scale of this partial shape may hold a single number."""
     if shape is not None and product(shape) not in (1, -1):
         raise MXNetError(f"`rescale_grad` must hold one number, received shape {shape}")
 
@@ -296,7 +296,7 @@ def _norms_rule(in_shapes, out_shapes, **_):
     shape = out_shapes[0]
     for s in (*in_shapes[:2], *in_shapes[4:]):
         shape = unify(shape, s)
-    several = any(known(s) and (product(s) != 1 or len(s) > len(shape or ())) for s in in_shapes[2:4])  # the call says whether they fit
+    several = any(known(s) and (product(s) != 1 or len(s) > len(shape or ())) for s in in_shapes[2:4])  # the operator's call checks the rest
     return [shape, shape, *in_shapes[2:4], *[shape] * (len(in_shapes) - 4)], out_shapes if several else [shape]
 
 
@@ -501,5 +501,5 @@ def group_adagrad_update(weight, grad, history, *, lr: float, rescale_grad: floa
 def _(in_shapes, out_shapes, **_):
     shape, history = unify(unify(in_shapes[0], in_shapes[1]), out_shapes[0]), in_shapes[2]
     if shape is not None and (shape[:1] in ((), (0,)) or known(history) and product(history) != shape[0] >= 0):
-        return [shape, shape, history], out_shapes  # the call says what is wrong
+        return [shape, shape, history], out_shapes  # the operator's call raises the error
     return [shape, shape, history], [shape]

@@ -1,4 +1,4 @@
-"""What quantized integers stand for.
+"""Conversion between quantized integers and the real numbers that they represent.
 
 An int8 value q stands for ``q * M / 127.5``, a uint8 value for ``q * M / 255.5``, where M is the larger magnitude of the array's range
 (low, high); the odd halves are MXNet's. Products accumulate in integers, exactly; they are computed in float64 here, whose 53 bits hold them.
@@ -12,7 +12,7 @@ from ...base import MXNetError
 from ..dtypes import name_of
 
 EIGHT_BITS = (torch.int8, torch.uint8)
-INT8, UINT8, INT32 = 127.5, 255.5, 2147483648.0  # what the magnitude of a range is divided by, for each type
+INT8, UINT8, INT32 = 127.5, 255.5, 2147483648.0  # the divisors of a range's magnitude, by type
 
 
 class Quantized(NamedTuple):
@@ -29,7 +29,7 @@ class Quantized(NamedTuple):
 
     @property
     def unit(self) -> torch.Tensor:
-        """The real number that the integer 1 stands for, one element."""
+        """The real number that the integer 1 represents, one element."""
         return self.limit / levels(self.values.dtype)
 
     @property
@@ -70,7 +70,7 @@ def limit_of(low: torch.Tensor, high: torch.Tensor) -> torch.Tensor:
 
 
 def levels(dtype: torch.dtype) -> float:
-    """What the larger magnitude of a range is divided by, for integers of this type."""
+    """Return the divisor of a range's larger magnitude for integers of this type."""
     return {torch.uint8: UINT8, torch.int32: INT32}.get(dtype, INT8)
 
 
@@ -101,13 +101,13 @@ def in_units_of_product(bias: Quantized, data: Quantized, weight: Quantized) -> 
 
 
 def product_range(a: Quantized, b: Quantized) -> tuple[torch.Tensor, torch.Tensor]:
-    """The range that an int32 sum of products stands for: that of 2**31 units. `b` is int8."""
+    """Return the range that an int32 sum of products represents: that of 2**31 units. `b` is int8."""
     limit = a.limit / (255 if a.values.dtype == torch.uint8 else 127) * (b.limit / 127) * INT32
     return -limit, limit
 
 
 def check_types(operator: str, allowed: tuple[torch.dtype, ...], **inputs: torch.Tensor) -> None:
-    """Refuse inputs of other types; shapes are inferred without types.
+    """Raise an error for inputs of other types; shapes are inferred without types.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""The range that a quantized array had best stand for, out of a histogram."""
+"""Calibration: the choice of a quantized array's range from a histogram, by Kullback-Leibler divergence."""
 from typing import Optional
 
 import numpy as np
@@ -22,8 +22,7 @@ def _smoothed(distribution: np.ndarray, eps: np.float32 = _LEAST) -> Optional[np
 
 
 def _divergence(hist: np.ndarray, first: int, last: int, bins: int) -> float:
-    """How much is lost, as a Kullback-Leibler divergence, if what is outside of the histogram's bins [first, last) is clipped off and the
-    rest quantized to `bins` levels."""
+    """Return the Kullback-Leibler divergence of a histogram clipped to its bins [first, last) from that quantized to `bins` levels."""
     inner = hist[first:last].astype(np.int64)
     inner[0] = 0
     p = inner.astype(np.float32)

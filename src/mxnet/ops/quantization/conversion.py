@@ -30,7 +30,7 @@ def _range(data: torch.Tensor, low: Optional[float], high: Optional[float]) -> t
 
 
 def _scale(count: float, limit: torch.Tensor) -> torch.Tensor:
-    """How many levels a real number has. Where there are zeros alone, which have no range, they are 0; of tiny numbers not infinitely many."""
+    """Return the number of levels in a real unit: 0 for a range of zeros alone, and finite for the smallest ranges."""
     return torch.where(limit == 0, torch.zeros_like(limit), count / limit).clamp_(max=torch.finfo(limit.dtype).max)
 
 
@@ -52,7 +52,7 @@ def _rules(operator: Operator, known: Optional[torch.dtype], result: Callable[[d
 
 @op("_contrib_quantize", num_outputs=3, no_gradient=True)
 def quantize(data: torch.Tensor, min_range: torch.Tensor, max_range: torch.Tensor, *, out_type: Literal["int8", "uint8"] = "uint8") -> Three:
-    """Quantize float32 `data` for a given range. Returns the integers, and the range they stand for: two arrays of one element.
+    """Quantize float32 `data` for a given range. Returns the integers, and the range that they represent: two arrays of one element.
 
     Here the larger magnitude of the range becomes 127 (int8) or 255 (uint8).
 
@@ -125,7 +125,7 @@ def quantize_asym(data: torch.Tensor, *, min_calib_range: Optional[Finite] = Non
     one = low == high
     low, high = torch.where(one, low.clamp(max=0), low), torch.where(one, high.clamp(min=0), high)
     scale = _scale(255, high - low)
-    scale = torch.where(scale == 0, torch.ones_like(scale), scale)  # zeros alone
+    scale = torch.where(scale == 0, torch.ones_like(scale), scale)  # only zeros
     shift = 255 - high * scale
     return (data * scale + shift + 0.5).floor_().clamp_(0, 255).to(torch.uint8), scale, shift
 
@@ -135,7 +135,7 @@ _rules(quantize_asym, None, lambda attributes: torch.uint8)
 
 @op("_contrib_dequantize", no_gradient=True)
 def dequantize(data: torch.Tensor, min_range: torch.Tensor, max_range: torch.Tensor, *, out_type: Literal["float32"] = "float32") -> torch.Tensor:
-    """The real numbers (float32) that int8 or uint8 `data` of the given range stands for.
+    """The real numbers (float32) that int8 or uint8 `data` of the given range represents.
 
     Example
     -------

@@ -1,4 +1,4 @@
-"""An operator on quantized arrays, derived from the operator on real numbers that it stands for."""
+"""An operator on quantized arrays, derived from the corresponding operator on real numbers."""
 import functools
 import inspect
 from collections.abc import Callable
@@ -42,13 +42,13 @@ def quantized_form(of: Operator, name: str, *, ends: tuple[str, str] = ("min_{}"
     Parameters
     ----------
     ends : tuple of str
-        How the two ends of the range of an input are called.
+        Format strings for the names of the two ends of an input's range.
     result : torch.dtype or callable
         The type of the first output, or ``result(types of the arrays, attributes)``.
     real : callable, optional
         ``real(attributes)`` is true where the outputs are real numbers, and as many as those of `of`. Never so by default.
     when : callable, optional
-        ``when(attributes)`` is true for the uses of `of` that this form stands for when a network is quantized. By default all.
+        ``when(attributes)`` is true for the uses of `of` that this form replaces when a network is quantized. By default all.
     must : bool
         See `Plan.must`.
     calibrated : bool
@@ -80,7 +80,7 @@ def quantized_form(of: Operator, name: str, *, ends: tuple[str, str] = ("min_{}"
 
 
 class _Form:
-    """What the signatures of the two functions say about the quantized form."""
+    """The quantized form of an operator, derived from the signatures of the two functions."""
 
     def __init__(self, of: Operator, name: str, ends: tuple[str, str], function: Callable, real: Optional[Callable[[dict], bool]]) -> None:
         self.of, self.name, self.ends, self.function, self.real = of, name, ends, function, real
@@ -143,7 +143,7 @@ class _Form:
         def form(*given, **attributes):
             attributes = {**defaults, **attributes}
             arrays = self.arrays(attributes).items() if fixed is None else fixed
-            tensors = [t for t in given if t is not None]  # what is not in use may hold its place
+            tensors = [t for t in given if t is not None]  # unused inputs may be None
             inputs, count, at = [], len(tensors), len(arrays)
             for (name, types), tensor in zip(arrays, tensors):
                 if types is not None:
@@ -177,7 +177,7 @@ class _Form:
 
     def plan(self, operator: Operator, result: ResultType, when: Callable, must: bool, adds: dict, attributes: dict,
              channel_wise: bool) -> Optional[Plan]:
-        """What becomes of a use of the operator on real numbers; see `plan_of`."""
+        """Return the plan for a use of the operator on real numbers, or None; see `plan_of`."""
         if not when(attributes):
             return None
         arrays = self.arrays({"num_args": 0, **self.defaults, **attributes})
@@ -187,7 +187,7 @@ class _Form:
         return Plan(operator, adds, must, real, shifted, first == torch.int32, self._is_real({**self.defaults, **attributes}))
 
     def types(self, result: ResultType, in_types: list, out_types: list, **attributes: Any) -> tuple[list, list]:
-        """What has but one type has that; ranges are float32."""
+        """Infer types: an array with a single allowed type has that type, and ranges are float32."""
         known = [torch.float32 if types is None else types[0] if len(types) == 1 else None for types in self.arrays(attributes).values()]
         ins = [t or k for t, k in zip(in_types, [*known, *[torch.float32] * (len(in_types) - len(known))])]
         first = result if isinstance(result, torch.dtype) else result(ins[:len(known)], attributes)

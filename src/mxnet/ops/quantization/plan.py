@@ -1,20 +1,20 @@
-"""What becomes of one use of an operator when its network is quantized."""
+"""Plans for the quantization of a node: its replacement in a quantized network."""
 from typing import Any, NamedTuple, Optional
 
 from ..registry import Operator
 
 
 class Plan(NamedTuple):
-    """How a node runs on integers.
+    """The replacement of a node by an operator on quantized arrays.
 
     Attributes
     ----------
     operator : Operator
-        The one that takes its place.
+        The replacement.
     attrs : dict of str to str
-        What the node's attributes get in addition.
+        Attributes added to the node's.
     must : bool
-        Whether ``smart`` quantization starts from such nodes: they multiply matrices. Others follow where they stand between two of them.
+        True if ``smart`` quantization always converts such nodes, which multiply matrices; it converts others only between two of them.
     real : frozenset of int
         The inputs that stay real numbers.
     shifted : frozenset of int
@@ -35,5 +35,5 @@ class Plan(NamedTuple):
 
 
 def plan_of(operator: Operator, attributes: dict[str, Any], channel_wise: bool = False) -> Optional[Plan]:
-    """The plan for a use of an operator with these attributes (all of them), or None if it has no form on integers."""
+    """Return the plan for a use of an operator with all its attributes, or None if it has no quantized form."""
     return None if operator.quantization is None else operator.quantization(attributes, channel_wise)

@@ -1,2 +1,2 @@
-"""Random numbers: drawing them (`sampling`), drawing out of what there is (`choices`), and how likely they are (`densities`)."""
+"""Random numbers: distributions (`sampling`), choices from given elements (`choices`), and densities (`densities`)."""
 from . import choices, densities, sampling

@@ -1,4 +1,4 @@
-"""Operators that draw out of what there is: classes by their chances, different classes, and all entries in another order."""
+"""Operators that choose from given elements: classes by probability, distinct classes, and shuffling."""
 import functools
 import math
 import warnings
@@ -123,7 +123,7 @@ def sample_unique_zipfian(*, range_max: Annotated[int, Between(1, 1 << 52)], sha
 
 
 def _drawn(range_max, classes, tries):
-    """Fill the rows of `classes` by drawing until there are enough different ones; `tries` is told how often."""
+    """Fill the rows of `classes` by drawing until there are enough different ones; `tries` receives the numbers of draws."""
     rows, k = classes.shape
     open_rows = torch.arange(rows, device=classes.device)
     history = classes.new_empty(rows, 0)
@@ -145,14 +145,14 @@ def _drawn(range_max, classes, tries):
 def _raced(range_max, classes, tries):
     """`_drawn`, by the same distribution, where most classes are asked for and the last would hardly ever be drawn.
 
-    Waiting times with the rates p tell the order in which classes appear, and how many draws pass between two of them is geometric.
+    Waiting times with the rates p determine the order in which classes appear, and how many draws pass between two of them is geometric.
     """
     number = torch.arange(range_max, dtype=torch.float64, device=classes.device)
     p = torch.log1p(1 / (number + 1)) / math.log(range_max + 1)
     torchs = generator(classes.device)
     for row, count in zip(classes, tries):
         row.copy_((torch.empty_like(p).exponential_(generator=torchs) / p).argsort()[:len(row)])
-        rest = p.sum() - p[row].cumsum(0)  # what is left to draw after each class
+        rest = p.sum() - p[row].cumsum(0)  # the remaining probability after each class
         u = torch.empty_like(rest).uniform_(generator=torchs)
         count.copy_((torch.log1p(-u) / torch.log1p(-rest)).ceil().clamp_min(1)[:-1].sum() + 1)
 

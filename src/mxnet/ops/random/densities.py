@@ -10,7 +10,7 @@ from ..shapes import unify
 
 
 def _columns(name, sample, parameters):
-    """The parameters with axes of size 1 for what the samples have more of."""
+    """Append axes of size 1 to the parameters for the samples' further axes."""
     shape = parameters[0].shape
     if any(p.shape != shape for p in parameters) or sample.shape[:len(shape)] != shape:
         raise MXNetError(f"{name}: the parameters must have one shape, with which that of `sample` begins; received sample "
@@ -44,7 +44,7 @@ def _finish(logarithm, is_log):
 
 @_density("uniform")
 def pdf_uniform(sample, low, high, *, is_log: bool = False):
-    """The density of the uniform distribution, ``1 / (high - low)``, or its logarithm; samples outside are not told apart.
+    """The density of the uniform distribution, ``1 / (high - low)``, or its logarithm; samples outside get the same value.
 
     Example
     -------

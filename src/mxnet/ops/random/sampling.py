@@ -39,7 +39,7 @@ def _exponential(out, source, lam):
 
 
 def _filled(out, value):
-    """`out` with the parameter in all its places, as torch's samplers of gamma and Poisson numbers want it."""
+    """Fill `out` with the parameter, as torch's samplers of gamma and Poisson numbers require arrays."""
     return out.copy_(value) if isinstance(value, torch.Tensor) else out.fill_(value)
 
 
@@ -54,7 +54,7 @@ def _poisson(out, source, lam):
 
 
 def _counts(rates, source):
-    """Poisson numbers; the largest of 32 bits for rates beyond them, 0 for what is none."""
+    """Draw Poisson numbers; the largest 32-bit count for rates beyond it, 0 for invalid rates."""
     many, none = rates >= _MOST, ~(rates >= 0)
     return torch.poisson(rates.masked_fill(many | none, 0), generator=source).masked_fill_(many, _MOST)
 
@@ -209,7 +209,7 @@ def random_poisson(*, lam: float = 1.0, shape: Optional[Shape] = None, dtype: Re
 
 @_random("negative_binomial")
 def random_negative_binomial(*, k: int = 1, p: float = 1.0, shape: Optional[Shape] = None, dtype: RealType = None, device: Device = None):
-    """How often a trial of success probability `p` fails before it succeeded `k` times, as floating-point numbers.
+    """Draw counts of failures before the `k`-th success of trials with success probability `p`, as floating-point numbers.
 
     Raises
     ------

@@ -96,7 +96,7 @@ def _(in_shapes, out_shapes, *, dim):
         return in_shapes, out_shapes
     axis = dim % len(out)
     unknown = [i for i, s in enumerate(in_shapes) if s[axis] < 0]
-    # The input-to-hidden weights of a layer have unknown sizes until the data is known: what is left is theirs.
+    # The input-to-hidden weights of a layer have unknown sizes until the data is known: they get the remaining elements.
     if unknown and out[axis] >= 0:
         rest = out[axis] - sum(s[axis] for s in in_shapes if s[axis] >= 0)
         if rest < 0 or len(unknown) > 2:
@@ -108,7 +108,7 @@ def _(in_shapes, out_shapes, *, dim):
 
 @op("stack", complete_rule="shape", aliases=("_npi_stack",), key_var_num_args="num_args", amp="widest")
 def stack(*data, axis: int = 0):
-    """Join arrays of one shape along a new axis, which stands at position `axis` of the result.
+    """Join arrays of one shape along a new axis, at position `axis` of the result.
 
     Raises
     ------

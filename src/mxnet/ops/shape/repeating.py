@@ -92,7 +92,7 @@ def _reversed_axes(axis, ndim):
 def _(in_shapes, out_shapes, *, axis):
     data = unify(in_shapes[0], out_shapes[0])
     if data is not None and len(set(_reversed_axes(axis, len(data)))) < len(axis):
-        return in_shapes, out_shapes  # the call refuses an axis named twice
+        return in_shapes, out_shapes  # an axis named twice: the operator's call raises the error
     return [data], [data]
 
 
@@ -145,7 +145,7 @@ def _(in_shapes, out_shapes, *, mode, pad_width, constant_value):
         return in_shapes, out_shapes
     _check_pads(data, mode, pad_width)
     if min(pad_width) < 0 or mode != "constant" and 0 in data[1:]:
-        return in_shapes, out_shapes  # torch knows whether it cuts, and what it makes of nothing
+        return in_shapes, out_shapes  # negative widths and empty arrays are left to torch
     return [data], [unify(out, tuple(s + a + b if s >= 0 else -1 for s, a, b in zip(data, pad_width[::2], pad_width[1::2])))]
 
 

@@ -24,7 +24,7 @@ def infer_reshape(target, source, reverse=False):
     Raises
     ------
     MXNetError
-        If a code asks for an axis that `source` lacks, two sizes are to be inferred, or the sizes do not multiply up.
+        If a code needs an axis that `source` lacks, two sizes are to be inferred, or the sizes do not multiply up.
     """
     codes, sizes = (target[::-1], source[::-1]) if reverse else (target, source)
     out, position, inferred, i = [], 0, None, 0
@@ -75,7 +75,7 @@ def infer_reshape(target, source, reverse=False):
     total = product(source)
     if inferred is not None:
         rest = product(out)
-        if total == rest == 0:  # sizes of 0 that stay tell nothing: the others are divided
+        if total == rest == 0:  # the kept sizes contain 0: compute the inferred size from the other ones
             out[inferred] = math.prod(s for s in source if s) // math.prod(s for s in out if s)
         else:
             out[inferred] = -1 if total < 0 or rest <= 0 else total // rest
@@ -133,7 +133,7 @@ def reshape(data, *, shape: Shape = (), reverse: bool = False, target_shape: Sha
     if shape and not reverse and min(shape) >= -1 and 0 not in shape:
         try:
             return data.reshape(shape)
-        except RuntimeError:  # it does not fit: say so below
+        except RuntimeError:  # an invalid shape raises the error below
             pass
     sizes = _target(shape, reverse, target_shape, keep_highest, tuple(data.shape))
     return data.reshape(tuple(data.shape) if sizes is None else sizes)
@@ -282,7 +282,7 @@ def _(in_shapes, out_shapes, *, axes):
 
 @op("expand_dims", complete_rule="shape", aliases=("_npi_expand_dims",), shares_memory=True, result_type="data", method=True)
 def expand_dims(data, *, axis: int):
-    """Insert an axis of size 1, which stands at position `axis` of the result; a negative one counts from its end.
+    """Insert an axis of size 1 at position `axis` of the result; a negative one counts from its end.
 
     Example
     -------

@@ -11,7 +11,7 @@ from ..registry import op
 from ..schema import Ends, Shape
 from ..shapes import known, unify
 
-# Torch says of these that they return nothing.
+# Torch's annotations of these have no return type.
 _unbind_copy: Callable = torch.unbind_copy
 _split_copy: Callable = torch.split_copy
 _split_with_sizes_copy: Callable = torch.split_with_sizes_copy
@@ -82,7 +82,7 @@ def _view(operator, data, begin, end, step):
 
 @op("slice", complete_rule="shape", aliases=("crop", "_sparse_slice", "_npi_slice", "_npx_slice"), result_type="data", method=True)
 def slice_(data, *, begin: Ends, end: Ends, step: Optional[Ends] = ()):
-    """The block ``begin[i]:end[i]:step[i]`` of each leading axis; None stands for the default of Python's slices.
+    """The block ``begin[i]:end[i]:step[i]`` of each leading axis; None means the default of Python's slices.
 
     Example
     -------
@@ -132,7 +132,7 @@ def _(in_shapes, out_shapes, *, begin, end, step):
     if lhs is not None:
         block = _sliced("_slice_assign", lhs, begin, end, step)
         if known(block) and known(rhs) and block != rhs:
-            return in_shapes, out_shapes  # the call says what is wrong
+            return in_shapes, out_shapes  # the operator's call raises the error
         rhs = unify(rhs, block)
     return [lhs, rhs], [lhs]
 

@@ -118,7 +118,7 @@ def box_nms(data, *, overlap_thresh: float = 0.5, valid_thresh: float = 0.0, top
     Parameters
     ----------
     data : (..., n, width)
-        A score, 4 coordinates and perhaps an id for each box, at the places that the `*_index` and `coord_start` tell.
+        A score, 4 coordinates and perhaps an id for each box, at the positions `*_index` and `coord_start`.
     overlap_thresh, valid_thresh : float
         The overlap above which the lower score goes; the score from which a box counts at all.
     topk : int
@@ -130,7 +130,7 @@ def box_nms(data, *, overlap_thresh: float = 0.5, valid_thresh: float = 0.0, top
     force_suppress : bool
         Let boxes of different ids suppress each other.
     in_format, out_format : {'corner', 'center'}
-        The format of the boxes that come, and of those that are returned.
+        The formats of the input boxes and of the returned ones.
 
     Returns
     -------
@@ -139,7 +139,7 @@ def box_nms(data, *, overlap_thresh: float = 0.5, valid_thresh: float = 0.0, top
     Raises
     ------
     MXNetError
-        If a row has no room for what the attributes say is in it.
+        If a row is too short for the attributes' positions.
 
     Example
     -------
@@ -190,7 +190,7 @@ def _surviving_boxes(batches, corners, overlap_thresh, valid_thresh, topk, score
 def box_iou(lhs, rhs, *, format: _Format = "corner"):
     """Intersection over union of each box of `lhs` (..., 4) with each of `rhs` (..., 4). No gradient flows.
 
-    The result has the shapes of both, without the last axes, behind each other. `format` says what the four numbers are: two corners
+    The result has the shapes of both, without the last axes, behind each other. `format` defines the four numbers: two corners
     (``corner``), or the centre and the size (``center``).
 
     Raises
@@ -301,7 +301,7 @@ def box_encode(samples, matches, anchors, refs, means, stds):
     anchors, refs : (B, N, 4), (B, M, 4)
         Corners.
     means, stds : (4,)
-        What normalizes the targets.
+        The means and deviations that normalize the targets.
 
     Raises
     ------
@@ -380,7 +380,7 @@ def box_decode(data, anchors, *, std0: float = 1.0, std1: float = 1.0, std2: flo
 def _(in_shapes, out_shapes, **_):
     data, anchors = unify(in_shapes[0], out_shapes[0]), in_shapes[1]
     if any(s is not None and (len(s) != 3 or s[2] not in (4, -1)) for s in (data, anchors)):
-        return [data, anchors], out_shapes  # the call says what is wrong
+        return [data, anchors], out_shapes  # the operator's call raises the error
     if data is None or anchors is None:
         return [data, anchors], [data]
     anchors = unify(anchors, (1, *data[1:2], 4))

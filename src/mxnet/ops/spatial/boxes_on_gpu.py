@@ -48,7 +48,7 @@ def _unpacked(words):
 def _removal_table(pairs):
     """Return which boxes of a block each group of eight removes, for each of the 256 patterns of boxes in it that are removed already.
 
-    `pairs` (..., n, n) says which box suppresses which later one; the result is (..., groups, 256, groups) bytes. A table of all groups and
+    `pairs` (..., n, n) is True where a box suppresses a later one; the result is (..., groups, 256, groups) bytes. A table of all groups and
     patterns costs some fifty tensor operations, and turns eight sequential decisions into one lookup.
     """
     words = _packed(pairs).unflatten(-2, (-1, _GROUP))  # (..., groups, 8, groups)
@@ -172,13 +172,13 @@ def greedy_matching(scores, least, steps):
 
 
 def matched(size, at, values, exists):
-    """Return (B, size) with `values` where `at` says, for pairs that exist, and -1 elsewhere."""
+    """Return (B, size) with `values` at the positions `at` of existing pairs, and -1 elsewhere."""
     result = torch.full((len(at), size + 1), -1, dtype=values.dtype, device=at.device)
     return result.scatter_(1, torch.where(exists, at, size), values)[:, :size]
 
 
 def match_pairs(scores, least, steps):
-    """Return the column of each row and the row of each column as bipartite_matching says, of matrices (B, rows, columns)."""
+    """Return the column of each row and the row of each column by bipartite_matching, for matrices (B, rows, columns)."""
     batch, rows, columns = scores.shape
     if not (batch and steps):
         return tuple(torch.full((batch, size), -1, device=scores.device) for size in (rows, columns))

@@ -37,7 +37,7 @@ def _compare_windows(patches, others, count, step, is_multiply):
 @op("Correlation", complete_rule="shape", names_output=True, amp="widest")
 def correlation(data1, data2, *, kernel_size: int = 1, max_displacement: int = 1, stride1: int = 1, stride2: int = 1,
                 pad_size: int = 0, is_multiply: bool = True):
-    """How well patches of `data1` match patches of `data2` around the same place: one channel for each displacement (Dosovitskiy et al. 2015).
+    """Correlate patches of `data1` with displaced patches of `data2`: one channel for each displacement (Dosovitskiy et al. 2015).
 
     Parameters
     ----------

@@ -26,7 +26,7 @@ def _size(shape, kernel, stride, dilate, pad):
 
 def _check(operator, data, offset, mask, weight, bias, kernel, stride, dilate, pad, num_filter, num_group, num_deformable_group, no_bias,
            layout):
-    """Refuse attributes and inputs that do not fit; what would be read lies outside of the arrays otherwise."""
+    """Raise an error for inconsistent attributes and inputs, which would cause reads outside of the arrays."""
     require_ndim(operator, data, 4)
     check_bias(operator, bias, no_bias)
     if layout not in (None, "NCHW"):

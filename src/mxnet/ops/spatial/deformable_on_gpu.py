@@ -4,13 +4,13 @@ from torch.utils.checkpoint import checkpoint
 
 from .on_gpu import per_chunk
 
-_COPIES = 6  # of what all taps read, while it is computed
+_COPIES = 6  # of the samples of all taps, while they are computed
 
 
 def convolve(data, offset, mask, weight, num_group, num_deformable_group, kernel, stride, dilate, pad, outside):
     """Return the convolution without its bias. Axes and attributes are those of `deformable.deformable_convolution`.
 
-    Where what the taps read does not fit into one chunk, images and then rows of the result are computed one part after another, and
+    Where the samples of the taps do not fit into one chunk, images and then rows of the result are computed one part after another, and
     backward computes each part's reads again, as MXNet does.
     """
     n, _, rows, columns = offset.shape
@@ -33,7 +33,7 @@ def convolve(data, offset, mask, weight, num_group, num_deformable_group, kernel
 
 
 def multiply(read, weight, num_group):
-    """Return the result (N, filters, H', W') of what the taps read, (N, H', W', taps, C)."""
+    """Return the result (N, filters, H', W') for the samples of the taps, (N, H', W', taps, C)."""
     n, rows, columns, taps, channels = read.shape
     by_group = read.reshape(n, rows * columns, taps, num_group, channels // num_group).permute(0, 3, 1, 2, 4).flatten(3)
     filters = weight.reshape(num_group, -1, channels // num_group, taps).transpose(2, 3).flatten(2)
@@ -41,7 +41,7 @@ def multiply(read, weight, num_group):
 
 
 def read_taps(data, offset, mask, groups, kernel, stride, dilate, pad, outside, first_row=0):
-    """Return what each tap reads at each place: (N, H', W', taps, C). `first_row` is the row of the result where the offsets begin."""
+    """Return the sample of each tap at each output position: (N, H', W', taps, C). `first_row` is the row of the result where the offsets begin."""
     (n, channels, height, width), (rows, columns), taps = data.shape, offset.shape[2:], kernel[0] * kernel[1]
     tap = torch.arange(taps, device=data.device)
     down, across = ((torch.arange(start, start + size, device=data.device) * s - p).to(data.dtype)

@@ -139,11 +139,11 @@ def multibox_target(anchor, label, cls_pred, *, overlap_threshold: float = 0.5, 
     overlap_threshold : float
         Anchors that overlap a box more than this are positive.
     negative_mining_ratio, negative_mining_thresh : float
-        How many negatives there are for each positive, and the overlap with their box that they stay below.
+        The number of negatives for each positive, and the upper bound of their overlap with their box.
     minimum_negative_samples
         Kept for compatibility; MXNet does not use it either.
     variances : tuple of 4 floats
-        What the targets are divided by.
+        The divisors of the targets.
 
     Returns
     -------
@@ -155,7 +155,7 @@ def multibox_target(anchor, label, cls_pred, *, overlap_threshold: float = 0.5, 
     Raises
     ------
     MXNetError
-        If the shapes do not fit, or there are fewer negatives than are asked for (on a GPU the latter get what there is).
+        If the shapes do not fit, or there are fewer negatives than requested (on a GPU all existing ones are used instead).
 
     Example
     -------
@@ -230,9 +230,9 @@ def multibox_detection(cls_prob, loc_pred, anchor, *, clip: bool = True, thresho
     Parameters
     ----------
     cls_prob : (N, classes + 1, A)
-        Probabilities; class 0 is the background, whatever `background_id` says (as in MXNet).
+        Probabilities; class 0 is the background, for any `background_id` (as in MXNet).
     loc_pred : (N, A * 4)
-        What `MultiBoxTarget` makes targets for, with the same `variances`.
+        Predictions of the targets of `MultiBoxTarget`, with the same `variances`.
     anchor : (1, A, 4)
     clip : bool
         Clip what lies outside the image.
@@ -257,7 +257,7 @@ def multibox_detection(cls_prob, loc_pred, anchor, *, clip: bool = True, thresho
     """
     _check_detection(tuple(cls_prob.shape), tuple(loc_pred.shape), tuple(anchor.shape), variances)
     probabilities, moves, anchors = cls_prob.detach().float(), loc_pred.detach().float(), anchor.detach().float()[0]
-    # One number of all boxes after another: what is read and written with gaps takes several times as long.
+    # One coordinate of all boxes after another: strided reads and writes take several times as long.
     (x, y, width, height), (left, top, right, bottom) = moves.reshape(len(moves), -1, 4).permute(2, 0, 1).contiguous(), anchors.T.contiguous()
     wide, high = right - left, bottom - top
     x, y = x * variances[0] * wide + (right + left) / 2, y * variances[1] * high + (bottom + top) / 2
@@ -288,7 +288,7 @@ def multibox_detection(cls_prob, loc_pred, anchor, *, clip: bool = True, thresho
 def _best_classes(probabilities):
     """The largest of (N, classes, A) for each anchor, and which class that is: the first of those that are equal.
 
-    Torch's maximum with its index goes number by number along any axis but the last.
+    Torch's maximum with its index is not vectorized along any axis but the last.
     """
     score = probabilities.amax(1)
     before = torch.ones_like(score, dtype=torch.bool)

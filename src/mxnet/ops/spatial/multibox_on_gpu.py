@@ -17,7 +17,7 @@ def prior_boxes(data, halves, steps, offsets):
 
 
 def training_targets(anchors, labels, predictions, overlap_threshold, ignore_label, mining_ratio, mining_thresh, variances):
-    """Return (loc_target, loc_mask, cls_target) of MultiBoxTarget, in float32. A GPU gives all negatives that exist where more are asked for.
+    """Return (loc_target, loc_mask, cls_target) of MultiBoxTarget, in float32. If more negatives are requested than exist, all are used.
 
     The loop is over the boxes of `labels` (N, boxes, 5), five tensor operations each.
     """

@@ -113,11 +113,11 @@ def proposal(cls_prob, bbox_pred, im_info, *, rpn_pre_nms_top_n: int = 6000, rpn
     cls_prob : (1, 2 * A, H, W)
         Probabilities of background, then of objects, for each of the ``A = len(scales) * len(ratios)`` anchors.
     bbox_pred : (1, 4 * A, H, W)
-        How each anchor is to be moved and stretched (its corners, with `iou_loss`).
+        The displacement and stretch of each anchor (of its corners, with `iou_loss`).
     im_info : (1, 3)
         Height and width of the image, and its scale.
     rpn_pre_nms_top_n, rpn_post_nms_top_n, threshold
-        How many best regions enter non-maximum suppression, how many leave it, and the overlap that is too much.
+        The number of best regions before and after non-maximum suppression, and its overlap threshold.
     rpn_min_size : int
         The least side of a region, times the image's scale; a smaller one is enlarged and scores -1.
     scales, ratios, feature_stride
@@ -129,7 +129,7 @@ def proposal(cls_prob, bbox_pred, im_info, *, rpn_pre_nms_top_n: int = 6000, rpn
     ------
     MXNetError
         If there is more than one image, or the shapes do not fit each other or the anchors. An image larger than the feature map is an error on
-        a CPU only: a GPU would make the host wait for its size.
+        a CPU only: with a GPU the host would wait for its size.
 
     Example
     -------

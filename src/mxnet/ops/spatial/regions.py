@@ -30,7 +30,7 @@ def _round(values):
 
 
 def _check(operator, data, rois, *columns):
-    """Refuse partial shapes that maps and regions do not have."""
+    """Raise an error for partial shapes of no maps and regions."""
     if len(data) != 4:
         raise MXNetError(f"{operator}: `data` must be 4-D, received shape {tuple(data)}")
     if len(rois) != 2 or rois[1] not in (-1, *columns):
@@ -44,7 +44,7 @@ def _check_size(operator, pooled_size):
 
 
 def _check_images(operator, images, count):
-    """Refuse regions of images that there are not; their numbers come as integers.
+    """Raise an error for regions of missing images; the image numbers are integers.
 
     Raises
     ------
@@ -60,7 +60,7 @@ def _check_images(operator, images, count):
 def _pooled_rule(check, channels=None):
     """Return a shape rule: (R, channels of the data, or what `channels` makes of them, pooled height, pooled width).
 
-    ``check(data, rois, trans, **attributes)`` refuses what the call does, too.
+    ``check(data, rois, trans, **attributes)`` raises the same errors as the call.
     """
     def rule(in_shapes, out_shapes, **attributes):
         data, rois, trans = (*in_shapes, None)[:3]
@@ -116,7 +116,7 @@ def roi_pooling(data, rois, *, pooled_size: Shape, spatial_scale: Fraction):
 
 
 def _pool_largest(data, images, rows, columns):
-    """ROIPooling of bins that begin and end where `rows` and `columns`, each a pair of (R, bins), say."""
+    """Compute ROIPooling of bins whose begins and ends are in `rows` and `columns`, each a pair of (R, bins)."""
     lowest = torch.finfo(data.dtype).min
     shape = data.shape[1], rows[0].shape[1], columns[0].shape[1]
     out = []
@@ -136,7 +136,7 @@ def _pool_largest(data, images, rows, columns):
 
 
 def _bins(start, end, count, size):
-    """Where each of the `count` bins of each region begins and ends along one axis: two of (R, count)."""
+    """Return the begin and end of each of the `count` bins of each region along one axis: two of (R, count)."""
     length = (end - start + 1).clamp_min(1)
     step = quotient(length, count).unsqueeze(1)
     number = torch.arange(count, device=start.device, dtype=start.dtype)
@@ -162,10 +162,10 @@ roi_pooling.dtype_rule(_types_of_data)
 
 
 def _interpolation_weights(start, bin_size, bins, samples, size, most=None):
-    """How much each position along one axis counts in each bin of each region: (R, bins, size).
+    """Return the weight of each position along one axis in each bin of each region: (R, bins, size).
 
-    Each bin averages `samples` (one number a region) evenly spaced linear interpolations. Those beyond the map count nothing: of a bin that
-    reaches far beyond only those near the map are looked at. `most` is an upper bound of `samples`, maybe infinite; without it the
+    Each bin averages `samples` (one number a region) evenly spaced linear interpolations. Those beyond the map have weight 0: of a bin that
+    reaches far beyond only those near the map are computed. `most` is an upper bound of `samples`, maybe infinite; without it the
     samples are read on the host.
     """
     # A region without extent, with a negative side or with NaN has no samples, and gives zeros.
@@ -395,7 +395,7 @@ def _psroi_corners(rois, spatial_scale):
 
 
 def _whole_pixels(start, length, bins, size):
-    """Where the whole pixels that each bin touches begin and end: two of (R, bins)."""
+    """Return the begin and end of the whole pixels that each bin touches: two of (R, bins)."""
     step = (length / bins).unsqueeze(1)
     number = torch.arange(bins, device=start.device, dtype=start.dtype)
     first = torch.floor(number * step + start.unsqueeze(1)).clamp(0, size)

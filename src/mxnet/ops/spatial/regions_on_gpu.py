@@ -1,4 +1,4 @@
-"""Pooling of regions on a GPU, without waits: how much memory and how many kernels it takes follows from the shapes alone.
+"""Pooling of regions on a GPU, without waits: memory and number of kernels depend on the shapes alone.
 
 A region of an image that there is not gives zeros: the error that the CPU's path raises would make the host wait.
 """
@@ -26,13 +26,13 @@ def _zeros(data, *shape):
 
 
 def _rows_of_channels(data):
-    """Return maps (N, C, H, W) as a table (N * H * W, C): what is read of a pixel lies together."""
+    """Return maps (N, C, H, W) as a table (N * H * W, C), in which a pixel's channels are contiguous."""
     return data.permute(0, 2, 3, 1).reshape(-1, data.shape[1])
 
 
 # -- the largest value of each bin -------------------------------------------------------------------------------------
 def pool_largest(data, images, rows, columns):
-    """ROIPooling of bins that begin and end where `rows` and `columns`, each a pair of (R, bins), say.
+    """Compute ROIPooling of bins whose begins and ends are in `rows` and `columns`, each a pair of (R, bins).
 
     A bin may be as large as the map, so tables of the maximum of all blocks of 2^i x 2^j pixels are made (log H + log W kernels); four
     blocks, which may overlap, cover any bin. For a gradient the tables hold ranks instead of values: the largest rank is the first
@@ -52,7 +52,7 @@ def pool_largest(data, images, rows, columns):
         each = -(-data.shape[1] // -(-data.shape[1] // each))  # chunks of one size
         largest = torch.cat([_largest_keys(part, corners, levels) for part in keys.split(each, 1)], 1)
     if order is not None:
-        # The rank says where the value is. Gathering is differentiable, once and again.
+        # The rank gives the position of the value. Gathering is differentiable any number of times.
         planes = images.reshape(-1, 1, 1, 1) * data.shape[1] + torch.arange(data.shape[1], device=data.device).reshape(-1, 1, 1)
         planes = planes * order.shape[2]
         place = planes + order.reshape(-1).take(largest.long().clamp_(0, order.shape[2] - 1).add_(planes))
@@ -253,7 +253,7 @@ def _rotated_samples(rois, images, pooled_size, spatial_scale, ratio, window, da
     x, y, across, down, angle = (v.reshape(-1, 1, 1) for v in rois[:, 1:].unbind(1))
     x, y, angle = x * spatial_scale, y * spatial_scale, angle * (math.pi / 180)
     cosine, sine = angle.cos(), angle.sin()
-    # The map's corners in the region's coordinates say which samples may lie on it.
+    # The map's corners in the region's coordinates bound the samples that may lie on it.
     corners = [(u - x, v - y) for u in (-1, width) for v in (-1, height)]
     ends = (torch.stack([sine * u + cosine * v for u, v in corners]), torch.stack([cosine * u - sine * v for u, v in corners]))
     points, numbers, counts = [], [], []

@@ -58,7 +58,7 @@ def _affine_grid(matrix, target_shape):
 
 
 def _check_affine(operator, matrix, target_shape, name):
-    """Refuse a partial shape that no affine matrices (N, 6) have, and sizes of no grid."""
+    """Raise an error for a partial shape of no affine matrices (N, 6), and for sizes of no grid."""
     if len(matrix) != 2 or matrix[1] not in (6, -1):
         raise MXNetError(f"{operator}: `{name}` must have shape (N, 6) for affine transforms, received {tuple(matrix)}")
     if len(target_shape) != 2 or min(target_shape) <= 0:
@@ -176,11 +176,11 @@ def up_sampling(*data, scale: AtLeast1, num_filter: int = 0, sample_type: Litera
         joined along the channels or summed. With ``'bilinear'`` the map and the weight (C, 1, k, k) of the deconvolution, where
         k is ``2 * scale - scale % 2``; it has C groups.
     multi_input_mode : {'concat', 'sum'}
-        What becomes of several maps.
+        The treatment of several maps.
     num_args : int
-        How many inputs there are, 2 for ``'bilinear'``.
+        The number of inputs, 2 for ``'bilinear'``.
     num_filter, workspace
-        Change nothing: the weight's shape says the former, and the latter is a hint that nothing needs here.
+        No effect: the weight's shape determines the former, and the latter is a hint for MXNet.
 
     Raises
     ------
@@ -254,7 +254,7 @@ def _up_sampling_shape_rule(in_shapes, out_shapes, *, scale, sample_type, multi_
 
 
 def _check_enlarged(i, shape, first, spatial, multi_input_mode):
-    """Refuse an input that does not become maps of the size `spatial` when it is enlarged by one factor."""
+    """Raise an error for an input that no single factor enlarges to maps of the size `spatial`."""
     height, width = spatial
     if not min(shape[2:]) or height % shape[2] or width % shape[3]:
         raise MXNetError(f"UpSampling: input {i} of shape {shape} does not divide the output of {height} x {width}")
@@ -375,7 +375,7 @@ def _areas(output_size):
 def _(in_shapes, out_shapes, *, output_size):
     data, areas = in_shapes[0], _areas(output_size)
     if data is None or len(data) != 4 or 0 in data[1:] or min(areas) < 0:
-        return in_shapes, out_shapes  # if it is wrong the call says why
+        return in_shapes, out_shapes  # the operator's call raises the error
     return in_shapes, [unify(out_shapes[0], (*data[:2], *areas))]
 
 
@@ -437,7 +437,7 @@ def _margins(pad):
 def im2col(data, *, kernel: Shape, stride: Shape = (), dilate: Shape = (), pad: Shape = ()):
     """The windows that a convolution sees, as columns: (N, C, *spatial) to (N, C * prod(kernel), number of windows).
 
-    `kernel`, `stride`, `dilate` and `pad` mean what they do to `Convolution`.
+    `kernel`, `stride`, `dilate` and `pad` are those of `Convolution`.
 
     Raises
     ------
@@ -508,7 +508,7 @@ def _(in_shapes, out_shapes, *, output_size, kernel, **attributes):
         return in_shapes, out_shapes
     _check_columns(data, output_size, kernel, **attributes)
     if not data[2] or min(output_size) < 0:
-        return in_shapes, out_shapes  # an image without windows: the call knows
+        return in_shapes, out_shapes  # an image without windows: left to the operator's call
     return in_shapes, [unify(out_shapes[0], (data[0], data[1] // math.prod(kernel) if data[1] >= 0 else -1, *output_size))]
 
 
@@ -526,7 +526,7 @@ def bilinear_gather(flat, base, y, x, height, width, outside):
     base : int64 tensor
         Where the image of each point begins; broadcasts with `y` and `x`.
     outside : {'zero', 'edge'}
-        What lies beyond the border: zeros, or the border's own values.
+        The values beyond the border: zeros, or the border's own values.
     """
     if outside == "edge":
         y, x = y.clamp(0, height - 1), x.clamp(0, width - 1)

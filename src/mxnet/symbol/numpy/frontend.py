@@ -12,16 +12,16 @@ from ..symbol import Symbol
 
 
 class Symbols:
-    """As `mxnet.numpy.frontend.Arrays`, for Symbols."""
+    """The front end of Symbols, the counterpart of `mxnet.numpy.frontend.Arrays`."""
 
     kind: type = Symbol  # of results: `symbol` puts its own class here
 
     def is_array(self, x: object) -> bool:
-        """Whether `x` is a Symbol."""
+        """Return True if `x` is a Symbol."""
         return isinstance(x, Symbol)
 
     def call(self, name: str, *inputs: Any, out: Any = None, **attrs: Any) -> Any:
-        """The operator's results as Symbols; attributes that are None are left at their defaults."""
+        """Return the operator's results as Symbols; attributes that are None are left at their defaults."""
         if out is not None and not isinstance(out, Symbol):
             raise TypeError(f"{name}: a Symbol has no values to write to `out`")
         op = get(name)
@@ -34,19 +34,19 @@ class Symbols:
         return self.kind(entries) if len(entries) == 1 else [self.kind([e]) for e in entries]
 
     def call_scalar(self, name: str, x: Symbol, scalar: float, out: Any = None) -> Any:
-        """The result of an operator on a Symbol and a number."""
+        """Return the result of an operator on a Symbol and a number."""
         return self.call(name, x, scalar=float(scalar), is_int=not isinstance(scalar, float), out=out)
 
     def truth(self, x: Any) -> Any:
-        """A boolean scalar, whose value only running tells."""
+        """Return a boolean scalar as a Symbol, whose value is known only at run time."""
         return x
 
     def context(self, ctx: Any) -> Any:
-        """The context that an argument ``ctx=None`` stands for."""
+        """Return the context for an argument ``ctx=None``."""
         return current_context() if ctx is None else ctx
 
     def ndim(self, x: Symbol) -> NoReturn:
-        """A Symbol does not know how many axes it has.
+        """Raise an error, since the number of axes of a Symbol is unknown.
 
         Raises
         ------
@@ -61,7 +61,7 @@ symbols = Symbols()
 
 
 def npx_function(operator: str) -> Callable:
-    """The function ``mx.sym.npx.<name>`` for an operator named ``_npx_<name>``."""
+    """Return the function ``mx.sym.npx.<name>`` for an operator named ``_npx_<name>``."""
     function = operator_function(operator)
 
     def call(*args: Any, **kwargs: Any) -> Any:
@@ -70,5 +70,5 @@ def npx_function(operator: str) -> Callable:
 
     call.__name__ = call.__qualname__ = operator.removeprefix("_npx_")
     call.__doc__ = function.__doc__
-    call.__signature__ = function.__signature__  # type: ignore[attr-defined]  # what inspect reads
+    call.__signature__ = function.__signature__  # type: ignore[attr-defined]  # read by inspect
     return call

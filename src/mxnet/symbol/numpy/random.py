@@ -9,7 +9,7 @@ for _name, _function in TABLE["random"].items():
 
 
 def shuffle(x: _Symbol) -> _Symbol:
-    """The entries of the first axis in random order; a Symbol cannot be changed in place, so the result is a new one."""
+    """Return the entries of the first axis in random order; a Symbol cannot be changed in place, so the result is a new one."""
     return symbols.call("_npi_shuffle", x)
 
 

@@ -10,7 +10,7 @@ from ..symbol import Symbol
 from .frontend import symbols
 
 if TYPE_CHECKING:
-    from ._attached import Methods as _Base  # a Symbol, with what the class is given later: methods, Python's arithmetic
+    from ._attached import Methods as _Base  # a Symbol, with the members attached later: methods, Python's arithmetic
 else:
     _Base = Symbol
 
@@ -26,16 +26,16 @@ class _Symbol(_Base):
     __slots__ = ()
 
     def as_nd_ndarray(self) -> Symbol:
-        """The same graph as a Symbol of ``mx.sym``."""
+        """Return the same graph as a Symbol of ``mx.sym``."""
         return Symbol(self._outputs)
 
     def as_np_ndarray(self) -> "_Symbol":
-        """The Symbol itself."""
+        """Return the Symbol itself."""
         return self
 
     @property
     def num_outputs(self) -> int:
-        """How many outputs there are."""
+        """The number of outputs."""
         return len(self._outputs)
 
     def __getitem__(self, key: Any) -> Any:
@@ -71,23 +71,23 @@ class _Symbol(_Base):
         return symbols.call("_np_reshape", self, newshape=tuple(shape), order=order)
 
     def flatten(self, order: str = "C") -> "_Symbol":  # type: ignore[override]  # NumPy's, not that of mx.sym
-        """The elements in one axis."""
+        """Return the elements in one axis."""
         return self.reshape(-1, order=order)
 
     def transpose(self, *axes: Any) -> "_Symbol":  # type: ignore[override]  # NumPy's, not that of mx.sym
-        """The axes in another order, by default reversed."""
+        """Return the axes in another order, by default reversed."""
         if len(axes) == 1 and (axes[0] is None or isinstance(axes[0], (tuple, list))):
             axes = tuple(axes[0] or ())
         return symbols.call("_np_transpose", self, axes=tuple(axes) or "None")
 
     def astype(self, dtype: Any, order: str | None = "K", casting: str = "unsafe", subok: bool = True, copy: bool = True) -> "_Symbol":
-        """The values converted to `dtype`."""
+        """Return the values converted to `dtype`."""
         if order not in (None, "K", "C") or casting != "unsafe" or not subok:
             raise ValueError("astype supports order 'K' or 'C', casting 'unsafe' and subok True only")
         return symbols.call("_npi_cast", self, dtype=dtype)
 
     def copy(self, order: str = "C") -> "_Symbol":
-        """A copy."""
+        """Return a copy."""
         if order != "C":
             raise NotImplementedError(f"only order='C' is supported, received {order}")
         return symbols.call("_np_copy", self)
@@ -101,7 +101,7 @@ symbols.kind = _Symbol
 
 
 def _sliced(symbol: _Symbol, key: Any) -> _Symbol:
-    """A Symbol's entries along its axes: slices and integers, one for each leading axis."""
+    """Return a Symbol's entries along its axes: slices and integers, one for each leading axis."""
     keys = key if isinstance(key, tuple) else (key,)
     if any(not isinstance(k, (int, slice)) or isinstance(k, bool) for k in keys):
         raise TypeError(f"a Symbol can be indexed with integers and slices only, received {shortened(key)}; "

@@ -280,9 +280,9 @@ def compiled(net, x):
 def contest(net, x, monkeypatch, asked=False, takes=1.0):
     """What a contest of all makes of a network: the times of the others are two seconds."""
     runner, module, inputs = compiled(net, x)
-    monkeypatch.setattr(policy, "challengers", lambda device, everyone=False: [])
-    monkeypatch.setattr(policy, "_race", lambda native, function, inputs: (2.0, takes, function(*inputs)))
-    return policy.contest(module, lambda *i: runner._native(i, False, CPU)(*i), inputs, runner.weights, CPU, True, asked)
+    monkeypatch.setattr(policy, "candidate_backends", lambda device, all_backends=False: [])
+    monkeypatch.setattr(policy, "_alternating_times", lambda native, function, inputs: (2.0, takes, function(*inputs)))
+    return policy.compare_backends(module, lambda *i: runner._native(i, False, CPU)(*i), inputs, runner.weights, CPU, True, asked)
 
 
 @pytest.mark.parametrize("takes, ahead", [(1.0, True), (3.0, False)])

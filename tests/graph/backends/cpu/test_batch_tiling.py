@@ -6,7 +6,7 @@ import mxnet as mx
 from mxnet import nd
 from mxnet.gluon import nn
 from mxnet.graph.backends.cpu import batch_tiling
-from mxnet.kernels.conv.prepacked_conv import Kept
+from mxnet.kernels.conv.prepacked_conv import PrepackedConv
 
 
 @pytest.fixture(autouse=True)
@@ -99,5 +99,5 @@ def test_its_layers_are_found_with_the_others():
     net = Beginning()
     found(net)
     state, = net._cached_op._runner._states.values()
-    assert sum(isinstance(target, Kept) for target in batch_tiling.targets(state.program.graph)) == 5
-    assert not any(isinstance(node.target, Kept) for node in state.program.graph.nodes)
+    assert sum(isinstance(target, PrepackedConv) for target in batch_tiling.targets(state.program.graph)) == 5
+    assert not any(isinstance(node.target, PrepackedConv) for node in state.program.graph.nodes)

@@ -11,7 +11,7 @@ from mxnet.graph.backends.cpu import mlp_fusion
 from mxnet.graph.program import Program
 from mxnet.graph.tuning import inference_states, policy
 from mxnet.kernels.gemm import prepacked_skinny
-from mxnet.kernels.gemm.fused_mlp import BETWEEN, MOST, Chain
+from mxnet.kernels.gemm.fused_mlp import BETWEEN, MOST, FusedMLP
 from mxnet.ndarray import dispatch
 
 CPU = torch.device("cpu")
@@ -41,7 +41,7 @@ def data(*shape):
 def calls_of(net):
     """How many layers each call of a chain stands for."""
     state, = net._cached_op._runner._states.values()
-    found = [node.target for node in state.program.graph.nodes if isinstance(node.target, Chain)]
+    found = [node.target for node in state.program.graph.nodes if isinstance(node.target, FusedMLP)]
     return [sum(width > 0 for width in chain._integers[:MOST]) for chain in found]
 
 
@@ -268,7 +268,7 @@ def test_graphs_that_are_nothing_else(symbol, may, does):
     module, inputs, weights = lowered(symbol, data=(2, 3))
     assert mlp_fusion.may_suit(module) is may
     assert mlp_fusion.suits(Program(module, inputs, weights)) is does
-    assert [b.name for b in policy.of_dense_layers(module, inputs, weights, CPU)] == ["kernels"] * does
+    assert [b.name for b in policy.mlp_candidates(module, inputs, weights, CPU)] == ["kernels"] * does
 
 
 def test_graphs_of_too_many_layers_or_of_none():
@@ -286,18 +286,18 @@ def test_graphs_of_too_many_layers_or_of_none():
 def test_weights_that_may_change_and_other_devices_are_not_asked_for():
     module, inputs, weights = lowered(layer(x), data=(2, 3))
     assert not mlp_fusion.suits(Program(module, inputs))
-    assert policy.of_dense_layers(module, inputs, (), CPU) == []
-    assert policy.of_dense_layers(module, inputs, weights, torch.device("cuda")) == []
+    assert policy.mlp_candidates(module, inputs, (), CPU) == []
+    assert policy.mlp_candidates(module, inputs, weights, torch.device("cuda")) == []
 
 
-@pytest.mark.parametrize("seconds, kind", [(0.5, inference_states.Frozen), (2.0, inference_states.Stays)])
+@pytest.mark.parametrize("seconds, kind", [(0.5, inference_states.Compiled), (2.0, inference_states.Native)])
 def test_a_contest_takes_them_where_they_are_faster(monkeypatch, seconds, kind):
-    monkeypatch.setattr(policy, "challengers", lambda device, everyone=False: [])
-    monkeypatch.setattr(policy, "_race", lambda native, compiled, inputs: (1.0, seconds, compiled(*inputs)))
+    monkeypatch.setattr(policy, "candidate_backends", lambda device, all_backends=False: [])
+    monkeypatch.setattr(policy, "_alternating_times", lambda native, compiled, inputs: (1.0, seconds, compiled(*inputs)))
     net, given = network(*dense(12, 9, 5)), data()
     expected = net(given).asnumpy()
     net.hybridize(static_alloc=True, static_shape=True)
     for _ in range(2):
         np.testing.assert_allclose(net(given).asnumpy(), expected, rtol=1e-4, atol=1e-5)
     state, = net._cached_op._runner._states.values()
-    assert type(state) is kind and (kind is inference_states.Stays or state.name == "kernels")
+    assert type(state) is kind and (kind is inference_states.Native or state.name == "kernels")

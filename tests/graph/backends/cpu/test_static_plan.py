@@ -47,7 +47,7 @@ def compiled(net, x):
     net.hybridize(backend="kernels")
     net(x)
     state, = net._cached_op._runner._states.values()
-    assert isinstance(state.function, static_plan.Planned)
+    assert isinstance(state.function, static_plan.StaticPlan)
     return state.function
 
 
@@ -205,7 +205,7 @@ def test_places_are_disjoint_while_they_are_needed():
     for _ in range(50):
         arrays = []
         for first in sorted(rng.randint(0, 30, 40)):
-            array = static_plan._Array((rng.randint(1, 300),), made=True)
+            array = static_plan._Array((rng.randint(1, 300),), by_kernel=True)
             array.first, array.last = first, first + rng.randint(0, 8)
             arrays.append(array)
         over = {}
@@ -254,7 +254,7 @@ def test_what_has_no_kernels_is_not_planned():
     net.hybridize(backend="kernels")
     net(x)
     state, = net._cached_op._runner._states.values()
-    assert not isinstance(state.function, static_plan.Planned)
+    assert not isinstance(state.function, static_plan.StaticPlan)
 
 
 def test_another_default_type():

@@ -12,7 +12,7 @@ from mxnet.graph import GraphRunner
 from mxnet.graph.backends.cuda import graph_capture, prepared_weights
 from mxnet.graph.runtime import runner as runners
 from mxnet.graph.tuning import policy
-from mxnet.graph.tuning.inference_states import Candidate, Stays
+from mxnet.graph.tuning.inference_states import Native, Warmup
 from mxnet.ndarray import writes
 from simulated_gpus import Watch, gpus
 
@@ -233,7 +233,7 @@ def test_without_a_promise_it_runs_on_native_first(cuda, monkeypatch, variables,
     runner, inputs = graph_of(*network())
     on_gpu(runner, inputs)
     state, = runner._states.values()
-    assert type(state) is Candidate and not runner.settled
+    assert type(state) is Warmup and not runner.settled
     state.spent = state.budget
     for _ in range(2):
         check(on_gpu(runner, inputs), runner, inputs)
@@ -258,7 +258,7 @@ def test_without_anything_to_gain_native_stays(cuda, monkeypatch):
     monkeypatch.setenv("MXNET_ENABLE_CUDA_GRAPHS", "0")
     runner = GraphRunner(mx.sym.var("x") * 2, fixed_shape=True)
     assert runner([torch.ones(2)], ctx=CONTEXT)[0].tolist() == [2, 2]
-    assert [type(s) for s in runner._states.values()] == [Stays]
+    assert [type(s) for s in runner._states.values()] == [Native]
 
 
 @pytest.mark.parametrize("variables", [{"MXNET_EXEC_BULK_EXEC_INFERENCE": "0"}, {"MXNET_USE_FUSION": "0"}])

@@ -79,7 +79,7 @@ def clock(monkeypatch):
 def test_ways_of_one_layer_give_the_same(monkeypatch, ceiling, kernel, residual, dtype, ways):
     Cudnn(monkeypatch)
     made, given = layer(ceiling, kernel), arguments(dtype, kernel, residual, 3 if WIDENED in ways else 8)
-    assert made.ways(*given) == ways
+    assert made.algorithms(*given) == ways
     data, weight, bias, added = (t if t is None else plain(t).float() for t in given)
     expected = torch.conv2d(data, weight, bias, padding=kernel // 2)
     expected = expected if added is None else expected + added
@@ -98,7 +98,7 @@ def test_the_fastest_way_is_found_in_the_first_call(monkeypatch, clock, seconds,
     given = arguments(torch.bfloat16)
     expected = plain(made.run(PARTS, *given))
     torch.testing.assert_close(plain(made(*given)), expected)
-    assert made.way == fastest
+    assert made.algorithm == fastest
     before = len(cudnn.calls)
     made(*given)
     assert len(cudnn.calls) - before == (fastest == FUSED)
@@ -114,7 +114,7 @@ def test_where_nothing_may_race_the_first_that_works_is_taken(monkeypatch, clock
     Cudnn(monkeypatch)
     made = layer(kernel=3)
     made(*arguments(kernel=3))
-    assert made.way == FUSED
+    assert made.algorithm == FUSED
 
 
 def test_what_cudnn_does_not_know_is_computed_in_parts(monkeypatch, clock):
@@ -122,7 +122,7 @@ def test_what_cudnn_does_not_know_is_computed_in_parts(monkeypatch, clock):
     made, given = layer(kernel=3), arguments(kernel=3)
     for _ in range(2):
         torch.testing.assert_close(plain(made(*given)), plain(made.run(PARTS, *given)))
-    assert made.way == PARTS and cudnn.calls == ["relu"]
+    assert made.algorithm == PARTS and cudnn.calls == ["relu"]
     Cudnn(monkeypatch, torch.OutOfMemoryError("CUDA out of memory"))
     with pytest.raises(torch.OutOfMemoryError):
         layer(kernel=3)(*given)
@@ -133,7 +133,7 @@ def test_while_it_is_captured_nothing_races(monkeypatch, clock):
     scoring_layers._cuda.is_current_stream_capturing = lambda: True
     made = layer(kernel=3)
     made(*arguments(kernel=3))
-    assert made.way is None and not cudnn.calls
+    assert made.algorithm is None and not cudnn.calls
 
 
 @pytest.mark.parametrize("change", [lambda d, w, b, z: (plain(d), w, b, z),
@@ -143,7 +143,7 @@ def test_what_only_parts_compute(monkeypatch, clock, change):
     cudnn = Cudnn(monkeypatch)
     layer(kernel=3)(*change(*arguments(kernel=3)))
     assert not cudnn.calls
-    assert layer(groups=8).ways(*arguments()) == layer().ways(*arguments()[:2], None, None) == [PARTS]
+    assert layer(groups=8).algorithms(*arguments()) == layer().algorithms(*arguments()[:2], None, None) == [PARTS]
 
 
 def test_a_race_is_measured_by_the_gpu(monkeypatch):
@@ -187,8 +187,8 @@ def triton(monkeypatch):
 @pytest.mark.parametrize("residual", [False, True])
 def test_a_kernel_behind_a_convolution(triton, ceiling, residual):
     made, given = layer(ceiling, 3), arguments(kernel=3, residual=residual)
-    assert made.ways(*given) == [*([FUSED] if ceiling >= 0 else []), KERNEL, PARTS]
-    assert layer(ceiling, groups=2).ways(*given) == [KERNEL, PARTS]
+    assert made.algorithms(*given) == [*([FUSED] if ceiling >= 0 else []), KERNEL, PARTS]
+    assert layer(ceiling, groups=2).algorithms(*given) == [KERNEL, PARTS]
     torch.testing.assert_close(plain(made.run(KERNEL, *given)), plain(made.run(PARTS, *given)))
 
 
@@ -198,7 +198,7 @@ def test_normalizations(triton, clock, ceiling):
     scale, shift = torch.linspace(-1, 1, 8), torch.linspace(2, -2, 8)
     made = Normalization(ceiling)
     found = plain(made(data, scale, shift))
-    assert made.way == KERNEL and found.dtype is torch.float16
+    assert made.algorithm == KERNEL and found.dtype is torch.float16
     torch.testing.assert_close(found, plain(made.run(PARTS, data, scale, shift)))
 
 
@@ -209,7 +209,7 @@ def test_maximum_pooling(triton, clock, kernel, way):
     data = torch.cat([data] * 2, 3).contiguous(memory_format=torch.channels_last).as_subclass(OnGPU)
     made = MaxPool(lambda t: torch.max_pool2d(t, kernel, (2, 2), (1, 1)), (5, 6), kernel, (2, 2), (1, 1))
     torch.testing.assert_close(plain(made(data)), torch.max_pool2d(plain(data), kernel, (2, 2), (1, 1)))
-    assert made.way == way
+    assert made.algorithm == way
 
 
 def test_a_way_that_gives_other_results_is_not_taken(monkeypatch, clock):
@@ -217,7 +217,7 @@ def test_a_way_that_gives_other_results_is_not_taken(monkeypatch, clock):
     monkeypatch.setattr(torch, "cudnn_convolution_relu", lambda data, *_: torch.zeros(2, 4, 5, 6))
     made, given = layer(kernel=3), arguments(kernel=3)
     torch.testing.assert_close(plain(made(*given)), plain(made.run(PARTS, *given)))
-    assert made.way == PARTS
+    assert made.algorithm == PARTS
 
 
 def test_kernels_are_tried_where_cudnn_has_no_call(monkeypatch, triton, clock):
@@ -226,4 +226,4 @@ def test_kernels_are_tried_where_cudnn_has_no_call(monkeypatch, triton, clock):
         Cudnn(monkeypatch, broken)
         made = layer(kernel=3)
         made(*arguments(kernel=3))
-        assert made.way == way
+        assert made.algorithm == way

@@ -1,5 +1,4 @@
 import subprocess
-import sys
 import threading
 
 import numpy as np
@@ -7,6 +6,7 @@ import pytest
 import torch
 
 import mxnet as mx
+from forked import python
 from mxnet import nd, processor, threads
 from mxnet.gluon import nn
 from mxnet.graph import GraphRunner
@@ -40,7 +40,7 @@ def eager(net, x):
 
 
 def plans(runner):
-    return [p for p in runner._states.values() if isinstance(p, inference_states.Frozen)]
+    return [p for p in runner._states.values() if isinstance(p, inference_states.Compiled)]
 
 
 def test_one_piece():
@@ -224,7 +224,7 @@ def test_memory_that_others_may_write_to_is_not_built_in():
 def test_openvino_is_imported_without_what_calls_its_makers():
     code = ("import sys; from mxnet.graph.backends import openvino; openvino.core(); "
             "print([m for m in sys.modules if 'telemetry' in m and m.startswith('openvino_')], 'openvino' in sys.modules)")
-    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    found = subprocess.run([*python(), "-c", code], capture_output=True, text=True, check=True)
     assert found.stdout.strip() == "[] True"
 
 

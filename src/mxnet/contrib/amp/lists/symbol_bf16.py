@@ -1,7 +1,7 @@
-"""Which operators run in bfloat16, which in float32, and which in the type of their inputs.
+"""The lists of operators that run in bfloat16, in float32, and in the type of their inputs.
 
 bfloat16 has 8 significant bits to float16's 11, and MXNet has fewer operators for it: most of what float16 runs in the type of its inputs
-runs in float32 here. The operators themselves say so (``mxnet.ops.traits``).
+runs in float32 here. The lists follow from the operators' traits (``mxnet.ops.traits``).
 """
 from .derived import conditional, losses, spellings
 from .symbol_fp16 import _ELSEWHERE
@@ -18,7 +18,7 @@ FP32_FUNCS = spellings("bfloat16", "float32", without=[*_SPARSE_WIDEST, "linalg_
                        besides=[*_SPARSE_FP32, "_NDArray", "_Native", *(name for name in _ELSEWHERE if name != "_TensorRT")])
 WIDEST_TYPE_CASTS = spellings("bfloat16", "widest", without=["_add"], besides=_SPARSE_WIDEST)
 
-# Inputs that stay float32 where the operator itself is told to run in bfloat16.
+# Inputs that stay float32 where the operator itself runs in bfloat16.
 BF16_USE_FP32_PARAMS = {name: ["", *"gamma beta moving_mean moving_var".split()] for name in ("BatchNorm", _FUSED)}
 
 CONDITIONAL_FP32_FUNCS = conditional("bfloat16")

@@ -1,15 +1,15 @@
-"""Which operators run in float16, which in float32, and which in the type of their inputs.
+"""The lists of operators that run in float16, in float32, and in the type of their inputs.
 
 Every operator is in one list: in `FP16_FUNCS` if it is safe and much faster in float16 (matrix products, convolutions), in `FP32_FUNCS`
 if it loses too much (exponents, powers, reductions, normalizations, losses), in `WIDEST_TYPE_CASTS` if its inputs must be of one type,
-else in `FP16_FP32_FUNCS`. The operators themselves say so (``mxnet.ops.traits``).
+else in `FP16_FP32_FUNCS`. The lists follow from the operators' traits (``mxnet.ops.traits``).
 """
 from .derived import conditional, losses, spellings
 
 # Names of sparse forms, and of an old sum, that MXNet lists otherwise than the operator.
 _AS_THEY_COME = ["_add", "_sparse_sinh", "_sparse_FullyConnected", "_sparse_concat"]
 _WIDEST = ["_sparse_sum"]
-# What only MXNet has: fused nodes, gradients and helpers that no graph of ours holds.
+# Operators that exist in MXNet only: fused nodes, gradients and helpers that our graphs do not contain.
 _ELSEWHERE = """_sg_mkldnn_conv _sg_mkldnn_fully_connected _TensorRT _split_v2_backward _broadcast_backward _CrossDeviceCopy _NoGradient
 _CachedOp _CustomFunction""".split()
 

@@ -1,2 +1,2 @@
-"""From ONNX to Symbols: what a file says is checked in `reading`, and translated by `translator` with the table in `registry`."""
+"""From ONNX to Symbols: `reading` checks the content of a file, and `translator` translates it with the table in `registry`."""
 from . import _op_translations, import_model, import_onnx, import_to_gluon

@@ -1,10 +1,10 @@
-"""The table of operators that can be imported, and what it holds for an operator, under MXNet's names for both."""
+"""The table of operators that can be imported, and its lookup, under MXNet's names for both."""
 from . import _op_translations  # noqa: F401  (fills the table)
 from .registry import TRANSLATIONS
 
 _convert_map = TRANSLATIONS
 
-# Whose function it is, by what MXNet calls it, where that is not the operator's own name in lower case.
+# MXNet's name of the function -> the operator, where it is not the operator's own name in lower case.
 _OPERATORS = {
     "_cos": "Cos", "_elu": "Elu", "_log": "Log", "_prelu": "PRelu", "_selu": "Selu", "_sin": "Sin", "_slice": "Slice", "_tan": "Tan",
     "absolute": "Abs", "add_n": "Sum", "arccos": "Acos", "arcsin": "Asin", "arctan": "Atan", "avg_pooling": "AveragePool",

@@ -1,7 +1,7 @@
-"""The part of a graph that can be imported only when the network runs: one node that keeps it as ONNX has it.
+"""The part of a graph that can be imported only when the network runs: one node that keeps its ONNX form.
 
-The shapes and values that such nodes ask for (a `shape` that is an input, open sizes, the condition of a loop) are there when the
-network runs. All nodes that follow from one of them are in the part too, so that nothing before it waits for it.
+The shapes and values that such nodes need (a `shape` that is an input, open sizes, the condition of a loop) are known when the
+network runs. All nodes that depend on one of them are in the part too, so that no earlier node depends on it.
 """
 import base64
 
@@ -14,7 +14,7 @@ OPERATOR = "_contrib_onnx_graph"
 
 
 def finish(g, nodes, scope, infos):
-    """Make the node of the nodes that were put off, and of those that compute what they take of open sizes.
+    """Make one node of the deferred nodes, and of those that compute their inputs from open sizes.
 
     Parameters
     ----------
@@ -67,7 +67,7 @@ def _belongs(value):
 
 
 def free_names(nodes):
-    """The values that nodes, with the graphs in them, take from outside: a set of str."""
+    """Return the values that nodes, with the graphs in them, take from outside: a set of str."""
     found, made = set(), set()
     for node in nodes:
         found |= {name for name in node.input if name} - made
@@ -81,13 +81,13 @@ def free_names(nodes):
 
 
 def _input(g, graph, name, value):
-    """Give the part a value from outside; returns what the node takes for it."""
+    """Add an input to the part for an outer value; return the node's operand for it."""
     onnx = onnx_package()
     if value.sequence is not None:
         names = [f"{name}#{i}" for i in range(len(value.sequence))]
         graph.node.add(op_type="SequenceConstruct", input=names, output=[name])
         return [entry for element, part in zip(value.sequence, names) for entry in _input(g, graph, part, element)]
-    if value.entry is None and value.array is not None and value.array.dtype.kind != "f":  # such as axes: part of what is computed
+    if value.entry is None and value.array is not None and value.array.dtype.kind != "f":  # such as axes: part of the operator's arguments
         graph.initializer.append(onnx.numpy_helper.from_array(np.asarray(value.array), name))
         return []
     g.entry(value)

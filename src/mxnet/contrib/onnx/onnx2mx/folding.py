@@ -1,4 +1,4 @@
-"""What is computed while importing: shapes, and what exporters compute of them and of constants."""
+"""Constant folding during the import: shapes, and the computations on them and on constants in exported graphs."""
 import math
 
 import numpy as np

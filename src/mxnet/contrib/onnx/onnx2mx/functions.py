@@ -3,7 +3,7 @@ from .reading import onnx_package
 
 
 def builtin_function(node, opset, types=None):
-    """The function that ONNX defines one of its operators as.
+    """Return the function by which ONNX defines one of its operators.
 
     Parameters
     ----------
@@ -11,7 +11,7 @@ def builtin_function(node, opset, types=None):
     opset : int
         The version of ONNX's operators that the file was written for.
     types : list of onnx.TypeProto, optional
-        Those of the inputs, on which some bodies depend. Without them it is only said whether there may be a body.
+        Those of the inputs, on which some bodies depend. Without them the result only states whether there may be a body.
 
     Returns
     -------
@@ -43,7 +43,7 @@ def builtin_function(node, opset, types=None):
 
 
 def _body(schema, node, opset, types):
-    """The bytes of the newest body that the version of the file knows."""
+    """Return the bytes of the newest body that exists in the file's opset version."""
     if schema.has_function:
         versions = [version for version in schema.function_opset_versions if version <= opset]
         if versions:

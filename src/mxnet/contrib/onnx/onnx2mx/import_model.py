@@ -9,7 +9,7 @@ from .reading import UnsupportedFeature, opset_of, read_model
 
 @contextlib.contextmanager
 def opened(model_file):
-    """The model in a file, and what imports it; errors inside say which file they are about.
+    """Open a file; yield the model and its importer. Errors inside the ``with`` block name the file.
 
     Yields
     ------
@@ -28,7 +28,7 @@ def opened(model_file):
 
 
 def import_model(model_file):
-    """A Symbol and its arrays out of an ONNX file.
+    """Return a Symbol and its arrays out of an ONNX file.
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ def import_model(model_file):
     MXNetError
         If the file cannot be read, or is no sound model; the text names the file and the node.
     UnsupportedFeature
-        If it asks for what cannot be imported. It is an MXNetError and a NotImplementedError.
+        If it uses a feature that cannot be imported. It is an MXNetError and a NotImplementedError.
 
     Example
     -------
@@ -67,7 +67,7 @@ def import_model(model_file):
 
 
 def get_model_metadata(model_file):
-    """What an ONNX file says of a network's inputs and outputs.
+    """Return the names, shapes and types of a network's inputs and outputs in an ONNX file.
 
     Parameters
     ----------

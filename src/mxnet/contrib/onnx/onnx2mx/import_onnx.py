@@ -22,7 +22,7 @@ class GraphProto:
     arg_dict, aux_dict : dict of str to NDArray
         The arrays of the graph that was imported last.
     model_metadata : dict
-        What `get_graph_metadata` says of it.
+        The result of `get_graph_metadata`.
     opset_version : int
         The version of ONNX's operators that it was written for.
 
@@ -42,7 +42,7 @@ class GraphProto:
         self.aux_dict, self.arg_dict, self.model_metadata, self.opset_version = {}, {}, {}, 0
 
     def from_onnx(self, graph, opset_version):
-        """A Symbol that computes what the graph does.
+        """Return a Symbol that computes the same as the graph.
 
         Parameters
         ----------
@@ -59,7 +59,7 @@ class GraphProto:
         MXNetError
             If the graph is not sound; the text names the node.
         UnsupportedFeature
-            If it asks for what cannot be imported. It is an MXNetError and a NotImplementedError.
+            If it uses a feature that cannot be imported. It is an MXNetError and a NotImplementedError.
         """
         self.opset_version = opset_version
         self.model_metadata = self.get_graph_metadata(graph)
@@ -75,7 +75,7 @@ class GraphProto:
         return out, self.arg_dict, self.aux_dict
 
     def get_graph_metadata(self, graph):
-        """The inputs that are given when the network runs, and the outputs.
+        """Return the inputs that are given when the network runs, and the outputs.
 
         Parameters
         ----------
@@ -96,7 +96,7 @@ class GraphProto:
                 "output_tensor_data": [described(value)[:2] for value in graph.output]}
 
     def graph_to_gluon(self, graph, ctx, opset_version):
-        """A block that computes what the graph does.
+        """Return a block that computes the same as the graph.
 
         Parameters
         ----------

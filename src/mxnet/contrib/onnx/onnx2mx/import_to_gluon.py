@@ -3,7 +3,7 @@ from .import_model import opened
 
 
 def import_to_gluon(model_file, ctx=None):
-    """A Gluon block out of an ONNX file.
+    """Return a Gluon block out of an ONNX file.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What is read of an ONNX file: sizes, types and places are checked before anything is made of them."""
+"""Readers of ONNX files: sizes, types and offsets are checked before they are used."""
 import math
 import os
 
@@ -19,15 +19,15 @@ _FIELDS = {1: "float_data", 7: "int64_data", 11: "double_data", 12: "uint64_data
 
 
 class UnsupportedFeature(MXNetError, NotImplementedError):
-    """The file is sound, and asks for something that cannot be imported: an operator, a type, or a way of using one."""
+    """Raised for a valid file with a feature that cannot be imported: an operator, a type, or a use of one."""
 
 
 class UnknownValue(UnsupportedFeature):
-    """The file asks for sizes or values that are known only when the network runs, where they have to be known to import a node."""
+    """Raised where the import of a node needs sizes or values that are known only when the network runs."""
 
 
 def onnx_package():
-    """The package ``onnx``.
+    """Return the package ``onnx``.
 
     Raises
     ------
@@ -42,7 +42,7 @@ def onnx_package():
 
 
 def read_model(path):
-    """The message in an ONNX file; arrays in files of their own are not read yet.
+    """Return the message in an ONNX file; arrays in files of their own are not read yet.
 
     Parameters
     ----------
@@ -73,12 +73,12 @@ def read_model(path):
 
 
 def opset_of(model, path):
-    """The version of ONNX's own operators that a model is written for.
+    """Return the version of ONNX's own operators that a model is written for.
 
     Raises
     ------
     MXNetError
-        If the file does not say.
+        If the file has no version.
     """
     versions = [entry.version for entry in model.opset_import if entry.domain in ("", "ai.onnx")]
     if not versions:
@@ -87,7 +87,7 @@ def opset_of(model, path):
 
 
 def element_type(number, what):
-    """The numpy type in which values of one of ONNX's types are kept here.
+    """Return the numpy type in which values of one of ONNX's types are kept here.
 
     Raises
     ------
@@ -101,12 +101,12 @@ def element_type(number, what):
 
 
 def stored_type(number):
-    """The numpy type that the format has for one of ONNX's types; None for those that no array here can have, and for bfloat16."""
+    """Return the numpy type that the format has for one of ONNX's types; None for those that no array here can have, and for bfloat16."""
     return None if number not in _TYPES or number == BFLOAT16 else np.dtype(_TYPES[number][0])
 
 
 def read_tensor(tensor, folder=None, what=None):
-    """The array of a ``TensorProto``.
+    """Return the array of a ``TensorProto``.
 
     Parameters
     ----------
@@ -114,7 +114,7 @@ def read_tensor(tensor, folder=None, what=None):
     folder : str, optional
         That of the model, in which arrays of their own files are. Without it there are none.
     what : str, optional
-        How messages call it.
+        Its name in messages.
 
     Returns
     -------
@@ -183,7 +183,7 @@ def _external(tensor, folder, count, stored, what):
 
 
 def read_attributes(node, folder=None, outer=None, field="attribute"):
-    """The attributes of a node as Python values: numbers, texts, tuples of these, arrays, graphs.
+    """Return the attributes of a node as Python values: numbers, texts, tuples of these, arrays, graphs.
 
     Parameters
     ----------
@@ -228,7 +228,7 @@ def read_attributes(node, folder=None, outer=None, field="attribute"):
 
 
 def _guessed(attribute, kinds):
-    """The kind of an attribute of the first version of the format, which did not name it."""
+    """Return the kind of an attribute of the first version of the format, which did not name it."""
     for field, kind in (("f", kinds.FLOAT), ("i", kinds.INT), ("s", kinds.STRING), ("t", kinds.TENSOR), ("g", kinds.GRAPH)):
         if attribute.HasField(field):
             return kind

@@ -1,8 +1,8 @@
-"""One table of what ONNX's operators become: functions over `Value`, and over numpy arrays for what can be computed while importing.
+"""The table of translations of ONNX's operators: functions over `Value`, and over numpy arrays for constant folding.
 
 A function's positional parameters after the first are the operator's inputs (``=None`` for an optional one, ``*data`` for any number), its
-keyword-only parameters the attributes with their defaults. An attribute that has the name of an input stands for that input: many of them became
-inputs in later versions of ONNX. The first parameter is the `Translator`, which knows the version.
+keyword-only parameters the attributes with their defaults. An attribute with the name of an input takes the place of that input: many
+attributes became inputs in later versions of ONNX. The first parameter is the `Translator`, which has the version.
 """
 import inspect
 
@@ -16,14 +16,14 @@ _DOMAINS = {"": "", "ai.onnx": "", "com.microsoft": "com.microsoft."}
 
 
 class Rule:
-    """What one of ONNX's operators becomes.
+    """The translation of one of ONNX's operators.
 
     Attributes
     ----------
     function : callable
     inputs : tuple of str
     required : int
-        How many inputs must be there.
+        The number of required inputs.
     attributes : frozenset of str
     """
 
@@ -37,7 +37,7 @@ class Rule:
         self.attributes = frozenset(p.name for p in parameters if p.kind is p.KEYWORD_ONLY)
 
     def arguments(self, inputs, attributes, constant):
-        """The function's positional and named arguments.
+        """Return the function's positional and named arguments.
 
         Parameters
         ----------
@@ -78,12 +78,12 @@ class Rule:
 
 
 def operator_name(node):
-    """How the table calls the operator of a node: with its domain, unless that is ONNX's own."""
+    """Return the name of a node's operator in the table: with its domain, unless that is ONNX's own."""
     return _DOMAINS.get(node.domain, f"{node.domain}.") + node.op_type
 
 
 def translates(*names):
-    """Register a function as what becomes of these operators in a Symbol."""
+    """Register a function as the translation of these operators to a Symbol."""
     def register(function):
         rule = Rule(function)
         TRANSLATIONS.update((name, rule) for name in names)
@@ -92,7 +92,7 @@ def translates(*names):
 
 
 def folds(*names):
-    """Register a function as what these operators compute of numpy arrays."""
+    """Register a function as the evaluation of these operators on numpy arrays."""
     def register(function):
         rule = Rule(function)
         FOLDS.update((name, rule) for name in names)

@@ -1,4 +1,4 @@
-"""Reshaping to sizes that the file leaves open: what `mx.sym.reshape` can say of them."""
+"""Reshaping to sizes that the file leaves open: the cases that `mx.sym.reshape` can express."""
 import math
 
 from .reading import UnknownValue
@@ -12,7 +12,7 @@ def reshape(g, data, targets):
     g : Translator
     data : Value
     targets : list of tuple of int
-        The shape for each set of sizes; -1 stands for the size that is left.
+        The shape for each set of sizes; -1 is the size to infer.
 
     Returns
     -------
@@ -54,7 +54,7 @@ def reshape(g, data, targets):
 
 
 def _groups(before, after):
-    """Codes of `mx.sym.reshape` that make one list of sizes of another; None if there are none. Sizes are tuples, one for each trial."""
+    """Return codes of `mx.sym.reshape` that turn one list of sizes into another, or None. Sizes are tuples, one for each trial."""
     codes, i, j = [], 0, 0
     while i < len(before) or j < len(after):
         if i < len(before) and j < len(after) and before[i] == after[j]:
@@ -103,7 +103,7 @@ def broadcast(g, data, targets):
 
 
 def source(g, numbers):
-    """The value and the axis that have an open size when the network runs.
+    """Return the value and the axis that have an open size when the network runs.
 
     Raises
     ------

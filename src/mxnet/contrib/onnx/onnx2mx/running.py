@@ -1,4 +1,4 @@
-"""ONNX graphs on arrays, node by node: the operator ``_contrib_onnx_graph``, which holds what could not be imported before the network runs."""
+"""ONNX graphs on arrays, node by node: the operator ``_contrib_onnx_graph``, which holds nodes that can be imported only at run time."""
 import base64
 import binascii
 import functools
@@ -71,7 +71,7 @@ class Runner(Walker):
         return tensor.reshape(()) if value.scalar and util.is_np_shape() else tensor.contiguous()
 
     def value(self, tensor, scalar=False, boolean=False, name=""):
-        """The `Value` of a tensor: of one axis of size 1, if it has none in ONNX."""
+        """Return the `Value` of a tensor: of one axis of size 1, if it has none in ONNX."""
         scalar = scalar and tensor.numel() == 1
         made = tensor.reshape(1) if scalar else tensor
         return Value(name, entry=made, scalar=scalar, boolean=boolean or tensor.dtype == torch.bool, reader=lambda: _read(made, scalar, boolean))
@@ -116,7 +116,7 @@ class Runner(Walker):
 
 
 def _type(info):
-    """The torch type that a file says of an output; None if it does not say."""
+    """Return the torch type of an output in the file, or None if the file has none."""
     number = info.type.tensor_type.elem_type
     wanted = "bfloat16" if number == BFLOAT16 else stored_type(number)
     return None if wanted is None else dtypes.to_torch(wanted)
@@ -130,7 +130,7 @@ def _read(tensor, scalar, boolean):
 
 @functools.lru_cache(maxsize=64)
 def _parsed(text):
-    """The model in the attribute of a node."""
+    """Return the model in the attribute of a node."""
     from google.protobuf.message import DecodeError
     model = onnx_package().ModelProto()
     try:
@@ -161,7 +161,7 @@ def onnx_graph(*data, graph: str, num_outputs: int = 1, training: Training = Fal
     graph : str
         An ``onnx.ModelProto`` in base64.
     num_outputs : int
-        How many outputs the graph has.
+        The number of outputs of the graph.
 
     Raises
     ------

@@ -16,7 +16,7 @@ from .walking import Walker
 
 
 class Translator(Walker):
-    """Imports one graph as a Symbol. What cannot be imported before sizes and values are known becomes one node at the end, see `deferring`.
+    """Imports one graph as a Symbol. Nodes that cannot be imported before sizes and values are known become one node at the end, see `deferring`.
 
     Parameters are those of `Walker`.
 
@@ -51,7 +51,7 @@ class Translator(Walker):
         Raises
         ------
         MXNetError
-            If the graph is not sound, or asks for what cannot be imported; the text names the node.
+            If the graph is invalid, or uses a feature that cannot be imported; the message names the node.
         """
         self.refuse_unknown(graph)
         arrays = {}
@@ -162,10 +162,10 @@ class Translator(Walker):
             return None
         return [Value(name, later=True) for name in node.output]
 
-    # -- what translations are made of ---------------------------------------------------------------------------------
+    # -- operands and operators ---------------------------------------------------------------------------------------
 
     def entry(self, value):
-        """The output of a node that has the value; a variable, for a known array."""
+        """Return the output of a node that has the value; a variable, for a known array."""
         if value.entry is not None:
             return value.entry
         if value.later:
@@ -230,7 +230,7 @@ class Translator(Walker):
         return None if any(shape is None or min(shape, default=0) < 0 for shape in shapes) else shapes
 
     def rank(self, value):
-        """How many axes ONNX has for the value; errors as for `shapes`."""
+        """Return the number of axes of the value in ONNX; errors as for `shapes`."""
         if value.arrays is None and not value.scalar and value.entry is not None:  # a shape with open sizes will do
             partial = self._shapes[0].get((id(value.entry[0]), value.entry[1]))
             if partial is not None:
@@ -239,7 +239,7 @@ class Translator(Walker):
 
 
 def _numbers():
-    """Pairs of numbers that stand for open sizes: primes, so that products of sizes can be told apart."""
+    """Iterate over pairs of substitutes for open sizes: primes, so that products of sizes are distinct."""
     primes = [n for n in range(7, 1000) if all(n % m for m in range(2, 32) if m < n)]
     for i in itertools.count():
         yield (primes[2 * i], primes[2 * i + 1]) if 2 * i + 1 < len(primes) else (1009 + 2 * i, 2003 + 4 * i)

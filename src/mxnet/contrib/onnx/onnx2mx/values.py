@@ -1,4 +1,4 @@
-"""What stands for a value of an ONNX graph while it is imported."""
+"""`Value`: a value of an ONNX graph during the import."""
 import numpy as np
 
 from ....base import MXNetError
@@ -8,8 +8,8 @@ from .reading import UnknownValue
 class Value:
     """A value of an ONNX graph: arrays that are known, an output of a Symbol, or both.
 
-    Sizes that the file leaves open are tried with two sets of numbers. What is the same for both holds for all; an array that differs
-    (the shape of a batch of unknown size) has no value, but what it is used for often has: see `reshaping`.
+    Open sizes of the file are replaced by two sets of trial numbers. A result that is the same for both holds for all; an array that differs
+    (the shape of a batch of unknown size) has no value, but operators that use it may still be imported: see `reshaping`.
 
     Attributes
     ----------
@@ -41,14 +41,14 @@ class Value:
 
     @property
     def array(self):
-        """The array that it is whatever sizes are open; None if there is none."""
+        """The array if it does not depend on open sizes, else None."""
         if self.arrays is None:
             return None
         first = self.arrays[0]
         return first if all(same(first, other) for other in self.arrays[1:]) else None
 
     def constant(self, what):
-        """The array, where one is needed to import the node.
+        """Return the array, which the import of a node needs.
 
         Raises
         ------
@@ -64,11 +64,11 @@ class Value:
         return array
 
     def candidates(self, what):
-        """The arrays, one for each set of sizes; errors as for `constant`."""
+        """Return the arrays, one for each set of sizes; errors as for `constant`."""
         return [self.constant(what)] if self.arrays is None else self.arrays
 
     def elements(self, what):
-        """The elements of a sequence.
+        """Return the elements of a sequence.
 
         Raises
         ------
@@ -80,11 +80,11 @@ class Value:
         return self.sequence
 
     def integers(self, what):
-        """The numbers of an array of at most one axis, as a tuple of int; errors as for `constant`."""
+        """Return the numbers of an array of at most one axis, as a tuple of int; errors as for `constant`."""
         return as_integers(self.constant(what), what)
 
     def number(self, what):
-        """The one number of an array; errors as for `constant`."""
+        """Return the one number of an array; errors as for `constant`."""
         array = self.constant(what)
         if array.size != 1:
             raise MXNetError(f"`{what}` must be one number, received an array of shape {array.shape}")
@@ -92,12 +92,12 @@ class Value:
 
 
 def same(a, b):
-    """Whether two arrays are alike in type, shape and values; NaN is like NaN."""
+    """Return True if two arrays are equal in type, shape and values; NaN equals NaN."""
     return a is b or a.dtype == b.dtype and a.shape == b.shape and np.array_equal(a, b, equal_nan=a.dtype.kind == "f")
 
 
 def as_integers(array, what):
-    """The numbers of an array of at most one axis, as a tuple of int.
+    """Return the numbers of an array of at most one axis, as a tuple of int.
 
     Raises
     ------

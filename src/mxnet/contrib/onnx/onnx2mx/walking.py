@@ -1,4 +1,4 @@
-"""From node to node of an ONNX graph: what `translator` (to Symbols) and `running` (on arrays) have in common."""
+"""Traversal of the nodes of an ONNX graph: the common part of `translator` (to Symbols) and `running` (on arrays)."""
 import itertools
 import math
 
@@ -15,7 +15,7 @@ _LARGEST = 1 << 24  # elements of an array that importing computes
 
 
 class Walker:
-    """Goes through the nodes of a graph. Subclasses say what a call of an operator here makes: `entry`, `op`, `dtype`, `known_shapes`.
+    """A visitor of the nodes of a graph. Subclasses define the calls of operators: `entry`, `op`, `dtype`, `known_shapes`.
 
     Parameters
     ----------
@@ -29,7 +29,7 @@ class Walker:
     Attributes
     ----------
     node_outputs, node_type : int and str
-        Of the node that is being imported: how many outputs are asked for, and its operator.
+        Of the node that is being imported: its number of outputs, and its operator.
     open_inputs : list of bool
         Of a node that is computed: which inputs follow from open sizes.
     sources : dict
@@ -45,14 +45,14 @@ class Walker:
         self.node_outputs, self.node_type, self.open_inputs, self.sources = 0, "", [], {}
         self._trials, self._scope, self._depth, self._outer, self._left_open = 1, {}, 0, None, ""
 
-    # -- what subclasses say -------------------------------------------------------------------------------------------
+    # -- methods of subclasses ------------------------------------------------------------------------------------------
 
     def entry(self, value):
-        """The operand that has the value: what `op` takes."""
+        """Return the operand with the value, in the form that `op` takes."""
         raise NotImplementedError
 
     def op(self, name, *inputs, is_scalar=False, is_boolean=False, **attributes):
-        """A call of one of the operators here.
+        """Call one of MXNet's operators.
 
         Parameters
         ----------
@@ -70,27 +70,27 @@ class Walker:
         raise NotImplementedError
 
     def dtype(self, value):
-        """The numpy type of a value; None where that is not known."""
+        """Return the numpy type of a value; None where that is not known."""
         raise NotImplementedError
 
     def known_shapes(self, value):
-        """The value's shape for each set of sizes, as ONNX has it; None where it is not known."""
+        """Return the value's ONNX shape for each set of sizes, or None if it is unknown."""
         raise NotImplementedError
 
     def deferred(self, node, inputs, error):
-        """What stands for the outputs of a node that asks for what is known only when the network runs; None to refuse it."""
+        """Return placeholders for the outputs of a node that needs values known only at run time, or None to raise `error`."""
 
     def count(self):
-        """How many operators have been called."""
+        """Return the number of operators called so far."""
         return 0
 
     def named(self, node, results, before):
-        """Learn which results a node has, and how many operators had been called before."""
+        """Receive the results of a node, and the number of operators called before it."""
 
     # -- nodes ---------------------------------------------------------------------------------------------------------
 
     def refuse_unknown(self, graph):
-        """Refuse a graph with nodes that nothing here computes.
+        """Raise an error for a graph with unsupported nodes.
 
         Raises
         ------
@@ -117,7 +117,7 @@ class Walker:
         Raises
         ------
         MXNetError
-            If one is not sound, or asks for what cannot be imported; the text names it.
+            If one is invalid, or uses a feature that cannot be imported; the message names it.
         """
         for node in nodes:
             self.nodes_left -= 1
@@ -131,7 +131,7 @@ class Walker:
                 raise UnknownValue(f"{label}: {error}") from error
             except UnsupportedFeature as error:
                 raise UnsupportedFeature(f"{label}: {error}") from error
-            except Exception as error:  # what a damaged file makes a translation stumble over
+            except Exception as error:  # errors in translations caused by damaged files
                 text = str(error) if isinstance(error, MXNetError) else f"its inputs or attributes are not what the operator takes ({error!r:.200})"
                 raise MXNetError(f"{label}: {text}") from error
             for name, value in itertools.zip_longest(node.output, results):
@@ -186,7 +186,7 @@ class Walker:
         return folded
 
     def _builtin(self, node, inputs, attributes):
-        """A node of one of ONNX's operators that is defined as a function of others."""
+        """Import a node of an operator that ONNX defines as a function of others."""
         types = [onnx_package().TypeProto() for _ in inputs]
         for value, made in zip(inputs, types):
             if value is not None and value.sequence is None:
@@ -202,7 +202,7 @@ class Walker:
         return self._call(function, inputs, {**read_attributes(defaults, self.folder), **attributes}, node.output)
 
     def _fold(self, operator, inputs, attributes, outputs):
-        """The results of a node whose inputs are known arrays; None if it has others, or is not among what is computed so."""
+        """Return the results of a node on known arrays; None if an input is unknown, or there is no folding rule for the operator."""
         rule = FOLDS.get(operator)
         if rule is None or not inputs or any(value is not None and value.arrays is None for value in inputs):
             return None
@@ -252,7 +252,7 @@ class Walker:
         ----------
         graph : onnx.GraphProto
         inputs : sequence of Value
-            What its own inputs stand for.
+            The values of its own inputs.
 
         Returns
         -------
@@ -276,10 +276,10 @@ class Walker:
             self._scope = outside
             self._depth -= 1
 
-    # -- what translations ask for -------------------------------------------------------------------------------------
+    # -- services to translations --------------------------------------------------------------------------------------
 
     def array(self, array, name=""):
-        """A `Value` of a known array; with a name, which it keeps as a variable of the Symbol."""
+        """Return a `Value` of a known array; `name` becomes the name of its variable in the Symbol."""
         return Value(name, [np.asarray(array)] * self._trials)
 
     def iterate(self):
@@ -293,7 +293,7 @@ class Walker:
         raise NotImplementedError
 
     def small(self, shape, what):
-        """A shape, of which an array is about to be made.
+        """Return a shape, of which an array is about to be made.
 
         Raises
         ------
@@ -305,7 +305,7 @@ class Walker:
         return tuple(shape)
 
     def shapes(self, value):
-        """The value's shape for each set of sizes.
+        """Return the value's shape for each set of sizes.
 
         Raises
         ------
@@ -320,11 +320,11 @@ class Walker:
         return found
 
     def sizes(self, value):
-        """The value's shape, with None for sizes that the file leaves open; errors as for `shapes`."""
+        """Return the value's shape, with None for sizes that the file leaves open; errors as for `shapes`."""
         return tuple(column[0] if len(set(column)) == 1 else None for column in zip(*self.shapes(value)))
 
     def size(self, value, axis, what="this"):
-        """One size of the value, which the file must not leave open."""
+        """Return one size of the value; raise an error if the file leaves it open."""
         found = self.sizes(value)[axis]
         if found is None:
             raise UnknownValue(f"{what} needs the size of axis {axis} of '{value.name or 'an intermediate value'}', which the file leaves open")
@@ -335,18 +335,18 @@ class Walker:
         return tuple(self.size(value, axis, what) for axis in range(self.rank(value)))
 
     def rank(self, value):
-        """How many axes ONNX has for the value; errors as for `shapes`."""
+        """Return the number of axes of the value in ONNX; errors as for `shapes`."""
         return len(self.shapes(value)[0])
 
     def axis(self, value, axis, beyond=0):
-        """An axis counted from the front.
+        """Return an axis counted from the front.
 
         Parameters
         ----------
         value : Value
         axis : int
         beyond : int
-            How many axes more than those of `value` there are.
+            The number of axes beyond those of `value`.
 
         Raises
         ------
@@ -359,14 +359,14 @@ class Walker:
         return axis % rank if rank else 0
 
     def note_sizes(self, value):
-        """Remember where open sizes can be read when the network runs."""
+        """Record where open sizes can be read when the network runs."""
         for axis, numbers in enumerate(zip(*self.shapes(value))):
             if len(set(numbers)) > 1:
                 self.sources.setdefault(numbers, (value, axis))
 
 
 def _resolved(node, attributes):
-    """The node with the values of attributes that refer to those of the function that it is in: bodies may depend on them."""
+    """Return the node with the values of attributes that refer to those of the function that it is in: bodies may depend on them."""
     if not any(attribute.ref_attr_name for attribute in node.attribute):
         return node
     onnx = onnx_package()

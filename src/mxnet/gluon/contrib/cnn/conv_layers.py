@@ -1,4 +1,4 @@
-"""Deformable convolutions: where they look is learned."""
+"""Deformable convolutions, whose sampling positions are learned."""
 from ...hybrid_block import HybridBlock
 from ...nn import Activation
 from ...nn.conv_layers import _check_layout, _sizes
@@ -8,7 +8,7 @@ __all__ = ["DeformableConvolution", "ModulatedDeformableConvolution"]
 
 
 class _Deformable(HybridBlock):
-    """The base of both: an ordinary convolution finds, for each position, `_per_point` numbers for each point of the kernel."""
+    """The base of both: an ordinary convolution computes, at each position, `_per_point` numbers for each point of the kernel."""
 
     _per_point = 2
     _offset_first = True  # the order of the parameters, which random initializers follow
@@ -42,7 +42,7 @@ class _Deformable(HybridBlock):
     deformable_conv_bias: Parameter | None
 
     def hybrid_forward(self, F, x, offset_weight, deformable_conv_weight, offset_bias=None, deformable_conv_bias=None):
-        """The convolved array."""
+        """Return the convolved array."""
         offset = F.Convolution(x, offset_weight, *([] if offset_bias is None else [offset_bias]), cudnn_off=True, **self._kwargs_offset)
         inputs = {"data": x, "weight": deformable_conv_weight, **self._where(F, offset)}
         if deformable_conv_bias is not None:

@@ -35,5 +35,5 @@ class IntervalSampler(Sampler):
             yield from range(start, self._length, self._interval)
 
     def __len__(self):
-        # MXNet counts what is left out without rollover too.
+        # MXNet counts the indices omitted without rollover, too.
         return self._length

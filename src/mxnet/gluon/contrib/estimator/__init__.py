@@ -1,4 +1,4 @@
-"""`Estimator`: the training loop, with handlers for what happens on the way."""
+"""`Estimator`: the training loop, with event handlers."""
 from .batch_processor import BatchProcessor
 from .estimator import Estimator
 from .event_handler import (

@@ -1,4 +1,4 @@
-"""How the estimator trains on a batch, and how it evaluates one."""
+"""`BatchProcessor`: the estimator's training and evaluation of one batch."""
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any

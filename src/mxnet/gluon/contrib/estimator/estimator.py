@@ -48,9 +48,9 @@ class Estimator:
     net : Block
     loss : gluon.loss.Loss
     train_metrics : EvalMetric or list of EvalMetric, optional
-        Of what is trained on; by default the mean loss, and the accuracy for a `SoftmaxCrossEntropyLoss`. "training " is put before their names.
+        The metrics of training; by default the mean loss, and the accuracy for a `SoftmaxCrossEntropyLoss`. "training " is put before their names.
     val_metrics : EvalMetric or list of EvalMetric, optional
-        Of what is evaluated; copies of `train_metrics` by default. "validation " is put before their names.
+        The metrics of evaluation; copies of `train_metrics` by default. "validation " is put before their names.
     initializer : Initializer, optional
         For the parameters that have no value yet.
     trainer : Trainer, optional
@@ -58,7 +58,7 @@ class Estimator:
     context : Context or list of Context, optional
         By default the first GPU, or the CPU without one. A batch is divided among several. `device` is its name in MXNet 2.
     val_net : Block, optional
-        What is evaluated in place of `net`, such as the same layers without the auxiliary outputs; it should share the parameters of `net`.
+        The network to evaluate in place of `net`, such as the same layers without the auxiliary outputs; it should share the parameters of `net`.
     val_loss : gluon.loss.Loss, optional
         In place of `loss` in evaluation.
     batch_processor : BatchProcessor, optional
@@ -179,7 +179,7 @@ class Estimator:
             self._train_metrics = [suggested] if suggested else []
             self._train_metrics.append(metric_loss(self.loss.name.rstrip("1234567890")))
         for metric in self._train_metrics:
-            metric.name = f"training {metric.name}"  # handlers tell by it whether they log training or validation
+            metric.name = f"training {metric.name}"  # handlers use it to distinguish training from validation
 
     def _add_validation_metrics(self) -> None:
         if not self._val_metrics:
@@ -243,7 +243,7 @@ class Estimator:
         val_data : DataLoader, optional
             Evaluated after each epoch.
         epochs, batches : int, optional
-            How long to train: one of them.
+            The length of training: one of them.
         event_handlers : EventHandler or list of EventHandler, optional
             Called on the way, those with a lower ``priority`` first. A `StoppingHandler` is added, and, unless there is one here, a
             `GradientUpdateHandler`, a `MetricHandler`, a `LoggingHandler` and, with `val_data`, a `ValidationHandler`. Training ends when the
@@ -286,7 +286,7 @@ class Estimator:
     # -- handlers ------------------------------------------------------------------------------------------------------------
 
     def _prepare_default_handlers(self, val_data: Any, event_handlers: Any) -> list[Any]:
-        """The handlers of a training, in the order in which they are called."""
+        """Return the handlers of a training, in the order in which they are called."""
         own = _check_event_handlers(event_handlers)
         added: list[Any] = [StoppingHandler(self.max_epoch, self.max_batch)]
         if not _has(own, GradientUpdateHandler):
@@ -300,7 +300,7 @@ class Estimator:
         return self._in_order(own, added, self.train_metrics + self.val_metrics)
 
     def _prepare_default_validation_handlers(self, event_handlers: Any) -> list[Any]:
-        """The handlers of an evaluation, in the order in which they are called."""
+        """Return the handlers of an evaluation, in the order in which they are called."""
         own = _check_event_handlers(event_handlers)
         added: list[Any] = []
         if not _has(own, MetricHandler):
@@ -316,7 +316,7 @@ class Estimator:
         return sorted([*own, *added], key=lambda handler: getattr(handler, "priority", 0))
 
     def _categorize_handlers(self, event_handlers: list[Any]) -> tuple[list[Any], ...]:
-        """The handlers of each kind of event: begin of training, of epochs, of batches, and their ends, from the innermost one outwards."""
+        """Return the handlers of each kind of event: begin of training, of epochs, of batches, and their ends, from the innermost one outwards."""
         kinds = (TrainBegin, EpochBegin, BatchBegin, BatchEnd, EpochEnd, TrainEnd)
         return tuple([handler for handler in event_handlers if isinstance(handler, kind)] for kind in kinds)
 

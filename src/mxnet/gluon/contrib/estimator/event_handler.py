@@ -1,4 +1,4 @@
-"""What happens at the begin and end of training, of epochs and of batches."""
+"""Handlers of the estimator's events: begin and end of training, of epochs and of batches."""
 from __future__ import annotations
 
 import contextlib
@@ -86,7 +86,7 @@ class BatchEnd(EventHandler):
 
 
 class StoppingHandler(TrainBegin, BatchEnd, EpochEnd):
-    """Ends the training after so many epochs or batches. An estimator adds one and says how many when training begins."""
+    """Ends the training after so many epochs or batches. An estimator adds one and sets the limits when training begins."""
 
     def __init__(self, max_epoch: int | None = None, max_batch: int | None = None) -> None:
         self.max_epoch = max_epoch
@@ -101,13 +101,13 @@ class StoppingHandler(TrainBegin, BatchEnd, EpochEnd):
         self.current_batch = self.current_epoch = 0
 
     def batch_end(self, estimator: Estimator, *args: Any, **kwargs: Any) -> bool:
-        """Whether this was the last batch."""
+        """Count the batch; return True if it was the last one, or training is to stop already."""
         self.current_batch += 1
         self.stop_training |= self.current_batch == self.max_batch
         return self.stop_training
 
     def epoch_end(self, estimator: Estimator, *args: Any, **kwargs: Any) -> bool:
-        """Whether this was the last epoch."""
+        """Count the epoch; return True if it was the last one, or training is to stop already."""
         self.current_epoch += 1
         self.stop_training |= self.current_epoch == self.max_epoch
         return self.stop_training
@@ -206,7 +206,7 @@ class LoggingHandler(TrainBegin, TrainEnd, EpochBegin, EpochEnd, BatchBegin, Bat
         self.batch_index = 0
         self.current_epoch = 0
         self.processed_samples = 0
-        self.priority = priority  # after all that changes what is logged
+        self.priority = priority  # after all handlers that change the logged values
         self.log_interval = log_interval
         self.log_interval_time = 0.0
 
@@ -214,7 +214,7 @@ class LoggingHandler(TrainBegin, TrainEnd, EpochBegin, EpochEnd, BatchBegin, Bat
         return ", ".join("{}: {:.4f}".format(*metric.get()) for metric in self.metrics)
 
     def train_begin(self, estimator: Estimator, *args: Any, **kwargs: Any) -> None:
-        """Write what training begins with."""
+        """Log the learning rate and the limits with which training begins."""
         self.train_start = time.time()
         trainer = estimator.trainer
         estimator.logger.info("Training begin: using optimizer %s with current learning rate %.4f ",
@@ -227,7 +227,7 @@ class LoggingHandler(TrainBegin, TrainEnd, EpochBegin, EpochEnd, BatchBegin, Bat
         self.log_interval_time = 0.0
 
     def train_end(self, estimator: Estimator, *args: Any, **kwargs: Any) -> None:
-        """Write how long it took and what the metrics are."""
+        """Log the duration and the metrics."""
         estimator.logger.info("Train finished using total %ds with %d epochs. %s", time.time() - self.train_start, self.current_epoch, self._values())
 
     def batch_begin(self, estimator: Estimator, *args: Any, **kwargs: Any) -> None:
@@ -254,14 +254,14 @@ class LoggingHandler(TrainBegin, TrainEnd, EpochBegin, EpochEnd, BatchBegin, Bat
             estimator.logger.info("Validation Begin")
 
     def epoch_end(self, estimator: Estimator, *args: Any, **kwargs: Any) -> None:
-        """Write how long it took and what the metrics are."""
+        """Log the duration and the metrics."""
         estimator.logger.info("[Epoch %d] Finished in %.3fs, %s", self.current_epoch, time.time() - self.epoch_start, self._values())
         self.current_epoch += 1
         self.batch_index = 0
 
 
 def _comparison(handler: Any, monitor: EvalMetric, mode: str) -> Any:
-    """``np.less`` or ``np.greater``: whether a lower or a higher value of `monitor` is the better one."""
+    """Return ``np.less`` if a lower value of `monitor` is better, else ``np.greater``."""
     if mode not in ("auto", "min", "max"):
         warnings.warn(f"{type(handler).__name__}: mode is 'auto', 'min' or 'max', received {shortened(mode)}; it is taken for 'auto'", RuntimeWarning,
                       stacklevel=3)
@@ -275,7 +275,7 @@ def _comparison(handler: Any, monitor: EvalMetric, mode: str) -> Any:
 
 
 def _monitored(handler: Any) -> float:
-    """The monitored value; NaN, with a warning, if nothing has updated it."""
+    """Return the monitored value; NaN, with a warning, if nothing has updated it."""
     name, value = handler.monitor.get()
     if np.isnan(value):
         warnings.warn(f"{type(handler).__name__}: {name} has no value; monitor a metric out of estimator.train_metrics or estimator.val_metrics, "
@@ -295,7 +295,7 @@ class CheckpointHandler(TrainBegin, BatchEnd, EpochEnd):
         Made if it does not exist.
     model_prefix : str
     monitor : EvalMetric, optional
-        What `save_best` compares: one of the estimator's metrics.
+        The metric of the estimator's that `save_best` compares.
     verbose : int
         1 to write each checkpoint to the log.
     save_best : bool
@@ -305,9 +305,9 @@ class CheckpointHandler(TrainBegin, BatchEnd, EpochEnd):
     epoch_period, batch_period : int, optional
         After how many epochs, and after how many batches, to save; None for never.
     max_checkpoints : int
-        How many checkpoints to keep besides the best one, those that a resumed training found included; the oldest go.
+        The number of checkpoints to keep besides the best one, including those of a resumed training; the oldest are removed.
     resume_from_checkpoint : bool
-        Load the newest checkpoint of `model_dir`, if there is one, and train what is left of the epochs or batches, on what is left of the data.
+        Load the newest checkpoint of `model_dir`, if there is one, and train for the remaining epochs or batches, on the remaining data.
 
     Raises
     ------
@@ -399,7 +399,7 @@ class CheckpointHandler(TrainBegin, BatchEnd, EpochEnd):
     def _save_position(self, estimator: Estimator, prefix: str, epoch_over: bool) -> None:
         try:
             len(estimator._train_data)
-        except TypeError:  # its sampler may have no end, and what is left of that be no list
+        except TypeError:  # its sampler may be infinite, so that its rest is no list
             return
         left = estimator._train_data.state()["batches"]
         save_position(os.path.join(self.model_dir, f"{prefix}.data"), estimator._train_data, epoch_over or not left)
@@ -435,7 +435,7 @@ class CheckpointHandler(TrainBegin, BatchEnd, EpochEnd):
         estimator.net.save_parameters(f"{path}.params")
 
     def _pattern(self, ending: str) -> str:
-        """What the names of checkpoints' files match that end so: with groups for the name without the ending, the epoch and the batch."""
+        """Return a regular expression for file names of checkpoints with this ending; its groups are the name without it, the epoch and the batch."""
         return rf"({re.escape(self.model_prefix)}-epoch(\d+)batch(\d+))\.{ending}"
 
     def _files(self, ending: str) -> Iterator[re.Match[str]]:
@@ -446,7 +446,7 @@ class CheckpointHandler(TrainBegin, BatchEnd, EpochEnd):
         return sorted((int(found[2]), int(found[3])) for found in self._files("params"))
 
     def _remove_incomplete(self) -> None:
-        """Remove what is left of checkpoints without their parameters, and of files that a killed process was writing."""
+        """Remove remains of checkpoints without parameters, and files that a killed process did not finish."""
         remove_left(self.model_dir, self._pattern("(params|states|data)"))
         complete = {found[1] for found in self._files("params")}
         for found in self._files("(states|data)"):
@@ -494,11 +494,11 @@ class EarlyStoppingHandler(TrainBegin, EpochEnd, TrainEnd):
     min_delta : float
         By how much the value must improve to count.
     patience : int
-        How many epochs without improvement to wait for one.
+        The number of epochs without improvement before the end.
     mode : str
         Which value is the better one: 'min', 'max', or 'auto' for the higher one if the metric's name has "acc" or "f1" in it.
     baseline : float, optional
-        What the first value must be better than.
+        The value that the first one must improve on.
 
     Raises
     ------
@@ -527,7 +527,7 @@ class EarlyStoppingHandler(TrainBegin, EpochEnd, TrainEnd):
         self.best = self.baseline if self.baseline is not None else np.inf if self.monitor_op is np.less else -np.inf
 
     def epoch_end(self, estimator: Estimator, *args: Any, **kwargs: Any) -> bool:
-        """Whether there were enough epochs without improvement."""
+        """Compare the metric with its best value; return True after `patience` epochs without improvement."""
         value = _monitored(self)
         if not np.isnan(value):
             if self.monitor_op(value - self.min_delta, self.best):

@@ -1,4 +1,4 @@
-"""What the estimator and its handlers ask of metrics."""
+"""Checks and choices of metrics for the estimator and its handlers."""
 from __future__ import annotations
 
 from typing import Any
@@ -9,7 +9,7 @@ from ...loss import Loss, SoftmaxCrossEntropyLoss
 
 
 def _check_metrics(metrics: Any) -> list[EvalMetric]:
-    """Metrics as a list; those that a composite one is made of."""
+    """Return metrics as a list, a composite one replaced by its components."""
     if isinstance(metrics, CompositeEvalMetric):
         return [single for metric in metrics.metrics for single in _check_metrics(metric)]
     if isinstance(metrics, EvalMetric):
@@ -21,7 +21,7 @@ def _check_metrics(metrics: Any) -> list[EvalMetric]:
 
 
 def _check_handler_metric_ref(handler: Any, known_metrics: set[EvalMetric]) -> None:
-    """A ValueError if an attribute of `handler` with "metric" in its name holds a metric that the estimator does not update."""
+    """Raise a ValueError if an attribute of `handler` with "metric" in its name holds a metric that the estimator does not update."""
     for name in dir(handler):
         if "metric" in name:
             value = getattr(handler, name)
@@ -37,5 +37,5 @@ def _check_metric_known(handler: Any, metric: EvalMetric, known_metrics: set[Eva
 
 
 def _suggest_metric_for_loss(loss: Loss) -> EvalMetric | None:
-    """What tells most about a network that is trained with `loss`."""
+    """Return the default metric for a network trained with `loss`: the accuracy for `SoftmaxCrossEntropyLoss`, else None."""
     return Accuracy() if isinstance(loss, SoftmaxCrossEntropyLoss) else None

@@ -37,7 +37,7 @@ class Concurrent(Sequential):
         self.axis = axis
 
     def forward(self, x):
-        """The outputs of all blocks, concatenated."""
+        """Return the outputs of all blocks, concatenated."""
         return ndarray.concat(*[block(x) for block in self._children.values()], dim=self.axis)
 
 
@@ -57,7 +57,7 @@ class HybridConcurrent(HybridSequential):
         self.axis = axis
 
     def hybrid_forward(self, F, x):
-        """The outputs of all blocks, concatenated."""
+        """Return the outputs of all blocks, concatenated."""
         return F.concat(*[block(x) for block in self._children.values()], dim=self.axis)
 
 
@@ -74,7 +74,7 @@ class Identity(HybridBlock):
         super().__init__(prefix=prefix, params=params)
 
     def hybrid_forward(self, F, x):
-        """The input."""
+        """Return the input."""
         return x
 
 
@@ -100,7 +100,7 @@ class SparseEmbedding(Block):
                                       grad_stype="row_sparse", stype="row_sparse")
 
     def forward(self, x):
-        """The vectors, of shape (*x.shape, output_dim)."""
+        """Return the vectors, of shape (*x.shape, output_dim)."""
         return ndarray.Embedding(x, self.weight.row_sparse_data(x), name="fwd", **self._kwargs)
 
     def __repr__(self):
@@ -138,7 +138,7 @@ running_variance_initializer, prefix, params
         return max(num_gpus(), 1)
 
     def hybrid_forward(self, F, x, gamma, beta, running_mean, running_var):
-        """The normalized array."""
+        """Return the normalized array."""
         return F.contrib.SyncBatchNorm(x, gamma, beta, running_mean, running_var, name="fwd", **self._kwargs)
 
 
@@ -164,7 +164,7 @@ class _PixelShuffle(HybridBlock):
         self._factors = factors
 
     def hybrid_forward(self, F, x):
-        """The larger array."""
+        """Return the larger array."""
         # Reshape codes: -4 splits an axis, -3 joins two, 0 keeps one. The factors come out of the channels one at a time, the
         # last one first, and each joins its axis of space at once, so that no array has more axes than transpose takes.
         n = self._ndim

@@ -13,7 +13,7 @@ _LAYOUTS = {1: "NCW", 2: "NCHW", 3: "NCDHW"}
 
 
 def _described(what: str, dims: int) -> str:
-    """The docstring of a cell over `dims` axes."""
+    """Return the docstring of a cell over `dims` axes."""
     first = _LAYOUTS[dims]
     return f"""{what} over {_AXES[dims]}, with convolutions instead of products.
 
@@ -35,7 +35,7 @@ def _described(what: str, dims: int) -> str:
 
 
 def _get_conv_out_size(dimensions, kernels, paddings, dilations):
-    """The size of each axis after a convolution of stride 1; 0 stays 0, an unknown size."""
+    """Return the size of each axis after a convolution of stride 1; 0 stays 0, an unknown size."""
     return tuple(x + 2 * p - d * (k - 1) if x else 0 for x, k, p, d in zip(dimensions, kernels, paddings, dilations))
 
 
@@ -85,11 +85,11 @@ class _BaseConvRNNCell(HybridRecurrentCell):
         return f"{type(self).__name__}({in_channels or None} -> {shape[0]}, {self._activation}, {self._conv_layout})"
 
     def state_info(self, batch_size=0):
-        """The shape of the hidden state."""
+        """Return the shape of the hidden state."""
         return [{"shape": (batch_size, *self._state_shape), "__layout__": self._conv_layout}]
 
     def _conv_forward(self, F, inputs, states, i2h_weight, h2h_weight, i2h_bias, h2h_bias, prefix):
-        """What input and state contribute to the gates."""
+        """Return the convolutions of the input and of the hidden state, whose sum is the gates' pre-activation."""
         common = {"num_filter": self._hidden_channels * self._num_gates, "stride": self._stride, "layout": self._conv_layout}
         i2h = F.Convolution(data=inputs, weight=i2h_weight, bias=i2h_bias, kernel=self._i2h_kernel, pad=self._i2h_pad,
                             dilate=self._i2h_dilate, name=prefix + "i2h", **common)
@@ -103,7 +103,7 @@ class _ConvRNNCell(_BaseConvRNNCell):
         return "conv_rnn"
 
     def hybrid_forward(self, F, inputs, states, i2h_weight, h2h_weight, i2h_bias, h2h_bias):
-        """The output and the new state."""
+        """Return the output and the new state."""
         prefix = f"t{self._counter}_"
         i2h, h2h = self._conv_forward(F, inputs, states, i2h_weight, h2h_weight, i2h_bias, h2h_bias, prefix)
         output = self._get_activation(F, i2h + h2h, self._activation, name=prefix + "out")
@@ -117,11 +117,11 @@ class _ConvLSTMCell(_BaseConvRNNCell):
         return "conv_lstm"
 
     def state_info(self, batch_size=0):
-        """The shapes of the hidden state and of the cell state."""
+        """Return the shapes of the hidden state and of the cell state."""
         return super().state_info(batch_size) + super().state_info(batch_size)
 
     def hybrid_forward(self, F, inputs, states, i2h_weight, h2h_weight, i2h_bias, h2h_bias):
-        """The output and the new states."""
+        """Return the output and the new states."""
         prefix = f"t{self._counter}_"
         i2h, h2h = self._conv_forward(F, inputs, states, i2h_weight, h2h_weight, i2h_bias, h2h_bias, prefix)
         gates = F.SliceChannel(i2h + h2h, num_outputs=4, name=prefix + "slice", axis=self._channel_axis)
@@ -140,7 +140,7 @@ class _ConvGRUCell(_BaseConvRNNCell):
         return "conv_gru"
 
     def hybrid_forward(self, F, inputs, states, i2h_weight, h2h_weight, i2h_bias, h2h_bias):
-        """The output and the new state."""
+        """Return the output and the new state."""
         prefix = f"t{self._counter}_"
         i2h, h2h = self._conv_forward(F, inputs, states, i2h_weight, h2h_weight, i2h_bias, h2h_bias, prefix)
         i2h_r, i2h_z, i2h_h = F.SliceChannel(i2h, num_outputs=3, name=prefix + "i2h_slice", axis=self._channel_axis)

@@ -21,7 +21,7 @@ def dynamic_unroll(cell, inputs, begin_state, drop_inputs=0, drop_outputs=0, lay
     layout : str
         ``'TNC'`` or ``'NTC'``.
     valid_length : array or Symbol of shape (batch_size,), optional
-        How long each sequence is; outputs behind that are 0, and states stay what they were.
+        The length of each sequence; later outputs are 0, and later states are those of the last valid step.
 
     Returns
     -------
@@ -100,12 +100,12 @@ class VariationalDropoutCell(ModifierCell):
         return f"{type(self).__name__}(p_out = {self.drop_outputs}, p_state = {self.drop_states})"
 
     def reset(self):
-        """Forget what was dropped too."""
+        """Reset the cell and discard the dropout masks."""
         super().reset()
         self.drop_inputs_mask = self.drop_states_mask = self.drop_outputs_mask = None
 
     def hybrid_forward(self, F, inputs, states):
-        """The output and the new states."""
+        """Return the output and the new states."""
         def mask(name, like):
             share = getattr(self, name)
             if getattr(self, name + "_mask") is None:
@@ -180,11 +180,11 @@ class LSTMPCell(HybridRecurrentCell):
         return f"{type(self).__name__}({size or None} -> {rows} -> {self.h2r_weight.shape[0]})"
 
     def state_info(self, batch_size=0):
-        """The shapes of the projected hidden state and of the cell state."""
+        """Return the shapes of the projected hidden state and of the cell state."""
         return [{"shape": (batch_size, size), "__layout__": "NC"} for size in (self._projection_size, self._hidden_size)]
 
     def hybrid_forward(self, F, inputs, states, i2h_weight, h2h_weight, h2r_weight, i2h_bias, h2h_bias):
-        """The output and the new states."""
+        """Return the output and the new states."""
         prefix, rows = f"t{self._counter}_", 4 * self._hidden_size
         i2h = F.FullyConnected(data=inputs, weight=i2h_weight, bias=i2h_bias, num_hidden=rows, name=prefix + "i2h")
         h2h = F.FullyConnected(data=states[0], weight=h2h_weight, bias=h2h_bias, num_hidden=rows, name=prefix + "h2h")

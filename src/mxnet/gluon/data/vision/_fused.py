@@ -1,7 +1,7 @@
-"""A row of transforms as one pass over the pixels: resizing, cropping, mirroring, `ToTensor`, `Normalize`.
+"""Fusion of a sequence of transforms into one pass over the pixels: resizing, cropping, mirroring, `ToTensor`, `Normalize`.
 
-Each transform says what is to be taken of the image (`Pending`), and draws its random numbers as it does alone, in the same order. A kernel then
-makes the result. Where a second resizing needs the pixels of a first, these are made in between.
+Each transform changes the window to read (`Pending`), and draws its random numbers as it does alone, in the same order. A kernel then
+computes the result. Where a second resizing needs the pixels of a first, these are computed in between.
 """
 from collections.abc import Callable
 from typing import Any
@@ -23,7 +23,7 @@ _BYTES = torch.arange(256, dtype=torch.uint8)
 
 
 class Pending:
-    """An image of which is only known what will be taken: a window of a part of it, which may be resized."""
+    """An image with deferred transforms: a window to cut out of a part of it, which may be resized first."""
 
     def __init__(self, image: torch.Tensor) -> None:
         self._begin(image)
@@ -37,13 +37,13 @@ class Pending:
         self.mirrored = False
 
     def crop(self, x: int, y: int, width: int, height: int) -> None:
-        """Take a window."""
+        """Narrow the deferred result to a window."""
         self._left += self.columns - x - width if self.mirrored else x
         self._top += y
         self.rows, self.columns = height, width
 
     def resize(self, height: int, width: int, method: int) -> None:
-        """Resize what is taken; methods as `interpolation` has them."""
+        """Resize the deferred result; `method` as in `interpolation`."""
         method = interpolation(method, (self.rows, self.columns), (height, width))
         if (height, width) == (self.rows, self.columns):
             return
@@ -57,7 +57,7 @@ class Pending:
         self.rows, self.columns = height, width
 
     def made(self, table: torch.Tensor | None = None) -> torch.Tensor:
-        """The pixels, (H, W, C); with a table what it has for them, (C, H, W)."""
+        """Compute the pixels, (H, W, C); with a lookup table its entries for them, (C, H, W)."""
         height, width, channels = self.image.shape
         cut = Cut(height, width, *self._part, *(self._resized or self._part[2:]), self._top, self._left, self.mirrored)
         shape = (self.rows, self.columns, channels) if table is None else (channels, self.rows, self.columns)
@@ -68,14 +68,14 @@ class Pending:
 
 
 class Row:
-    """Transforms that are done together.
+    """A fused sequence of transforms.
 
     Parameters
     ----------
     rules : list of callable
-        What each transform does to a `Pending`.
+        The function that applies each transform to a `Pending`.
     to_float : bool
-        Whether `ToTensor` follows.
+        True if `ToTensor` follows.
     normalization : tuple, optional
         Mean and deviation, if `Normalize` follows that.
     """
@@ -85,7 +85,7 @@ class Row:
         self._tables: dict[int, torch.Tensor | None] = {}
 
     def __call__(self, x: Any) -> Any:
-        """The transformed image; None if `x` is none that this can be done to, or something looks on."""
+        """Return the transformed image; None if the kernel cannot run on `x`, or autograd records."""
         eligible = _CLASSES.get(type(x))
         if eligible is None or not eligible(x) or is_recording() or not available():
             return None
@@ -95,7 +95,7 @@ class Row:
             return None
         try:
             table = self._table(data.shape[2])
-        except MXNetError:  # the transform itself tells what is wrong
+        except MXNetError:  # the transform itself raises the error
             return None
         pending = Pending(data)
         for rule in self._rules:
@@ -103,7 +103,7 @@ class Row:
         return type(x)._new(pending.made(table), x.ctx)
 
     def _table(self, channels: int) -> torch.Tensor | None:
-        """What the values of a pixel become, for each channel: computed by the operators, so that not a bit differs."""
+        """Return a lookup table of the 256 pixel values for each channel, computed by the operators so that results are bitwise equal."""
         if self._to_float and channels not in self._tables:
             values = to_tensor(_BYTES.repeat(channels, 1).t().unsqueeze(0).contiguous())
             if self._normalization is not None:

@@ -27,7 +27,7 @@ _DATASETS = os.path.join(base.data_dir(), "datasets")
 
 
 def _array(values):
-    """An mx array of the same type."""
+    """Convert a NumPy array to an mx array of the same type."""
     if is_np_array():
         from .... import numpy as mx_np
         return mx_np.array(values, dtype=values.dtype)
@@ -35,11 +35,11 @@ def _array(values):
 
 
 class _Unreadable(MXNetError):
-    """A local file that is not what it should be; it is downloaded again."""
+    """Raised for a local file with invalid content, which is then downloaded again."""
 
 
 def _fetch(dataset: Any, namespace: str, name: str, sha1, root: str, read):
-    """What `read` makes of a local file, which is downloaded if it is missing or unreadable.
+    """Return the result of `read` on a local file, which is downloaded if it is missing or unreadable.
 
     A file with another content than was published is read all the same: that is how one puts data of one's own there.
     """
@@ -64,7 +64,7 @@ def _fetch(dataset: Any, namespace: str, name: str, sha1, root: str, read):
 
 
 def _read_idx(path: str, ndim: int):
-    """A file of MNIST's format, gzipped: a magic number, the sizes, and bytes."""
+    """Return a file of MNIST's format, gzipped: a magic number, the sizes, and bytes."""
     magic = 2048 + ndim
     try:
         with gzip.open(path, "rb") as f:
@@ -93,7 +93,7 @@ class MNIST(dataset._DownloadedDataset):
     train : bool
         The 60,000 training images; otherwise the 10,000 test images.
     transform : callable, optional
-        ``transform(data, label)`` gives what an element is.
+        ``transform(data, label)`` returns the element.
 
     Raises
     ------
@@ -153,7 +153,7 @@ class CIFAR10(dataset._DownloadedDataset):
     train : bool
         The 50,000 training images; otherwise the 10,000 test images.
     transform : callable, optional
-        ``transform(data, label)`` gives what an element is.
+        ``transform(data, label)`` returns the element.
 
     Raises
     ------
@@ -178,7 +178,7 @@ class CIFAR10(dataset._DownloadedDataset):
         super().__init__(root, transform)
 
     def _read_batch(self, filename: str):
-        """The images (N, 32, 32, 3) and labels of one file."""
+        """Return the images (N, 32, 32, 3) and labels of one file."""
         try:
             content = np.fromfile(filename, np.uint8)
         except OSError as error:
@@ -246,7 +246,7 @@ class CIFAR100(CIFAR10):
     train : bool
         The 50,000 training images; otherwise the 10,000 test images.
     transform : callable, optional
-        ``transform(data, label)`` gives what an element is.
+        ``transform(data, label)`` returns the element.
     """
 
     _namespace = "cifar100"
@@ -274,7 +274,7 @@ class ImageRecordDataset(dataset.RecordFileDataset):
     flag : int
         1 gives colour images (H, W, 3), 0 grey ones (H, W, 1).
     transform : callable, optional
-        ``transform(data, label)`` gives what an element is.
+        ``transform(data, label)`` returns the element.
     """
 
     def __init__(self, filename: str, flag: int = 1, transform: Callable[..., Any] | None = None) -> None:
@@ -314,7 +314,7 @@ class ImageFolderDataset(_ImageFiles):
     flag : int
         1 gives colour images (H, W, 3), 0 grey ones (H, W, 1).
     transform : callable, optional
-        ``transform(data, label)`` gives what an element is.
+        ``transform(data, label)`` returns the element.
 
     Attributes
     ----------

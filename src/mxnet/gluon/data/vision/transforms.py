@@ -21,12 +21,12 @@ from ._fused import Pending, Row
 
 
 def _ops(F: Any):
-    """The operators for the kind of arrays in use."""
+    """Return the operators for the kind of arrays in use."""
     return F.npx if is_np_array() else F
 
 
 def _pair(size: Any):
-    """A number as (number, number)."""
+    """Return a number as (number, number)."""
     return (size, size) if isinstance(size, numeric_types) else size
 
 
@@ -64,7 +64,7 @@ class Compose(Sequential):
         self._transforms, self._row, self._size = list(transforms), _row(transforms), len(self)
 
     def forward(self, x: Any) -> Any:
-        """The transformed image."""
+        """Return the transformed image."""
         if self._row is not None and len(self) == self._size and not any(t._forward_hooks or t._forward_pre_hooks for t in self._transforms):
             out = self._row(x)
             if out is not None:
@@ -73,7 +73,7 @@ class Compose(Sequential):
 
 
 def _row(transforms: list[Block]) -> Row | None:
-    """The transforms as one pass over the pixels; None if they are not made for that."""
+    """Return the transforms fused into one pass over the pixels, or None if a transform cannot be fused."""
     kinds = [type(transform) for transform in transforms]
     count = kinds.index(ToTensor) if ToTensor in kinds else len(kinds)
     if not count or kinds[count + 1:] not in ([], [Normalize]) or not all(kind in _GEOMETRY for kind in kinds[:count]) \
@@ -122,7 +122,7 @@ class Cast(HybridBlock):
         self._dtype = dtype
 
     def hybrid_forward(self, F: Any, x: Any) -> Any:
-        """The converted array."""
+        """Return the converted array."""
         return _ops(F).cast(x, self._dtype)
 
 
@@ -140,7 +140,7 @@ class ToTensor(HybridBlock):
     """
 
     def hybrid_forward(self, F: Any, x: Any) -> Any:
-        """The image as the network takes it."""
+        """Return the image as the network takes it."""
         return _ops(F).image.to_tensor(x)
 
 
@@ -158,7 +158,7 @@ class Normalize(HybridBlock):
         self._mean, self._std = mean, std
 
     def hybrid_forward(self, F: Any, x: Any) -> Any:
-        """The normalized image."""
+        """Return the normalized image."""
         return _ops(F).image.normalize(x, self._mean, self._std)
 
 
@@ -189,7 +189,7 @@ class Rotate(Block):
         self._args = rotation_degrees, zoom_in, zoom_out
 
     def forward(self, x: Any) -> Any:
-        """The rotated image."""
+        """Return the rotated image."""
         _need_float32(x)
         return image.imrotate(x, *self._args)
 
@@ -204,7 +204,7 @@ class RandomRotation(Block):
     zoom_in, zoom_out : bool
         As for `Rotate`.
     rotate_with_proba : float
-        How often to turn at all, from 0 to 1.
+        The probability of a rotation, from 0 to 1.
 
     Raises
     ------
@@ -225,7 +225,7 @@ class RandomRotation(Block):
         self._rotate_with_proba = rotate_with_proba
 
     def forward(self, x: Any) -> Any:
-        """The rotated image, or the image itself."""
+        """Return the rotated image, or the image itself."""
         if np.random.random() > self._rotate_with_proba:
             return x
         _need_float32(x)
@@ -253,7 +253,7 @@ class RandomResizedCrop(Block):
         self._args = _pair(size), scale, ratio, interpolation
 
     def forward(self, x: Any) -> Any:
-        """The resized part."""
+        """Return the resized part."""
         return image.random_size_crop(x, *self._args)[0]
 
 
@@ -279,7 +279,7 @@ class RandomCrop(Block):
         self._pad_value = pad_value
 
     def forward(self, x: Any) -> Any:
-        """The part."""
+        """Return the part."""
         if self._pad:
             padded = np.pad(x.asnumpy(), self._pad, mode="constant", constant_values=self._pad_value)
             x = type(x)._new(host_arrays.as_tensor(padded), x.ctx)
@@ -307,7 +307,7 @@ class CropResize(HybridBlock):
         self._size, self._interpolation = size, interpolation
 
     def hybrid_forward(self, F: Any, x: Any) -> Any:
-        """The part."""
+        """Return the part."""
         ops = _ops(F).image
         out = ops.crop(x, *self._part)
         return ops.resize(out, self._size, False, 1 if self._interpolation is None else self._interpolation) if self._size else out
@@ -329,7 +329,7 @@ class CenterCrop(Block):
         self._args = _pair(size), interpolation
 
     def forward(self, x: Any) -> Any:
-        """The middle."""
+        """Return the middle."""
         return image.center_crop(x, *self._args)[0]
 
 
@@ -351,7 +351,7 @@ class Resize(HybridBlock):
         self._args = size, keep_ratio, interpolation
 
     def hybrid_forward(self, F: Any, x: Any) -> Any:
-        """The resized image."""
+        """Return the resized image."""
         return _ops(F).image.resize(x, *self._args)
 
 
@@ -365,7 +365,7 @@ class _RandomImageOperator(HybridBlock):
         self._args = args
 
     def hybrid_forward(self, F: Any, x: Any) -> Any:
-        """The changed image."""
+        """Return the changed image."""
         return getattr(_ops(F).image, self._operator)(x, *self._args)
 
 
@@ -397,7 +397,7 @@ class RandomBrightness(_RandomImageOperator):
     Parameters
     ----------
     brightness : float
-        How far the factor may be from 1.
+        The largest difference of the factor from 1.
     """
 
     _operator = "random_brightness"
@@ -412,7 +412,7 @@ class RandomContrast(_RandomImageOperator):
     Parameters
     ----------
     contrast : float
-        How far the factor may be from 1.
+        The largest difference of the factor from 1.
     """
 
     _operator = "random_contrast"
@@ -427,7 +427,7 @@ class RandomSaturation(_RandomImageOperator):
     Parameters
     ----------
     saturation : float
-        How far the factor may be from 1.
+        The largest difference of the factor from 1.
     """
 
     _operator = "random_saturation"
@@ -442,7 +442,7 @@ class RandomHue(_RandomImageOperator):
     Parameters
     ----------
     hue : float
-        How far the factor may be from 1.
+        The largest difference of the factor from 1.
     """
 
     _operator = "random_hue"
@@ -457,7 +457,7 @@ class RandomColorJitter(_RandomImageOperator):
     Parameters
     ----------
     brightness, contrast, saturation, hue : float
-        How far each factor may be from 1.
+        The largest difference of each factor from 1.
     """
 
     _operator = "random_color_jitter"
@@ -489,7 +489,7 @@ class RandomApply(Sequential):
     transforms : Block
         The transform; `Compose` makes one of several.
     p : float
-        How often, from 0 to 1.
+        The probability, from 0 to 1.
     """
 
     def __init__(self, transforms: Block, p: float = 0.5) -> None:
@@ -498,7 +498,7 @@ class RandomApply(Sequential):
         self.p = p
 
     def forward(self, x: Any) -> Any:
-        """The transformed image, or the image itself."""
+        """Return the transformed image, or the image itself."""
         return x if self.p < random.random() else self.transforms(x)
 
 
@@ -532,6 +532,6 @@ def _take_flipped(transform: Any, pending: Pending) -> None:
     pending.mirrored ^= not keeps(pending.image)
 
 
-# What these transforms take of an image, see `_fused`. Their subclasses may do something else.
+# The functions that apply these transforms to a `Pending`, see `_fused`. Subclasses are not fused, since they may differ.
 _GEOMETRY = {Resize: _take_resized, CenterCrop: _take_center, RandomCrop: _take_somewhere, RandomResizedCrop: _take_any_size,
              RandomFlipLeftRight: _take_flipped}

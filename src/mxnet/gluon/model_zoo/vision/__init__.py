@@ -26,7 +26,7 @@ _FAMILIES = (_alexnet, densenet, inception, mobilenet, resnet, squeezenet, vgg)
 
 
 def _published_name(constructor):
-    """The name `get_model` knows a constructor by: mobilenet0_75 is mobilenet0.75."""
+    """Return the name of a constructor for `get_model`: mobilenet0_75 is mobilenet0.75."""
     name = constructor.replace("_v2_", "v2_").replace("inception_v3", "inceptionv3")
     head, _, tail = name.rpartition("_")
     return f"{head}.{tail}" if name.startswith(("mobilenet", "squeezenet")) else name
@@ -37,7 +37,7 @@ _models = {_published_name(name): getattr(family, name)
 
 
 def get_model(name, **kwargs):
-    """A network by its name.
+    """Return a network by its name.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What the networks of the zoo are made of."""
+"""Building blocks of the networks of the zoo."""
 from ....util import is_np_array
 from ... import nn
 from ...contrib.nn import HybridConcurrent
@@ -12,7 +12,7 @@ class Classifier(HybridBlock):
     output: HybridBlock
 
     def hybrid_forward(self, F, x):
-        """The scores, (N, classes)."""
+        """Return the scores, (N, classes)."""
         return self.output(self.features(x))
 
 
@@ -36,17 +36,17 @@ def side_by_side(*branches):
 
 
 def relu():
-    """An activation layer."""
+    """Return an activation layer."""
     return nn.Activation("relu")
 
 
 def conv3x3(channels, stride, in_channels):
-    """A convolution that keeps the size of the image but for the stride."""
+    """Return a convolution that keeps the size of the image but for the stride."""
     return nn.Conv2D(channels, kernel_size=3, strides=stride, padding=1, use_bias=False, in_channels=in_channels)
 
 
 def named(name, description, build, *fixed, **options):
-    """A constructor of the zoo: `build` with its first arguments, and options, fixed.
+    """Return a constructor of the zoo: `build` with its first arguments, and options, fixed.
 
     Parameters
     ----------

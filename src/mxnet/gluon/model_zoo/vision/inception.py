@@ -9,7 +9,7 @@ from ._blocks import Classifier, chain, relu, side_by_side
 
 __all__ = ["Inception3", "inception_v3"]
 
-# A layer is channels, kernel, and what else differs from stride 1 without padding.
+# A layer is channels, kernel, and optionally stride and padding, by default 1 and none.
 ROW = {"kernel_size": (1, 7), "padding": (0, 3)}
 COLUMN = {"kernel_size": (7, 1), "padding": (3, 0)}
 SHORT_ROW = {"kernel_size": (1, 3), "padding": (0, 1)}
@@ -22,7 +22,7 @@ VALID = {"kernel_size": 3}
 
 
 def _make_basic_conv(**kwargs):
-    """A convolution, its batch norm and activation."""
+    """Return a convolution, its batch norm and activation."""
     return chain(nn.Conv2D(use_bias=False, **kwargs), nn.BatchNorm(epsilon=0.001), relu())
 
 
@@ -31,7 +31,7 @@ def _unit(channels, shape):
 
 
 def _branch(*layers, pool=None):
-    """A pooling that keeps the size of the image (avg) or halves it (max), if asked for, then units."""
+    """Return a pooling that keeps the size of the image (avg) or halves it (max), if asked for, then units."""
     row = chain()
     if pool == "avg":
         row.add(nn.AvgPool2D(pool_size=3, strides=1, padding=1))
@@ -73,7 +73,7 @@ def _block_e():
 
 
 def _concurrent(prefix, make, *sizes):
-    """The branches of a block side by side."""
+    """Return the branches of a block side by side."""
     block = HybridConcurrent(axis=1, prefix=prefix)
     with block.name_scope():
         block.add(*make(*sizes))
@@ -81,7 +81,7 @@ def _concurrent(prefix, make, *sizes):
 
 
 def _make_branch(use_pool, *conv_settings):
-    """A branch of a pooling ('avg', 'max' or None) and convolutions, given by channels, kernel, stride and padding; None for what is usual."""
+    """Return a branch of a pooling ('avg', 'max' or None) and convolutions, given by channels, kernel, stride and padding; None for the default."""
     names = "kernel_size", "strides", "padding"
     return _branch(*((channels, {n: v for n, v in zip(names, shape) if v is not None}) for channels, *shape in conv_settings), pool=use_pool)
 
@@ -107,7 +107,7 @@ def _make_E(prefix):
 
 
 def make_aux(classes):
-    """The auxiliary classifier that Inception v3 is trained with, behind its blocks of 17 by 17."""
+    """Return the auxiliary classifier that Inception v3 is trained with, behind its blocks of 17 by 17."""
     return chain(nn.AvgPool2D(pool_size=5, strides=3), _unit(128, POINT), _unit(768, {"kernel_size": 5}), nn.Flatten(), nn.Dense(classes))
 
 

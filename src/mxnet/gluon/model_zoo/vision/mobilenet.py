@@ -19,12 +19,12 @@ class RELU6(HybridBlock):
     """min(max(x, 0), 6)"""
 
     def hybrid_forward(self, F, x):
-        """The clipped input."""
+        """Return the clipped input."""
         return F.clip(x, 0, 6, name="relu6")
 
 
 def _unit(channels, kernel=1, stride=1, groups=1, activation=relu):
-    """A convolution, its batch norm and activation."""
+    """Return a convolution, its batch norm and activation."""
     layers = [nn.Conv2D(channels, kernel, stride, kernel // 2, groups=groups, use_bias=False), nn.BatchNorm(scale=True)]
     return layers + [activation()] if activation else layers
 
@@ -50,7 +50,7 @@ class LinearBottleneck(HybridBlock):
     in_channels, channels : int
         Width of input and output.
     t : int
-        How much wider it is inside.
+        The factor by which it is wider inside.
     stride : int
     """
 
@@ -64,7 +64,7 @@ class LinearBottleneck(HybridBlock):
                          *_unit(channels, activation=None))
 
     def hybrid_forward(self, F, x):
-        """The bottleneck's output."""
+        """Return the bottleneck's output."""
         out = self.out(x)
         return F.elemwise_add(out, x) if self.use_shortcut else out
 
@@ -120,7 +120,7 @@ class MobileNetV2(Classifier):
 
 
 def _published(multiplier):
-    """How the names of published parameters spell a multiplier: 1.0, 0.75, 0.5, 0.25."""
+    """Return a multiplier as it is spelled in the names of published parameters: 1.0, 0.75, 0.5, 0.25."""
     text = f"{multiplier:.2f}"
     return text[:-1] if text in ("1.00", "0.50") else text
 

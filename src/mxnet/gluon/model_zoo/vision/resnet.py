@@ -39,7 +39,7 @@ class _ResidualV1(HybridBlock):
             nn.BatchNorm()) if downsample else None
 
     def hybrid_forward(self, F, x):
-        """The activated sum."""
+        """Return the activated sum."""
         y = self.body(x)
         x = self.downsample(x) if self.downsample else x
         return activate(F, x + y if self._input_first else y + x)
@@ -95,7 +95,7 @@ class _ResidualV2(HybridBlock):
         self.downsample = nn.Conv2D(channels, 1, stride, use_bias=False, in_channels=in_channels) if downsample else None
 
     def hybrid_forward(self, F, x):
-        """The sum."""
+        """Return the sum."""
         y = first = activate(F, self.bn1(x))
         y = self.conv1(y)
         for i in range(2, self._depth + 1):

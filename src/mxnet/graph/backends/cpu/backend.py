@@ -1,8 +1,8 @@
-"""The `kernels` backend: inference on CPUs by kernels of our own, with the weights built in.
+"""The `kernels` backend: inference on CPUs by our own kernels, with constant weights.
 
-Batch norms become part of the convolutions before them, sums and ReLU of those behind them, and the weights of convolutions with step 1 are
-transformed once for the kernels that multiply less (`kernels.conv.winograd`), where these prove to be faster. Few rows read the weights of fully
-connected layers in order (`kernels.gemm.prepacked_skinny`).
+Batch norms are folded into the convolutions before them, sums and ReLU are computed by these, and weights of convolutions with stride 1 are
+transformed once for Winograd kernels (`kernels.conv.winograd`), where these measure faster. With few rows the weights of fully
+connected layers are prepacked (`kernels.gemm.prepacked_skinny`).
 """
 import functools
 import math
@@ -13,37 +13,37 @@ import torch
 
 from ....base import MXNetError
 from ....kernels.conv import convolution as direct
-from ....kernels.conv.prepacked_conv import Kept
+from ....kernels.conv.prepacked_conv import PrepackedConv
 from ....kernels.gemm import prepacked_skinny
 from ....kernels.nn.pooling_nhwc import Pooling
-from ....kernels.runtime.strided_output import IntoPart
+from ....kernels.runtime.strided_output import StridedOutputLayer
 from ....ops.nn.dense import fully_connected
 from ....ops.nn.pooling import pooling
 from ....suggestions import shortened
-from ...instrumentation import joined
+from ...instrumentation import record_origins
 from ...passes import amp_casts, attention, folding, fusion, layout, output_ownership, recurrent_layers
 from ...passes.layout import convolves
 from ...program import FxNode, Program, attributes_of, calls, holds
 from ..registry import Unavailable, asks_for_exact
 from . import batch_tiling, concat_in_place, mlp_fusion
-from .static_plan import Planned
+from .static_plan import StaticPlan
 
 _BRIEF = ("bfloat16", "bf16")
-_LARGE = 1 << 28  # multiplications of all convolutions, at least: compiling for a smaller graph takes longer than would be gained
+_LARGE = 1 << 28  # least number of multiplications of all convolutions: compiling a smaller graph takes longer than it saves
 
 
 class Kernels:
-    """Runs a graph for one set of shapes, with the weights built in.
+    """The backend that runs a graph by our own kernels for one set of shapes, with constant weights.
 
-    With `demanding` it refuses graphs in which it could hardly be ahead of others: small ones, and those whose results are to be exact.
+    With `only_if_worthwhile` it rejects graphs for which it is hardly ever the fastest: small ones, and those whose results are to be exact.
 
     Options
     -------
     exact : bool
-        Whether convolutions never run on the kernels that multiply less and round more.
+        If True, convolutions never run on kernels with fewer multiplications and larger rounding errors.
     weights : {'float32', 'bfloat16', 'bf16'}
-        What the weights of fully connected layers are held in. Few images take as long as reading these does, so that bfloat16 halves it; each is
-        rounded to 8 binary digits, by up to 2^-9 of its size. All is computed in float32.
+        The type of the weights of fully connected layers. With few images, reading these takes all the time, so that bfloat16 halves it; each is
+        rounded to 8 binary digits, by up to 2^-9 of its size. Computations are in float32.
     """
 
     name = "kernels"
@@ -52,27 +52,27 @@ class Kernels:
     freezes = True
     devices = ("cpu",)
 
-    def __init__(self, demanding: bool = False):
-        self._demanding = demanding
+    def __init__(self, only_if_worthwhile: bool = False):
+        self._only_if_worthwhile = only_if_worthwhile
 
     def available(self) -> bool:
-        """Whether the kernel of convolutions is there."""
+        """Return True if the kernel of convolutions is available."""
         return direct.forward.available(T="float32")
 
     def compile(self, program: Program, exact: bool = False, weights: str = "float32") -> Callable:
-        """A function from the program's inputs to the tuple of its outputs.
+        """Return a function from the program's inputs to the tuple of its outputs.
 
         Raises
         ------
         MXNetError
-            If an option is not what it has to be.
+            If an option has a wrong type or value.
         """
         if not isinstance(exact, bool):
             raise MXNetError(f"backend 'kernels': `exact` must be True or False, received {shortened(exact)}")
         if weights not in ("float32", *_BRIEF):
             raise MXNetError(f"backend 'kernels': `weights` must be 'float32' or 'bfloat16', received {shortened(weights)}")
         exact = exact or program.exact or asks_for_exact()
-        if self._demanding and (exact or not promises(program)):
+        if self._only_if_worthwhile and (exact or not is_worth_compiling(program)):
             raise Unavailable("it would not be ahead of others")
         module = program.module
         program.report += amp_casts.apply(module) + layout.apply(module)
@@ -86,19 +86,19 @@ class Kernels:
         program.report += fusion.fuse_batch_norms(module) + fusion.rectify_in_place(module)
         program.report += recurrent_layers.apply(module) + attention.apply(module)
         program.report += batch_tiling.apply(program)
-        output_ownership.apply(module)  # again: dropout that is taken out was a copy
+        output_ownership.apply(module)  # again: removed dropout was a copy
         program.finish()
-        planned = any(isinstance(target, IntoPart) for target in batch_tiling.targets(program.graph))  # else there is nothing to plan
-        return Planned(program) if planned else module.forward
+        has_plan = any(isinstance(target, StridedOutputLayer) for target in batch_tiling.targets(program.graph))  # else there is nothing to plan
+        return StaticPlan(program) if has_plan else module.forward
 
 
-def promises(program: Program) -> bool:
-    """Whether convolutions multiply enough for compiling the graph to be worth it."""
+def is_worth_compiling(program: Program) -> bool:
+    """Return True if the convolutions have enough multiplications for the graph to be worth compiling."""
     return sum(work for _, work in _convolutions(program)) >= _LARGE
 
 
 def _convolutions(program: Program) -> Iterator[tuple[FxNode, int]]:
-    """The convolutions whose weights are known, and how often each multiplies."""
+    """Yield the convolutions with constant weights, and their numbers of multiplications."""
     for node in program.graph.nodes:
         if convolves(node) and node.args[1] in program.constants and program.shape(node) is not None:
             yield node, math.prod(program.shape(node) or ()) * math.prod(program.constants[node.args[1]].shape[1:])
@@ -109,7 +109,7 @@ def _steps(attributes: dict[str, Any]) -> tuple[int, ...]:
 
 
 def _fold(program: Program, exact: bool) -> dict[str, int]:
-    """Replace convolutions with fixed weights, and what follows them; returns how many of each kind there are."""
+    """Replace convolutions with constant weights and the nodes folded into them; return the number of each kind."""
     counts: dict[str, int] = {}
     graph = program.graph
     taken: set[FxNode] = set()
@@ -125,12 +125,12 @@ def _fold(program: Program, exact: bool) -> dict[str, int]:
         last, residual = chain.parts[-1], chain.residual
         steps = _steps(attributes)
         data = node.args[0]
-        planes = data.target is layout.channels_last and attributes["num_group"] == 1 and Kept.few_channels(weight, steps[4:])
-        layer = Kept(weight.detach(), bias, steps[:2], steps[2:4], steps[4:], attributes["num_group"], chain.ceiling, exact, scale, planes)
+        planes = data.target is layout.channels_last and attributes["num_group"] == 1 and PrepackedConv.few_channels(weight, steps[4:])
+        layer = PrepackedConv(weight.detach(), bias, steps[:2], steps[2:4], steps[4:], attributes["num_group"], chain.ceiling, exact, scale, planes)
         data = data.args[0] if planes else data
         with graph.inserting_before(last):
             new = graph.call_function(layer, (data,) if residual is None else (data, residual))
-        joined(new, *chain.parts)
+        record_origins(new, *chain.parts)
         program.values[new] = program.values[last]
         last.replace_all_uses_with(new)
         for part in (*reversed(chain.parts), *([node.args[0]] if planes else [])):
@@ -141,10 +141,10 @@ def _fold(program: Program, exact: bool) -> dict[str, int]:
 
 
 def _pool(program: Program) -> list[str]:
-    """Replace pooling of images whose channels are last; returns a line of the report."""
+    """Replace the pooling of channels-last images; return the lines of a report."""
     graph, last, count = program.graph, set(), 0
     for node in list(graph.nodes):
-        if isinstance(node.target, IntoPart) or node.target is layout.channels_last:
+        if isinstance(node.target, StridedOutputLayer) or node.target is layout.channels_last:
             last.add(node)
         elif holds(node, "keeps_layout") and any(n in last for n in node.all_input_nodes):
             last.add(node)
@@ -152,7 +152,7 @@ def _pool(program: Program) -> list[str]:
             if layer is not None:
                 with graph.inserting_before(node):
                     new = graph.call_function(layer, node.args)
-                joined(new, node)
+                record_origins(new, node)
                 last.add(new)
                 program.values[new] = program.values[node]
                 node.replace_all_uses_with(new)
@@ -162,21 +162,21 @@ def _pool(program: Program) -> list[str]:
 
 
 def _pooling(program: Program, node: FxNode) -> Pooling | None:
-    """What pools as the node does, if the kernel knows its kind."""
+    """Return the pooling layer of a node; None if the kernel does not support it."""
     attributes, data, out = attributes_of(node), program.shape(node.args[0]), program.shape(node)
     if data is None or out is None or len(data) != 4 or attributes["pool_type"] not in ("max", "avg"):
         return None
     if program.values[node.args[0]].dtype is not torch.float32:
         return None
-    whole = attributes["global_pool"]
-    kernel = data[2:] if whole else attributes["kernel"]
-    stride, pad = (() if whole else attributes[name] for name in ("stride", "pad"))
+    is_global = attributes["global_pool"]
+    kernel = data[2:] if is_global else attributes["kernel"]
+    stride, pad = (() if is_global else attributes[name] for name in ("stride", "pad"))
     return Pooling(functools.partial(pooling.fn, **node.kwargs), (out[2], out[3]), kernel, stride or (1, 1), pad or (0, 0),
                    attributes["pool_type"] == "avg", attributes["count_include_pad"] is not False)
 
 
 def _keep_dense(program: Program, brief: bool) -> list[str]:
-    """Replace fully connected layers with fixed weights, and the ReLU behind; returns a line of the report."""
+    """Replace fully connected layers with constant weights, and ReLU behind them; return the lines of a report."""
     graph, count = program.graph, 0
     for node in list(graph.nodes):
         if not calls(node, fully_connected) or any(n not in program.constants for n in node.args[1:]) or not math.prod(program.shape(node) or (0,)):
@@ -191,7 +191,7 @@ def _keep_dense(program: Program, brief: bool) -> list[str]:
         last = relu or node
         with graph.inserting_before(last):
             new = graph.call_function(layer, (node.args[0],))
-        joined(new, *([node] if relu is None else [node, relu]))
+        record_origins(new, *([node] if relu is None else [node, relu]))
         program.values[new] = program.values[last]
         last.replace_all_uses_with(new)
         for part in (last, node) if relu is not None else (node,):
@@ -201,7 +201,7 @@ def _keep_dense(program: Program, brief: bool) -> list[str]:
 
 
 def _fixed(program: Program, node: FxNode) -> bool:
-    """Whether this is a convolution in single precision, with weights that are known."""
+    """Return True if this is a convolution in single precision with constant weights."""
     if not convolves(node) or any(n not in program.constants for n in node.args[1:]):
         return False
     return program.shape(node) is not None and all(program.values[n].dtype is torch.float32 for n in node.args)

@@ -1,8 +1,8 @@
-"""The pass of the `kernels` backend that runs the beginning of a graph a few images at a time.
+"""Batch tiling, a pass of the `kernels` backend: the first layers of a graph run on a few images at a time.
 
-Early layers of a large batch make arrays that no cache holds, so that each layer waits for the memory, to read and to write. Layers treat each
-image on its own: one after another, all these layers of a few images find in the cache what the layer before has made. Later layers, whose arrays
-are small and whose weights are large, take the whole batch.
+Early layers of a large batch compute arrays that exceed the caches, so that each layer waits for the memory, to read and to write. Layers process
+images independently: in a run of all these layers on a few images, each layer finds its input in the cache. Later layers, whose arrays
+are small and whose weights are large, run on the whole batch.
 """
 import itertools
 import math
@@ -13,39 +13,39 @@ import torch
 from torch import fx
 
 from .... import processor
-from ....kernels.conv.prepacked_conv import Kept
-from ....kernels.runtime.strided_output import IntoPart, new_images
-from ...instrumentation import joined
+from ....kernels.conv.prepacked_conv import PrepackedConv
+from ....kernels.runtime.strided_output import StridedOutputLayer, new_images
+from ...instrumentation import record_origins
 from ...passes import layout
 from ...program import FxNode, GraphModule, Program, holds
-from .concat_in_place import Room, placed, whole
+from .concat_in_place import ConcatBuffer, complete, copy_into
 
-# So many bytes, read and written by a layer, do not stay in the last cache for the next one.
+# Bytes read and written by a layer that do not stay in the last-level cache for the next one.
 _LARGE = min(max(processor.last_cache() // 4, 4 << 20), 24 << 20)
-# So many bytes of one image are worth a call, four times as many where nothing is multiplied, so that calls are short; and so many for each byte of
-# weights that other images read again.
+# Least bytes of one image for a separate call, four times as many without multiplications, so that calls are short; and the number of bytes
+# for each byte of weights, which every call reads again.
 _EACH, _READ_AGAIN = 768 << 10, 4
-# Bytes of the largest array of a few images: such arrays stay in the last cache, and more images read weights less often. Of 480 MB 16 were faster
-# than 4 by a tenth.
+# Bytes of the largest array of a tile: such arrays stay in the last-level cache, and larger tiles read weights less often. With 480 MB 16 were
+# faster than 4 by a tenth.
 _PART = min(max(processor.last_cache() // 8, 4 << 20), 16 << 20)
-_HIDING = 32  # multiplications for each byte that layers read and write: where there are more, nobody waits for the memory
+_HIDING = 32  # multiplications for each byte read and written: with more the computation hides memory latency
 
 
-class ByImages:
-    """Runs a graph on some images at a time.
+class BatchTiles:
+    """A layer that runs a subgraph on tiles of a batch.
 
     Parameters
     ----------
     module : torch.fx.GraphModule
-        From images to one array; where it `writes`, it takes the array that it writes its result to, too.
+        From images to one array; if `writes`, it also takes the array for its result.
     images : int
-        At a time; the batch is a multiple of it.
+        The number of images of a tile; the batch is a multiple of it.
     shape : tuple of int
         The result's, (N, C, H, W).
     writes : bool
     """
 
-    __name__ = "by_images"  # what generated code and profiles call it
+    __name__ = "batch_tiling"  # in generated code and profiles
 
     def __init__(self, module: fx.GraphModule, images: int, shape: tuple[int, ...], writes: bool):
         self.module, self.images, self.shape, self.writes = module, images, shape, writes
@@ -61,15 +61,15 @@ class ByImages:
 
 
 def targets(graph: fx.Graph) -> Iterator[Any]:
-    """What the nodes of a graph call, and those of the parts that run on some images at a time."""
+    """Yield the targets of a graph's nodes, including those of tiled subgraphs."""
     for node in graph.nodes:
         yield node.target
-        if isinstance(node.target, ByImages):
+        if isinstance(node.target, BatchTiles):
             yield from targets(node.target.module.graph)
 
 
 def apply(program: Program) -> list[str]:
-    """Rewrite the program, if its first layers are large; returns a line of the report."""
+    """Tile the first layers of a program, if they are large; return the lines of a report."""
     data = next((n for n in program.placeholders if n not in program.constants and n.users), None)
     shape = None if data is None else program.shape(data)
     if shape is None or len(shape) != 4 or shape[0] < 2:
@@ -85,10 +85,10 @@ def apply(program: Program) -> list[str]:
     images = max((n for n in range(1, shape[0] + 1) if shape[0] % n == 0 and n * largest <= _PART), default=1)
     if images == shape[0]:
         return []
-    graph, found = program.graph, _part(program, nodes, data, images)
+    graph, tiles = program.graph, _part(program, nodes, data, images)
     with graph.inserting_after(last):
-        new = graph.call_function(found, (data,))
-    joined(new, *nodes)
+        new = graph.call_function(tiles, (data,))
+    record_origins(new, *nodes)
     program.values[new] = program.values[last]
     last.replace_all_uses_with(new)
     for node in reversed(nodes):
@@ -98,21 +98,21 @@ def apply(program: Program) -> list[str]:
 
 
 def _beginning(program: Program, data: FxNode) -> list[FxNode]:
-    """The nodes up to the first that may look at several images."""
+    """Return the nodes before the first one that may combine several images."""
     nodes: dict[FxNode, None] = {}
     for node in program.graph.nodes:
         if node.op == "placeholder":
             continue
         inputs = node.all_input_nodes
-        if not (_alone(program, node, data) and all(n is data or n in nodes for n in inputs) and (inputs or isinstance(node.target, Room))):
+        if not (_alone(program, node, data) and all(n is data or n in nodes for n in inputs) and (inputs or isinstance(node.target, ConcatBuffer))):
             break
         nodes[node] = None
     return list(nodes)
 
 
 def _alone(program: Program, node: FxNode, data: FxNode) -> bool:
-    """Whether a node treats each image on its own."""
-    if isinstance(node.target, (IntoPart, Room)) or node.target in (placed, whole):
+    """Return True if a node processes each image independently."""
+    if isinstance(node.target, (StridedOutputLayer, ConcatBuffer)) or node.target in (copy_into, complete):
         return True
     value, shape = program.values.get(node), program.shape(data) or ()
     if not isinstance(value, torch.Tensor) or value.dim() != 4 or value.shape[0] != shape[0] or value.dtype is not torch.float32:
@@ -126,17 +126,17 @@ def _bytes(program: Program, node: FxNode) -> int:
 
 
 def _traffic(program: Program, node: FxNode) -> int:
-    """Bytes that a node reads and writes."""
-    return 0 if isinstance(node.target, Room) else _bytes(program, node) + sum(_bytes(program, n) for n in node.all_input_nodes)
+    """Return the bytes that a node reads and writes."""
+    return 0 if isinstance(node.target, ConcatBuffer) else _bytes(program, node) + sum(_bytes(program, n) for n in node.all_input_nodes)
 
 
 def _work(program: Program, node: FxNode) -> int:
-    """Multiplications of a convolution."""
-    return node.target.work(program.shape(node.args[0]) or ()) if isinstance(node.target, Kept) else 0
+    """Return the multiplications of a convolution; 0 for other nodes."""
+    return node.target.work(program.shape(node.args[0]) or ()) if isinstance(node.target, PrepackedConv) else 0
 
 
 def _large(program: Program, node: FxNode, images: int) -> bool:
-    """Whether a node takes longer for all images at once, where its weights are read for each `images`."""
+    """Return True if a node is slower on the whole batch than on tiles of `images`, for each of which its weights are read again."""
     traffic, work, shape = _traffic(program, node), _work(program, node), program.shape(node)
     if shape is None or traffic < _LARGE or work > _HIDING * traffic:
         return False
@@ -146,32 +146,32 @@ def _large(program: Program, node: FxNode, images: int) -> bool:
 
 
 def _cut(program: Program, nodes: list[FxNode], data: FxNode, batch: int) -> FxNode | None:
-    """The node whose result is all that the rest of the graph reads, behind the last of the large ones if there is one."""
+    """Return the node where the tiled part ends: the rest reads only its result, and it lies behind the last large node, if possible."""
     place = {n: i for i, n in enumerate(nodes)}
     largest = itertools.accumulate((_bytes(program, n) for n in nodes), max)
     large = [i for i, (n, most) in enumerate(zip(nodes, largest)) if _large(program, n, max(_PART * batch // max(most, 1), 1))]
     if not large or any(user not in place for user in data.users):
         return None
     behind = [max((place.get(user, len(nodes)) for user in n.users), default=len(nodes)) for n in nodes]  # where each is read last
-    cuts = [i for i, n in enumerate(nodes) if not isinstance(n.target, Room) and all(end <= i for end in behind[:i]) and _bytes(program, n)
+    cuts = [i for i, n in enumerate(nodes) if not isinstance(n.target, ConcatBuffer) and all(end <= i for end in behind[:i]) and _bytes(program, n)
             and not n.kwargs.get("into") and all(place.get(user, i) <= i for user in data.users)]
     cut = next((i for i in cuts if i >= large[-1]), max(cuts, default=-1))
     return nodes[cut] if cut >= large[0] else None
 
 
-def _part(program: Program, nodes: list[FxNode], data: FxNode, images: int) -> ByImages:
-    """These nodes as a graph of their own."""
+def _part(program: Program, nodes: list[FxNode], data: FxNode, images: int) -> BatchTiles:
+    """Return these nodes as a tiled layer."""
     graph, last = fx.Graph(), nodes[-1]
     env = {data: graph.placeholder("data")}
-    writes = isinstance(last.target, IntoPart)
+    writes = isinstance(last.target, StridedOutputLayer)
     to = graph.placeholder("to") if writes else None
     for node in nodes:
         new = env[node] = graph.node_copy(node, lambda n: env[n])
-        if isinstance(node.target, Room):
-            new.target = Room((images, *node.target.shape[1:]))
+        if isinstance(node.target, ConcatBuffer):
+            new.target = ConcatBuffer((images, *node.target.shape[1:]))
         elif isinstance(program.values.get(node), torch.Tensor):
             new.meta["shape"] = (images, *program.values[node].shape[1:])
     if writes:
         env[last].kwargs = {**last.kwargs, "into": to, "first": 0}
     graph.output(env[last])
-    return ByImages(GraphModule(torch.nn.Module(), graph), images, tuple(program.values[last].shape), writes)
+    return BatchTiles(GraphModule(torch.nn.Module(), graph), images, tuple(program.values[last].shape), writes)

@@ -1,16 +1,16 @@
-"""The pass of the `kernels` backend that lets convolutions write straight to their part of a concatenation."""
+"""In-place concatenation, a pass of the `kernels` backend: convolutions write to their channels of the concatenated array."""
 import torch
 
-from ....kernels.runtime.strided_output import IntoPart, new_images
+from ....kernels.runtime.strided_output import StridedOutputLayer, new_images
 from ....ops.shape.joining import concat
-from ...instrumentation import joined
+from ...instrumentation import record_origins
 from ...program import FxNode, Program, attributes_of, calls, holds
 
 
-class Room:
-    """Makes the array of a concatenation, which its parts are written to: (N, C, H, W), channels last."""
+class ConcatBuffer:
+    """Allocates the output (N, C, H, W), channels last, of a concatenation, to which the parts are written."""
 
-    __name__ = "room"
+    __name__ = "concat_buffer"
 
     def __init__(self, shape: tuple[int, ...]):
         self.shape = shape
@@ -19,19 +19,19 @@ class Room:
         return new_images(self.shape)
 
 
-def placed(room: torch.Tensor, part: torch.Tensor, first: int) -> torch.Tensor:
-    """A part of a concatenation that nobody has written to its place yet."""
-    room[:, first:first + part.shape[1]] = part
-    return room
+def copy_into(buffer: torch.Tensor, part: torch.Tensor, first: int) -> torch.Tensor:
+    """Copy a part into the channels of the buffer from `first` on; return the buffer."""
+    buffer[:, first:first + part.shape[1]] = part
+    return buffer
 
 
-def whole(room: torch.Tensor, *parts: torch.Tensor) -> torch.Tensor:
-    """The concatenation, once its parts are there."""
-    return room
+def complete(buffer: torch.Tensor, *parts: torch.Tensor) -> torch.Tensor:
+    """Return the buffer; the parts are arguments so that they are computed before."""
+    return buffer
 
 
 def apply(program: Program) -> list[str]:
-    """Let convolutions that only a concatenation reads write to their part of it; returns a line of the report."""
+    """Let convolutions whose only reader is a concatenation write to its buffer; return the lines of a report."""
     graph, count = program.graph, 0
     place: dict[FxNode, int] = {}
     for node in list(graph.nodes):
@@ -42,23 +42,23 @@ def apply(program: Program) -> list[str]:
         values = [v for v in map(program.values.get, node.args) if isinstance(v, torch.Tensor) and v.dtype is torch.float32 and v.dim() == 4]
         if len(values) < len(node.args):
             continue
-        direct = [part for part in node.args if isinstance(part.target, IntoPart) and len(part.users) == 1 and node.args.count(part) == 1]
+        direct = [part for part in node.args if isinstance(part.target, StridedOutputLayer) and len(part.users) == 1 and node.args.count(part) == 1]
         if not direct:
             continue
         with graph.inserting_before(min(direct, key=place.__getitem__)):
-            room = graph.call_function(Room(shape), ())
+            buffer = graph.call_function(ConcatBuffer(shape), ())
         parts, first = [], 0
         for part, value in zip(node.args, values):
             if part in direct:
-                part.kwargs = {"into": room, "first": first}
+                part.kwargs = {"into": buffer, "first": first}
             else:
                 with graph.inserting_before(node):
-                    part = graph.call_function(placed, (room, part, first))
+                    part = graph.call_function(copy_into, (buffer, part, first))
             parts.append(part)
             first += value.shape[1]
         with graph.inserting_before(node):
-            new = graph.call_function(whole, (room, *parts))
-        joined(new, node)
+            new = graph.call_function(complete, (buffer, *parts))
+        record_origins(new, node)
         program.values[new] = program.values[node]
         node.replace_all_uses_with(new)
         graph.erase_node(node)

@@ -1,20 +1,20 @@
-"""The pass of the `kernels` backend that makes one call of small fully connected layers that follow one another, and of the ReLUs between them."""
+"""MLP fusion, a pass of the `kernels` backend: consecutive small fully connected layers, with their ReLUs, become one call."""
 import math
 from typing import Any
 
 import torch
 from torch import fx
 
-from ....kernels.gemm.fused_mlp import MOST, Chain, Layer, fits
+from ....kernels.gemm.fused_mlp import MOST, FusedMLP, Layer, fits
 from ....ops.nn.dense import fully_connected
-from ...instrumentation import joined
+from ...instrumentation import record_origins
 from ...program import FxNode, Program, attributes_of, calls, holds
 
-_SMALL = 1 << 20  # numbers of a weight that a cache keeps: reading larger ones takes longer than calls do
+_SMALL = 1 << 20  # elements of a weight that fits a cache: reading larger ones takes longer than calls do
 
 
 def apply(program: Program) -> list[str]:
-    """Rewrite the program; returns a line of the report."""
+    """Fuse chains of fully connected layers; return the lines of a report."""
     calls_made = count = 0
     taken: set[FxNode] = set()
     for node in list(program.graph.nodes):
@@ -29,19 +29,19 @@ def apply(program: Program) -> list[str]:
 
 
 def may_suit(module: fx.GraphModule) -> bool:
-    """Whether operators and their number are such that `suits` has to look closer."""
+    """Return True if the operators and their number allow a fused MLP; `suits` then checks shapes and weights."""
     operators = [n for n in module.graph.nodes if n.op not in ("placeholder", "output")]
     return 0 < len(operators) <= 2 * MOST and all(calls(n, fully_connected) or holds(n, "rectifies") for n in operators)
 
 
 def suits(program: Program) -> bool:
-    """Whether such a chain is all that the program computes."""
+    """Return True if the whole program is one such chain."""
     operators = [n for n in program.graph.nodes if n.op not in ("placeholder", "output")]
     return bool(operators) and _chain(program, operators[0])[0] == operators
 
 
 def _chain(program: Program, node: FxNode) -> tuple[list[FxNode], list[Layer]]:
-    """The nodes that begin with this one and may become one call, and the layers that they are; none if it does not begin a chain."""
+    """Return the nodes and layers of the longest chain that starts with this node; empty lists if there is none."""
     parts: list[FxNode] = []
     layers: list[Layer] = []
     flattens = attributes_of(node)["flatten"] if calls(node, fully_connected) else None
@@ -58,7 +58,7 @@ def _chain(program: Program, node: FxNode) -> tuple[list[FxNode], list[Layer]]:
 
 
 def _layer(program: Program, node: FxNode) -> Layer | None:
-    """The layer that a node computes, without a ReLU; None if its weights may change, or the kernel does not take it."""
+    """Return a node's layer, without a ReLU; None if its weights are not constant, or the kernel does not support it."""
     shape, fixed = program.shape(node), node.args[1:]
     if not shape or any(n not in program.constants for n in fixed) or any(program.values[n].dtype is not torch.float32 for n in node.args):
         return None
@@ -71,8 +71,8 @@ def _layer(program: Program, node: FxNode) -> Layer | None:
 def _replace(program: Program, parts: list[FxNode], layers: list[Layer]) -> None:
     graph, first, last = program.graph, parts[0], parts[-1]
     with graph.inserting_before(last):
-        new = graph.call_function(Chain(layers, attributes_of(first)["flatten"]), (first.args[0],))
-    joined(new, *parts)
+        new = graph.call_function(FusedMLP(layers, attributes_of(first)["flatten"]), (first.args[0],))
+    record_origins(new, *parts)
     program.values[new] = program.values[last]
     last.replace_all_uses_with(new)
     for part in reversed(parts):

@@ -1,8 +1,8 @@
-"""Running a compiled graph with everything planned: which kernel is called with which arguments, and where each array lies.
+"""Static plans of compiled graphs: a launch list of kernels with prepared arguments, and a memory plan.
 
-A layer of a small network takes 20 µs, and asking for memory, looking up how it runs and checking its arguments take as long again. So after the
-first run, in which layers choose their algorithms, the calls of their kernels are written down with their arguments. Arrays that only kernels read
-and write share one piece of memory, in which each has its place as long as it is needed. What is no kernel is called as ever, in between.
+A layer of a small network takes 20 µs; allocating memory, selecting the kernel and checking its arguments take as long again. So after the
+first run, in which layers select their algorithms, the kernel calls are recorded with their arguments. Arrays that only kernels read
+and write share one block of memory, in which each has a fixed offset for its lifetime. Other functions are called in between.
 """
 import bisect
 import contextlib
@@ -18,14 +18,14 @@ from torch import fx
 from ....kernels.runtime.denormals import HEAVY, zeroed
 from ....kernels.runtime.strided_output import Bindable, Bound
 from ....ops.shape.reshaping import flatten
-from ...instrumentation import observed
+from ...instrumentation import instrumented
 from ...passes import layout
 from ...program import FxNode, Program, calls
-from .batch_tiling import ByImages
-from .concat_in_place import Room, whole
+from .batch_tiling import BatchTiles
+from .concat_in_place import ConcatBuffer, complete
 
 _LAST = torch.channels_last
-_LINE = 64  # bytes: arrays begin with a line of the caches
+_LINE = 64  # bytes of a cache line, to which arrays are aligned
 
 
 class _Array:
@@ -34,21 +34,21 @@ class _Array:
     Attributes
     ----------
     shape : tuple of int or None
-        None where it is not known, or what it holds are no numbers in single precision.
+        None if unknown, or if the type is not float32.
     order : torch.memory_format or None
-        In which kernels find it; None as long as none has asked.
-    made : bool
-        Whether kernels make it; else it is an input, or what something else returns.
+        The memory format that kernels expect; None before a kernel reads it.
+    by_kernel : bool
+        True if a kernel computes it; else it is an input, or the result of another function.
     visible : bool
-        Whether others than kernels use it, so that it is a tensor of its own.
+        True if other functions than kernels use it, so that it needs a tensor.
     first, last : int
-        The steps between which it is needed.
+        The first and the last step that use it.
     """
 
-    def __init__(self, shape: Sequence[int] | None, made: bool = False):
+    def __init__(self, shape: Sequence[int] | None, by_kernel: bool = False):
         self.shape = None if shape is None else tuple(shape)
-        self.order = _order(self.shape or ()) if made else None
-        self.made, self.visible, self.first, self.last = made, not made, -1, -1
+        self.order = _order(self.shape or ()) if by_kernel else None
+        self.by_kernel, self.visible, self.first, self.last = by_kernel, not by_kernel, -1, -1
 
     @property
     def bytes(self) -> int:
@@ -59,7 +59,7 @@ class _Array:
 
 
 class _Ref(NamedTuple):
-    """So many images of an array, from one on; all of them if there is no number. Images of one pixel may be seen in another shape."""
+    """A range of an array's images, from `start` on; all images if `images` is None. `view` is another shape for images of one pixel."""
 
     array: _Array
     start: int = 0
@@ -85,14 +85,14 @@ class _Ref(NamedTuple):
 
 
 class _Call(NamedTuple):
-    """A kernel's call, whose arrays are parts of the graph's, or tensors that stay."""
+    """A kernel's call; its arrays are parts of the graph's arrays, or constant tensors."""
 
     bound: Bound
     arrays: tuple[_Ref | torch.Tensor | None, ...]
 
 
 class _Other(NamedTuple):
-    """A call of anything else."""
+    """A call of another function."""
 
     target: Callable
     args: tuple
@@ -100,15 +100,15 @@ class _Other(NamedTuple):
     result: _Array
 
 
-class Planned:
+class StaticPlan:
     """A function that runs a graph, from inputs of one set of shapes to the tuple of its outputs.
 
     Parameters
     ----------
     program : Program
-        What a backend has made of the graph.
+        The program that the backend compiled.
 
-    Several threads may call it at once: each takes a list of calls of its own.
+    Several threads may call it at once: each uses a launch list of its own.
     """
 
     def __init__(self, program: Program):
@@ -120,14 +120,14 @@ class Planned:
         threads = torch.get_num_threads()
         steps = self._steps.get(threads)
         if steps is None:
-            found = self._module.forward(*inputs)
-            self._idle.setdefault(threads, [])  # another thread may have been faster
+            outputs = self._module.forward(*inputs)
+            self._idle.setdefault(threads, [])  # another thread may have set it
             self._steps[threads] = _Steps(self._program)
-            return found
+            return outputs
         idle = self._idle[threads]
         try:
             run = idle.pop()
-        except IndexError:  # the first, or others are running
+        except IndexError:  # the first run, or all others are in use
             run = _Run(steps, threads)
         try:
             return run(inputs)
@@ -135,13 +135,13 @@ class Planned:
             idle.append(run)
 
     @property
-    def observed(self) -> Callable:
-        """The graph layer by layer, each of which is told of."""
-        return observed(self._module.forward)
+    def instrumented(self) -> Callable:
+        """The graph's function layer by layer, each of which is reported."""
+        return instrumented(self._module.forward)
 
 
 class _Steps:
-    """The calls that a graph consists of, in order, once its layers have chosen their algorithms."""
+    """The steps of a graph: its calls, in order, after its layers have selected their algorithms."""
 
     def __init__(self, program: Program):
         self.steps: list[_Call | _Other] = []
@@ -163,16 +163,16 @@ class _Steps:
             ref.array.used(len(self.steps))
 
     def _add(self, node: FxNode, env: dict[FxNode, _Ref], shape: Sequence[int] | None) -> None:
-        """Add what a node calls."""
+        """Add the steps of a node."""
         target = node.target
-        if isinstance(target, Room):
-            env[node] = _Ref(_Array(target.shape, made=True))
-        elif target is whole:
+        if isinstance(target, ConcatBuffer):
+            env[node] = _Ref(_Array(target.shape, by_kernel=True))
+        elif target is complete:
             env[node] = env[node.args[0]]
         elif (target is layout.standard or calls(node, flatten)) and (viewed := _viewed(env[node.args[0]], shape)) is not None:
             env[node] = viewed
-        elif isinstance(target, ByImages) and target.writes:
-            env[node] = self._by_images(target, env[node.args[0]])
+        elif isinstance(target, BatchTiles) and target.writes:
+            env[node] = self._add_tiles(target, env[node.args[0]])
         elif not (isinstance(target, Bindable) and self._add_kernel(node, target, env)):
             args, kwargs = fx.node.map_arg((node.args, node.kwargs), functools.partial(self._seen, env))
             function = target if node.op == "call_function" else _method(target)
@@ -181,9 +181,9 @@ class _Steps:
             self.steps.append(_Other(function, args, kwargs, result))
             env[node] = _Ref(result)
 
-    def _by_images(self, target: ByImages, data: _Ref) -> _Ref:
-        """Add the calls for one part of the images after the other."""
-        out = _Array(target.shape, made=True)
+    def _add_tiles(self, target: BatchTiles, data: _Ref) -> _Ref:
+        """Add the steps of a tiled layer, tile by tile."""
+        out = _Array(target.shape, by_kernel=True)
         for start in range(0, target.shape[0], target.images):
             env: dict[FxNode, _Ref] = {}
             places = iter([_Ref(data.array, start, target.images), _Ref(out, start, target.images)])
@@ -195,20 +195,20 @@ class _Steps:
         return _Ref(out)
 
     def _seen(self, env: dict[FxNode, _Ref], node: FxNode) -> Any:
-        """An argument of what is no kernel."""
+        """Return a node's array as an argument of a function that is no kernel."""
         ref = env[node]
         ref.array.visible = True
         ref.array.used(len(self.steps))
         return ref
 
     def _add_kernel(self, node: FxNode, layer: Bindable, env: dict[FxNode, _Ref]) -> bool:
-        """Add the call of a layer's kernel; False if none computes it."""
+        """Add the call of a layer's kernel; return False if no kernel computes it."""
         data, residual = env[node.args[0]], env[node.args[1]] if len(node.args) > 1 else None
         given = node.kwargs.get("into")
         if any(ref is not None and (ref.shape is None or not (ref.array.order in (None, order) or _single(ref.array.shape)))
                for ref, order in ((data, layer.order), (residual, _LAST))):
             return False
-        out = _Ref(_Array(layer.sizes(data.shape or ()), made=True)) if given is None else env[given]
+        out = _Ref(_Array(layer.sizes(data.shape or ()), by_kernel=True)) if given is None else env[given]
         like_data, like_out = _like(data, layer.order), _like(out)
         like_residual = None if residual is None else _like(residual)
         bound = layer.bound(like_data, like_residual, like_out, node.kwargs.get("first", 0))
@@ -216,8 +216,8 @@ class _Steps:
             return False
         refs = {id(like_data): data, id(like_residual): residual, id(like_out): out}
         arrays: list[_Ref | torch.Tensor | None] = [None if a is None else refs.get(id(a), a) for a in bound.arrays]
-        for make in bound.plan.makers[layer.makes:]:  # what the kernel works with
-            arrays.append(None if make is None else _Ref(_Array(make().shape, made=True)))
+        for make in bound.plan.makers[layer.makes:]:  # the kernel's workspace
+            arrays.append(None if make is None else _Ref(_Array(make().shape, by_kernel=True)))
         if layer.makes:
             arrays.insert(len(bound.arrays), out)
         for array in arrays:
@@ -232,7 +232,7 @@ class _Steps:
 
 
 class _Run:
-    """The steps with their pointers, for one thread at a time.
+    """A launch list: the steps with their pointers, for one thread at a time.
 
     Items are lists of functions with their arguments, and functions of the tensors that are visible.
     """
@@ -240,14 +240,14 @@ class _Run:
     def __init__(self, steps: _Steps, threads: int):
         self._items: list[list[tuple[Callable, tuple]] | Callable] = []
         self._pointers: dict[tuple[_Array, int], ctypes.c_void_p] = {}
-        self._held = [a for step in steps.steps if isinstance(step, _Call) for a in step.arrays if isinstance(a, torch.Tensor)]
+        self._constants = [a for step in steps.steps if isinstance(step, _Call) for a in step.arrays if isinstance(a, torch.Tensor)]
         self._heavy = any(step.bound.plan.heavy for step in steps.steps if isinstance(step, _Call))
         self._inputs = [(i, array) for i, array in enumerate(steps.inputs) if array.first >= 0]
         self._outputs = steps.outputs
         begun, over = _by_step(steps)
         self._point(steps.inputs)
         for number, step in enumerate(steps.steps):
-            self._make(a for a in begun.get(number, ()) if a.made and a.visible)
+            self._make(a for a in begun.get(number, ()) if a.by_kernel and a.visible)
             if isinstance(step, _Call):
                 pointers = [self._pointer(a) for a in step.arrays]
                 self._calls().append(step.bound.plan.bound(pointers, step.bound.numbers, threads))
@@ -261,7 +261,7 @@ class _Run:
         self._base = -1
 
     def __call__(self, inputs: Sequence[torch.Tensor]) -> Sequence[torch.Tensor]:
-        memory = torch.empty(self._size, dtype=torch.uint8, device="cpu")  # of this call alone: between calls others may have it
+        memory = torch.empty(self._size, dtype=torch.uint8, device="cpu")  # for this call only, so that it is free between calls
         base = memory.data_ptr()
         if base != self._base:
             self._base = -1  # an interrupt may come while pointers move
@@ -280,7 +280,7 @@ class _Run:
         return tuple([env[array] if view is None else env[array].view(view) for array, _, _, view in self._outputs])
 
     def _calls(self) -> list[tuple[Callable, tuple]]:
-        """The list that the next kernel's call belongs to."""
+        """Return the current list of kernel calls; start one after another function."""
         last = self._items[-1] if self._items else None
         if not isinstance(last, list):
             self._items.append(last := [])
@@ -292,20 +292,20 @@ class _Run:
         return self._pointers.setdefault((array.array, array.offset), ctypes.c_void_p())
 
     def _make(self, arrays: Iterable[_Array]) -> None:
-        """Add that a tensor is made for each array."""
+        """Add an item that allocates a tensor for each array."""
         for array in arrays:
             moved = _moved(self._pointers, array)
             self._items.append(lambda env, array=array, moved=moved: moved(env, _new(array.shape, array.order)))
 
     def _point(self, arrays: Iterable[_Array]) -> None:
-        """Add that kernels find these arrays, which others have made."""
+        """Add an item that sets the kernels' pointers to these arrays, which other functions have computed."""
         for array in arrays:
             if array.order is not None:
                 moved = _moved(self._pointers, array)
                 self._items.append(lambda env, array=array, moved=moved: moved(env, env[array].contiguous(memory_format=array.order)))
 
     def _drop(self, arrays: list[_Array]) -> None:
-        """Add that nobody needs these arrays any more."""
+        """Add an item that releases these arrays."""
         if arrays:
             def drop(env: dict[_Array, torch.Tensor]) -> None:
                 for array in arrays:
@@ -314,7 +314,7 @@ class _Run:
 
 
 def _order(shape: Sequence[int]) -> torch.memory_format:
-    """How kernels write a result of that shape."""
+    """Return the memory format of kernel results of that shape."""
     return _LAST if len(shape) == 4 else torch.contiguous_format
 
 
@@ -328,13 +328,13 @@ def _like(ref: _Ref, order: torch.memory_format = _LAST) -> torch.Tensor:
 
 
 def _single(shape: Sequence[int] | None) -> bool:
-    """Whether these are images of one pixel, which lie the same way in memory in each order."""
+    """Return True for images of one pixel, whose memory layout is the same in each format."""
     return shape is not None and len(shape) == 4 and shape[2] == shape[3] == 1
 
 
 def _viewed(ref: _Ref, shape: Sequence[int] | None) -> _Ref | None:
-    """Images of one pixel, which a kernel has made, as an array of that shape with the same numbers; None for others."""
-    if shape is None or ref.images is not None or not (ref.array.made and _single(ref.array.shape)):
+    """Return images of one pixel, computed by a kernel, as an array of that shape with the same elements; None for others."""
+    if shape is None or ref.images is not None or not (ref.array.by_kernel and _single(ref.array.shape)):
         return None
     return ref._replace(view=None if tuple(shape) == ref.array.shape else tuple(shape))
 
@@ -344,22 +344,22 @@ def _method(name: str) -> Callable:
 
 
 def _moved(pointers: dict[tuple[_Array, int], ctypes.c_void_p], array: _Array) -> Callable:
-    """A function that lets pointers to an array lead to its tensor; they may be made later."""
-    found: list[tuple[ctypes.c_void_p, int]] | None = None
+    """Return a function that sets an array's tensor and all pointers to it, including pointers that are created later."""
+    targets: list[tuple[ctypes.c_void_p, int]] | None = None
 
     def moved(env: dict[_Array, torch.Tensor], tensor: torch.Tensor) -> None:
-        nonlocal found
-        if found is None:
-            found = [(p, offset) for (a, offset), p in pointers.items() if a is array]
+        nonlocal targets
+        if targets is None:
+            targets = [(p, offset) for (a, offset), p in pointers.items() if a is array]
         env[array] = tensor
         begin = tensor.data_ptr()
-        for pointer, offset in found:
+        for pointer, offset in targets:
             pointer.value = begin + offset
     return moved
 
 
 def _otherwise(step: _Other) -> Callable:
-    """A step that is no kernel's, as a function of the visible tensors."""
+    """Return a step that is no kernel call, as a function of the visible tensors."""
     target, args, kwargs, result = step
     if not kwargs and all(isinstance(a, _Ref) and a.images is a.view is None for a in args):
         arrays = [a.array for a in args]
@@ -372,7 +372,7 @@ def _otherwise(step: _Other) -> Callable:
 
 
 def _resolved(value: Any, env: dict[_Array, torch.Tensor]) -> Any:
-    """Arguments with tensors in place of what stands for them."""
+    """Return arguments with tensors in place of `_Ref` objects."""
     if isinstance(value, _Ref):
         return value.of(env[value.array])
     if isinstance(value, (tuple, list)):
@@ -381,7 +381,7 @@ def _resolved(value: Any, env: dict[_Array, torch.Tensor]) -> Any:
 
 
 def _by_step(steps: _Steps) -> tuple[dict[int, list[_Array]], dict[int, list[_Array]]]:
-    """The arrays that are needed from a step on, and those that are not needed behind it."""
+    """Return the arrays by their first step, and by their last step."""
     arrays: dict[_Array, None] = {}
     for step in steps.steps:
         refs = step.arrays if isinstance(step, _Call) else _refs((step.args, step.kwargs, _Ref(step.result)))
@@ -403,7 +403,7 @@ def _refs(value: Any) -> list[_Ref]:
 
 
 def _places(arrays: list[_Array], over: dict[int, list[_Array]]) -> dict[_Array, int]:
-    """Where each array begins in memory that they share, those first that are needed first."""
+    """Return the offset of each array in the shared memory: best fit, in the order of first use."""
     places: dict[_Array, int] = {}
     free: list[tuple[int, int]] = []  # begin and size, in order
     end, step = 0, 0
@@ -429,7 +429,7 @@ def _rounded(array: _Array) -> int:
 
 
 def _give(free: list[tuple[int, int]], begin: int, size: int) -> None:
-    """Add a block to the free ones, as one with its neighbours."""
+    """Add a block to the free list, merged with its neighbours."""
     at = bisect.bisect(free, (begin, size))
     if at < len(free) and begin + size == free[at][0]:
         size += free.pop(at)[1]

@@ -1,1 +1,1 @@
-"""CUDA graphs."""
+"""CUDA graphs and layers of graphs on GPUs."""

@@ -1,6 +1,6 @@
-"""Convolutions on GPUs with their batch norm folded into their weights, and with the addition and the ReLU behind them as one layer.
+"""Convolutions on GPUs with folded batch norms, and with the addition and the ReLU behind them as one layer.
 
-A graph that was rewritten reads weights that are prepared from those of the program: which nodes prepare them is told to the caller, who runs them
+The rewritten graph reads weights that are derived from the program's: the pass returns the nodes that derive them, which are to run
 before the graph (`prepared_weights`).
 """
 import functools
@@ -13,7 +13,7 @@ from ....kernels.nn import scoring_on_gpu
 from ....ops.elemwise.unary import amp_cast
 from ....ops.nn import normalization
 from ....ops.nn.pooling import pooling
-from ...instrumentation import joined
+from ...instrumentation import record_origins
 from ...passes import folding
 from ...passes.layout import convolves
 from ...program import FxNode, Program, attributes_of, calls, holds, item
@@ -22,7 +22,7 @@ from .scoring_layers import TYPES, Convolution, MaxPool, Normalization
 
 
 def ordered(weight: torch.Tensor) -> torch.Tensor:
-    """Return a copy of filters in the order in memory in which they are read fastest."""
+    """Return a copy of filters in the memory format that convolutions read fastest."""
     last = weight.dim() == 4 and wants_channels_last(weight)
     return weight.clone(memory_format=torch.channels_last if last else torch.contiguous_format)
 
@@ -40,7 +40,7 @@ def folded(weight: torch.Tensor, bias: torch.Tensor | None, *numbers: torch.Tens
         The batch norm's gamma, beta, moving mean and moving variance, each (K,).
     eps : float
     fix_gamma : bool
-        Whether gamma counts as 1.
+        If True, gamma is taken as 1.
     """
     scale, shift = folding.scale_and_shift(bias, numbers, {"eps": eps, "fix_gamma": fix_gamma})
     return ordered((weight.float() * scale.float().reshape(-1, 1, 1, 1)).to(weight.dtype)), shift.to(weight.dtype)
@@ -52,13 +52,13 @@ def no_bias(weight: torch.Tensor) -> torch.Tensor:
 
 
 def casts(program: Program, weights: set[FxNode]) -> set[FxNode]:
-    """The casts of weights for mixed precision, which are made once; not those that are results."""
-    found = {n for n in program.graph.nodes if calls(n, amp_cast) and n.args[0] in weights}
-    return found - set(program.outputs)
+    """Return the casts of weights for mixed precision, which are precomputed; casts that are outputs are excluded."""
+    nodes = {n for n in program.graph.nodes if calls(n, amp_cast) and n.args[0] in weights}
+    return nodes - set(program.outputs)
 
 
 def apply(program: Program, weights: set[FxNode], device: torch.device) -> tuple[list[str], set[FxNode]]:
-    """Rewrite the convolutions of a graph whose layout is decided, and what stands between them.
+    """Rewrite the convolutions of a graph after the layout pass, and the layers between them.
 
     Parameters
     ----------
@@ -71,9 +71,9 @@ def apply(program: Program, weights: set[FxNode], device: torch.device) -> tuple
     Returns
     -------
     list of str
-        What was done, as lines of a report.
+        The lines of a report.
     set of fx.Node
-        The nodes that prepare weights.
+        The nodes that derive weights.
     """
     counts: dict[str, int] = {}
     prepared: set[FxNode] = set()
@@ -84,7 +84,7 @@ def apply(program: Program, weights: set[FxNode], device: torch.device) -> tuple
             continue
         chain = folding.chain(program, node, weights.__contains__, taken)
         if len(chain.parts) == 1 and node.kwargs["kernel"] == (1, 1):
-            continue  # filters of one pixel have no order in memory to be brought into
+            continue  # filters of one pixel need no change of the memory format
         new = _replaced(program, node, chain, prepared)
         layers[new] = chain
         counts[chain.kind] = counts.get(chain.kind, 0) + 1
@@ -96,7 +96,7 @@ def apply(program: Program, weights: set[FxNode], device: torch.device) -> tuple
 
 
 def _suits(program: Program, node: FxNode, weights: set[FxNode]) -> bool:
-    """Return whether this is a convolution in two dimensions, in one type that cuDNN computes with."""
+    """Return True if this is a two-dimensional convolution, in one type that cuDNN supports."""
     if not convolves(node) or any(n not in weights for n in node.args[1:]) or not program.shape(node):
         return False
     types = {program.values[n].dtype if n in program.values else None for n in node.args}
@@ -104,16 +104,16 @@ def _suits(program: Program, node: FxNode, weights: set[FxNode]) -> bool:
 
 
 def _replaced(program: Program, node: FxNode, chain: folding.Chain, prepared: set[FxNode]) -> FxNode:
-    """Put one call in the place of a chain; adds the nodes that prepare its weights to `prepared`."""
+    """Replace a chain by one call; add the nodes that derive its weights to `prepared`."""
     graph, attributes, last = program.graph, attributes_of(node), chain.parts[-1]
     weight, bias = node.args[1], node.args[2] if len(node.args) == 3 else None
     layer = Convolution(tuple(attributes["stride"] or (1, 1)), tuple(attributes["pad"] or (0, 0)), tuple(attributes["dilate"] or (1, 1)),
                         attributes["num_group"], chain.ceiling)
 
     def call(function: Callable, *args: Any, **kwargs: Any) -> FxNode:
-        made = graph.call_function(function, args, kwargs)
-        prepared.add(made)
-        return made
+        created = graph.call_function(function, args, kwargs)
+        prepared.add(created)
+        return created
     with graph.inserting_before(last):
         if chain.norm is not None:
             normalized = attributes_of(chain.norm)
@@ -128,7 +128,7 @@ def _replaced(program: Program, node: FxNode, chain: folding.Chain, prepared: se
 
 
 def _join_biases(program: Program, layers: dict[FxNode, folding.Chain], prepared: set[FxNode]) -> None:
-    """Let a convolution add the bias of another one, whose result it adds: without a ReLU a bias takes torch a pass over memory."""
+    """Move the bias of a convolution to the convolution that adds its result: without ReLU, torch adds a bias in a pass over memory."""
     for node in layers:
         residual = node.args[3] if len(node.args) == 4 else node
         if residual is node or residual not in layers or folding.only_user(residual) is not node:
@@ -145,12 +145,12 @@ def _join_biases(program: Program, layers: dict[FxNode, folding.Chain], prepared
 
 
 def scale_and_shift(*numbers: torch.Tensor, eps: float, fix_gamma: bool) -> tuple[torch.Tensor, ...]:
-    """Return by what a batch norm multiplies each channel and what it adds, in float32; the arguments are those of `folded`."""
+    """Return a batch norm's factor and offset of each channel, in float32; the arguments are those of `folded`."""
     return tuple(t.float() for t in folding.scale_and_shift(None, numbers, {"eps": eps, "fix_gamma": fix_gamma}))
 
 
 def _normalize(program: Program, weights: set[FxNode], prepared: set[FxNode], device: torch.device) -> list[str]:
-    """Replace batch norms that were not folded, and the ReLU behind them; returns lines of the report."""
+    """Replace batch norms that were not folded, and the ReLU behind them; return lines of the report."""
     counts: dict[str, int] = {}
     for node in list(program.graph.nodes):
         if not calls(node, normalization.batch_norm) or not folding.normalizes(program, node, weights.__contains__):
@@ -172,7 +172,7 @@ def _normalize(program: Program, weights: set[FxNode], prepared: set[FxNode], de
 
 
 def _pool(program: Program) -> list[str]:
-    """Replace maximum pooling; returns a line of the report."""
+    """Replace maximum pooling; return lines of the report."""
     count = 0
     for node in list(program.graph.nodes):
         layer = _pooling(program, node) if calls(node, pooling) and holds(node, "keeps_layout") else None
@@ -185,7 +185,7 @@ def _pool(program: Program) -> list[str]:
 
 
 def _pooling(program: Program, node: FxNode) -> MaxPool | None:
-    """Return what pools as the node does, if it takes the largest value of each window."""
+    """Return the maximum pooling layer of a node; None if it is another kind of pooling."""
     attributes, data, out = attributes_of(node), program.shape(node.args[0]), program.shape(node)
     if data is None or out is None or len(data) != 4 or attributes["pool_type"] != "max" or attributes["global_pool"]:
         return None
@@ -196,8 +196,8 @@ def _pooling(program: Program, node: FxNode) -> MaxPool | None:
 
 
 def _take_place(program: Program, new: FxNode, parts: list[FxNode]) -> None:
-    """Put a node in the place of those whose results it computes."""
-    joined(new, *parts)
+    """Replace the nodes of a chain by the node that computes their results."""
+    record_origins(new, *parts)
     program.values[new] = program.values[parts[-1]]
     parts[-1].replace_all_uses_with(new)
     for part in reversed(parts):

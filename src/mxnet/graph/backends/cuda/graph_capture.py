@@ -1,11 +1,11 @@
 """Inference on GPUs as captured CUDA graphs, which launch the kernels of a whole run at once.
 
-A captured graph knows addresses, not values. It reads the data from buffers of its own, filled before each run, and the weights where they
-are: new values need no new capture, another address, shape, order in memory or type does. Weights that were prepared (`prepared_weights`) lie in
-buffers, too, which are filled again when one has changed. What a graph computes stays in its memory until the next run, so callers get copies.
+A captured graph has fixed addresses, not values. It reads the data from buffers of its own, filled before each run, and the weights where they
+are: new values need no new capture; another address, shape, memory format or type does. Derived weights (`prepared_weights`) lie in
+buffers, too, which are filled again after a change. The graph's outputs stay in its memory until the next run, so callers get copies.
 
-All captures of a device take their memory from one pool: what one has computed on the way is overwritten by the others. Their outputs are not, since
-these are held; and no two run at once, because each run waits for the one before it.
+All captures of a device share one memory pool: intermediate results of one are overwritten by the others. Outputs are not, since
+their tensors are referenced; and no two captures run at once, because each run waits for the one before it.
 """
 import logging
 import os
@@ -20,48 +20,48 @@ from torch import fx
 from .... import environment
 from ....ndarray import dispatch
 from ....ops.grad_mode import no_grad
-from ...instrumentation import observed
-from ...program import Function, Program, attributes_of, by_values, changes, operator_of
+from ...instrumentation import instrumented
+from ...program import Function, Program, attributes_of, is_data_dependent, mutates_inputs, operator_of
 from ..registry import wants_channels_last
 from . import prepared_weights
 
 _log = logging.getLogger(__name__)
-_cuda: Any = torch.cuda  # tests put another in its place
-_WARM_UPS = 3  # runs that let cuDNN and cuBLAS choose algorithms and take their memory; as many as torch's own captures do
-_MOST = 4  # captures of one graph, after which its weights are taken to move all the time
+_cuda: Any = torch.cuda  # replaced in tests
+_WARM_UPS = 3  # runs in which cuDNN and cuBLAS select algorithms and allocate memory; as many as in torch's own captures
+_MOST = 4  # captures of one graph, after which its weights are assumed to move at every call
 _one_at_a_time = threading.Lock()  # torch allows one capture in a process
 _devices: dict[torch.device, "_Device"] = {}
 
 
 def asked() -> bool | None:
-    """Return what ``MXNET_ENABLE_CUDA_GRAPHS`` says; None where it says nothing."""
+    """Return the value of ``MXNET_ENABLE_CUDA_GRAPHS``; None if it is not set."""
     return environment.get_bool("MXNET_ENABLE_CUDA_GRAPHS") if os.environ.get("MXNET_ENABLE_CUDA_GRAPHS") else None
 
 
 def allowed() -> bool:
-    """Return whether graphs may be captured."""
+    """Return True if graphs may be captured."""
     return asked() is not False
 
 
 def at_once(fixed_shape: bool) -> bool:
-    """Return whether a graph is to be captured at its first call: where ``MXNET_ENABLE_CUDA_GRAPHS`` asks for it, or fixed shapes are promised."""
+    """Return True if a graph is captured at its first call: ``MXNET_ENABLE_CUDA_GRAPHS`` is set, or shapes are promised to be fixed."""
     return fixed_shape or bool(asked())
 
 
 def random_in_inference(node: fx.Node) -> bool:
-    """Return whether a node draws random numbers outside of training, too."""
+    """Return True if a node draws random numbers outside of training, too."""
     op = operator_of(node)
-    return op is not None and (op.holds("draws", {**attributes_of(node), "training": False}) or by_values(node))
+    return op is not None and (op.holds("draws", {**attributes_of(node), "training": False}) or is_data_dependent(node))
 
 
 def operators_of(program: Program, device: torch.device) -> Iterator[tuple[fx.Node, str, str | None]]:
-    """Yield each operator's node, how a user knows it, and what keeps any graph with it from being captured, None if nothing is known."""
+    """Yield each operator's node, its name for the user, and the reason why any graph with it cannot be captured, or None."""
     for node in program.graph.nodes:
         op = operator_of(node)
         if node.op != "call_function" or op is None:
             continue
         what, reason = f"{node.meta['node'].name} ({op.name})", None
-        if by_values(node):
+        if is_data_dependent(node):
             reason = f"{what} may depend on values"
         elif any(isinstance(value, torch.device) and value != device for value in node.kwargs.values()):
             reason = f"{what} is on another device"
@@ -69,14 +69,14 @@ def operators_of(program: Program, device: torch.device) -> Iterator[tuple[fx.No
 
 
 def obstacle(module: fx.GraphModule, inputs: Sequence[torch.Tensor], device: torch.device) -> str | None:
-    """Return why the graph of a lowered module cannot be captured, as text; None if nothing is known to be in the way."""
+    """Return the reason why a lowered graph cannot be captured, as text; None if there is none."""
     program = Program(module, inputs)
     for node, what, reason in operators_of(program, device):
         if reason is not None:
             return reason
         if random_in_inference(node):
             return f"{what} draws random numbers"
-        if changes(node):
+        if mutates_inputs(node):
             return f"{what} writes to its inputs"
         if node not in program.values:
             return f"the shape of {what} is not known before it runs"
@@ -84,15 +84,15 @@ def obstacle(module: fx.GraphModule, inputs: Sequence[torch.Tensor], device: tor
 
 
 class Pool:
-    """Memory that captured graphs share."""
+    """The memory pool that captured graphs share."""
 
     def __init__(self) -> None:
         self._handle: Any = None
-        self._graphs: weakref.WeakSet = weakref.WeakSet()  # those that have its memory
+        self._graphs: weakref.WeakSet = weakref.WeakSet()  # the graphs in its memory
 
     def take(self) -> Any:
-        """The handle for the next capture, which `give` gets back where it succeeds: one that fails may leave it in use."""
-        handle = self._handle if self._graphs else None  # torch gives up a pool with its last graph
+        """Return the handle for the next capture; after a success `give` returns it: a failed capture may leave the handle in use."""
+        handle = self._handle if self._graphs else None  # torch frees a pool with its last graph
         self._handle = None
         return _cuda.graph_pool_handle() if handle is None else handle
 
@@ -107,11 +107,11 @@ class _Device:
     Attributes
     ----------
     lock : threading.Lock
-        Held while a run is asked for.
+        Held while a run is launched.
     done : torch.cuda.Event
-        Behind the last run, which the next one waits for.
+        Recorded behind the last run; the next run waits for it.
     stream : torch.cuda.Stream
-        What is captured is captured on it: libraries keep their state for each stream.
+        The stream of all captures: libraries keep their state for each stream.
     """
 
     def __init__(self, device: torch.device):
@@ -120,12 +120,12 @@ class _Device:
         self._pool = Pool()
 
     def captured(self, function: Function, inputs: Sequence[torch.Tensor]) -> tuple:
-        """A CUDA graph of ``function(*inputs)``, and the tensors that hold the outputs of its last replay."""
+        """Return a CUDA graph of ``function(*inputs)``, and the tensors that hold the outputs of its last replay."""
         with _one_at_a_time, _cuda.device(self._device):
             stream = self.stream
             stream.wait_stream(_cuda.current_stream())
             stream.wait_event(self.done)
-            # One stream for all, because libraries keep their state for each. Leaving it also leaves a capture that did not end.
+            # One stream for all, because libraries keep their state for each. Leaving it also leaves a capture that failed.
             with _cuda.stream(stream):
                 try:
                     for _ in range(_WARM_UPS):
@@ -142,50 +142,50 @@ class _Device:
 
 
 def _shared(device: torch.device) -> _Device:
-    found = _devices.get(device)
-    if found is None:
+    shared = _devices.get(device)
+    if shared is None:
         with _one_at_a_time:
-            found = _devices.get(device)
-            if found is None:
-                found = _devices[device] = _Device(device)
-    return found
+            shared = _devices.get(device)
+            if shared is None:
+                shared = _devices[device] = _Device(device)
+    return shared
 
 
 def stream(device: torch.device) -> Any:
-    """The stream of all captures on a device."""
+    """Return the stream of all captures on a device."""
     return _shared(device).stream
 
 
 class Captured:
-    """A captured graph runs, with data of one set of shapes; where it cannot be captured, its operators do. Several threads may call it at once.
+    """The state of a captured graph, with data of one set of shapes; without a capture its operators run. Several threads may call it at once.
 
     Attributes
     ----------
     obstacle : str or None
-        Why operators run instead.
+        The reason why operators run instead.
     captures : int
-        How often the graph was captured: once, and again after weights moved.
+        The number of captures: one, and one after each move of weights.
     prepared : Prepared or None
-        The graph as it was rewritten for GPUs, if it was.
+        The rewritten graph for GPUs, if there is one.
 
     Parameters
     ----------
     native : callable
-        Runs the graph on torch: what gets captured where nothing could be rewritten.
+        Runs the graph on torch; it is captured if the graph was not rewritten.
     module : torch.fx.GraphModule
         The graph as it was lowered.
     inputs : list of torch.Tensor
-        As they come to `function`.
+        Arguments of `function`.
     weights : sequence of int
-        Positions of the inputs that are read where they are.
+        Positions of the inputs that are read in place.
     device : torch.device
     exact : bool
-        Whether nothing may be rewritten.
+        If True, the graph is not rewritten.
     captures : bool
-        Whether it may be captured; else what was rewritten runs without.
+        If False, the rewritten graph runs without a capture.
     """
 
-    tells = True  # `function` tells the observer itself, of operators that are not captured
+    self_instrumented = True  # `function` reports to the observer itself
 
     def __init__(self, native: Function, module: fx.GraphModule, inputs: Sequence[torch.Tensor], weights: Iterable[int], device: torch.device,
                  exact: bool = False, captures: bool = True):
@@ -204,10 +204,10 @@ class Captured:
         self._unchanged: prepared_weights.Unchanged | None = None
 
     def function(self, *inputs: torch.Tensor) -> Sequence[torch.Tensor]:
-        """The outputs, a tuple of tensors."""
+        """Return the outputs, a tuple of tensors."""
         if dispatch.graph_observer is not None:
-            return observed(self._native)(*inputs)
-        if _cuda.is_current_stream_capturing():  # weights that were prepared in there would not be before it runs
+            return instrumented(self._native)(*inputs)
+        if _cuda.is_current_stream_capturing():  # weights derived within another capture would be stale when that runs
             return self._native(*inputs)
         if self.obstacle is None:
             shared = _shared(self.device)
@@ -223,7 +223,7 @@ class Captured:
         return True
 
     def _holds(self, shared: _Device, inputs: Sequence[torch.Tensor]) -> bool:
-        """Return whether the capture is right for these inputs; prepared weights are made again, where the graph reads them, if one has changed."""
+        """Return True if the capture is valid for these inputs; derived weights are updated in place if one has changed."""
         if self.obstacle is not None:
             return True
         if self._graph is None or self._where(inputs) != self._places:
@@ -236,17 +236,17 @@ class Captured:
             return True
         unchanged = prepared_weights.Unchanged(weights)  # before they are read, so that no write is missed
         with no_grad():
-            made = prepared.prepare(*inputs)
-            if any(t.shape != m.shape or t.dtype is not m.dtype for t, m in zip(self._prepared, made)):
+            fresh = prepared.prepare(*inputs)
+            if any(t.shape != m.shape or t.dtype is not m.dtype for t, m in zip(self._prepared, fresh)):
                 return False
             _cuda.current_stream(self.device).wait_event(shared.done)
-            for target, source in zip(self._prepared, made):
+            for target, source in zip(self._prepared, fresh):
                 target.copy_(source)
         self._unchanged = unchanged
         return True
 
     def _where(self, inputs: Sequence[torch.Tensor]) -> list[tuple]:
-        """The places of the weights that the graph reads where they are."""
+        """Return the places of the weights that the graph reads in place."""
         return [prepared_weights.place(inputs[i]) for i in (self._weights if self.prepared is None else self._direct)]
 
     def _replay(self, shared: _Device, inputs: Sequence[torch.Tensor]) -> tuple[torch.Tensor, ...]:
@@ -255,13 +255,13 @@ class Captured:
         for i, buffer in zip(self._data, self._buffers):
             buffer.copy_(inputs[i])
         self._graph.replay()
-        found = tuple(t.clone() for t in self._outputs)
+        outputs = tuple(t.clone() for t in self._outputs)
         shared.done.record(stream)
-        return found
+        return outputs
 
     def _capture(self, shared: _Device, inputs: Sequence[torch.Tensor]) -> None:
         if self._graph is not None:
-            shared.done.synchronize()  # the last run of the capture that goes may still read its memory
+            shared.done.synchronize()  # the last run of the old capture may still read its memory
         self._graph, self._places, self._buffers, self._outputs, self._prepared, self._unchanged = None, None, [], (), (), None
         if self.captures == _MOST:
             self.obstacle, self.prepared = f"the weights moved after each of {_MOST} captures", None
@@ -272,14 +272,14 @@ class Captured:
         try:
             if self.prepared is not None:
                 self._capture_prepared(shared, self.prepared, arguments)
-        except Exception as error:  # whatever cannot be captured of what was rewritten, the operators may be
+        except Exception as error:  # the original operators may be capturable even if the rewritten graph is not
             _log.info("graph: not captured as it was rewritten for GPUs: %s", error)
             self.prepared, self._prepared, self._unchanged = None, (), None
         try:
             if self.prepared is None:
                 self._graph, self._outputs = shared.captured(self._native, arguments)
-        except Exception as error:  # whatever an operator does that cannot be captured, the graph still runs
-            # Where the capture broke, torch's complaint about ending it hides what went wrong.
+        except Exception as error:  # a failed capture must not prevent the run
+            # Torch's error at the end of a failed capture hides the original one.
             cause = error.__context__ or error
             self.obstacle = f"capturing failed: {(str(cause).splitlines() or [type(cause).__name__])[0]}"
             return
@@ -287,7 +287,7 @@ class Captured:
         self.captures += 1
 
     def _buffer(self, number: int, data: torch.Tensor) -> torch.Tensor:
-        """A copy of an input for the graph, in the order in memory in which it is read there."""
+        """Return a copy of an input for the graph, in the memory format in which it is read there."""
         last = self.prepared is not None and number in self.prepared.reordered and wants_channels_last(data)
         order = torch.channels_last if last else torch.contiguous_format
         return torch.empty(data.shape, dtype=data.dtype, device=data.device, memory_format=order).copy_(data)
@@ -299,7 +299,8 @@ class Captured:
             self._graph, self._outputs = shared.captured(prepared.run, [*arguments, *self._prepared])
 
     def explain(self) -> list[str]:
-        said, who = ([], "native, ") if self.prepared is None else (self.prepared.explain(), "")
+        lines, prefix = ([], "native, ") if self.prepared is None else (self.prepared.explain(), "")
         if self.obstacle is not None:
-            return [*said, f"{who}not as a CUDA graph: {self.obstacle}"]
-        return [*said, f"{who}captured as a CUDA graph ({self.captures} x)" if self._graph is not None else f"{who}to be captured as a CUDA graph"]
+            return [*lines, f"{prefix}not as a CUDA graph: {self.obstacle}"]
+        captured = f"captured as a CUDA graph ({self.captures} x)" if self._graph is not None else "to be captured as a CUDA graph"
+        return [*lines, prefix + captured]

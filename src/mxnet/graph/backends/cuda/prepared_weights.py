@@ -1,7 +1,7 @@
-"""Graphs for GPUs that read weights which were prepared: folded, cast, brought into the order that is read fastest.
+"""Graphs for GPUs with derived weights: folded, cast, and in the memory format that is read fastest.
 
-A graph is divided into what depends on weights alone, which runs when one has changed, and the rest, which reads what that has made. So a weight
-may be written to between two runs, as in validation between steps of training, and costs no new compilation.
+A graph is split into the nodes that depend on weights only, which run when a weight has changed, and the rest, which reads their results. So a
+weight may be written to between two runs, as in validation between steps of training, without a new compilation.
 """
 import logging
 import operator
@@ -18,7 +18,7 @@ from .... import environment
 from ....ndarray import writes
 from ....ops.grad_mode import no_grad
 from ...passes import attention, folding, fusion, output_ownership
-from ...program import Function, FxNode, GraphModule, Program, changes
+from ...program import Function, FxNode, GraphModule, Program, mutates_inputs
 from .. import registry
 from . import fused_convolutions
 from .scoring_layers import Layer
@@ -28,14 +28,14 @@ _version, _address = operator.attrgetter("_version"), operator.methodcaller("dat
 
 
 class Unchanged:
-    """Weights, until one of them is written to or moves. It holds no memory.
+    """A guard of weights: it detects writes and moves, and holds no memory.
 
     Attributes
     ----------
     stale : bool
-        True once one was written to.
+        True once a weight was written to.
     compares : bool
-        Whether torch's version counters have to be looked at: somebody holds one as a torch tensor.
+        If True, torch's version counters are compared: a weight is accessible as a torch tensor.
     """
 
     def __init__(self, weights: Sequence[torch.Tensor]):
@@ -44,41 +44,41 @@ class Unchanged:
         self._versions = [] if self.stale else list(map(_version, weights))
         self._places, self._addresses = list(map(place, weights)), list(map(_address, weights))
         self._tensors = list(map(weakref.ref, weights))
-        self._storages = [StorageWeakRef(t.untyped_storage()) for t in weights]  # memory that was given back may hold another weight
+        self._storages = [StorageWeakRef(t.untyped_storage()) for t in weights]  # freed memory may be reused by another weight
         self._numbers = [ref.cdata for ref in self._storages]
         if not self.stale:
             writes.watch(weights, self)
 
-    def holds(self, found: Sequence[torch.Tensor]) -> bool:
-        """Return whether these are the same, unchanged."""
-        # Networks have hundreds of weights: what is asked of each is asked for all at once.
-        if self.stale or list(map(_address, found)) != self._addresses or any(map(torch.UntypedStorage._expired, self._numbers)):
+    def holds(self, current: Sequence[torch.Tensor]) -> bool:
+        """Return True if these are the guarded weights, and none of them has changed."""
+        # Networks have hundreds of weights, so each property is compared for all of them at once.
+        if self.stale or list(map(_address, current)) != self._addresses or any(map(torch.UntypedStorage._expired, self._numbers)):
             return False
-        if self.compares and list(map(_version, found)) != self._versions:
+        if self.compares and list(map(_version, current)) != self._versions:
             return False
-        return all(map(operator.is_, found, [ref() for ref in self._tensors])) or list(map(place, found)) == self._places
+        return all(map(operator.is_, current, [ref() for ref in self._tensors])) or list(map(place, current)) == self._places
 
 
 class Prepared:
-    """A graph in two parts.
+    """A graph in two parts: the derivation of weights, and the rest.
 
     Attributes
     ----------
     prepare : callable
-        From the graph's inputs to a tuple of prepared weights, in memory of their own. It reads none of the inputs that are data.
+        From the graph's inputs to a tuple of derived weights, in separate memory. It reads no inputs that are data.
     run : callable
-        From the graph's inputs, followed by the prepared weights, to the tuple of outputs.
+        From the graph's inputs, followed by the derived weights, to the tuple of outputs.
     positions, direct : list of int
-        The inputs that `prepare` reads, and those that `run` does.
+        The positions of the inputs that `prepare` reads, and of those that `run` reads.
     reordered : list of int
-        The inputs of which `run` reads only a copy with the channels last.
+        The positions of the inputs of which `run` only reads a copy with channels last.
 
     Parameters
     ----------
     program : Program
-        The graph, rewritten.
+        The rewritten graph.
     nodes : set of fx.Node
-        Those that are computed from weights alone.
+        The nodes that are computed from weights only.
     """
 
     def __init__(self, program: Program, nodes: set[FxNode]):
@@ -88,7 +88,7 @@ class Prepared:
         self.positions = [i for i, n in enumerate(places) if n.users]
         self.prepare: Function = preparation.forward
         _read_from_inputs(program, nodes)
-        output_ownership.apply(program.module)  # dropout that is taken out was a copy
+        output_ownership.apply(program.module)  # removed dropout was a copy
         program.finish()
         self.run: Function = program.module.forward
         self.direct = [i for i, n in enumerate(program.placeholders) if n.users]
@@ -96,31 +96,31 @@ class Prepared:
                                                         for user in program.placeholders[i].users)]
         self._layers = [n.target for n in program.graph.nodes if isinstance(n.target, Layer)]
         self._lock = threading.Lock()
-        self._made: tuple[Sequence[torch.Tensor], Unchanged] | None = None
+        self._derived: tuple[Sequence[torch.Tensor], Unchanged] | None = None
 
     def function(self, *inputs: torch.Tensor) -> Sequence[torch.Tensor]:
-        """The outputs, a tuple of tensors: by weights that are prepared when they have changed."""
+        """Return the outputs, a tuple of tensors; weights are derived again after a change."""
         weights = self.weights(inputs)
         with self._lock:
-            if self._made is None or not self._made[1].holds(weights):
+            if self._derived is None or not self._derived[1].holds(weights):
                 unchanged = Unchanged(weights)  # before they are read, so that no write is missed
                 with no_grad():
-                    self._made = self.prepare(*inputs), unchanged
-            prepared = self._made[0]
+                    self._derived = self.prepare(*inputs), unchanged
+            prepared = self._derived[0]
         return self.run(*inputs, *prepared)
 
     def weights(self, inputs: Sequence[torch.Tensor]) -> list[torch.Tensor]:
-        """The inputs that `prepare` reads."""
+        """Return the inputs that `prepare` reads."""
         return list(map(inputs.__getitem__, self.positions))
 
     def explain(self) -> list[str]:
-        """Return what was folded, and how it is computed."""
-        ways = Counter(layer.way for layer in self._layers if layer.way)
-        return [*self._report, *(f"cuda: {count} x {way}" for way, count in sorted(ways.items()))]
+        """Return the report of the rewrites, and the algorithms of the layers."""
+        algorithms = Counter(layer.algorithm for layer in self._layers if layer.algorithm)
+        return [*self._report, *(f"cuda: {count} x {algorithm}" for algorithm, count in sorted(algorithms.items()))]
 
 
 def place(tensor: torch.Tensor) -> tuple:
-    """Where a tensor lies, and as what."""
+    """Return a tensor's address, strides, shape and type."""
     return tensor.data_ptr(), tensor.stride(), tensor.shape, tensor.dtype
 
 
@@ -131,32 +131,32 @@ def prepared(module: fx.GraphModule, inputs: Sequence[torch.Tensor], weights: It
     Parameters
     ----------
     module : torch.fx.GraphModule
-        As it was lowered; it stays as it is.
+        The lowered graph; it is not modified.
     inputs : list of torch.Tensor
-        With the shapes and types of all inputs that will come.
+        Example inputs, with the shapes and types of all later ones.
     weights : iterable of int
         Positions of the inputs that rarely change.
     device : torch.device
     exact : bool
-        Whether the results must be those of the operators one by one: then nothing is rewritten.
+        If True, results must equal those of the operators one by one: nothing is rewritten.
 
     Returns
     -------
     Prepared or None
-        None where there is nothing to gain, or a rewritten graph would not be the same.
+        None if there is nothing to gain, or a rewritten graph would differ.
     """
     if exact or registry.asks_for_exact() or not environment.get_bool("MXNET_USE_FUSION"):
         return None
     try:
         return _rewritten(module, inputs, weights, device)
-    except Exception as error:  # whatever goes wrong in here, the graph still runs on torch
+    except Exception as error:  # after any failure here the graph still runs on torch
         _log.info("graph: not folded for GPUs: %s", error)
         return None
 
 
 def _rewritten(module: fx.GraphModule, inputs: Sequence[torch.Tensor], weights: Iterable[int], device: torch.device) -> Prepared | None:
     program = Program(module, inputs)
-    if any(changes(n) for n in program.graph.nodes):  # a weight might change in the middle of a run
+    if any(mutates_inputs(n) for n in program.graph.nodes):  # a weight could change in the middle of a run
         return None
     registry.arrange(program.module, device)
     program.infer()
@@ -173,7 +173,7 @@ def _rewritten(module: fx.GraphModule, inputs: Sequence[torch.Tensor], weights: 
 
 
 def _part(program: Program, nodes: set[FxNode]) -> fx.GraphModule:
-    """The nodes that prepare weights, as a graph of its own."""
+    """Return the nodes that derive weights as a separate graph."""
     graph = fx.Graph()
     copies: dict[FxNode, FxNode] = {}
     for node in program.graph.nodes:
@@ -184,17 +184,17 @@ def _part(program: Program, nodes: set[FxNode]) -> fx.GraphModule:
 
 
 def _read(program: Program, nodes: set[FxNode]) -> list[FxNode]:
-    """Those of the nodes that the rest of the graph reads, in order."""
+    """Return the nodes, among these, that the rest of the graph reads, in order."""
     return [n for n in program.graph.nodes if n in nodes and any(user not in nodes for user in n.users)]
 
 
 def _read_from_inputs(program: Program, nodes: set[FxNode]) -> None:
-    """Let the graph read what the nodes compute from inputs behind all others."""
+    """Replace these nodes in the graph by additional inputs behind all others."""
     graph, last = program.graph, program.placeholders[0]
     first = next(iter(graph.nodes))
     if first is not last:
         first.prepend(last)
-    for node in program.placeholders[1:]:  # in front of all that may read the new ones
+    for node in program.placeholders[1:]:  # before all nodes that may read the new inputs
         last.append(node)
         last = node
     for number, node in enumerate(_read(program, nodes)):

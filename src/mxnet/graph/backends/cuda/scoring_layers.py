@@ -1,6 +1,6 @@
-"""Layers of networks that score on GPUs, each of which can be computed in several ways: the first call finds out which is the fastest.
+"""Layers for inference on GPUs with a choice of algorithms: the first call measures which one is the fastest.
 
-A way counts if it works on this machine and gives the results of torch's operators one by one.
+An algorithm is a candidate if it works on this machine and gives the results of torch's operators one by one.
 """
 import abc
 import functools
@@ -14,84 +14,84 @@ from ....kernels.nn import scoring_on_gpu
 from ....kernels.runtime import tuning
 from ....kernels.runtime.strided_output import ANY
 
-_cuda: Any = torch.cuda  # tests put another in its place
+_cuda: Any = torch.cuda  # replaced in tests
 FUSED, WIDENED, PRODUCT = "one call of cuDNN's", "one call of cuDNN's, on more channels", "a product of matrices"
 KERNEL, PARTS = "a kernel in Triton", "torch's operators"
-_WIDE = 8  # channels that tensor cores take at once in half precision
+_WIDE = 8  # channels that tensor cores process at once in half precision
 TYPES = (torch.float16, torch.bfloat16, torch.float32)
-_ROUNDS, _RUNS = 2, 4  # of a race between the ways to compute a layer, and how often each runs in a round
-_AHEAD = 500_000  # cycles (a quarter of a millisecond) that a GPU waits meanwhile, so that it is not the host that is measured
-_CLEARLY = 0.97  # of the time of a more promising way, which takes less memory
-_CLOSE = 0.05  # of the largest number: how far results may be apart, by TF32 and half precision; what is wrong is farther
+_ROUNDS, _RUNS = 2, 4  # measurements of each algorithm, and its runs in one measurement
+_AHEAD = 500_000  # cycles (a quarter of a millisecond) that the GPU waits first, so that launching is not measured
+_CLEARLY = 0.97  # times the time of an earlier algorithm, which takes less memory
+_CLOSE = 0.05  # largest difference relative to the largest element, due to TF32 and half precision; wrong results differ more
 
 
 class Layer(abc.ABC):
-    """A layer of a graph, called with images (N, C, H, W) and whatever else it takes.
+    """A layer of a graph, called with images (N, C, H, W) and further arguments.
 
     Attributes
     ----------
-    way : str or None
-        How it is computed; None while that is not known. Only images with their channels last, in a GPU's memory, give a choice.
+    algorithm : str or None
+        The chosen algorithm; None before the choice. There is a choice only for channels-last images in a GPU's memory.
     """
 
     def __init__(self) -> None:
-        self.way: str | None = None
+        self.algorithm: str | None = None
 
     @abc.abstractmethod
-    def ways(self, data: torch.Tensor, *others: Any) -> list[str]:
-        """The ways in which data of such a shape may be computed, the most promising first, `PARTS` last."""
+    def algorithms(self, data: torch.Tensor, *others: Any) -> list[str]:
+        """Return the algorithms for data of such a shape, the most promising first, `PARTS` last."""
 
     @abc.abstractmethod
-    def run(self, way: str, data: torch.Tensor, *others: Any) -> torch.Tensor:
-        """Return the result, computed in one way."""
+    def run(self, algorithm: str, data: torch.Tensor, *others: Any) -> torch.Tensor:
+        """Return the result, computed by one algorithm."""
 
     def __call__(self, data: torch.Tensor, *others: Any) -> torch.Tensor:
-        """Return the result, in memory of its own. The first call must not be captured."""
-        way = self.way
-        if way is not PARTS and not (data.is_cuda and data.dtype in TYPES and data.is_contiguous(memory_format=torch.channels_last)):
-            way = PARTS
-        if way is None and not _cuda.is_current_stream_capturing():
-            way = self.way = self._fastest(data, *others)
-        return self.run(way or PARTS, data, *others)
+        """Return the result, in newly allocated memory. The first call must not be captured."""
+        algorithm = self.algorithm
+        if algorithm is not PARTS and not (data.is_cuda and data.dtype in TYPES and data.is_contiguous(memory_format=torch.channels_last)):
+            algorithm = PARTS
+        if algorithm is None and not _cuda.is_current_stream_capturing():
+            algorithm = self.algorithm = self._fastest(data, *others)
+        return self.run(algorithm or PARTS, data, *others)
 
     def _fastest(self, *arguments: Any) -> str:
-        """The fastest of the ways that work here; the first of them where nothing may race."""
-        ways = self.ways(*arguments)
-        if len(ways) == 1:
-            return ways[0]
-        expected = self.run(PARTS, *arguments)  # lets cuDNN choose its algorithm, too
+        """Return the fastest algorithm that works here; the first one if timing is not allowed."""
+        algorithms = self.algorithms(*arguments)
+        if len(algorithms) == 1:
+            return algorithms[0]
+        expected = self.run(PARTS, *arguments)  # cuDNN also selects its algorithm here
         runs: dict[str, functools.partial[torch.Tensor]] = {}
-        for way in ways:
-            run: functools.partial[torch.Tensor] = functools.partial(self.run, way, *arguments)
-            # What follows a convolution costs nothing in cuDNN's call: no kernel has to be compiled for it.
-            if (way != KERNEL or FUSED not in runs) and _works(run, expected):
-                runs[way] = run
+        for algorithm in algorithms:
+            run: functools.partial[torch.Tensor] = functools.partial(self.run, algorithm, *arguments)
+            # Operators behind a convolution are free in cuDNN's call: no kernel has to be compiled for them.
+            if (algorithm != KERNEL or FUSED not in runs) and _works(run, expected):
+                runs[algorithm] = run
         best, *others = runs or [PARTS]
-        if not others or not (tuning.allowed() and torch.backends.cudnn.benchmark):  # races make results differ from run to run
+        if not others or not (tuning.allowed() and torch.backends.cudnn.benchmark):  # a choice by time makes results vary between runs
             return best
         least = math.inf
-        for way, run in runs.items():
+        for algorithm, run in runs.items():
             taken = min(_milliseconds(run) for _ in range(_ROUNDS))
             if taken < least * _CLEARLY:
-                best, least = way, taken
+                best, least = algorithm, taken
         return best
 
 
 def _works(run: Callable[[], torch.Tensor], expected: torch.Tensor) -> bool:
-    """Return whether a way to compute a layer works, and gives what was expected."""
+    """Return True if an algorithm works, and gives the expected result."""
     try:
-        found = run()
+        result = run()
     except torch.OutOfMemoryError:
         raise
     except Exception:  # cuDNN has no engine for such shapes, or a compiler fails
         return False
-    if found.shape != expected.shape or found.dtype is not expected.dtype:
+    if result.shape != expected.shape or result.dtype is not expected.dtype:
         return False
-    return not found.numel() or bool((found.float() - expected.float()).abs().max() <= _CLOSE * expected.float().abs().max())
+    return not result.numel() or bool((result.float() - expected.float()).abs().max() <= _CLOSE * expected.float().abs().max())
 
 
 def _milliseconds(function: Callable[[], Any]) -> float:
-    """Return how long a GPU takes for some runs, by its own clock."""
+    """Return a GPU's time for some runs, in milliseconds by its own clock."""
     start, end = _cuda.Event(enable_timing=True), _cuda.Event(enable_timing=True)
     _cuda._sleep(_AHEAD)
     start.record()
@@ -103,12 +103,12 @@ def _milliseconds(function: Callable[[], Any]) -> float:
 
 
 def _rectified(data: torch.Tensor, ceiling: float) -> torch.Tensor:
-    """ReLU in place, up to a ceiling, where there is one."""
+    """Apply ReLU in place, with an upper limit; a negative limit means none of both."""
     return data if ceiling < 0 else torch.relu_(data) if ceiling == math.inf else data.clamp_(0, ceiling)
 
 
 class Convolution(Layer):
-    """A two-dimensional convolution, and what follows it: ``rectified(convolution(data, weight) + bias + residual)``.
+    """A two-dimensional convolution and the operators behind it: ``rectified(convolution(data, weight) + bias + residual)``.
 
     It is called with data, weight (K, C / groups, R, S), bias (K,) or None, and the residual, of the result's shape and type, or None.
 
@@ -117,10 +117,10 @@ class Convolution(Layer):
     stride, padding, dilation : tuple of two int
     groups : int
     ceiling : float
-        Where results are rectified, the largest that they may be; else `strided_output.ANY`.
+        The upper limit of rectified results; `strided_output.ANY` without rectification.
     """
 
-    __name__ = "convolution"  # what generated code and profiles call it
+    __name__ = "convolution"  # in generated code and profiles
 
     def __init__(self, stride: tuple[int, ...], padding: tuple[int, ...], dilation: tuple[int, ...], groups: int, ceiling: float = ANY):
         super().__init__()
@@ -129,32 +129,32 @@ class Convolution(Layer):
     def __call__(self, data: torch.Tensor, weight: Any, bias: Any = None, residual: Any = None) -> torch.Tensor:  # type: ignore[override]
         return super().__call__(data, weight, bias, residual)
 
-    def ways(self, data: torch.Tensor, weight: Any, bias: Any, residual: Any) -> list[str]:  # type: ignore[override]
+    def algorithms(self, data: torch.Tensor, weight: Any, bias: Any, residual: Any) -> list[str]:  # type: ignore[override]
         if bias is None:
             return [PARTS]
         behind = [KERNEL, PARTS] if scoring_on_gpu.available(data.device) else [PARTS]
-        if self._steps[3] > 1:  # depthwise convolutions and those of many groups have kernels of their own, which take no ReLU
+        if self._steps[3] > 1:  # depthwise and grouped convolutions have separate kernels, without ReLU
             return behind
         half = data.dtype is not torch.float32
-        found = [] if self._ceiling < 0 else [FUSED, WIDENED] if half and data.shape[1] < _WIDE else [FUSED]
+        algorithms = [] if self._ceiling < 0 else [FUSED, WIDENED] if half and data.shape[1] < _WIDE else [FUSED]
         single = weight.shape[2:] == (1, 1) and self._steps[:2] == ((1, 1), (0, 0))
-        # Products of float32 matrices may be rounded otherwise than convolutions.
+        # Products of float32 matrices may round differently from convolutions.
         if residual is None and single and self._ceiling in (ANY, math.inf) and half:
-            found.append(PRODUCT)
-        return found + behind
+            algorithms.append(PRODUCT)
+        return algorithms + behind
 
-    def run(self, way: str, data: torch.Tensor, weight: Any, bias: Any, residual: Any) -> torch.Tensor:  # type: ignore[override]
-        if way == PRODUCT:
+    def run(self, algorithm: str, data: torch.Tensor, weight: Any, bias: Any, residual: Any) -> torch.Tensor:  # type: ignore[override]
+        if algorithm == PRODUCT:
             return self._product(data, weight, bias)
-        if way == KERNEL:
+        if algorithm == KERNEL:
             out = torch.conv2d(data, weight, None, *self._steps)
             if not scoring_on_gpu.fits(out):
                 raise RuntimeError("the channels of the result are not last")
             return scoring_on_gpu.finish(out, bias, None, residual, self._ceiling, in_place=True)
-        if way == PARTS:
+        if algorithm == PARTS:
             out = torch.conv2d(data, weight, bias, *self._steps)
             return _rectified(out if residual is None else out.add_(residual), self._ceiling)
-        if way == WIDENED:
+        if algorithm == WIDENED:
             data, weight = _widened(data), _widened(weight)
         if residual is None:
             out = torch.cudnn_convolution_relu(data, weight, bias, *self._steps)
@@ -170,17 +170,17 @@ class Convolution(Layer):
 
 
 def _widened(data: torch.Tensor) -> torch.Tensor:
-    """Return images or filters with channels of zeros behind theirs, up to what tensor cores take at once."""
+    """Return images or filters padded with channels of zeros to the number that tensor cores process at once."""
     return torch.constant_pad_nd(data, (0, 0, 0, 0, 0, _WIDE - data.shape[1])).contiguous(memory_format=torch.channels_last)
 
 
 class Normalization(Layer):
-    """A batch norm by known numbers, and the ReLU behind it: ``rectified(data * scale + shift)``. It is called with data, scale and shift (C,).
+    """A batch norm with known parameters, and the ReLU behind it: ``rectified(data * scale + shift)``. It is called with data, scale and shift (C,).
 
     Parameters
     ----------
     ceiling : float
-        As of `Convolution`.
+        As in `Convolution`.
     """
 
     __name__ = "batch_norm"
@@ -189,11 +189,11 @@ class Normalization(Layer):
         super().__init__()
         self._ceiling = ceiling
 
-    def ways(self, data: torch.Tensor, scale: Any, shift: Any) -> list[str]:  # type: ignore[override]
+    def algorithms(self, data: torch.Tensor, scale: Any, shift: Any) -> list[str]:  # type: ignore[override]
         return [KERNEL, PARTS] if scoring_on_gpu.fits(data) else [PARTS]
 
-    def run(self, way: str, data: torch.Tensor, scale: Any, shift: Any) -> torch.Tensor:  # type: ignore[override]
-        if way == KERNEL:
+    def run(self, algorithm: str, data: torch.Tensor, scale: Any, shift: Any) -> torch.Tensor:  # type: ignore[override]
+        if algorithm == KERNEL:
             return scoring_on_gpu.finish(data, shift, scale, None, self._ceiling)
         out = torch.addcmul(shift.view(-1, 1, 1), data, scale.view(-1, 1, 1)).to(data.dtype)
         return _rectified(out, self._ceiling)
@@ -205,11 +205,11 @@ class MaxPool(Layer):
     Parameters
     ----------
     operator : callable
-        What computes it on torch.
+        The operator on torch.
     size : tuple of two int
         The result's height and width.
     kernel, stride, pad : tuple of two int
-        No window may lie in the padding alone.
+        No window may lie entirely in the padding.
     """
 
     __name__ = "max_pool"
@@ -219,8 +219,8 @@ class MaxPool(Layer):
         super().__init__()
         self._operator, self._window = operator, (size, kernel, stride, pad)
 
-    def ways(self, data: torch.Tensor) -> list[str]:  # type: ignore[override]
+    def algorithms(self, data: torch.Tensor) -> list[str]:  # type: ignore[override]
         return [KERNEL, PARTS] if scoring_on_gpu.fits(data) and scoring_on_gpu.fits_window(self._window[1]) else [PARTS]
 
-    def run(self, way: str, data: torch.Tensor) -> torch.Tensor:  # type: ignore[override]
-        return scoring_on_gpu.max_pool(data, *self._window) if way == KERNEL else self._operator(data)
+    def run(self, algorithm: str, data: torch.Tensor) -> torch.Tensor:  # type: ignore[override]
+        return scoring_on_gpu.max_pool(data, *self._window) if algorithm == KERNEL else self._operator(data)

@@ -1,11 +1,11 @@
 """Training on GPUs as captured CUDA graphs: one of a graph's forward pass, one of its backward pass.
 
-The program calls, differentiates and updates as ever; between the calls it may look at every value. Weights are read where they are, so that an
-update needs no new capture. Data is copied into buffers that the capture knows, gradients come out in memory that belongs to it, and that the
-arrays of gradients take over (`ndarray.memory_format.lent`): as in MXNet the next backward pass writes there.
+The program calls, differentiates and updates as usual; between the calls it may read every value. Weights are read in place, so that an
+update needs no new capture. Data is copied into the capture's buffers; gradients are computed in the capture's memory, which
+the arrays of gradients take over (`ndarray.memory_format.lent`): as in MXNet the next backward pass writes there.
 
-What a forward pass leaves for the backward pass lies in memory that captures share, as on a stack: a pass that begins while another one waits for
-its gradients (a loss after its network, or one network twice) takes the next `_Level`, which its capture belongs to.
+The results that a forward pass saves for the backward pass lie in memory that captures share as a stack: a pass that begins while another one
+waits for its gradients (a loss after its network, or one network twice) takes the next `_Level`, to which its capture belongs.
 """
 import threading
 import weakref
@@ -20,18 +20,18 @@ from ....kernels.nn import batch_norm_on_gpu
 from ....ndarray import dispatch, memory_format
 from ....ops import differentiation, random_state
 from ....ops.grad_mode import enable_grad, no_grad
-from ...instrumentation import observed
-from ...program import Function, Program, attributes_of, changes, operator_of
+from ...instrumentation import instrumented
+from ...program import Function, Program, attributes_of, mutates_inputs, operator_of
 from . import graph_capture
 
-_WARM_UPS = 2  # steps that let cuDNN and cuBLAS choose algorithms and take their memory
-_MOST_LEVELS = 4  # passes that may wait for their gradients at once
-_MOST_CAPTURES = 4  # of one graph and level, after which its weights are taken to move all the time
-PATIENCE = 5  # steps with the same shapes before they are captured, where nobody promised that shapes stay
+_WARM_UPS = 2  # steps in which cuDNN and cuBLAS select algorithms and allocate memory
+_MOST_LEVELS = 4  # passes that may wait for their gradients at the same time
+_MOST_CAPTURES = 4  # of one graph and level, after which its weights are assumed to move at every call
+PATIENCE = 5  # steps with the same shapes before a capture, if shapes are not promised to be fixed
 
 
 def wanted(fixed_shape: bool) -> int | None:
-    """Return how many steps go before a capture; None for no capture: ``MXNET_ENABLE_CUDA_GRAPHS`` and ``MXNET_EXEC_BULK_EXEC_TRAIN`` decide."""
+    """Return the number of steps before a capture; None for no capture, by ``MXNET_ENABLE_CUDA_GRAPHS`` or ``MXNET_EXEC_BULK_EXEC_TRAIN``."""
     if not environment.get_bool("MXNET_EXEC_BULK_EXEC_TRAIN"):
         return None
     asked = graph_capture.asked()
@@ -39,12 +39,12 @@ def wanted(fixed_shape: bool) -> int | None:
 
 
 def obstacle(module: fx.GraphModule, inputs: Sequence[torch.Tensor], device: torch.device) -> str | None:
-    """Return why a training graph cannot be captured, as text; None if nothing is known to be in the way."""
+    """Return the reason why a training graph cannot be captured, as text; None if there is none."""
     program = Program(module, inputs)
     for node, what, reason in graph_capture.operators_of(program, device):
         if reason is not None:
             return reason
-        if changes(node):
+        if mutates_inputs(node):
             if any(source.op != "placeholder" for source in written(node)):
                 return f"{what} writes to what others compute"
         elif node not in program.values and all(source in program.values for source in node.all_input_nodes):
@@ -53,20 +53,20 @@ def obstacle(module: fx.GraphModule, inputs: Sequence[torch.Tensor], device: tor
 
 
 def written(node: fx.Node) -> list[fx.Node]:
-    """The nodes whose values a node of a graph changes."""
+    """Return the nodes whose values a node writes to."""
     op = operator_of(node)
-    if op is None or not changes(node):
+    if op is None or not mutates_inputs(node):
         return []
     names = list(op.inputs)
     return [source for name, source in zip(names, node.args) if name in op.mutates and isinstance(source, fx.Node)]
 
 
 class _Level:
-    """Memory for the captures of one place in the stack of passes that wait for their gradients."""
+    """The memory of the captures of one level in the stack of passes that wait for their gradients."""
 
     def __init__(self) -> None:
         self.pool = graph_capture.Pool()
-        self._waiting: weakref.ref | None = None  # the pass whose gradients may still be asked for
+        self._waiting: weakref.ref | None = None  # the pass whose gradients may still be computed
         self._stream: Any = None
 
     @property
@@ -77,50 +77,50 @@ class _Level:
         self._waiting = weakref.ref(run)
 
     def follow(self, stream: Any) -> None:
-        """Let what runs on a stream next wait for the last run on another one."""
+        """Let the next run, on this stream, wait for the last run on another stream."""
         if self._stream is not None and self._stream != stream:
             stream.wait_stream(self._stream)
         self._stream = stream
 
 
 _levels: dict[torch.device, list[_Level]] = {}
-_lock = threading.RLock()  # of all levels; captures take turns in a process, and replays only ask for work
+_lock = threading.RLock()  # of all levels; a process has one capture at a time, and replays only launch work
 
 
 class _Pass:
-    """One forward pass. It lives as long as its gradients may be asked for."""
+    """One forward pass. It lives as long as its gradients may be computed."""
 
     def __init__(self, owner: "Captured", inputs: Sequence[torch.Tensor]):
         self.owner, self.inputs = owner, inputs
-        self.random = random_state.get_state(owner.device) if owner.draws else None
+        self.random = random_state.get_state(owner.device) if owner.is_stochastic else None
 
 
 class Captured:
-    """Trains a graph with data of one set of shapes. Several threads may call it at once.
+    """The captured training of a graph with data of one set of shapes. Several threads may call it at once.
 
     Attributes
     ----------
     obstacle : str or None
-        Why `native` runs the graph instead.
+        The reason why `native` runs the graph instead.
     captures : int
-        How often the graph was captured.
+        The number of captures.
 
     Parameters
     ----------
     native : callable
-        Runs the graph on torch, recorded by autograd: what gets captured.
+        Runs the graph on torch, recorded by autograd: the captured function.
     module : torch.fx.GraphModule
         The graph as it was lowered.
     inputs : list of torch.Tensor
-        As they come to `function`.
+        Arguments of `function`.
     weights : sequence of int
-        Positions of the inputs that are read where they are.
+        Positions of the inputs that are read in place.
     device : torch.device
     patience : int
-        How many calls `native` runs first.
+        The number of calls that `native` runs first.
     """
 
-    tells = True  # `function` tells the observer itself, of operators that are not captured
+    self_instrumented = True  # `function` reports to the observer itself
 
     def __init__(self, native: Function, module: fx.GraphModule, inputs: Sequence[torch.Tensor], weights: Sequence[int], device: torch.device,
                  patience: int):
@@ -129,18 +129,18 @@ class Captured:
         placeholders = [n for n in module.graph.nodes if n.op == "placeholder"]
         changed = {source for node in module.graph.nodes for source in written(node)}
         self.written = [i for i, n in enumerate(placeholders) if n in changed]
-        kept = {*weights, *self.written}
-        self.kept = sorted(kept)
-        self.data = [i for i in range(len(inputs)) if i not in kept]
+        in_place = {*weights, *self.written}
+        self.in_place = sorted(in_place)
+        self.data = [i for i in range(len(inputs)) if i not in in_place]
         self.differentiated = [i for i, t in enumerate(inputs) if t.requires_grad]
-        self.draws = any(operator_of(n) is not None and operator_of(n).holds("draws", attributes_of(n)) for n in module.graph.nodes
+        self.is_stochastic = any(operator_of(n) is not None and operator_of(n).holds("draws", attributes_of(n)) for n in module.graph.nodes
                          if n.op == "call_function")
         self._instances: dict[int, _Instance] = {}  # by level
 
     def function(self, *inputs: torch.Tensor) -> Sequence[torch.Tensor]:
-        """The outputs, a tuple of tensors."""
+        """Return the outputs, a tuple of tensors."""
         if dispatch.graph_observer is not None:
-            return observed(self._native)(*inputs)
+            return instrumented(self._native)(*inputs)
         if self._patience > 0:
             self._patience -= 1
         elif batch_norm_on_gpu.compiling():
@@ -153,44 +153,44 @@ class Captured:
         return self._native(*inputs)
 
     def _instance(self, inputs: Sequence[torch.Tensor]) -> "_Instance | None":
-        """A capture for these inputs whose level is free."""
+        """Return a capture for these inputs on a free level; None if all levels are in use, or capturing fails."""
         levels = _levels.setdefault(self.device, [])
         number = next((i for i, level in enumerate(levels) if level.free), len(levels))
         if number == _MOST_LEVELS:
             return None
-        found = self._instances.get(number)
-        places = _places(map(inputs.__getitem__, self.kept))
-        if found is not None and found.places == places:
-            return found
+        instance = self._instances.get(number)
+        places = _places(map(inputs.__getitem__, self.in_place))
+        if instance is not None and instance.places == places:
+            return instance
         if self.captures >= _MOST_CAPTURES * (number + 1):
             self.obstacle = f"the weights moved after each of {self.captures} captures"
             return None
         if number == len(levels):
             levels.append(_Level())
-        try:  # one that was captured before goes afterwards: capturing waits until nothing runs
-            found = self._instances[number] = _Instance(self, self._native, inputs, places, levels[number])
-        except Exception as error:  # whatever an operator does that cannot be captured, the graph still runs
-            # Where the capture broke, torch's complaint about ending it hides what went wrong.
+        try:  # an earlier capture is released afterwards: capturing waits until nothing runs
+            instance = self._instances[number] = _Instance(self, self._native, inputs, places, levels[number])
+        except Exception as error:  # a failed capture must not prevent the run
+            # Torch's error at the end of a failed capture hides the original one.
             cause = error.__context__ or error
             self.obstacle = f"capturing failed: {(str(cause).splitlines() or [type(cause).__name__])[0]}"
             self._instances.pop(number, None)
             return None
         self.captures += 1
-        return found
+        return instance
 
-    def again(self, run: _Pass, gradients: Sequence[torch.Tensor | None]) -> Sequence[torch.Tensor | None]:
-        """The gradients of a pass, themselves recorded. A captured graph has no derivative, so the graph runs once more, from now on each time."""
+    def recorded_gradients(self, run: _Pass, gradients: Sequence[torch.Tensor | None]) -> Sequence[torch.Tensor | None]:
+        """Return the gradients of a pass, recorded for a second derivative. Captured graphs have none, so `native` runs, from now on at each call."""
         self.obstacle = "its gradients are differentiated"
         self._instances.clear()
         before = {i: run.inputs[i].detach().clone() for i in self.written}
-        now = random_state.get_state(self.device) if self.draws else None
-        if self.draws:
+        now = random_state.get_state(self.device) if self.is_stochastic else None
+        if self.is_stochastic:
             random_state.set_state(self.device, run.random)
         try:
             with enable_grad():
                 outputs = self._native(*run.inputs)
         finally:
-            if self.draws:
+            if self.is_stochastic:
                 random_state.set_state(self.device, now)
             for i, value in before.items():
                 run.inputs[i].detach().copy_(value)
@@ -207,7 +207,7 @@ class Captured:
 
 
 def _warm_up(owner: Captured, native: Function, arguments: Sequence[torch.Tensor], generator: Any) -> None:
-    """Run some steps, and undo what they have written or drawn."""
+    """Run some steps, then restore written inputs and the random state."""
     before = {i: arguments[i].clone() for i in owner.written}
     state = None if generator is None else generator.get_state()
     try:
@@ -222,12 +222,12 @@ def _warm_up(owner: Captured, native: Function, arguments: Sequence[torch.Tensor
 
 
 def _places(tensors: Any) -> list[tuple]:
-    """The addresses of tensors, and the order in which their values lie there."""
+    """Return the addresses and strides of tensors, and whether they require gradients."""
     return [(t.data_ptr(), t.stride(), t.requires_grad) for t in tensors]
 
 
 class _Instance:
-    """The two captured graphs, and the memory that they read and write."""
+    """The two captured graphs with their memory."""
 
     def __init__(self, owner: Captured, native: Function, inputs: Sequence[torch.Tensor], places: list[tuple], level: _Level):
         cuda = graph_capture._cuda
@@ -238,7 +238,7 @@ class _Instance:
         self._buffers = [(i, arguments[i]) for i in owner.data]
         for i in owner.differentiated:
             arguments[i] = arguments[i].detach().requires_grad_()
-        generator = random_state.generator(owner.device) if owner.draws else None
+        generator = random_state.generator(owner.device) if owner.is_stochastic else None
         stream, pool = graph_capture.stream(owner.device), level.pool.take()
         with graph_capture._one_at_a_time, cuda.device(owner.device), enable_grad():
             stream.wait_stream(cuda.current_stream())
@@ -253,24 +253,25 @@ class _Instance:
                 self.recorded = [o.requires_grad for o in outputs]
                 heads, leaves = [o for o in outputs if o.requires_grad], [arguments[i] for i in owner.differentiated]
                 self._heads = [torch.empty_like(h) for h in heads]
-                # Outside of the memory that captures share, since the program may look at gradients until the next backward pass.
+                # Outside of the memory that captures share, since the program may read gradients until the next backward pass.
                 places_of_gradients = [torch.empty_like(t) for t in leaves]
                 with cuda.graph(self._backward, stream=stream, pool=pool, capture_error_mode="thread_local"):
-                    found = differentiation.gradients(heads, leaves, self._heads)
-                    if any(g is not None and g.is_sparse for g in found):
+                    gradients = differentiation.gradients(heads, leaves, self._heads)
+                    if any(g is not None and g.is_sparse for g in gradients):
                         raise NotImplementedError("a gradient has only some rows")
-                    torch._foreach_copy_([t for t, g in zip(places_of_gradients, found) if g is not None], [g for g in found if g is not None])
+                    torch._foreach_copy_([t for t, g in zip(places_of_gradients, gradients) if g is not None],
+                                         [g for g in gradients if g is not None])
             cuda.current_stream().wait_stream(stream)
         level.pool.give(pool, self._forward, self._backward)
         self._outputs = [o.detach() for o in outputs]
-        self._gradients = [t.detach() if g is not None else None for t, g in zip(places_of_gradients, found)]
+        self._gradients = [t.detach() if g is not None else None for t, g in zip(places_of_gradients, gradients)]
         self._lent = memory_format.lend([t for t in self._gradients if t is not None], self)
 
     def run(self, now: _Pass) -> Sequence[torch.Tensor]:
-        """The outputs of a replay, recorded."""
+        """Return the outputs of a replay, recorded by autograd."""
         self._level.take(now)
-        found = _Replay.apply(self, now, *[now.inputs[i] for i in now.owner.differentiated])
-        return found if isinstance(found, tuple) else (found,)
+        outputs = _Replay.apply(self, now, *[now.inputs[i] for i in now.owner.differentiated])
+        return outputs if isinstance(outputs, tuple) else (outputs,)
 
     def forward(self, inputs: Sequence[torch.Tensor]) -> tuple[torch.Tensor, ...]:
         with _lock:
@@ -289,7 +290,7 @@ class _Instance:
                 else:
                     buffer.copy_(gradient)
             self._backward.replay()
-            # Tensors of their own, which torch takes for the leaves' gradients as they are.
+            # Separate tensor objects, which torch uses as the leaves' gradients without a copy.
             return tuple([None if t is None else t.detach() for t in self._gradients])
 
 
@@ -308,18 +309,18 @@ class _Replay(torch.autograd.Function):
     def backward(ctx: Any, *gradients: torch.Tensor | None) -> tuple[torch.Tensor | None, ...]:
         wanted = [g for g, recorded in zip(gradients, ctx.instance.recorded) if recorded]
         if torch.is_grad_enabled():
-            return (None, None, *ctx.now.owner.again(ctx.now, wanted))
+            return (None, None, *ctx.now.owner.recorded_gradients(ctx.now, wanted))
         return (None, None, *ctx.instance.backward(wanted))
 
 
-_NODE: Any = _Replay._backward_cls  # type: ignore[attr-defined]  # torch's class of what it records
+_NODE: Any = _Replay._backward_cls  # type: ignore[attr-defined]  # the class of its autograd nodes
 
 
 def _backward(heads: Sequence[torch.Tensor], head_gradients: Sequence[torch.Tensor], inputs: Sequence[torch.Tensor]) -> bool:
-    """Differentiate what consists of captured passes alone: replay after replay in this thread.
+    """Differentiate a graph of captured passes only: replay after replay in this thread.
 
-    The engine would hand Python's lock to a thread of its own and back, which takes longer than a small network's step. False, and nothing is done,
-    where anything else was recorded, a leaf is reached in two ways, or somebody else listens.
+    Torch's engine would pass Python's lock to a thread of its own and back, which takes longer than a small network's step. Returns False, without
+    a change, if other operators were recorded, a leaf is reached in two ways, or has hooks.
     """
     order = _captured_alone(heads)
     if order is None:
@@ -331,8 +332,8 @@ def _backward(heads: Sequence[torch.Tensor], head_gradients: Sequence[torch.Tens
             _add(gradients[head.grad_fn], head.output_nr, gradient)
         for node in order:
             recorded = node.instance.recorded
-            found = node.instance.backward([g for g, r in zip(gradients.pop(node), recorded) if r])
-            for (source, number), gradient in zip(node.next_functions, found):
+            results = node.instance.backward([g for g, r in zip(gradients.pop(node), recorded) if r])
+            for (source, number), gradient in zip(node.next_functions, results):
                 if source is None or gradient is None:
                     continue
                 if type(source) is _NODE:
@@ -351,7 +352,7 @@ def _add(gradients: list[torch.Tensor | None], number: int, gradient: torch.Tens
 
 
 def _captured_alone(heads: Sequence[torch.Tensor]) -> list[Any] | None:
-    """The captured passes that lead to the heads, each behind those that it feeds; None where there is anything else."""
+    """Return the captured passes of the heads, in the order of the backward pass; None if other operators are recorded."""
     if not heads or any(type(head.grad_fn) is not _NODE for head in heads):
         return None
     order: list[Any] = []

@@ -1,6 +1,6 @@
 """The `openvino` backend: inference on CPUs, at fixed shapes.
 
-What OpenVINO can express of a graph runs there, in as few pieces as possible; the rest stays on torch. See `conversion`.
+The nodes that OpenVINO supports run there, in as few partitions as possible; the rest stays on torch. See `conversion`.
 """
 import importlib
 import os
@@ -20,26 +20,26 @@ from ....ndarray import dispatch
 from ....ndarray.dispatch import Call
 from ....suggestions import shortened
 from ...passes import partitioning
-from ...passes.conv_over_concat import distribute
+from ...passes.conv_over_concat import split_convolutions
 from ...program import Program
 from ..registry import Unavailable
 
 _OPTIONS = {"precision", "cache_dir", "num_threads"}
 _PRECISIONS = {"float32": "f32", "bfloat16": "bf16", "float16": "f16"}
-# Below this size (bytes) copying an array is cheaper than making OpenVINO look at another one.
+# Below this size (bytes) copying an array is cheaper than binding another one to OpenVINO.
 _SMALL = 1 << 15
 _AT_A_TIME = 16
-# A run (in seconds) from which on it is worth to end torch's threads first, and to start them again afterwards.
+# Least duration of a run (in seconds) for which it pays to end torch's threads first, and to start them again afterwards.
 _LONG = 5e-4
-# After calls that took so many times what compiling takes a model is compiled for another number of threads. Beside two busy loops on two cores a
-# model for one thread needs 0.5 to 0.85 of the time that one for two needs.
+# A model is compiled for another number of threads after calls that took so many times the time of its compilation. Beside two busy loops on
+# two cores a model for one thread needs 0.5 to 0.85 of the time of one for two.
 _PATIENCE = 3
 _core_lock = threading.Lock()
 _core = None
 
 
 def core() -> Any:
-    """OpenVINO's runtime, started at the first use."""
+    """Return OpenVINO's runtime, which is started at the first use."""
     global _core
     with _core_lock:
         if _core is None:
@@ -48,9 +48,9 @@ def core() -> Any:
 
 
 def _imported() -> Any:
-    """The package. It tells its makers over the network that it was imported, unless it finds nothing to tell it with: nobody asked the user here."""
+    """Return the package, imported with its telemetry disabled, since the user was not asked for consent."""
     before = {"openvino_telemetry": sys.modules["openvino_telemetry"]} if "openvino_telemetry" in sys.modules else {}
-    sys.modules["openvino_telemetry"] = None  # type: ignore[assignment]  # the way to say that there is no such module
+    sys.modules["openvino_telemetry"] = None  # type: ignore[assignment]  # makes its import fail
     try:
         return importlib.import_module("openvino")
     except ImportError as error:
@@ -61,16 +61,16 @@ def _imported() -> Any:
 
 
 class OpenVINO:
-    """Compiles for one set of shapes, with the weights built in.
+    """The backend that compiles for one set of shapes by OpenVINO, with constant weights.
 
     Options
     -------
     precision : {'float32', 'bfloat16', 'float16'}
-        What products are computed in. Only ``float32`` gives the results of `native`.
+        The type of products. Only ``float32`` gives the results of `native`.
     cache_dir : str
-        A folder that keeps compiled models from one process to the next.
+        A folder that caches compiled models for later processes.
     num_threads : int
-        By default `threads.policy` decides: as many as torch's operators have, and fewer while other programs are busy.
+        By default that of `threads.policy`: as many as torch's operators have, and fewer while other programs are busy.
     """
 
     name = "openvino"
@@ -80,7 +80,7 @@ class OpenVINO:
     devices = ("cpu",)
 
     def available(self) -> bool:
-        """Whether OpenVINO can be imported and knows this processor."""
+        """Return True if OpenVINO can be imported and supports this processor."""
         try:
             return "CPU" in core().available_devices
         except Unavailable:
@@ -91,7 +91,7 @@ class OpenVINO:
         _imported()
 
     def compile(self, program: Program, **options: Any) -> Callable:
-        """A function from the program's inputs to the tuple of its outputs.
+        """Return a function from the program's inputs to the tuple of its outputs.
 
         Raises
         ------
@@ -103,14 +103,14 @@ class OpenVINO:
             raise MXNetError(f"backend 'openvino' has no option {sorted(unknown)[0]!r}; it has {', '.join(sorted(_OPTIONS))}")
         config = _config(**options)
         from .model import build
-        distribute(program)
+        split_convolutions(program)
         built, refused = build(program)
         if not refused:
             program.note("openvino: the whole graph")
             return Compiled(built[0], built[1], program, config, "num_threads" not in options)
         for node, reason in refused.items():
             program.note(f"native: {node.name} ({reason})")
-        pieces = partitioning.divide(program, lambda node: node not in refused, partitioning.worthwhile)
+        pieces = partitioning.partition(program, lambda node: node not in refused, partitioning.worthwhile)
         for name, piece in pieces.items():
             built, missed = build(piece)
             if missed:
@@ -134,13 +134,13 @@ def _config(precision: object = "float32", cache_dir: Any = None, num_threads: i
 def _threads(count: int) -> dict[str, Any]:
     """Return OpenVINO's options for a number of threads.
 
-    It ties threads to the first cores, in each process to the same ones: two processes of one thread each would take turns on one core.
+    It pins threads to the first cores, the same ones in each process: two processes of one thread each would share one core.
     """
     return {"INFERENCE_NUM_THREADS": count, "ENABLE_CPU_PINNING": count >= (processor.cores() or os.cpu_count() or 1)}
 
 
 class _Model:
-    """A model compiled for a number of threads, and the memory of its runs."""
+    """A model compiled for a number of threads, and the buffers of its runs."""
 
     def __init__(self, compiled: "Compiled", model: Any, config: Mapping[str, Any]):
         self.places, self.outputs = compiled.places, compiled.outputs
@@ -162,37 +162,37 @@ class _Model:
 
 
 class Compiled:
-    """A compiled model, called with tensors like the graph it came from. Several threads may call it at once.
+    """A compiled model, called with tensors like its graph. Several threads may call it at once.
 
     Parameters
     ----------
     model : openvino.Model
     handed_on : mapping of int to int
-        By the position of an output: the input that it is.
+        Outputs that are inputs: the input's position by the output's.
     program : Program
     config : mapping
         OpenVINO's options.
     follows : bool
-        Whether the number of threads follows `threads.policy`.
+        If True, the number of threads follows `threads.policy`.
     """
 
     def __init__(self, model: Any, handed_on: Mapping[int, int], program: Program, config: Mapping[str, Any], follows: bool = False):
         inputs = [(i, n) for i, n in enumerate(program.placeholders) if n not in program.constants]
-        self.places = [(k, i, _way(program, n)) for k, (i, n) in enumerate(inputs)]
+        self.places = [(k, i, _input_copy(program, n)) for k, (i, n) in enumerate(inputs)]
         self.handed_on = sorted(handed_on.items())
         outputs = [program.values[n] for k, n in enumerate(program.outputs) if k not in handed_on]
         self.outputs = [(k, tuple(v.shape), v.dtype, v.numel() * v.element_size() <= _SMALL) for k, v in enumerate(outputs)]
         self._source, self._config, self.program = model, config, program
         self._usual = self._current = _Model(self, model, config)
         self._policy = threads.policy
-        self._adapted_to = self._usual.threads if follows and self._usual.threads == self._policy.full else None  # None: it follows nobody
-        self._spent = 0.0  # seconds in calls since `threads.policy` has another number
-        self._counting: Any = None  # the same model, compiled once more to tell how long its layers take
+        self._adapted_to = self._usual.threads if follows and self._usual.threads == self._policy.full else None  # None: the number is fixed
+        self._spent = 0.0  # seconds in calls since the last change of `threads.policy`
+        self._counting: Any = None  # the same model, compiled with performance counters
         self._lock = threading.Lock()
 
     @property
     def model(self) -> Any:
-        """OpenVINO's model that runs now."""
+        """OpenVINO's current model."""
         return self._current.model
 
     def __call__(self, *tensors: torch.Tensor) -> Sequence[torch.Tensor]:
@@ -201,14 +201,14 @@ class Compiled:
         return self._handed_on(self._current.run(tensors), tensors)
 
     def _adapt(self, tensors: Sequence[torch.Tensor]) -> Sequence[torch.Tensor]:
-        """Run the model while it has another number of threads than the policy; compile it for this number once that pays."""
+        """Run a model whose number of threads differs from the policy's; compile it for that number once this pays."""
         count = self._policy.count
         if count == self._usual.threads:
             self._current, self._adapted_to, self._spent = self._usual, count, 0.0
         elif self._spent >= _PATIENCE * self._usual.seconds:
             with self._lock:
                 if self._adapted_to != count:
-                    self._current = self._usual  # the memory of a third model would be too much
+                    self._current = self._usual  # releases the last one, since a third model would take too much memory
                     self._current = _Model(self, self._source, {**self._config, **_threads(count)})
                     self._adapted_to, self._spent = count, 0.0
         start = time.perf_counter()
@@ -218,23 +218,23 @@ class Compiled:
 
     def _handed_on(self, results: Sequence[torch.Tensor], tensors: Sequence[torch.Tensor]) -> Sequence[torch.Tensor]:
         if self.handed_on:
-            found = list(results)
+            outputs = list(results)
             for position, i in self.handed_on:
-                found.insert(position, tensors[i].clone())
-            return found
+                outputs.insert(position, tensors[i].clone())
+            return outputs
         return results
 
-    def observed(self, *tensors: torch.Tensor) -> Sequence[torch.Tensor]:
-        """A call that tells the observer of graphs of the whole and of its layers.
+    def instrumented(self, *tensors: torch.Tensor) -> Sequence[torch.Tensor]:
+        """Run the model and report the call and its layers to the graph observer.
 
-        Counters cost a few percent of small layers, and are chosen when a model is compiled: so the first such call compiles it anew, and
-        calls that nobody observes stay as fast as they are.
+        Performance counters cost a few percent of small layers, and are enabled at compilation: the first such call compiles the model again, and
+        calls without an observer keep their speed.
         """
         with self._lock:
             if self._counting is None:
                 start = time.perf_counter_ns()
                 self._counting = Counting(self, self._source, self._config)
-                _tell(Call("compile for the profiler", note="OpenVINO counts layer by layer only where it is told to beforehand", graph=True),
+                _report(Call("compile for the profiler", note="OpenVINO counts layer by layer only where it is told to beforehand", graph=True),
                       start, time.perf_counter_ns())
             request = self._counting.requests.pop() if self._counting.requests else _Request(self._counting)
         start, enclose = time.perf_counter_ns(), dispatch.enclose
@@ -243,7 +243,7 @@ class Compiled:
         with self._lock:
             inside = self._counting.layers(request, end - start)
             self._counting.requests.append(request)
-        _tell(_WHOLE, start, end, results, inside)
+        _report(_WHOLE, start, end, results, inside)
         return self._handed_on(results, tensors)
 
 
@@ -251,14 +251,14 @@ _WHOLE = Call("openvino", note="its layers follow one another here, and share th
               "and not when they began", graph=True)
 
 
-def _tell(call: Call, start: int, end: int, results: Sequence[torch.Tensor] = (), inside: Sequence[tuple[Call, int]] = ()) -> None:
+def _report(call: Call, start: int, end: int, results: Sequence[torch.Tensor] = (), inside: Sequence[tuple[Call, int]] = ()) -> None:
     observer = dispatch.graph_observer
     if observer is not None:
         observer(call, start, end, (), list(results), inside)
 
 
 class Counting:
-    """A model compiled with counters: the memory of its runs is described as that of a `Compiled`."""
+    """A model compiled with performance counters, with the same attributes for its requests as a `_Model`."""
 
     def __init__(self, compiled: Compiled, model: Any, config: Mapping[str, Any]):
         from .layers import Averages, names
@@ -268,10 +268,10 @@ class Counting:
         self._names = names(self.model, compiled.program)
         self._averages = Averages()
 
-    def layers(self, request: "_Request", whole: int) -> list[tuple[Call, int]]:
-        """What the last run computed, in order, and for how many of its `whole` ns."""
+    def layers(self, request: "_Request", total: int) -> list[tuple[Call, int]]:
+        """Return the layers of the last run, in order, with their shares of its `total` ns."""
         layers = [layer for layer in request.request.get_profiling_info() if layer.real_time]
-        shares = self._averages.shares([int(layer.real_time.total_seconds() * 1e9) for layer in layers], whole)
+        shares = self._averages.shares([int(layer.real_time.total_seconds() * 1e9) for layer in layers], total)
         return [(self._names.get(layer.node_name) or Call(layer.node_type), share) for layer, share in zip(layers, shares)]
 
 
@@ -279,8 +279,8 @@ def _copy(source: torch.Tensor, buffer: torch.Tensor) -> None:
     buffer.copy_(source)
 
 
-def _way(program: Program, node: fx.Node) -> Callable | None:
-    """How an input gets into the model's buffer; None if OpenVINO reads it where it is."""
+def _input_copy(program: Program, node: fx.Node) -> Callable | None:
+    """Return the function that copies an input into the model's buffer; None if OpenVINO reads the input in place."""
     from .model import images
     if images(program, node):
         return interleave
@@ -289,37 +289,37 @@ def _way(program: Program, node: fx.Node) -> Callable | None:
 
 
 class _Copies:
-    """Copies of a small result, whose tensors are made some at a time: after a run torch's code is in no cache, and making one then takes 0.1 ms."""
+    """Copies of a small result; tensors are allocated in groups, since allocating one directly after a run takes 0.1 ms with cold caches."""
 
     def __init__(self, shape: tuple[int, ...], dtype: torch.dtype):
         self._shape, self._dtype = shape, dtype
-        self._made: list[tuple[torch.Tensor, Any]] = []
+        self._spare: list[tuple[torch.Tensor, Any]] = []
         self.source: Any = torch.empty(shape, dtype=dtype).numpy()
 
     def take(self) -> torch.Tensor:
-        """A tensor of its own with what is in `source` now."""
-        if not self._made:
+        """Return a new tensor with the current content of `source`."""
+        if not self._spare:
             tensors = [torch.empty(self._shape, dtype=self._dtype) for _ in range(_AT_A_TIME)]
-            self._made = [(t, t.numpy()) for t in tensors]
-        tensor, array = self._made.pop()
+            self._spare = [(t, t.numpy()) for t in tensors]
+        tensor, array = self._spare.pop()
         array[...] = self.source
         return tensor
 
 
 class _Request:
-    """The memory of one run. Small arrays, and images, go through buffers that stay bound; larger arrays are read and written in place."""
+    """The buffers of one run. Small arrays and images are copied to bound buffers; larger arrays are read and written in place."""
 
     def __init__(self, compiled: _Model | Counting):
         import openvino
         self.tensor_of = openvino.Tensor
         self.request: Any = compiled.model.create_infer_request()
         self.copied, self.outputs, self.long = [], [], False
-        self.read: dict[int, tuple[int, torch.Tensor | None]] = {}  # by the model's number: which of the tensors, and what is bound
-        for k, i, way in compiled.places:
-            if way is None:
+        self.read: dict[int, tuple[int, torch.Tensor | None]] = {}  # by the model's input: the position of the tensor, and the bound tensor
+        for k, i, copy_input in compiled.places:
+            if copy_input is None:
                 self.read[k] = i, None
             else:
-                self.copied.append((i, way, torch.from_numpy(self.request.get_input_tensor(k).data)))
+                self.copied.append((i, copy_input, torch.from_numpy(self.request.get_input_tensor(k).data)))
         for k, shape, dtype, small in compiled.outputs:
             copies = None
             if small:
@@ -329,11 +329,11 @@ class _Request:
 
     def run(self, tensors: Sequence[torch.Tensor]) -> tuple[torch.Tensor, ...]:
         request = self.request
-        for i, way, buffer in self.copied:
-            way(tensors[i], buffer)
+        for i, copy_input, buffer in self.copied:
+            copy_input(tensors[i], buffer)
         for k, (i, bound) in self.read.items():
             t = tensors[i]
-            if bound is None or t.data_ptr() != bound.data_ptr() or not t.is_contiguous():  # whose memory is not the last run's
+            if bound is None or t.data_ptr() != bound.data_ptr() or not t.is_contiguous():  # other memory than in the last run
                 bound = t.detach().contiguous()
                 self.read[k] = i, bound
                 request.set_input_tensor(k, self.tensor_of(bound.numpy(), shared_memory=True))

@@ -1,4 +1,4 @@
-"""From nodes of a graph to OpenVINO's operations.
+"""Conversion of a graph's nodes to OpenVINO's operations.
 
 A converter is a function for one operator (or several), registered by name::
 
@@ -8,7 +8,7 @@ A converter is a function for one operator (or several), registered by name::
 
 It stands at the path of the file that defines the operator: for ``ops/nn/pooling.py`` in ``graph/backends/openvino/nn/pooling.py``. An operator
 without a converter stays on `native`. A converter gets the `Call` and the inputs as outputs of OpenVINO nodes, and returns one output or a
-list of them. All shapes are known and fixed. What it can't express it refuses with `call.refuse(reason)`: that node stays on `native` too.
+list of them. All shapes are known and fixed. Unsupported cases are rejected by `call.refuse(reason)`: such a node stays on `native` too.
 """
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -23,11 +23,11 @@ from torch import fx
 from ....ops.registry import Operator
 from ...program import Program, attributes_of, item, operator_of
 
-# A node of OpenVINO's or an output of one: its own annotations know only nodes, where outputs do as well.
+# A node of OpenVINO's or an output of one: its annotations only allow nodes, where outputs work as well.
 Value: TypeAlias = Any
 Converter: TypeAlias = Callable[..., Any]
 CONVERTERS: dict[str, Converter] = {}  # by operator
-ON_INTEGERS: set[str] = set()  # those whose converters take and return `Ranged` (see `integers`)
+ON_INTEGERS: set[str] = set()  # operators whose converters take and return `Ranged` (see `integers`)
 TYPES = {torch.float32: ov.Type.f32, torch.float16: ov.Type.f16, torch.bfloat16: ov.Type.bf16, torch.int32: ov.Type.i32, torch.int64: ov.Type.i64,
          torch.int8: ov.Type.i8, torch.uint8: ov.Type.u8, torch.bool: ov.Type.boolean}
 # Types that may pass from one node to the next. Half precision has a result type of its own in MXNet, whose rounding
@@ -36,11 +36,11 @@ COMPUTED = {torch.float32, torch.int32, torch.int64, torch.bool, torch.uint8, to
 
 
 class Unsupported(Exception):
-    """This node can't be expressed; the text says why."""
+    """Raised if a node cannot be converted, with the reason."""
 
 
 class Call:
-    """One use of an operator: its attributes, and the shapes and types of what goes in and out."""
+    """A call of an operator: its attributes, and the shapes and types of its inputs and outputs."""
 
     def __init__(self, name: str, attributes: Mapping[str, Any], in_values: Sequence[torch.Tensor], out_values: Sequence[torch.Tensor],
                  constants: Sequence[Any], target: Any = None, reader: Operator | None = None):
@@ -60,7 +60,7 @@ class Call:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """The shape of the first input."""
+        """The first input's shape."""
         return self.in_shapes[0]
 
     @property
@@ -71,24 +71,24 @@ class Call:
         raise Unsupported(f"{self.name}: {reason}")
 
     def axis(self, value: int, ndim: int | None = None) -> int:
-        """An axis counted from the front."""
+        """Return an axis counted from the front."""
         return value % (len(self.shape) if ndim is None else ndim)
 
     def known(self, i: int) -> np.ndarray | None:
-        """The value of an input as a NumPy array, or None if it is not known ahead."""
+        """Return the value of a constant input as a NumPy array; None for other inputs."""
         return None if self.constants[i] is None else self.constants[i].numpy()
 
-    # -- what many converters need --------------------------------------------------------------------------------------
+    # -- helpers of converters ------------------------------------------------------------------------------------------
 
     def const(self, value: Any, dtype: torch.dtype | None = None) -> Value:
-        """A constant of the first input's type, or of `dtype` (a torch type)."""
+        """Return a constant of the first input's type, or of `dtype` (a torch type)."""
         return constant(value, dtype or self.in_types[0])
 
     def float(self, value: Any) -> Value:
         return constant(value, torch.float32)
 
     def floats(self) -> None:
-        """Refuse what is not all float32."""
+        """Reject the call unless all types are float32."""
         if any(t is not torch.float32 for t in (*self.in_types, *self.out_types)):
             self.refuse("integers")
 
@@ -99,7 +99,7 @@ class Call:
         return ops.transpose(x, ints(axes)).output(0)
 
     def per_channel(self, x: Value, ndim: int, axis: int = 1) -> Value:
-        """A vector with one value a channel, shaped to broadcast along `axis` of `ndim`."""
+        """Return a vector with one value a channel, shaped to broadcast along `axis` of `ndim`."""
         shape = [1] * ndim
         shape[axis] = -1
         return self.reshape(x, shape)
@@ -120,7 +120,7 @@ def ints(values: Iterable[int]) -> Value:
 
 
 def converts(*names: str, integers: bool = False) -> Callable[[Converter], Converter]:
-    """Register the decorated function as the converter of these operators, which may compute with quantized arrays."""
+    """Register the decorated function as the converter of these operators; with `integers` it handles quantized arrays."""
     def register(function: Converter) -> Converter:
         for name in names:
             if name in CONVERTERS:
@@ -133,12 +133,12 @@ def converts(*names: str, integers: bool = False) -> Callable[[Converter], Conve
 
 
 def convert_node(program: Program, node: fx.Node, inputs: Sequence[Value]) -> list[Value]:
-    """The outputs of the OpenVINO nodes that compute what the fx node does.
+    """Return the outputs of the OpenVINO nodes that compute the fx node's results.
 
     Raises
     ------
     Unsupported
-        If there is no converter for it, or not for these attributes, shapes or types.
+        If there is no converter for the operator, or for these attributes, shapes or types.
     """
     op = operator_of(node)
     converter = CONVERTERS.get(op.name) if op is not None else None
@@ -155,8 +155,8 @@ def convert_node(program: Program, node: fx.Node, inputs: Sequence[Value]) -> li
     if any(0 in shape for shape in (*call.in_shapes, *call.out_shapes)):
         raise Unsupported(f"{op.name}: an array is empty")
     on_integers = op.name in ON_INTEGERS
-    found = converter(call, *(inputs if on_integers else map(plain, inputs)))
-    outputs = [_output(f) for f in (found if isinstance(found, list) or type(found) is tuple else (found,))]
+    converted = converter(call, *(inputs if on_integers else map(plain, inputs)))
+    outputs = [_output(f) for f in (converted if isinstance(converted, list) or type(converted) is tuple else (converted,))]
     for given, shape, dtype in zip(outputs, call.out_shapes, call.out_types):
         output = getattr(given, "value", given) if on_integers else given
         if output is not given:
@@ -169,7 +169,7 @@ def convert_node(program: Program, node: fx.Node, inputs: Sequence[Value]) -> li
 
 
 def _reader(node: fx.Node) -> Operator | None:
-    """The operator that alone reads the first output of a node; None if there are several, or none."""
+    """Return the single operator that reads a node's first output; None if there are several, or none."""
     parts = [user for user in node.users if user.target is item]
     first = [part for part in parts if part.args[1] == 0] if parts else [node]
     readers = [reader for part in first for reader in part.users]
@@ -177,15 +177,15 @@ def _reader(node: fx.Node) -> Operator | None:
 
 
 def magnitude(largest: Value, dtype: torch.dtype) -> Value:
-    """The divisor of numbers that are to be squared, so that nothing overflows: their `largest` magnitude, or 1 where that is tiny or infinite."""
+    """Return a divisor that prevents overflow of squares: the `largest` magnitude, or 1 if that is tiny or infinite."""
     least, infinity, one = (constant(number, dtype) for number in (torch.finfo(dtype).tiny, math.inf, 1.0))
     return ops.select(ops.logical_and(ops.greater(largest, least), ops.less(largest, infinity)), largest, one).output(0)
 
 
 def plain(value: Value) -> Value:
-    """An input as an output of an OpenVINO node: integers as such."""
+    """Return an input as an output of an OpenVINO node; quantized arrays as integers."""
     return value.integers() if hasattr(value, "integers") else value
 
 
-def _output(found: Value) -> Value:
-    return found.output(0) if hasattr(found, "output") else found
+def _output(value: Value) -> Value:
+    return value.output(0) if hasattr(value, "output") else value

@@ -22,13 +22,13 @@ def fused(call: Call, *inputs: Value) -> list | Value:
     if integers.dtype is torch.int32:
         call.refuse("its range is not calibrated")
     data, = arrays(call, (given["data"],), 1)
-    found = integers.weights(known, torch.tensor([data.unit]))
-    out = product(call, integers.recipe.attributes, data, found.values, found.unit)
-    if found.bias is not None:
+    weights = integers.weights(known, torch.tensor([data.unit]))
+    out = product(call, integers.recipe.attributes, data, weights.values, weights.unit)
+    if weights.bias is not None:
         shape = (1, -1, *[1] * (len(call.out_shape) - 2)) if integers.recipe.product is convolution else (-1,)
-        out = ops.add(out, call.float(found.bias.reshape(shape).numpy()))
+        out = ops.add(out, call.float(weights.bias.reshape(shape).numpy()))
     like = torch.empty(call.out_shape, device="meta")
-    # A batch norm alone reads it: the kernel goes on with real numbers, and stores what comes behind.
+    # Its single reader is a batch norm: the kernel continues with real numbers, and stores the result behind it.
     between = integers.recipe.adds and integers.ends is not None and call.reader is quantized_batch_norm
     for i, (op, attributes) in enumerate(integers.recipe.following):
         if op is elemwise_add:

@@ -1,4 +1,4 @@
-"""Looking up by index in OpenVINO."""
+"""Lookups by index in OpenVINO."""
 import torch
 from openvino import opset15 as ops
 
@@ -6,7 +6,7 @@ from .conversion import Call, Value, constant, converts
 
 
 def row_indices(call: Call, indices: Value, size: int) -> Value:
-    """Indices cut to the rows that there are."""
+    """Return the indices, clamped to the existing rows."""
     indices = call.cast(indices, torch.int64)
     return ops.minimum(ops.maximum(indices, constant(0, torch.int64)), constant(size - 1, torch.int64))
 

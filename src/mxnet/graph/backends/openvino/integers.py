@@ -1,7 +1,7 @@
-"""Quantized arrays in OpenVINO: real numbers that a FakeQuantize has put on a grid, out of which OpenVINO makes kernels on integers.
+"""Quantized arrays in OpenVINO: real numbers on a grid of FakeQuantize, which OpenVINO turns into kernels on integers.
 
-A converter of a quantized operator (``@converts(..., integers=True)``) gets its arrays as `Ranged` and returns such, with `results`. Where one
-that is not of that kind reads them, or they leave the model, they become integers.
+A converter of a quantized operator (``@converts(..., integers=True)``) takes arrays as `Ranged` and returns such arrays, with `results`. They
+become integers where another converter reads them, or they leave the model.
 """
 import math
 from collections.abc import Mapping, Sequence
@@ -25,9 +25,9 @@ class Ranged(NamedTuple):
     value : openvino.Output
         The real numbers.
     dtype : torch.dtype
-        Of the integers.
+        The type of the integers.
     low, high : float
-        Their range.
+        The range of the real numbers.
     """
 
     value: Value
@@ -37,15 +37,15 @@ class Ranged(NamedTuple):
 
     @property
     def unit(self) -> float:
-        """What the integer 1 stands for."""
+        """The scale: the value of integer 1."""
         return max(abs(self.low), abs(self.high)) / levels(self.dtype)
 
     def like(self, value: Value) -> "Ranged":
-        """Other numbers on the same grid."""
+        """Return other numbers on the same grid."""
         return self._replace(value=value.output(0) if hasattr(value, "output") else value)
 
     def integers(self) -> Value:
-        """The integers themselves."""
+        """Return the integers."""
         if self.dtype is torch.int32:
             raise Unsupported("sums of products that are not turned into 8 bits again")
         scaled = ops.round(ops.multiply(self.value, constant(1 / self.unit, torch.float32)), "half_to_even")
@@ -53,7 +53,7 @@ class Ranged(NamedTuple):
 
 
 class Shifted(NamedTuple):
-    """uint8 numbers whose range goes from 0 to 255: integers times `unit`, from `low` on.
+    """An asymmetrically quantized array: uint8 integers times `unit`, plus `low`.
 
     Attributes
     ----------
@@ -68,17 +68,17 @@ class Shifted(NamedTuple):
 
     @property
     def dtype(self) -> torch.dtype:
-        """Of the integers."""
+        """The type of the integers."""
         return torch.uint8
 
     def integers(self) -> Value:
-        """The integers themselves."""
+        """Return the integers."""
         counted = ops.divide(ops.subtract(self.value, constant(self.low, torch.float32)), constant(self.unit, torch.float32))
         return ops.convert(ops.round(counted, "half_to_even"), TYPES[torch.uint8]).output(0)
 
 
 def quantized(value: Value, dtype: torch.dtype, low: float, high: float) -> Ranged:
-    """Real numbers put on the grid of integers of this type and range."""
+    """Return real numbers on the grid of integers of this type and range."""
     unit = max(abs(low), abs(high)) / levels(dtype)
     if not 0 < unit < math.inf:
         raise Unsupported(f"integers for the range from {low} to {high}")
@@ -88,17 +88,17 @@ def quantized(value: Value, dtype: torch.dtype, low: float, high: float) -> Rang
 
 
 def clipped(value: Value, dtype: torch.dtype, low: float, high: float) -> Ranged:
-    """Real numbers clipped as integers of this type and range would be, and not put on their grid."""
+    """Return real numbers clipped to the range of such integers, without rounding to their grid."""
     unit = max(abs(low), abs(high)) / levels(dtype)
     ends = torch.iinfo(dtype)
     return Ranged(ops.clamp(value, ends.min * unit, ends.max * unit).output(0), dtype, low, high)
 
 
 def rectified(array: Ranged) -> Ranged:
-    """Without what is negative, on the same grid.
+    """Apply ReLU on the same grid.
 
-    OpenVINO has no convolution on integers behind FakeQuantize and ReLU, but behind FakeQuantize alone: one on uint8 has these numbers, too, if
-    nothing above int8's largest comes in.
+    OpenVINO has integer convolutions behind FakeQuantize, but not behind FakeQuantize and ReLU: one on uint8 represents these numbers, too, if
+    the input is clamped to int8's maximum.
     """
     node = array.value.get_node()
     if array.dtype is not torch.int8 or node.get_type_name() != "FakeQuantize":
@@ -108,7 +108,7 @@ def rectified(array: Ranged) -> Ranged:
 
 
 def calibrated(call: Call, value: Value, dtype: torch.dtype) -> Ranged:
-    """Real numbers on the grid that a use's calibrated range has."""
+    """Return real numbers on the grid of a call's calibrated range."""
     low, high = call.attributes.get("min_calib_range"), call.attributes.get("max_calib_range")
     if low is None or high is None:
         call.refuse("its range is not calibrated")
@@ -116,34 +116,34 @@ def calibrated(call: Call, value: Value, dtype: torch.dtype) -> Ranged:
 
 
 def results(array: Ranged) -> list:
-    """What a quantized operator returns: the array, and the ends of its range."""
+    """Return the outputs of a quantized operator: the array, and the ends of its range."""
     return [array, *(constant(np.asarray([end], np.float32), torch.float32) for end in (array.low, array.high))]
 
 
 def arrays(call: Call, inputs: Sequence, count: int) -> list[Ranged]:
-    """The first inputs of a use, all of them quantized by nodes that are in the model."""
+    """Return the first inputs of a call; rejects the call unless nodes of the model have quantized all of them."""
     if not all(isinstance(i, Ranged) for i in inputs[:count]):
         call.refuse("integers whose range is not known ahead")
     return list(inputs[:count])
 
 
 def weights(values: torch.Tensor, unit: torch.Tensor) -> Value:
-    """int8 weights as real numbers; `unit` is what 1 stands for, shaped to broadcast."""
+    """Return int8 weights as real numbers; `unit` is their scale, shaped to broadcast."""
     stored = ops.constant(values.contiguous().numpy().copy())
     return ops.multiply(ops.convert(stored, "f32"), constant(unit.numpy().astype(np.float32), torch.float32)).output(0)
 
 
 def parameters(call: Call, name: str, values: torch.Tensor, low: torch.Tensor, high: torch.Tensor) -> Ranged:
-    """A use's int8 parameters with their range."""
+    """Return a call's int8 parameters with their range."""
     check_types(call.name, (torch.int8,), **{name: values})
-    found = ranged(call.name, name, values, low, high)
-    return Ranged(values, values.dtype, found.low.item(), found.high.item())
+    array = ranged(call.name, name, values, low, high)
+    return Ranged(values, values.dtype, array.low.item(), array.high.item())
 
 
 def product(call: Call, attributes: Mapping[str, Any], data: Ranged, values: torch.Tensor, unit: torch.Tensor) -> Value:
-    """A convolution of data with int8 weights, or a fully connected layer, without a bias; real numbers.
+    """Return the product of data with int8 weights, by a convolution or a fully connected layer without bias, in real numbers.
 
-    `attributes` are those of ``Convolution`` or ``FullyConnected``. `unit` is what 1 stands for, one number or one for each output channel.
+    `attributes` are those of ``Convolution`` or ``FullyConnected``. `unit` is the scale, one number or one for each output channel.
     """
     if "kernel" not in attributes:
         flat = attributes["flatten"] and len(call.shape) != 2
@@ -161,11 +161,11 @@ def product(call: Call, attributes: Mapping[str, Any], data: Ranged, values: tor
 
 
 def in_units(value: Value, other: Ranged, limit: float) -> Value:
-    """Real numbers, as so many times the unit of another array that will be added; of the sum nothing counts from +-`limit` on.
+    """Return real numbers as multiples of the scale of an array that is added next; sums beyond +-`limit` are clipped later.
 
-    Where both sides of an addition end with the same factor, OpenVINO takes it out of the sum, and a convolution adds the other's integers as it
-    stores its own; else it stores real numbers, which another kernel adds. A grid far finer than that of 8 bits keeps the two factors here from
-    becoming one.
+    If both operands of an addition end with the same factor, OpenVINO moves it behind the sum, and a convolution adds the other's integers as it
+    stores its own; else it stores real numbers, which another kernel adds. A grid much finer than 8 bits prevents OpenVINO from merging the two
+    factors here.
     """
     unit = other.unit
     far = 2 * (limit + max(abs(other.low), abs(other.high))) / unit
@@ -175,14 +175,14 @@ def in_units(value: Value, other: Ranged, limit: float) -> Value:
 
 
 def sums(call: Call, inputs: Sequence) -> list:
-    """What a quantized product returns that does not requantize: int32, for its own range."""
+    """Return the outputs of a quantized product without requantization: int32, with their range."""
     data, = arrays(call, inputs, 1)
     count = 2 if call.no_bias else 3
     known = call.constants
     if any(k is None for k in (*known[1:count], *known[count + 2:])):
         call.refuse("weights that are computed")
     units = [parameters(call, name, *one).unit for name, *one in zip(("weight", "bias"), known[1:count], known[count + 2::2], known[count + 3::2])]
-    # The range of sums has whole numbers of levels where that of 8-bit integers has halves; MXNet's numbers say so.
+    # The range of sums is based on whole numbers of levels, that of 8-bit integers on half ones, as in MXNet.
     factor = levels(data.dtype) / (levels(data.dtype) - .5) * INT8 / (INT8 - .5)
     out = product(call, call.attributes, data, known[1], torch.tensor([units[0] * factor]))
     if not call.no_bias:

@@ -1,4 +1,4 @@
-"""Which nodes of our graph each layer of a compiled model computes: OpenVINO joins some, and adds others, such as changes of layout."""
+"""The mapping from layers of a compiled model to nodes of our graph: OpenVINO merges nodes, and adds others, such as layout changes."""
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
@@ -6,53 +6,53 @@ from ....ndarray.dispatch import Call
 from ...instrumentation import call_of, nodes_of
 from ...program import FxNode, Program
 
-_SEPARATOR = "\x1f"  # stands in no name of a program's
+_SEPARATOR = "\x1f"  # occurs in no name of a program
 
 
 def mark(node: FxNode, outputs: Iterable[Any], inputs: Iterable[Any]) -> None:
-    """Name what a converter has made for a node after it: OpenVINO keeps these names where it joins operations."""
+    """Name a converter's operations after their node: OpenVINO keeps these names where it merges operations."""
     owners = nodes_of(node)
     if not owners:
         return
-    for number, made in enumerate(_between(outputs, inputs)):
-        made.set_friendly_name(_SEPARATOR.join(("", owners[0].op.name, owners[0].name, str(number), "")))
+    for number, operation in enumerate(_between(outputs, inputs)):
+        operation.set_friendly_name(_SEPARATOR.join(("", owners[0].op.name, owners[0].name, str(number), "")))
 
 
 def _between(outputs: Iterable[Any], inputs: Iterable[Any]) -> Iterator[Any]:
-    """The operations that lead from the inputs to the outputs, and have no name of ours."""
+    """Yield the operations between the inputs and the outputs that have no name of ours."""
     stops = {i.get_node().get_name() for i in inputs}
     stack = [o.get_node() for o in outputs]
     seen = set(stops)
     while stack:
-        found = stack.pop()
-        if found.get_name() in seen or _SEPARATOR in found.get_friendly_name():
+        operation = stack.pop()
+        if operation.get_name() in seen or _SEPARATOR in operation.get_friendly_name():
             continue
-        seen.add(found.get_name())
-        if found.get_type_name() not in ("Constant", "Parameter"):
-            yield found
-        stack += [value.get_node() for value in found.input_values()]
+        seen.add(operation.get_name())
+        if operation.get_type_name() not in ("Constant", "Parameter"):
+            yield operation
+        stack += [value.get_node() for value in operation.input_values()]
 
 
 def names(model: Any, program: Program) -> dict[str, Call]:
-    """By name of a layer of a compiled model, what it computes of the program."""
-    kinds, found = {}, {}
+    """Return the profile entry of each layer of a compiled model, by the layer's name."""
+    kinds, owners_of = {}, {}
     for layer in model.get_runtime_model().get_ops():
         information = layer.get_rt_info()
         origins = str(information["originalLayersNames"].astype(str)) if "originalLayersNames" in information else ""
         kinds[layer.get_friendly_name()] = str(information["layerType"].astype(str)) if "layerType" in information else layer.get_type_name()
-        found[layer.get_friendly_name()] = {part.split(_SEPARATOR)[2] for part in origins.split(",") if part.count(_SEPARATOR) == 4}
-    layer_of = {name: layer for layer, names in found.items() for name in names}
+        owners_of[layer.get_friendly_name()] = {part.split(_SEPARATOR)[2] for part in origins.split(",") if part.count(_SEPARATOR) == 4}
+    layer_of = {name: layer for layer, names in owners_of.items() for name in names}
     for node in reversed(program.graph.nodes):
         for owner in nodes_of(node)[:1]:
-            # A convolution whose weights took up a factor that followed loses its name: it became part of what reads it.
+            # A convolution whose weights absorbed a following factor loses its name: it became part of its reader.
             if owner.name not in layer_of:
                 layer = next((layer_of[n.name] for user in node.users for n in nodes_of(user)[:1] if n.name in layer_of), None)
                 if layer is not None:
                     layer_of[owner.name] = layer
-                    found[layer].add(owner.name)
+                    owners_of[layer].add(owner.name)
     order = [owner for node in program.graph.nodes for owner in nodes_of(node)[:1]]
     calls = {}
-    for layer, names_of in found.items():
+    for layer, names_of in owners_of.items():
         owners = [n for n in order if n.name in names_of]
         if owners and kinds[layer] != "Reorder":
             calls[layer] = call_of(owners, "", f"by OpenVINO's {kinds[layer]}")
@@ -62,24 +62,24 @@ def names(model: Any, program: Program) -> dict[str, Call]:
 
 
 class Averages:
-    """Makes times of one run of averages over all: of each layer OpenVINO tells the average, in whole microseconds, since the model was compiled.
+    """Computes the times of one run from averages: OpenVINO reports each layer's average time since compilation, in whole microseconds.
 
-    What the runs from some on took is the difference of two sums. Of so many runs, at least the last half, a layer has its share of the time of the
-    whole; of this run it gets the same. So layers never take longer than what they lie in, and follow a machine that becomes slower or faster.
+    The time of recent runs is the difference of two sums. In these runs, at least the last half, a layer has a share of the total
+    time; in this run it gets the same share. So layers never exceed the total time, and follow a machine that becomes slower or faster.
     """
 
     def __init__(self) -> None:
-        self._runs, self._whole = 0, 0
-        # Sums up to the last two runs whose number is a power of two: runs, ns of the whole, ns of each layer.
+        self._runs, self._total = 0, 0
+        # Sums up to the last two runs whose number is a power of two: runs, ns of all layers together, ns of each layer.
         self._marks: list[tuple[int, int, Sequence[float]]] = [(0, 0, ()), (0, 0, ())]
 
-    def shares(self, averages: Sequence[int], whole: int) -> list[int]:
-        """The ns of each layer in a run that has taken `whole` ns, behind which these are the averages."""
-        self._runs, self._whole = self._runs + 1, self._whole + whole
-        sums = [(average + 500) * self._runs for average in averages]  # a part of a microsecond is cut off
+    def shares(self, averages: Sequence[int], total: int) -> list[int]:
+        """Return the ns of each layer in a run of `total` ns, after which these are the averages."""
+        self._runs, self._total = self._runs + 1, self._total + total
+        sums = [(average + 500) * self._runs for average in averages]  # averages are truncated to microseconds
         _, before, known = self._marks[0]
         known = known if len(known) == len(sums) else [0] * len(sums)
-        scale = whole / max(self._whole - before, sum(sums) - sum(known), 1)
+        scale = total / max(self._total - before, sum(sums) - sum(known), 1)
         if self._runs & self._runs - 1 == 0:
-            self._marks = [self._marks[1], (self._runs, self._whole, sums)]
+            self._marks = [self._marks[1], (self._runs, self._total, sums)]
         return [max(int((s - k) * scale), 0) for s, k in zip(sums, known)]

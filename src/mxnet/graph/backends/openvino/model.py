@@ -1,4 +1,4 @@
-"""Building OpenVINO's model of a program."""
+"""Construction of OpenVINO's model of a program."""
 import importlib
 import os
 import pkgutil
@@ -20,12 +20,12 @@ for _module in pkgutil.walk_packages([os.path.dirname(__file__)], f"{__package__
 
 
 def build(program: Program) -> tuple[Any, dict[torch.fx.Node, str]]:
-    """OpenVINO's model of a program, and why which nodes are not in it.
+    """Return OpenVINO's model of a program, and the reasons for nodes that cannot be converted.
 
     Returns
     -------
     (openvino.Model, dict of int to int) or None
-        None if any node was refused. The dict says which outputs are inputs handed on, by position; they are no outputs of the model.
+        None if any node was rejected. The dict maps positions of outputs that are inputs to these; they are no outputs of the model.
     dict of fx.Node to str
         Reasons.
     """
@@ -42,10 +42,10 @@ def build(program: Program) -> tuple[Any, dict[torch.fx.Node, str]]:
             if value.dtype not in TYPES:
                 refused[node] = f"its type {value.dtype} is not OpenVINO's"
                 continue
-            found = parameter(node)
-            parameters.append(found.get_node())
+            model_input = parameter(node)
+            parameters.append(model_input.get_node())
             # OpenVINO takes ten times as long to reorder images for their first convolution as our kernel does, which `_Request` calls.
-            converted[node] = [ops.transpose(found, ints((0, 3, 1, 2))).output(0) if images(program, node) else found]
+            converted[node] = [ops.transpose(model_input, ints((0, 3, 1, 2))).output(0) if images(program, node) else model_input]
         elif node in program.constants:
             constant = program.constants[node]
             tensors = (constant,) if isinstance(constant, torch.Tensor) else constant
@@ -58,7 +58,7 @@ def build(program: Program) -> tuple[Any, dict[torch.fx.Node, str]]:
             _convert(program, node, value, converted, refused, parameter)
         elif node.op == "call_method":
             refused[node] = f"a call of {node.target}"
-    # A type that only matters where it is used does not keep the rest from being converted.
+    # Unused nodes of unsupported types do not prevent a conversion.
     refused = {n: r for n, r in refused.items() if n.users}
     if refused:
         return None, refused
@@ -72,7 +72,7 @@ def build(program: Program) -> tuple[Any, dict[torch.fx.Node, str]]:
 
 
 def images(program: Program, node: torch.fx.Node) -> bool:
-    """Whether an input of the program is a batch of images that only convolutions read: OpenVINO gets them with their channels last."""
+    """Return True if an input is a batch of images that only convolutions read: OpenVINO gets it with channels last."""
     value = program.values[node]
     return (node.op == "placeholder" and value.dim() == 4 and value.dtype is torch.float32 and nchw_to_nhwc.available(value.shape[1])
             and all(convolves(user) and user.args[0] is node for user in node.users) and node not in program.outputs)
@@ -92,7 +92,7 @@ def _convert(program: Program, node: torch.fx.Node, value: Any, converted: dict,
             inputs.append(converted[argument][0])
         elif isinstance(argument, torch.fx.Node) and isinstance(program.values.get(argument), torch.Tensor) and \
                 program.values[argument].dtype in TYPES:
-            inputs.append(parameter(argument))  # comes from a node that stays outside; this one may still be converted
+            inputs.append(parameter(argument))  # computed by a node outside of the model; this one may still be converted
         else:
             value = program.values.get(argument)
             refused[node] = f"an input is of type {value.dtype}" if isinstance(value, torch.Tensor) else "an input has no known shape"
@@ -102,7 +102,7 @@ def _convert(program: Program, node: torch.fx.Node, value: Any, converted: dict,
         layers.mark(node, *([getattr(v, "value", v) for v in values] for values in (converted[node], inputs)))
     except Unsupported as reason:
         refused[node] = str(reason)
-    except RuntimeError as error:  # OpenVINO checks what a converter hands it
+    except RuntimeError as error:  # OpenVINO's own checks of an operation
         refused[node] = str(error).strip().splitlines()[-1]
 
 

@@ -18,7 +18,7 @@ def _axes(call: Call) -> list[int]:
 
 
 def reduction(function: Callable) -> Converter:
-    """The converter of an operator that is one of OpenVINO's reductions."""
+    """Return the converter of an operator that is one of OpenVINO's reductions."""
     def convert(call: Call, data: Value) -> Value:
         call.floats()
         if call.attributes.get("dtype") is not None or call.attributes.get("initial") is not None:
@@ -51,5 +51,5 @@ def arg_extreme(call: Call, data: Value) -> Value:
         data, axis = call.reshape(data, (-1,)), 0
     else:
         axis = call.axis(axis)
-    found = ops.topk(data, constant(1, torch.int64), axis, call.name.removeprefix("arg"), "value", "i64", stable=True).output(1)
-    return call.reshape(call.cast(found, call.out_types[0]), call.out_shape)
+    indices = ops.topk(data, constant(1, torch.int64), axis, call.name.removeprefix("arg"), "value", "i64", stable=True).output(1)
+    return call.reshape(call.cast(indices, call.out_types[0]), call.out_shape)

@@ -1,4 +1,4 @@
-"""Operators on sequences in OpenVINO: those that go over all of each."""
+"""Operators on sequences in OpenVINO, for sequences of full length."""
 from .conversion import Call, Value, converts
 from .shape.repeating import reversed_along
 from .shape.slicing import strided

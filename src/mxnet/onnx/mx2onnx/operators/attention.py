@@ -1,4 +1,4 @@
-"""Attention over queries, keys and values that stand side by side in one array."""
+"""Attention over queries, keys and values that are interleaved in one array."""
 import math
 
 from ..builder import Unsupported
@@ -17,7 +17,7 @@ def _width(x, parts):
 
 
 def _parts(on, x, heads, count):
-    """Of (length, batch, heads * count * width) the parts, each (batch * heads, length, width)."""
+    """Split (length, batch, heads * count * width) into `count` parts of shape (batch * heads, length, width)."""
     width = _width(x, heads * count)
     if width * heads * count != x.shape[-1]:
         raise Unsupported(f"{x.shape[-1]} features are no multiple of {heads * count}")
@@ -30,7 +30,7 @@ def _scores(on, queries, keys, width):
 
 
 def _joined(on, out, x, heads, width):
-    """(batch * heads, length, width) as (length, batch, heads * width)."""
+    """Reshape (batch * heads, length, width) to (length, batch, heads * width)."""
     return on.reshape(on.Transpose(out, perm=[1, 0, 2]), [0, -1, heads * width])
 
 

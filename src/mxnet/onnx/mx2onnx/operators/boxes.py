@@ -1,4 +1,4 @@
-"""Boxes: what overlaps, and what predictions mean."""
+"""Operators on boxes: non-maximum suppression and decoding of predictions."""
 import numpy as np
 
 from ..builder import INT64, Unsupported
@@ -8,7 +8,7 @@ _FLOAT = np.dtype(np.float32)
 
 
 def _columns(on, x, *widths):
-    """The last axis in pieces."""
+    """Split the last axis into pieces."""
     return on.split(x, widths, x.ndim - 1)
 
 
@@ -33,7 +33,7 @@ def box_decode(on, x, anchors, *, std0, std1, std2, std3, clip, format):
 
 @exports("_contrib_box_nms")
 def box_nms(on, x, *, overlap_thresh, valid_thresh, topk, coord_start, score_index, id_index, background_id, force_suppress, in_format, out_format):
-    """Boxes are put into the order of their scores, those that stay are marked, and these come first."""
+    """Sort boxes by score, mark those that NonMaxSuppression keeps, and move these to the front."""
     if x.shape is None or x.shape[-2] is None or x.shape[-1] is None:
         raise Unsupported("the number of boxes must not vary")
     count, width = x.shape[-2:]
@@ -50,13 +50,13 @@ def box_nms(on, x, *, overlap_thresh, valid_thresh, topk, coord_start, score_ind
     boxes = on.Slice(rows, [coord_start], [coord_start + 4], [2])
     if id_index >= 0 and not force_suppress:
         boxes = _apart(on, boxes, _column(on, rows, id_index), in_format)
-    # Below the range of scores there is what is not valid.
+    # Invalid boxes have the lowest score.
     chosen = on.NonMaxSuppression(boxes, on.unsqueeze(scores, 1), on.const([kept], INT64), on.const([overlap_thresh], _FLOAT),
                                   on.const([lowest], _FLOAT), center_point_box=int(in_format == "center"))
     places = on.concat([on.slice(chosen, 0, 1, 1), on.slice(chosen, 2, 3, 1)], 1)
     nothing = on.ConstantOfShape(on.Shape(scores), value=np.zeros(1, np.float32), dtype=_FLOAT)
     marks = on.ScatterND(nothing, places, on.Expand(on.const([1], _FLOAT), on.Slice(on.Shape(places), [0], [1])))
-    # Marked ones first, each kind in the order in which it stands.
+    # Marked ones first, both kinds in their present order.
     rank = on.Add(on.Mul(marks, float(count)), np.arange(kept, 0, -1, dtype=np.float32))
     _, order = on.TopK(rank, [kept], axis=1, outputs=2)
     order.dtype = INT64
@@ -73,12 +73,12 @@ def _column(on, rows, index):
 
 
 def _rows(on, rows, order, width):
-    """The rows (batch, n, width) in an order (batch, m)."""
+    """Reorder the rows (batch, n, width) by positions (batch, m)."""
     return on.GatherElements(rows, on.Tile(on.unsqueeze(order, 2), [1, 1, width]), axis=1)
 
 
 def _apart(on, boxes, classes, format):
-    """Boxes of different classes so far from one another that they cannot overlap."""
+    """Shift boxes by class, so far that those of different classes cannot overlap."""
     span = on.Add(on.Sub(on.ReduceMax(boxes, keepdims=0), on.ReduceMin(boxes, keepdims=0)), 1.0)
     if format == "center":
         span = on.Mul(span, 3.0)
@@ -94,7 +94,7 @@ def _columns_of(on, boxes):
 
 
 def _converted(on, rows, start, width, in_format, out_format):
-    """Rows with boxes in the other format, where they begin within the image, as in MXNet."""
+    """Convert the boxes of rows to the other format where they begin within the image, as in MXNet."""
     if in_format == out_format:
         return rows
     old = on.Slice(rows, [start], [start + 4], [2])

@@ -1,4 +1,4 @@
-"""Arrays that come from nothing, or from the shape of another."""
+"""Operators that create arrays, with a given shape or that of another array."""
 import numpy as np
 
 from ..builder import INT64, Unsupported
@@ -29,7 +29,7 @@ def like(on, x, *, operator):
 
 
 def _ramp(count, start, step, repeat, dtype):
-    """``start, start + step, ...``, each `repeat` times; integers in integer steps."""
+    """Return ``start, start + step, ...``, each `repeat` times; integers in integer steps."""
     if dtype.kind in "iu":
         start, step = int(start), int(step)
     return (start + np.arange(count) // repeat * step).astype(dtype)
@@ -37,7 +37,7 @@ def _ramp(count, start, step, repeat, dtype):
 
 @exports("_arange", ignores=("dtype", "device"))
 def arange(on, *, start, stop, step, repeat, infer_range):
-    """Up to `start` where there is no `stop`, unless what takes the values says how many there are."""
+    """Write the values as a constant; without `stop` they end before `start`, unless the length is inferred (`infer_range`)."""
     return on.const(_ramp(_fixed(on)[0], start if stop is not None or infer_range else 0, step, repeat, on.dtype), on.dtype)
 
 

@@ -36,7 +36,7 @@ def _binary(kind):
 
 
 def _compute(on, kind, lhs, rhs):
-    """`kind` of two values of one type; powers of integers, as in MXNet, in double precision."""
+    """Apply the operator `kind` to two values of one type; powers of integers, as in MXNet, in double precision."""
     if kind == "Pow" and lhs.dtype.kind in "iub":
         return on.Pow(on.cast(lhs, "float64"), on.cast(rhs, "float64"))
     return getattr(on, kind)(lhs, rhs)

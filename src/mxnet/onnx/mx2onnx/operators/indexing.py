@@ -6,7 +6,7 @@ from ..registry import exports
 
 
 def _within(on, positions, x, axis, mode):
-    """Positions along an axis of `x`, those outside moved to its ends or around."""
+    """Clip or wrap positions along an axis of `x` to its range."""
     positions = on.cast(positions, INT64)
     size = on.dim(x, axis)
     if mode == "wrap":
@@ -17,7 +17,7 @@ def _within(on, positions, x, axis, mode):
 
 @exports("take")
 def take(on, x, indices, *, axis, mode):
-    """In mode ``raise`` the runtime looks whether the positions are inside."""
+    """Write Gather; in mode ``raise`` the runtime checks that the positions are inside."""
     axis %= x.ndim
     positions = on.cast(indices, INT64) if mode == "raise" else _within(on, indices, x, axis, mode)
     return on.Gather(x, positions, axis=axis)
@@ -40,7 +40,7 @@ def gather_nd(on, x, indices):
 
 @exports("one_hot", ignores=("dtype",))
 def one_hot(on, indices, *, depth, on_value, off_value):
-    """Positions outside of the depth have no hot value; ONNX would count negative ones from the end."""
+    """Write OneHot, with no hot value for positions outside of the depth; ONNX would count negative ones from the end."""
     positions = on.cast(indices, INT64)
     positions = on.Where(on.Less(positions, 0), on.const(depth, INT64), positions)
     values = on.const([off_value, on_value], np.int64 if on.dtype == np.int64 else np.float32)

@@ -21,14 +21,14 @@ def fully_connected(on, x, weight, bias=None, *, flatten):
 
 
 def channels_first(on, x, layout):
-    """`x` with its channels on axis 1; `layout` may say that they come last."""
+    """Return `x` with its channels on axis 1; in the layouts that end in C they are last."""
     if layout is None or layout[-1] != "C":
         return x
     return on.transpose(x, (0, x.ndim - 1, *range(1, x.ndim - 1)))
 
 
 def as_laid_out(on, x, layout, ndim):
-    """The way back from `channels_first`."""
+    """Undo `channels_first`."""
     if layout is None or layout[-1] != "C":
         return x
     return on.transpose(x, (0, *range(2, ndim), 1))
@@ -85,7 +85,7 @@ def leaky_relu(on, x, gamma=None, *, act_type, slope, lower_bound, upper_bound):
 
 
 def softmax_over(on, x, axis, kind="Softmax"):
-    """Softmax along one axis, in each opset: before 13 ONNX's takes all axes from the given one on as one."""
+    """Apply softmax along one axis in any opset; before 13, ONNX's joins all axes from the given one on."""
     axis %= x.ndim
     if on.opset >= 13 or axis == x.ndim - 1:
         return getattr(on, kind)(x, axis=axis)
@@ -94,7 +94,7 @@ def softmax_over(on, x, axis, kind="Softmax"):
 
 
 def within_length(on, x, length, axis):
-    """Where, along an axis, the positions of `x` lie below `length`, which has all other axes."""
+    """Return a mask of the positions of `x` along an axis that are below `length`, which has all other axes."""
     positions = on.Range(on.const(0, np.int64), on.squeeze(_as_tensor(on, on.dim(x, axis)), 0), on.const(1, np.int64), dtype=np.int64)
     return on.Less(on.per_channel(positions, x.ndim, axis), on.unsqueeze(on.cast(length, np.int64), axis))
 
@@ -152,6 +152,6 @@ def dropout(on, x, *, mode):
 
 @exports("Embedding", ignores=("output_dim", "dtype", "sparse_grad"))
 def embedding(on, indices, weight, *, input_dim):
-    """Rows of the table; positions outside of it count as its first or last."""
+    """Write the rows of the table; positions outside of it are clipped to the first or last row."""
     rows = on.Clip(on.cast(indices, np.int64), 0, input_dim - 1)
     return on.Gather(weight, rows, axis=0)

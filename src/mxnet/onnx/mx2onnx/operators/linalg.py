@@ -9,7 +9,7 @@ def last_two_swapped(on, x):
 
 @exports("dot", ignores=("forward_stype",))
 def dot(on, lhs, rhs, *, transpose_a, transpose_b):
-    """Over the last axis of one and the first of the other, whatever the number of axes."""
+    """Contract the last axis of one and the first axis of the other, for any number of axes."""
     if transpose_a and lhs.ndim > 1:
         lhs = on.transpose(lhs, (*range(1, lhs.ndim), 0))
     if transpose_b and rhs.ndim > 1:

@@ -9,7 +9,7 @@ _OF_BATCHES = ("momentum", "use_global_stats", "cudnn_off", "min_calib_range", "
 
 @exports("BatchNorm", "BatchNorm_v1", "_contrib_SyncBatchNorm", "_contrib_BatchNormWithReLU", ignores=(*_OF_BATCHES, "output_mean_var"))
 def batch_norm(on, x, gamma, beta, mean, variance, *, eps, fix_gamma, axis=1, operator):
-    """With the moving averages. Only the first output: what the batch's moments would be is of no use at inference."""
+    """Normalize by the moving averages. Only the first output is written, since inference does not use the batch's moments."""
     axis %= x.ndim
     if fix_gamma:
         gamma = on.const(np.ones(_channels(gamma), gamma.dtype), gamma.dtype)
@@ -27,7 +27,7 @@ def _channels(gamma):
 
 
 def _moments(on, x, axes):
-    """The distance from the mean, and the mean of its square."""
+    """Return the deviation from the mean, and the variance."""
     apart = on.Sub(x, on.ReduceMean(x, axes=axes, keepdims=1))
     return apart, on.ReduceMean(on.Mul(apart, apart), axes=axes, keepdims=1)
 

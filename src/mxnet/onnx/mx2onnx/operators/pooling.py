@@ -1,4 +1,4 @@
-"""Pooling over windows, and over all that there is."""
+"""Pooling over windows, and global pooling."""
 import numpy as np
 
 from ..builder import Unsupported, lowest
@@ -26,7 +26,7 @@ def _global(on, x, pool_type, p_value):
 
 
 def _global_lp(on, x, p):
-    """MXNet takes powers of the numbers themselves, ONNX of their magnitudes."""
+    """Write global Lp pooling of MXNet, which takes powers of signed numbers, where ONNX takes powers of magnitudes."""
     if p == 2 and on.opset < 22:  # ONNX Runtime has no kernel for the newer one
         return on.GlobalLpPool(x, p=p)
     axes = list(range(2, x.ndim))
@@ -62,7 +62,7 @@ def _windows(on, x, kernel, stride, pad, pool_type, convention, p_value, count_p
         return on.AveragePool(x, count_include_pad=0, **window, **pads)
     if fits and not any(extra):
         return on.AveragePool(x, count_include_pad=1, **window, **pads)
-    # What counts is neither all of the padding nor none: averages of the values, over averages of a 1 for each value that counts.
+    # Only a part of the padding is counted: averages of the values, over averages of a 1 for each counted value.
     averages = on.AveragePool(_padded(on, x, pad, behind, 0), **window)
     ones = on.ConstantOfShape(on.sizes([1, 1, *on.dims(x)[2:]]), value=np.ones(1, x.dtype), dtype=x.dtype)
     ones = _padded(on, ones, pad, pad, 1 if count_padding else 0, n)

@@ -1,8 +1,8 @@
 """Layers on 8-bit integers, as ``mx.contrib.quantization`` makes them: each is written as the layer on real numbers between DequantizeLinear and
-QuantizeLinear, the form that runtimes turn into integers' kernels (QDQ).
+QuantizeLinear, the form (QDQ) that runtimes convert to integer kernels.
 
-A value of the Symbol comes as `Integers`, which knows its real numbers; the ends of its range are constants of the file, so that a network must
-be calibrated.
+A value of the Symbol is represented by `Integers`, which has its real numbers; the ends of its range are constants of the file, so that a
+network must be calibrated.
 """
 import numpy as np
 import torch
@@ -34,7 +34,7 @@ def _calibrated(low, high):
 
 
 def _limit(low, high):
-    """The larger magnitude of the range that two values hold."""
+    """Return the larger magnitude of a range, given as two values."""
     return max(abs(_number(low, "the lower end")), abs(_number(high, "the upper end")))
 
 
@@ -43,7 +43,7 @@ def _ends(on, low, high):
 
 
 def _as_integers(x, low, high):
-    """An 8-bit value of the Symbol with the meaning that its range gives it."""
+    """Return an 8-bit value of the Symbol as `Integers`, with the scale of its range."""
     if x.dtype not in _LEVELS or x.dtype == np.int32:
         raise Unsupported(f"int8 or uint8 is expected, received {x.dtype}")
     unit = float(np.float32(_limit(low, high)) / np.float32(_LEVELS[x.dtype]))
@@ -51,7 +51,7 @@ def _as_integers(x, low, high):
 
 
 def _quantized(on, real, limit, dtype, scale=None):
-    """Real numbers as integers of a type, for the range of this magnitude; `scale` is what they are divided by, the unit if it is not given."""
+    """Quantize real numbers to integers of a type, for the range of this magnitude; `scale` is the divisor, by default the unit."""
     unit = float(np.float32(limit) / np.float32(_LEVELS[np.dtype(dtype)]))
     scale = unit if scale is None else scale
     found = on.QuantizeLinear(real, np.array(scale if scale > 0 else _MOST, np.float32), np.zeros((), dtype), dtype=dtype, out_shape=real.shape)
@@ -71,7 +71,7 @@ def quantize_v2(on, x, *, out_type, min_calib_range, max_calib_range):
 
 @exports("_contrib_quantize")
 def quantize(on, x, low, high, *, out_type):
-    """Here the magnitude of the range is 127 or 255, and comes back as a little less, as in MXNet."""
+    """Quantize so that the magnitude of the range becomes 127 or 255; dequantization returns slightly less, as in MXNet."""
     limit = _limit(low, high)
     if out_type == "uint8":
         return [_quantized(on, x, limit, np.uint8, limit / 255), low, high]
@@ -85,7 +85,7 @@ def dequantize(on, x, low, high):
 
 @exports("_contrib_requantize", ignores=("out_type",))
 def requantize(on, x, low, high, *, min_calib_range, max_calib_range):
-    """`x` are sums of products, whose range says by a little more what 1 stands for than their factors do, as in MXNet."""
+    """Requantize sums of products. Their range implies a slightly larger unit than their factors do, as in MXNet."""
     if not isinstance(x, Integers):
         raise Unsupported("its input is expected from a layer on integers")
     limit = max(map(abs, _calibrated(min_calib_range, max_calib_range)))
@@ -95,18 +95,18 @@ def requantize(on, x, low, high, *, min_calib_range, max_calib_range):
 
 
 def _given(node, inputs):
-    """The inputs by name."""
+    """Return the inputs by name."""
     return dict(zip(node.input_names(), inputs, strict=True))
 
 
 def _ranged(given, name, pattern=("min_{}", "max_{}")):
-    """An input as integers, and the magnitude of its range."""
+    """Return an input as `Integers`, and the magnitude of its range."""
     low, high = (given[end.format(name)] for end in pattern)
     return _as_integers(given[name], low, high), _limit(low, high)
 
 
 def _sums(on, real, unit, data, data_limit, weight_limit):
-    """What a product on integers returns: int32, and its range."""
+    """Return the outputs of a product on integers: int32 values, and the ends of their range."""
     limit = data_limit / (255 if data.dtype == np.uint8 else 127) * (weight_limit / 127) * INT32
     return [Integers(real.name, np.dtype(np.int32), real.shape, None, unit, real), *_ends(on, -limit, limit)]
 
@@ -128,7 +128,7 @@ def product(on, *inputs, node, operator):
 
 
 def _scaled(on, values, unit):
-    """Parameters on integers, by one unit or one for each output channel, as real numbers."""
+    """Dequantize integer parameters, by one unit or one for each output channel."""
     unit = np.asarray(unit, np.float32)
     unit, axis = (unit.reshape(()), None) if unit.size == 1 else (unit, 0)
     zero = None if values.dtype == np.int32 else np.zeros(unit.shape, values.dtype)
@@ -137,7 +137,7 @@ def _scaled(on, values, unit):
 
 @exports("_sg_mkldnn_conv", "_sg_mkldnn_fully_connected")
 def fused(on, *inputs, node):
-    """A layer with what follows it."""
+    """Write a layer fused with the operators after it."""
     graph = stands_for(node)
     if graph is not None:
         return _chain(on, graph, inputs)
@@ -165,7 +165,7 @@ def fused(on, *inputs, node):
 
 
 def _chain(on, graph, inputs):
-    """A fused layer on real numbers: the nodes of its graph, one after the other."""
+    """Write a fused layer on real numbers as the nodes of its graph."""
     values, given = {}, iter(inputs)
     for node in topological(graph):
         if node.op is None:
@@ -179,7 +179,7 @@ def _chain(on, graph, inputs):
 
 @exports(*_ALIKE)
 def alike(on, x, low, high, *, node, operator):
-    """Operators that leave the range as it is."""
+    """Write operators that keep the range."""
     data = _as_integers(x, low, high)
     out = write(on, get(_ALIKE[operator]), node.parsed(), data.real(on))
     out.shape = on.shape
@@ -209,7 +209,7 @@ def add(on, lhs, rhs, *ends, min_calib_range, max_calib_range):
 
 @exports("_contrib_quantized_elemwise_mul")
 def multiply(on, lhs, rhs, *ends, min_calib_range, max_calib_range, enable_float_output):
-    """Products on a calibrated range are rounded towards zero."""
+    """Write products; on a calibrated range they are rounded towards zero."""
     left, right = _as_integers(lhs, *ends[:2]), _as_integers(rhs, *ends[2:])
     out = on.Mul(left.real(on), right.real(on), out_shape=on.shape)
     if enable_float_output:
@@ -223,7 +223,7 @@ def multiply(on, lhs, rhs, *ends, min_calib_range, max_calib_range, enable_float
 
 @exports("_contrib_quantized_batch_norm")
 def batch_norm(on, x, gamma, beta, mean, variance, low, high, *, node, min_calib_range, max_calib_range):
-    """`gamma` counts whatever `fix_gamma` says, and uint8 becomes int8 first, as in MXNet."""
+    """Write batch normalization: as in MXNet, `gamma` is used regardless of `fix_gamma`, and uint8 is converted to int8 first."""
     ends = _calibrated(min_calib_range, max_calib_range)
     data = _as_integers(x, low, high)
     if x.dtype == np.uint8:

@@ -1,4 +1,4 @@
-"""Draws, which each runtime makes from its own generator."""
+"""Random operators; each runtime draws from its own generator."""
 import numpy as np
 
 from ..builder import Unsupported
@@ -33,7 +33,7 @@ def normal_like(on, x, *, loc, scale):
 
 @exports("_sample_multinomial", ignores=("dtype", "get_prob"))
 def multinomial(on, x, *, shape):
-    """Indices by probabilities, of which ONNX wants the logarithms."""
+    """Draw indices by probabilities, of which ONNX takes the logarithms."""
     rows = x if x.ndim == 2 else on.reshape(x, [-1, on.dim(x, x.ndim - 1)])
     drawn = on.Multinomial(on.Log(rows), sample_size=int(np.prod(shape or (1,))), dtype=np.dtype(np.int64))
     return on.reshape(drawn, on.dims(on.out[0]))

@@ -6,7 +6,7 @@ _KINDS = {"max": "ReduceMax", "min": "ReduceMin", "mean": "ReduceMean", "prod": 
 
 
 def _axes(x, axis, exclude=False):
-    """The axes that are reduced, counted from the front."""
+    """Return the reduced axes, counted from the front."""
     if axis in (None, ()):
         return [] if exclude and axis is None else list(range(x.ndim))
     named = [a % x.ndim for a in ([axis] if isinstance(axis, int) else axis)]
@@ -14,7 +14,7 @@ def _axes(x, axis, exclude=False):
 
 
 def _shaped(on, out, axes, x, keepdims):
-    """MXNet's result of all axes is a vector of one."""
+    """Reshape the result: a reduction over all axes is a vector of one element in MXNet."""
     return on.reshape(out, [1]) if len(axes) == x.ndim and not keepdims else out
 
 

@@ -12,7 +12,7 @@ _ORDER = {"lstm": (0, 3, 1, 2), "gru": (1, 0, 2), "rnn_tanh": (0,), "rnn_relu": 
 @exports("RNN", ignores=("p", "state_outputs", "lstm_state_clip_nan"))
 def rnn(on, x, parameters, state, cell=None, lengths=None, *, state_size, num_layers, bidirectional, mode, projection_size, lstm_state_clip_min,
         lstm_state_clip_max, use_sequence_length):
-    """One ONNX node for each layer, whose weights are cut out of the vector of parameters; now, if that is known."""
+    """One ONNX node for each layer, whose weights are slices of the vector of parameters, computed during the export if that is known."""
     if projection_size is not None or lstm_state_clip_min is not None or lstm_state_clip_max is not None:
         raise Unsupported("ONNX's LSTM has neither a projection nor a range for its cell state")
     if use_sequence_length and mode != "lstm":
@@ -24,7 +24,7 @@ def rnn(on, x, parameters, state, cell=None, lengths=None, *, state_size, num_la
     starts = np.cumsum([0, *layout.sizes]).tolist()
 
     def part(i):
-        """A weight or bias, with its gates in ONNX's order."""
+        """Return a weight or bias, with its gates in ONNX's order."""
         found = on.reshape(on.slice(parameters, starts[i], starts[i + 1]), list(layout.shapes[i]))
         rows = [on.slice(found, g * state_size, (g + 1) * state_size) for g in _ORDER[mode]]
         return on.unsqueeze(on.concat(rows, 0), 0)

@@ -7,7 +7,7 @@ from .shape import reverse
 
 
 def _steps(on, x, axis):
-    """0, 1, 2, ... along an axis, shaped to broadcast."""
+    """Return 0, 1, 2, ... along an axis, shaped to broadcast."""
     size = on.dim(x, axis)
     if isinstance(size, int):
         steps = on.const(np.arange(size), INT64)

@@ -18,7 +18,7 @@ def reshape(on, x, *, shape, reverse, target_shape, keep_highest):
 
 
 def _sizes(on, dims, codes):
-    """The sizes that the codes of Reshape stand for, of an array with these sizes."""
+    """Return the sizes that the codes of Reshape describe, for an array with these sizes."""
     out, codes, at = [], list(codes), 0
     while codes:
         code = codes.pop(0)

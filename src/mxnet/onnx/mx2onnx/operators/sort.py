@@ -6,7 +6,7 @@ from ..registry import exports
 
 
 def _ordered(on, x, axis, count, ascending):
-    """Values and positions of the first `count` (a `dim`, or None for all) along an axis; equal ones in the order in which they come."""
+    """Return values and positions of the first `count` (a `dim`, or None for all) along an axis, in a stable order."""
     if axis is None:
         x, axis = on.reshape(x, [-1]), 0
         count = count or on.Shape(x)

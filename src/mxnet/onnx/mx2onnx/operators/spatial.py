@@ -33,7 +33,7 @@ def bilinear_resize(on, x, like=None, *, height, width, scale_height, scale_widt
 
 
 def _resized(on, x, scales, sizes, **attributes):
-    """`x` by scales or to sizes. Before opset 13 what is not said is an empty array."""
+    """Resize `x` by scales or to sizes. Before opset 13 an omitted input is an empty array."""
     nothing = None if on.opset >= 13 else on.const([], np.float32)
     return on.Resize(x, nothing, scales if scales is not None else nothing, sizes, **attributes)
 
@@ -50,7 +50,7 @@ def adaptive_avg_pooling(on, x, *, output_size):
 
 
 def _shares(size, areas, dtype):
-    """How much each of `size` places counts in each area."""
+    """Return the weight of each of `size` positions in the mean of each area: (areas, size)."""
     shares = np.zeros((areas, size), dtype)
     for i in range(areas):
         begin, end = i * size // areas, -(-(i + 1) * size // areas)
@@ -65,7 +65,7 @@ def roi_pooling(on, x, rois, *, pooled_size, spatial_scale):
 
 @exports("_contrib_ROIAlign")
 def roi_align(on, x, rois, *, pooled_size, spatial_scale, sample_ratio, position_sensitive, aligned):
-    """Regions of the batch -1 give zeros."""
+    """Write RoiAlign, with zeros for regions whose batch index is -1."""
     if position_sensitive or aligned:
         raise Unsupported("position_sensitive=True and aligned=True have no counterpart")
     image, boxes = on.split(rois, [1, 4], 1)

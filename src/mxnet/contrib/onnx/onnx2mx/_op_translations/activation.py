@@ -104,7 +104,7 @@ def shrink(g, data, *, bias=0.0, lambd=0.5):
 
 @translates("Gelu", "com.microsoft.Gelu")
 def gelu(g, data, *, approximate="none"):
-    """``x`` times the normal distribution's function of ``x``, or with ``tanh`` what comes near it."""
+    """``x`` times the normal cumulative distribution function at ``x``, or with ``tanh`` its approximation."""
     return _activation(g, "LeakyReLU", data, act_type="gelu" if approximate == "none" else "gelu_tanh")
 
 

@@ -1,4 +1,4 @@
-"""Branches and loops, written out: their conditions and counts must be known."""
+"""Branches and loops, unrolled: their conditions and counts must be known."""
 import math
 
 import numpy as np
@@ -10,13 +10,13 @@ from ..registry import translates
 
 @translates("If")
 def if_(g, condition, *, then_branch, else_branch):
-    """One of two graphs."""
+    """One of two graphs, chosen by a known condition."""
     return g.branch(then_branch if condition.number("cond") else else_branch)
 
 
 @translates("Loop")
 def loop(g, count=None, condition=None, *values, body):
-    """A graph computed again and again, with what it gave before, while its condition holds and at most `count` times."""
+    """A loop, unrolled: a graph applied to its own results while its condition holds, at most `count` times."""
     limit = math.inf if count is None else int(count.number("M"))
     goes_on = condition is None or bool(condition.number("cond"))
     states, rows = list(values), []
@@ -35,7 +35,7 @@ def loop(g, count=None, condition=None, *values, body):
 
 
 def _no_rows(g, info):
-    """What a loop that never ran has collected."""
+    """Return the stacked outputs of a loop without iterations: an array of zero rows."""
     kind = info.type.tensor_type
     sizes = [dim.dim_value for dim in kind.shape.dim]
     return g.array(np.zeros((0, *sizes), element_type(kind.elem_type, f"the output '{info.name}'")))
@@ -52,7 +52,7 @@ def _stacked(g, values, axis):
 @translates("Scan")
 def scan(g, *data, body, num_scan_inputs, scan_input_axes=None, scan_input_directions=None, scan_output_axes=None, scan_output_directions=None,
          directions=None):
-    """A graph computed for each part of some arrays along an axis, with what it gave before."""
+    """A scan, unrolled: a graph applied to each part of some arrays along an axis, and to its own previous results."""
     if g.opset < 9:
         raise UnsupportedFeature("Scan of opset 8, with lengths of sequences")
     states, arrays = list(data[:len(data) - num_scan_inputs]), data[len(data) - num_scan_inputs:]

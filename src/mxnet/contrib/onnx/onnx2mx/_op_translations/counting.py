@@ -1,4 +1,4 @@
-"""Texts as counts, and trees of decisions: what ONNX has of classic machine learning and torch can compute."""
+"""Counts of n-grams and decision trees: ONNX's operators of classic machine learning that torch can compute."""
 import collections
 
 import numpy as np
@@ -11,7 +11,7 @@ from ..registry import translates
 @translates("TfIdfVectorizer")
 def tf_idf_vectorizer(g, data, *, max_gram_length, max_skip_count, min_gram_length, mode, ngram_counts, ngram_indexes, pool_int64s=None,
                       pool_strings=None, weights=None):
-    """How often each of some sequences of numbers is in a row, with gaps of up to `max_skip_count`; each may have a weight."""
+    """Counts of given n-grams in each row, with gaps of up to `max_skip_count`; each n-gram may have a weight."""
     if pool_int64s is None:
         raise UnsupportedFeature("TfIdfVectorizer of texts")
     if mode not in ("TF", "IDF", "TFIDF"):

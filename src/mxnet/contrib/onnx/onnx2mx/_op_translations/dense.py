@@ -90,7 +90,7 @@ def det(g, data):
 # -- convolutions --------------------------------------------------------------------------------------------------------
 
 def window(g, data, kernel, strides, pads, dilations, auto_pad, ceil=False):
-    """The strides, dilations and padding of windows over the spatial axes, as ONNX's attributes say them.
+    """The strides, dilations and padding of windows over the spatial axes, from ONNX's attributes.
 
     Returns
     -------

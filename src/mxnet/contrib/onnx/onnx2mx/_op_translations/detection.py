@@ -1,4 +1,4 @@
-"""Boxes, and sets: their results are as large as the values say."""
+"""Operators on boxes and sets, whose results' sizes depend on values."""
 import numpy as np
 
 from .....base import MXNetError
@@ -49,7 +49,7 @@ def _kept(corners, scores, most, limit, least):
 
 @translates("Unique")
 def unique(g, data, *, axis=None, sorted=1):
-    """The different elements, or parts along an axis; of each the first place, which one each element is, and how many there are."""
+    """The distinct elements, or parts along an axis; their first positions, the number of each element among them, and their counts."""
     g.entry(data)
     axis = None if axis is None else g.axis(data, axis)
     if axis is None:

@@ -28,7 +28,7 @@ def binary(g, name, a, b, is_boolean=False):
 
 
 def same_type(g, *values):
-    """The values in the type of the first that does not hold truth values, where they differ."""
+    """Cast values of different types to the type of the first that is not boolean."""
     for value in values:
         g.entry(value)
     types = [g.dtype(value) for value in values]
@@ -39,7 +39,7 @@ def same_type(g, *values):
 
 
 def placed(g, a, b, broadcast, axis):
-    """`b` with axes behind it, where ONNX before version 7 says at which axis of `a` it begins."""
+    """Append axes to `b`, where ONNX before version 7 gives the axis of `a` at which it begins."""
     if not broadcast or axis is None:
         return b
     behind = g.rank(a) - g.axis(a, axis) - g.rank(b)
@@ -49,7 +49,7 @@ def placed(g, a, b, broadcast, axis):
 
 
 def _number(g, value, other):
-    """The one number of a known array that need not be an array beside `other`; None if it must."""
+    """Return the number of a known array of one element that may be a scalar operand beside `other`, else None."""
     array = value.array
     if array is None or array.size != 1 or other.array is not None:
         return None

@@ -1,4 +1,4 @@
-"""Elements by their places."""
+"""Operators that read or write elements by position."""
 import math
 
 import numpy as np

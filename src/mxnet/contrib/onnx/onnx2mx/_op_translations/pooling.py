@@ -16,7 +16,7 @@ _MOST = 1024  # elements of a window that are taken one by one
 
 
 def _windows(g, data, kernel, strides, widths, ceil):
-    """The padding behind each axis that lets whole windows cover it, and how many there are; None where its size is open."""
+    """Return the padding at the end of each axis so that whole windows cover it, and the number of windows; None for an open size."""
     behind, counts = [], []
     for axis, (k, s, (before, after)) in enumerate(zip(kernel, strides, widths)):
         size = g.sizes(data)[axis + 2]
@@ -43,7 +43,7 @@ def _pool(g, data, pool_type, kernel, strides, widths, **attributes):
 
 
 def _plain(widths, kernel, ceil):
-    """Whether Pooling itself pads so."""
+    """Return True if the operator Pooling itself supports this padding."""
     return not ceil and all(before == behind < k for (before, behind), k in zip(widths, kernel))
 
 
@@ -78,7 +78,7 @@ def _max(g, data, kernel, strides, dilations, widths, ceil):
 
 
 def _max_with_places(g, data, kernel, strides, dilations, widths, ceil, columns_first):
-    """The largest values, and where they stood in the flattened data."""
+    """The largest values, and their positions in the flattened data."""
     sizes, kind = g.fixed(data, "the places of MaxPool"), g.dtype(data) or np.dtype("float32")
     lowest = -65504.0 if kind == np.float16 else _LOWEST if kind.kind == "f" else float(np.iinfo(kind).min)
     parts, counts = _places(g, data, kernel, strides, dilations, widths, ceil, lowest)
@@ -86,7 +86,7 @@ def _max_with_places(g, data, kernel, strides, dilations, widths, ceil, columns_
     windows = g.op("stack", *parts, axis=0)
     found = g.op("max", windows, axis=(0,))
     chosen = g.op("argmax", windows, axis=0)
-    # A place in the flattened data is a sum of what follows from the channel, the window, and the place in that.
+    # A position in the flattened data is a sum of the offsets of the channel, of the window, and of the position in the window.
     steps = np.cumprod((1, *(sizes[2:-1] if columns_first else sizes[:2:-1])))
     steps = steps if columns_first else steps[::-1]
     offsets = np.array([sum(p * d * step for p, d, step in zip(place, dilations, steps)) for place in np.ndindex(*kernel)])
@@ -114,7 +114,7 @@ def avg_pooling(g, data, *, kernel_shape, strides=None, pads=None, dilations=Non
 
 
 def _divided(g, data, total, reach, strides, widths, counts, include, step=None):
-    """Sums of windows divided by how many elements each has."""
+    """Divide the sums of windows by their numbers of elements."""
     divisor = np.ones((1, 1, *[1] * len(reach)), g.dtype(data) or "float32")
     for axis, (r, s, (before, after), count) in enumerate(zip(reach, strides, widths, counts)):
         d = 1 if step is None else step[axis]
@@ -136,7 +136,7 @@ def _dilated_average(g, data, kernel, strides, dilations, widths, ceil, include)
 
 
 def _by_axes(g, operator, data, kernel, strides, dilations, widths, ceil, value):
-    """Windows with gaps joined by an operator, along one axis after the other; and how many windows there are."""
+    """Reduce dilated windows by an operator, axis by axis; return the results and the numbers of windows."""
     whole, counts = _spread(g, data, kernel, strides, dilations, widths, ceil, value)
     for axis, (k, s, d, count) in enumerate(zip(kernel, strides, dilations, counts)):
         if k > _MOST:
@@ -151,7 +151,7 @@ def _by_axes(g, operator, data, kernel, strides, dilations, widths, ceil, value)
 
 
 def _spread(g, data, kernel, strides, dilations, widths, ceil, value):
-    """The data with their padding, and how many windows with gaps there are."""
+    """Return the padded data and the numbers of dilated windows."""
     behind, counts = _windows(g, data, [(k - 1) * d + 1 for k, d in zip(kernel, dilations)], strides, widths, ceil)
     if None in counts:
         raise UnknownValue(f"pooling with dilations {dilations} over an axis whose size the file leaves open")
@@ -159,7 +159,7 @@ def _spread(g, data, kernel, strides, dilations, widths, ceil, value):
 
 
 def _places(g, data, kernel, strides, dilations, widths, ceil, value):
-    """What stands at each place of the windows, for all windows at once; and how many windows there are."""
+    """Return, for each position in a window, the values of all windows there, and the numbers of windows."""
     whole, counts = _spread(g, data, kernel, strides, dilations, widths, ceil, value)
     if math.prod(kernel) > _MOST:
         raise UnsupportedFeature(f"the places of the largest values of windows of size {kernel}")

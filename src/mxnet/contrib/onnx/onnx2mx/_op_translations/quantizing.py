@@ -1,4 +1,4 @@
-"""Small integers that stand for real numbers."""
+"""Quantized numbers: 8-bit integers with a scale and a zero point."""
 import numpy as np
 
 from .....base import MXNetError
@@ -92,7 +92,7 @@ def matmul_integer(g, a, b, a_zero_point=None, b_zero_point=None):
 
 @translates("QLinearMatMul", "com.microsoft.QLinearMatMul")
 def qlinear_matmul(g, a, a_scale, a_zero_point, b, b_scale, b_zero_point, y_scale, y_zero_point):
-    """The product of matrices of quantized numbers, quantized anew."""
+    """The requantized product of quantized matrices."""
     product = matmul(g, _centred(g, a, _rows(g, a_zero_point, a), -2), _centred(g, b, b_zero_point, -1))
     return _requantized(g, product, (_rows(g, a_scale, a), b_scale, y_scale), y_zero_point, -1)
 
@@ -112,7 +112,7 @@ def conv_integer(g, data, weight, data_zero_point=None, weight_zero_point=None, 
 @translates("QLinearConv")
 def qlinear_conv(g, data, data_scale, data_zero_point, weight, weight_scale, weight_zero_point, y_scale, y_zero_point, bias=None, *,
                  kernel_shape=None, strides=None, pads=None, dilations=None, group=1, auto_pad="NOTSET"):
-    """A convolution of quantized numbers, quantized anew."""
+    """The requantized convolution of quantized numbers."""
     attributes = dict(kernel_shape=kernel_shape, strides=strides, pads=pads, dilations=dilations, group=group, auto_pad=auto_pad)
     found = _convolved(g, data, data_zero_point, weight, weight_zero_point, attributes)
     if bias is not None:

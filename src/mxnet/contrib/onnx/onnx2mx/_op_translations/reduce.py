@@ -1,4 +1,4 @@
-"""Reductions, and what is found along an axis."""
+"""Reductions, and searches along an axis."""
 import numpy as np
 
 from .....base import MXNetError
@@ -25,7 +25,7 @@ def reduced(g, name, data, axes=None, keepdims=1, noop_with_empty_axes=0, **attr
 
 
 def _of_nothing(g, operator, data, axes, keepdims):
-    """What a reduction makes of no elements; None where there are some."""
+    """Return the result of a reduction over no elements, or None if there are elements."""
     shapes = g.known_shapes(data)
     if shapes is None or not any(0 in shape for shape in shapes):
         return None
@@ -113,7 +113,7 @@ def topk(g, data, k, *, axis=-1, largest=1, sorted=1):
 
 @translates("CumSum")
 def cumsum(g, data, axis, *, exclusive=0, reverse=0):
-    """Sums of what stands before each element and it, or only of what stands before."""
+    """Cumulative sums, which include each element or exclude it."""
     along = g.axis(data, axis.number("axis"))
     kind = g.dtype(data)
     if reverse:
@@ -126,7 +126,7 @@ def cumsum(g, data, axis, *, exclusive=0, reverse=0):
 
 @translates("CumProd")
 def cumprod(g, data, axis, *, exclusive=0, reverse=0):
-    """Products of what stands before each element and it, or only of what stands before."""
+    """Cumulative products, which include each element or exclude it."""
     along = g.axis(data, int(axis.number("axis")))
     if reverse:
         data = g.op("reverse", data, axis=(along,))

@@ -1,4 +1,4 @@
-"""Images in other sizes."""
+"""Resizing of images."""
 import numpy as np
 
 from .....base import MXNetError
@@ -21,7 +21,7 @@ def resize(g, data, roi=None, scales=None, sizes=None, *, mode="nearest", coordi
            nearest_mode="round_prefer_floor", cubic_coeff_a=-0.75, exclude_outside=0, extrapolation_value=0.0, antialias=0, axes=None,
            keep_aspect_ratio_policy="stretch"):
     """The value in other sizes."""
-    if g.opset < 11:  # what became `scales` was the second input
+    if g.opset < 11:  # `scales` was the second input then
         roi, scales = None, roi
         coordinate_transformation_mode, nearest_mode = "asymmetric", "floor"
     chosen = range(g.rank(data)) if axes is None else [g.axis(data, axis) for axis in axes]
@@ -73,7 +73,7 @@ def _check(axis, after):
 
 
 def _open_sizes(g, data, sizes, chosen):
-    """The wanted sizes, with None along axes whose open size stays what it is."""
+    """Return the requested sizes, with None for axes whose open size is unchanged."""
     known, found = g.shapes(data), []
     for i, axis in enumerate(chosen):
         wanted = tuple(int(array[i]) for array in sizes.arrays)
@@ -134,7 +134,7 @@ def _resized(g, data, factors, wanted, chosen, mode, where, rounding, coefficien
 
 
 def _twice(g, data, steps, mode, where, rounding):
-    """Whether each pixel becomes a square of pixels."""
+    """Return True if the resizing repeats each pixel in a square of pixels (nearest, one whole factor)."""
     if mode != "nearest" or g.rank(data) != 4 or sorted(step[0] for step in steps) != [2, 3] or g.dtype(data) is None or g.dtype(data).kind != "f":
         return False
     scale = steps[0][2] // steps[0][1]

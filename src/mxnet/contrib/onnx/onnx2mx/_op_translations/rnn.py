@@ -92,7 +92,7 @@ class _Layer:
         return parts[0] if len(parts) == 1 else g.op("Concat", *parts, dim=0)
 
     def _parameters(self):
-        """All weights, then all biases, as `RNN` here wants them in one vector."""
+        """Return all weights, then all biases, in the one vector of the operator `RNN`."""
         g, rows = self.g, _ROWS[self.kind]
         weights, biases = [], []
         for direction in range(self.directions):
@@ -108,7 +108,7 @@ class _Layer:
                     dim=0)
 
     def fused(self, mode):
-        """The layer as one operator."""
+        """Build the layer as one operator."""
         g, lengths, data = self.g, self.lengths, self.data
         given = {} if lengths is None else {"use_sequence_length": True}
         ends = [] if lengths is None else [lengths]
@@ -133,7 +133,7 @@ class _Layer:
     # -- step by step --------------------------------------------------------------------------------------------------
 
     def written_out(self, names, each):
-        """The layer as single operators, for what `RNN` here cannot do."""
+        """Build the layer from single operators, for features that the operator `RNN` lacks."""
         g = self.g
         steps = g.size(self.data, 0, "a layer that is written out step by step")
         if steps > _LONGEST or len(names) != each * self.directions or any(name not in _FUNCTIONS for name in names):

@@ -1,4 +1,4 @@
-"""Sequences of arrays and optional values: while importing they are lists, of which nothing is left in the network."""
+"""Sequences of arrays and optional values: they are lists during the import and do not occur in the network."""
 import numpy as np
 
 from .....base import MXNetError
@@ -56,7 +56,7 @@ def sequence_erase(g, data, position=None):
 
 @translates("SequenceLength")
 def sequence_length(g, data):
-    """How many elements a sequence has."""
+    """The number of elements of a sequence."""
     return g.array(np.array(len(data.elements("input_sequence")), "int64"))
 
 
@@ -102,7 +102,7 @@ def split_to_sequence(g, data, split=None, *, axis=0, keepdims=1):
 
 @translates("SequenceMap")
 def sequence_map(g, data, *others, body):
-    """A graph computed for each element of a sequence, and the sequences of what it gives."""
+    """A graph applied to each element of a sequence, and the sequences of its results."""
     given = [data, *others]
     count = len(data.elements("input_sequence"))
     if any(value.sequence is not None and len(value.sequence) != count for value in others):
@@ -122,7 +122,7 @@ def optional(g, data=None, *, type=None):
 
 @translates("OptionalGetElement")
 def optional_get_element(g, data):
-    """What an optional value holds."""
+    """The content of an optional value."""
     if data.sequence is None:
         return data
     if not data.sequence:
@@ -132,5 +132,5 @@ def optional_get_element(g, data):
 
 @translates("OptionalHasElement")
 def optional_has_element(g, data=None):
-    """Whether an optional value holds anything."""
+    """True if an optional value is not empty."""
     return g.array(np.array(data is not None and (data.sequence is None or bool(data.sequence))))

@@ -15,7 +15,7 @@ from .elemwise import cast_to
 
 @translates("Shape")
 def shape(g, data, *, start=0, end=None):
-    """The sizes of the axes from `start` to `end`: known while importing as far as the file says them."""
+    """The sizes of the axes from `start` to `end`: known during the import as far as the file defines them."""
     known = g.known_shapes(data)
     part = slice(start, end)
     if known is not None:
@@ -33,7 +33,7 @@ def _cut(g, sizes, start, end):
 
 @translates("Size")
 def size(g, data):
-    """How many elements there are."""
+    """The number of elements."""
     known = g.known_shapes(data)
     if known is None:
         return g.op("size_array", data, is_scalar=True)
@@ -46,7 +46,7 @@ def size(g, data):
 
 @translates("Reshape")
 def reshape(g, data, shape, *, allowzero=0):
-    """The same elements in another shape; 0 keeps a size and -1 stands for what is left."""
+    """The same elements in another shape; 0 keeps a size and -1 is inferred."""
     targets = [as_integers(array, "shape") for array in shape.candidates("shape")]
     if len({len(target) for target in targets}) > 1:
         raise UnknownValue("the number of axes follows from sizes that the file leaves open")
@@ -80,7 +80,7 @@ def _without_elements(g, data, targets, allowzero):
 
 @translates("Flatten")
 def flatten(g, data, *, axis=1):
-    """Two axes: what stands before `axis`, and the rest."""
+    """The elements in two axes: those before `axis` joined, and the others joined."""
     axis = g.axis(data, axis) if axis != g.rank(data) else axis
     if axis == 1:
         return g.op("Flatten", data)

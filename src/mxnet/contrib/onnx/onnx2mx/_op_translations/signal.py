@@ -1,4 +1,4 @@
-"""Fourier transforms and what goes before them."""
+"""Fourier transforms, and the windows and filters applied before them."""
 import numpy as np
 
 from .....base import MXNetError
@@ -44,7 +44,7 @@ def transformed(g, data, axis, length, inverse=0, onesided=0):
                         for i in range(parts))
     cosine, sine = _matrices(length, inverse, onesided)
 
-    def product(value, matrix):  # in double precision: single sums of thousands of products lose what a fast transform keeps
+    def product(value, matrix):  # in double precision: float32 sums of thousands of products are less accurate than a fast transform
         return g.op("FullyConnected", value, g.array(matrix), num_hidden=matrix.shape[0], no_bias=True, flatten=False)
 
     found = [product(real, cosine), product(real, -sine)]

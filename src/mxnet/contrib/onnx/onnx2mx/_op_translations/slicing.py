@@ -1,4 +1,4 @@
-"""Parts of arrays, and parts put around them."""
+"""Slicing and padding of arrays."""
 import math
 
 import numpy as np
@@ -40,7 +40,7 @@ def split(g, data, split=None, *, axis=0, num_outputs=None):
 
 
 def nothing(g, data, axis):
-    """A part without elements, which others may be joined with."""
+    """Return a part without elements, for concatenation."""
     return Value("", [np.zeros([0 if i == axis else n for i, n in enumerate(sizes)], g.dtype(data)) for sizes in g.shapes(data)])
 
 
@@ -66,7 +66,7 @@ def slice_(g, data, starts, ends, axes=None, steps=None):
 
 
 def _part(axis, first, last, step, sizes):
-    """What is left of an axis, by the first rule that knows it: (begin, end, step), or how many from where, or ``'nothing'``."""
+    """Return the slice of an axis by the first rule that applies: (begin, end, step), or a count and a start, or ``'nothing'``."""
     if sizes is None:
         if len(set(first)) > 1 or len(set(last)) > 1:
             raise UnknownValue("`starts` and `ends` follow from sizes that the file leaves open, and so does the shape")
@@ -89,7 +89,7 @@ def _empty(first, last, step, sizes, spans):
 
 
 def _as_many(first, last, step, sizes, spans):
-    """As many elements as an open size says, be they more than those of the axis with the numbers in its place."""
+    """Return the count and the start of a slice whose count is an open size, even if the trial numbers exceed the axis."""
     if len(set(last)) > 1 and len(set(sizes)) == 1 and len(set(first)) == 1 and first[0] >= 0 and step == 1:
         return tuple(b - first[0] for b in last), first[0]
     return None
@@ -175,10 +175,10 @@ def padded(g, data, widths, mode="constant", value=0.0):
     g : Translator
     data : Value
     widths : list of (int, int)
-        How many, for each axis; negative numbers cut.
+        The padding widths, for each axis; negative numbers cut.
     mode : {'constant', 'edge', 'reflect', 'wrap'}
     value : float
-        What is put there, in the first mode.
+        The padding value, in the first mode.
     """
     g.entry(data)
     if any(w < 0 for width in widths for w in width):
@@ -203,7 +203,7 @@ def padded(g, data, widths, mode="constant", value=0.0):
 
 @translates("CenterCropPad")
 def center_crop_pad(g, data, shape, *, axes=None):
-    """The middle of the value, with zeros around it where it is smaller than asked for."""
+    """The middle of the value, padded with zeros where it is smaller than requested."""
     sizes = shape.integers("shape")
     rank = g.rank(data)
     chosen = tuple(range(rank)) if axes is None else tuple(g.axis(data, axis) for axis in axes)
@@ -219,7 +219,7 @@ def center_crop_pad(g, data, shape, *, axes=None):
 
 @translates("Tile")
 def tile(g, data, repeats, axis=None):
-    """The value many times side by side, along each axis as often as `repeats` says."""
+    """The value repeated along each axis, with the counts in `repeats`."""
     if axis is not None:  # the first version: how often, and along which axis
         along = g.axis(data, int(axis.number("axis")))
         return g.op("tile", data, reps=tuple(int(repeats.number("tiles")) if i == along else 1 for i in range(g.rank(data))))

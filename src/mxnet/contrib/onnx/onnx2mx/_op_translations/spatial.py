@@ -1,4 +1,4 @@
-"""Feature maps sampled at other places."""
+"""Sampling of feature maps at computed positions."""
 import math
 
 import numpy as np
@@ -24,7 +24,7 @@ def grid_sample(g, data, grid, *, mode="linear", padding_mode="zeros", align_cor
 @translates("DeformConv")
 def deform_conv(g, data, weight, offset, bias=None, mask=None, *, kernel_shape=None, strides=None, pads=None, dilations=None, group=1,
                 offset_group=1):
-    """A convolution whose taps lie beside their places by offsets."""
+    """A convolution whose sampling positions are shifted by offsets."""
     sizes = g.fixed(weight, "DeformConv")
     kernel = tuple(kernel_shape or sizes[2:])
     if len(kernel) != 2:
@@ -86,7 +86,7 @@ def max_unpool(g, data, indices, output_shape=None, *, kernel_shape, pads=None, 
 
 
 def _moved(g, places, own, wanted):
-    """Flat places in an array of one shape as those in a larger one."""
+    """Convert flat positions in an array of one shape to those in a larger one."""
     order = np.arange(math.prod(own))
     table = np.ravel_multi_index(np.unravel_index(order, own), wanted, mode="clip").astype("int64")
     return g.op("take", g.array(table), places)

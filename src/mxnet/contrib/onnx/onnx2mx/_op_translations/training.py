@@ -1,4 +1,4 @@
-"""Updates of parameters, as ONNX's preview of training has them."""
+"""Optimizer updates of ONNX's domain ``ai.onnx.preview.training``."""
 import math
 
 from .....base import MXNetError
@@ -7,7 +7,7 @@ from .elemwise import arithmetic, binary, with_number
 
 
 def _groups(data, count):
-    """The inputs by what they are: parameters, gradients and states."""
+    """Split the inputs into parameters, gradients and states."""
     each, rest = divmod(len(data), count)
     if rest:
         raise MXNetError(f"{len(data)} arrays do not make {count} lists of equal length")

@@ -14,7 +14,7 @@ COMPARISONS = {"equal": ops.equal, "not_equal": ops.not_equal, "greater": ops.gr
 
 
 def binary(function: Callable) -> Converter:
-    """The converter of arithmetic on two arrays."""
+    """Return the converter of arithmetic on two arrays."""
     def convert(call: Call, lhs: Value, rhs: Value) -> Value:
         call.floats()
         return function(lhs, rhs)
@@ -77,6 +77,6 @@ def quantized_mul(call: Call, lhs: Ranged, rhs: Ranged, *ends: Value) -> list | 
 
 
 def _on_grid(call: Call, like: Ranged, value: Value, top: float) -> list:
-    """A result with its calibrated range; without one int32, which `requantize` turns into 8 bits."""
+    """Return a result with its calibrated range; an int32 result, which `requantize` converts to 8 bits, with the range up to `top`."""
     dtype = call.out_types[0]
     return results(like.like(value)._replace(dtype=dtype, low=-top, high=top) if dtype is torch.int32 else calibrated(call, value, dtype))

@@ -6,7 +6,7 @@ from .binary import BINARY, COMPARISONS
 
 
 def scalar(function: Callable) -> Converter:
-    """The converter of arithmetic on an array and a number."""
+    """Return the converter of arithmetic on an array and a number."""
     def convert(call: Call, data: Value) -> Value:
         call.floats()
         return function(data, call.float(call.scalar))
@@ -14,7 +14,7 @@ def scalar(function: Callable) -> Converter:
 
 
 def reversed_scalar(function: Callable) -> Converter:
-    """The converter of arithmetic on a number and an array."""
+    """Return the converter of arithmetic on a number and an array."""
     def convert(call: Call, data: Value) -> Value:
         call.floats()
         return function(call.float(call.scalar), data)

@@ -15,7 +15,7 @@ UNARY = {
 
 
 def unary(function: Callable) -> Converter:
-    """The converter of an operator that is one of OpenVINO's operations."""
+    """Return the converter of an operator that is one of OpenVINO's operations."""
     def convert(call: Call, data: Value) -> Value:
         call.floats()
         return function(data)

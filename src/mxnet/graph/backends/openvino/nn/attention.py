@@ -15,7 +15,7 @@ def div_sqrt_dim(call: Call, data: Value) -> Value:
 
 
 def _heads(call: Call, data: Value, shape: Iterable[int], heads: int, parts: int) -> tuple[list[Value], int]:
-    """(T, N, heads * parts * size) to `parts` arrays of (N * heads, T, size)."""
+    """Split (T, N, heads * parts * size) into `parts` arrays of (N * heads, T, size); return these and the size."""
     length, batch, width = shape
     size = width // (heads * parts)
     if size * heads * parts != width:

@@ -1,4 +1,4 @@
-"""What of `ops.nn.contrib` OpenVINO computes."""
+"""Operators of `ops.nn.contrib` in OpenVINO."""
 from ..conversion import Call, Value, converts
 
 

@@ -1,4 +1,4 @@
-"""Dropout in OpenVINO: nothing, in inference."""
+"""Dropout in OpenVINO: the identity, in inference."""
 from ..conversion import Call, Value, converts
 
 

@@ -23,7 +23,7 @@ def batch_norm(call: Call, data: Value, gamma: Value, beta: Value, mean: Value, 
 @converts("_contrib_quantized_batch_norm", integers=True)
 def quantized_batch_norm(call: Call, data: Ranged, gamma: Value, beta: Value, mean: Value, var: Value, *ends: Value) -> list:
     array, = arrays(call, (data,), 1)
-    call.attributes = {**call.attributes, "fix_gamma": False, "output_mean_var": False}  # gamma counts, whatever that says
+    call.attributes = {**call.attributes, "fix_gamma": False, "output_mean_var": False}  # gamma is used in any case
     return results(calibrated(call, batch_norm(call, array.value, gamma, beta, mean, var), call.out_types[0]))
 
 

@@ -1,4 +1,4 @@
-"""Output layers in OpenVINO: what they give, without their losses."""
+"""Output layers in OpenVINO, without their losses."""
 import math
 
 from openvino import opset15 as ops

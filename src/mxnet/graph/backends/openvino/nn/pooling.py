@@ -16,7 +16,7 @@ def pooling(call: Call, data: Value) -> Value:
     if call.global_pool:
         return (ops.reduce_max if kind == "max" else ops.reduce_mean)(data, axes, True)
     n = len(call.kernel)
-    # As in MXNet, numbers beyond the axes count for nothing.
+    # As in MXNet, numbers beyond the axes are ignored.
     kernel, strides, pads = call.kernel, (call.stride or (1,) * n)[:n], (call.pad or (0,) * n)[:n]
     # Padding behind the data that makes the number of windows, rounded down, the one MXNet has.
     needed = [(o - 1) * s + k - size - p for o, s, k, size, p in zip(call.out_shape[2:], strides, kernel, sizes, pads)]
@@ -35,5 +35,5 @@ def pooling(call: Call, data: Value) -> Value:
 def quantized_pooling(call: Call, data: Ranged, *ends: Value) -> list:
     array, = arrays(call, (data,), 1)
     pooled = pooling(call, array.value)
-    # Largest values are on the grid already, means are not.
+    # Maxima are on the grid already, means are not.
     return results(array.like(pooled) if call.pool_type == "max" else quantized(pooled, array.dtype, array.low, array.high))

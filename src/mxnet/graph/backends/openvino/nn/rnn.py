@@ -45,15 +45,15 @@ def rnn(call: Call, data: Value, parameters: Value, state: Value, cell: Value = 
         hiddens.append(call.transpose(out[1], (1, 0, 2)))
         if cell is not None:
             cells.append(call.transpose(out[2], (1, 0, 2)))
-    found = [x]
+    outputs = [x]
     if call.state_outputs:
-        found += [ops.concat(h, 0).output(0) for h in (hiddens, cells) if h]
-    return found
+        outputs += [ops.concat(h, 0).output(0) for h in (hiddens, cells) if h]
+    return outputs
 
 
 @converts("_contrib_quantized_rnn", integers=True)
 def quantized_rnn(call: Call, data: Value | Shifted, parameters: Value, state: Value, cell: Value, *ends: Value) -> Value:
-    """On the real numbers that the integers stand for, as on torch: of OpenVINO's INT8 cells the ranges of the states are unknown."""
+    """Convert a quantized RNN as one on real numbers, as on torch: for OpenVINO's INT8 cells the ranges of the states are unknown."""
     if not isinstance(data, Shifted):
         return call.refuse("integers whose range is not known ahead")
     return rnn(call, data.value, parameters, state, cell)

@@ -1,4 +1,4 @@
-"""Softmax and what is like it in OpenVINO."""
+"""Softmax operators in OpenVINO."""
 from openvino import opset15 as ops
 
 from ..conversion import Call, Value, converts

@@ -1,4 +1,4 @@
-"""Quantizing in OpenVINO."""
+"""Quantization and dequantization in OpenVINO."""
 import numpy as np
 import torch
 from openvino import opset15 as ops
@@ -17,7 +17,7 @@ def quantize_v2(call: Call, data: Value | Ranged) -> list:
 
 
 def _symmetric(array: Ranged) -> Ranged:
-    """int8 says that its range is symmetric."""
+    """Return an int8 array with a symmetric range; uint8 unchanged."""
     if array.dtype is torch.uint8:
         return array
     top = max(abs(array.low), abs(array.high))
@@ -42,8 +42,8 @@ def quantize_asym(call: Call, data: Value | Ranged) -> list:
 @converts("_contrib_requantize", integers=True)
 def requantize(call: Call, data: Ranged, *ends: Value) -> list:
     array, = arrays(call, (data,), 1)
-    made = _symmetric(calibrated(call, array.value, call.out_types[0]))
-    return results(made if made.dtype is not torch.uint8 else made._replace(low=0.0, high=max(abs(made.low), abs(made.high))))
+    array = _symmetric(calibrated(call, array.value, call.out_types[0]))
+    return results(array if array.dtype is not torch.uint8 else array._replace(low=0.0, high=max(abs(array.low), abs(array.high))))
 
 
 @converts("_contrib_dequantize", integers=True)

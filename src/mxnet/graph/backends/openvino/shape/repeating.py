@@ -24,7 +24,7 @@ def pad(call: Call, data: Value) -> Value:
 
 
 def reversed_along(call: Call, data: Value, axes: Iterable[int]) -> Value:
-    """The data reversed along `axes`."""
+    """Return the data reversed along `axes`."""
     return strided(call, data, [-1 for _ in axes], [-call.shape[a] - 1 for a in axes], [-1 for _ in axes], axes)
 
 

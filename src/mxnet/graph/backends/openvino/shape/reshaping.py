@@ -1,4 +1,4 @@
-"""New shapes in OpenVINO. All shapes are known, so whatever only reshapes becomes a plain Reshape."""
+"""Reshaping operators in OpenVINO. All shapes are known, so each becomes a plain Reshape."""
 from openvino import opset15 as ops
 
 from ..conversion import Call, Value, converts

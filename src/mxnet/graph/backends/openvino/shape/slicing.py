@@ -8,7 +8,7 @@ from ..conversion import Call, Value, constant, converts, ints
 
 
 def strided(call: Call, data: Value, starts: Sequence[int], stops: Sequence[int], steps: Sequence[int], axes: Iterable[int]) -> Value:
-    """The slice [start, stop) of each of `axes`; all in range and from the front."""
+    """Return the slice [start, stop) along each of `axes`; all in range and from the front."""
     return ops.slice(data, ints(starts), ints(stops), ints(steps), ints(axes)).output(0)
 
 
@@ -42,13 +42,13 @@ def slice_like(call: Call, data: Value, other: Value) -> Value:
 
 @converts("SliceChannel")
 def slice_channel(call: Call, data: Value) -> Value:
-    found = ops.split(data, constant(call.axis(call.attributes["axis"]), torch.int64), call.num_outputs).outputs()
-    return [call.reshape(f, call.out_shape) for f in found] if call.squeeze_axis else found
+    parts = ops.split(data, constant(call.axis(call.attributes["axis"]), torch.int64), call.num_outputs).outputs()
+    return [call.reshape(f, call.out_shape) for f in parts] if call.squeeze_axis else parts
 
 
 @converts("_split_v2")
 def split(call: Call, data: Value) -> Value:
     axis = call.axis(call.attributes["axis"])
     sizes = [1] * len(call.out_shapes) if call.squeeze_axis else [s[axis] for s in call.out_shapes]
-    found = ops.variadic_split(data, constant(axis, torch.int64), ints(sizes)).outputs()
-    return [call.reshape(f, s) for f, s in zip(found, call.out_shapes)]
+    parts = ops.variadic_split(data, constant(axis, torch.int64), ints(sizes)).outputs()
+    return [call.reshape(f, s) for f, s in zip(parts, call.out_shapes)]

@@ -1,4 +1,4 @@
-"""Arrays that come from nothing: they are constants of the file."""
+"""Operators without inputs, whose results are constants of the file."""
 import numpy as np
 
 from ...builder import Unsupported

@@ -1,4 +1,4 @@
-"""Functions of single elements. NumPy's types hold: integers become floats where a function asks for that, and truth values are an own type."""
+"""Functions of single elements. NumPy's type rules apply: integers become floats where a function needs them, and booleans are a separate type."""
 import math
 
 import numpy as np
@@ -26,12 +26,12 @@ def unary(on, x, *, operator):
 
 
 def real(on, x):
-    """The value in a floating type: functions of integers are computed in single precision, and give what type the operator gives."""
+    """Cast a value to a floating type: functions of integers are computed in single precision, then cast to the operator's type."""
     return on.cast(x, on.dtype if floating(on.dtype) else np.float32)
 
 
 def _compute(on, kind, lhs, rhs):
-    """Arithmetic in the type of the result."""
+    """Apply an arithmetic operator in the type of the result."""
     if on.dtype == bool:
         if kind not in _TRUTH:
             raise Unsupported(f"{kind} of truth values")
@@ -53,7 +53,7 @@ def arithmetic_with_number(on, x, *, scalar, operator):
 
 
 def compared(on, name, lhs, rhs):
-    """A comparison in the type that holds both."""
+    """Compare two values in their common type."""
     wide = np.promote_types(lhs.dtype, rhs.dtype)
     if wide.kind == "b" and name not in ("equal", "not_equal"):
         wide = np.dtype("int32")
@@ -136,7 +136,7 @@ def special(on, x, *, operator):
     x = x if floating(x.dtype) else on.cast(x, "float32")
     if operator == "_npi_isnan":
         return on.IsNaN(x)
-    if operator == "_npi_isfinite":  # what is no number is never less
+    if operator == "_npi_isfinite":  # NaN is never less
         return on.Less(on.Abs(x), on.const(math.inf, x.dtype))
     if operator == "_npi_isinf":
         return on.Equal(on.Abs(x), on.const(math.inf, x.dtype))
@@ -155,7 +155,7 @@ def where(on, condition, x, y):
 
 @exports("_npi_where_lscalar", "_npi_where_rscalar")
 def where_with_number(on, condition, x, *, scalar, operator):
-    """The number stands first where that is said to be on the left."""
+    """Write Where with a number as the first branch (``lscalar``) or the second."""
     values = on.const(scalar, on.dtype), on.cast(x, on.dtype)
     return on.Where(on.cast(condition, bool), *(values if operator == "_npi_where_lscalar" else values[::-1]))
 

@@ -11,7 +11,7 @@ def matmul(on, a, b):
 
 
 def _summed(on, a, b, left, right):
-    """The sums over some axes of products."""
+    """Contract two values over the axes `left` and `right`."""
     a, b = on.cast(a, on.dtype), on.cast(b, on.dtype)
     rest = [i for i in range(a.ndim) if i not in left], [i for i in range(b.ndim) if i not in right]
     shared = math.prod(a.shape[i] or 0 for i in left)
@@ -25,7 +25,7 @@ def _summed(on, a, b, left, right):
 
 @exports("_np_dot")
 def dot(on, a, b):
-    """Over the last axis of one and the last but one of the other."""
+    """Contract the last axis of one and the last but one axis of the other."""
     if not a.ndim or not b.ndim:
         return on.Mul(on.cast(a, on.dtype), on.cast(b, on.dtype))
     if max(a.ndim, b.ndim) <= 2:

@@ -1,4 +1,4 @@
-"""Reductions: of all axes they give an array without axes."""
+"""Reductions; over all axes the result is an array without axes."""
 import math
 
 import numpy as np
@@ -10,7 +10,7 @@ _KINDS = {"_np_max": "ReduceMax", "_np_min": "ReduceMin", "_npi_mean": "ReduceMe
 
 
 def axes_of(x, axis):
-    """The axes that are reduced, counted from the front."""
+    """Return the reduced axes, counted from the front."""
     if axis is None:
         return list(range(x.ndim))
     return sorted(a % x.ndim for a in ([axis] if isinstance(axis, int) else axis))

@@ -7,7 +7,7 @@ from ...builder import Unsupported
 from ...registry import exports
 from ..shape import _LAST, _pieces, _sizes
 
-# What `_npx_reshape` calls the codes of `Reshape`; -3 leaves an axis of size 1 out.
+# `_npx_reshape`'s numbers for the codes of `Reshape`; -3 omits an axis of size 1.
 _CODES = {-2: 0, -4: -2, -5: -3, -6: -4}
 
 

@@ -1,9 +1,9 @@
 """Find out who is the fastest for the model zoo's networks on this machine, and let the package know it for processors of this design.
 
-    python scripts/ship_winners.py                  # all networks, batches 1 to 32, as many threads as there are cores
+    python scripts/ship_tuning.py                  # all networks, batches 1 to 32, as many threads as there are cores
 
 Each network scores until it is decided who runs it, in a process of its own that knows nothing from earlier ones but compiled kernels. What is found
-goes into src/mxnet/kernels/runtime/winners, beside what stands there for other shapes and numbers of threads. The machine must be quiet.
+goes into src/mxnet/kernels/runtime/shipped_tuning, beside what stands there for other shapes and numbers of threads. The machine must be quiet.
 """
 import argparse
 import json
