@@ -1,14 +1,17 @@
 """The model server under load, under malformed requests, and while it is stopped and reloaded.
 
-    python benchmarks/serving.py                              # the load, in five minutes; writes benchmarks/results/serving.md
-    python benchmarks/serving.py --malformed 200000
-    python benchmarks/serving.py --terms 1000 --reloads 1000
+    python benchmarks/serving.py --load [--peers-path FOLDER]  # in five minutes
+    python benchmarks/serving.py --malformed 200000            # in fifteen
+    python benchmarks/serving.py --terms 1000 --reloads 1000   # in five, and fifteen
+
+Each part replaces its rows of benchmarks/results/serving.json, of which serving.md is written.
 
 Load: 1, 16 and 64 clients in a process of their own send binary tensors over loopback. Beside it: the same network in a loop without a server, in
 batches of the size that the server chose (of one row beside one client); and a server that runs one forward pass for each request, on Starlette,
 which FastAPI is made of. Clients, server and network share the machine's cores. Peers take turns; medians are reported.
 """
 import argparse
+import concurrent.futures
 import json
 import os
 import pathlib
@@ -27,6 +30,7 @@ sys.path[:0] = [os.path.join(peers.ROOT, folder) for folder in ("src", "tests")]
 HERE = pathlib.Path(__file__).parent
 NETWORKS = {"mlp": (784,), "resnet50": (3, 224, 224)}
 CLIENTS = (1, 16, 64)
+PATIENT = ("--timeout", "1800")  # for machines that are busy: a request that waited for a processor is no request that was lost
 LOOP = """
 import json, sys, time
 import numpy as np
@@ -153,7 +157,7 @@ def table(rows):
 
 
 def malformed(count):
-    """Send malformed requests from two threads, and say how they were answered and what became of the server's memory."""
+    """Send malformed requests from two threads; return how they were answered and what became of the server's memory."""
     import serve_checks
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
@@ -161,70 +165,116 @@ def malformed(count):
         serve_checks.save_pair(folder / "pair")
         serve_checks.save_colours(folder / "colours")
         inputs = ("--input", "linear:data=-1,4", "--input", "pair:a=-1,3", "--input", "pair:b=-1,1:int32")
-        with serve_checks.Running(folder / "linear", folder / "pair", folder / "colours", *inputs, "--no-access-log") as server:
-            statuses, failures = {}, []
-
-            def run(part, requests):
-                try:
-                    serve_checks.fuzz(server.port, part, requests, statuses)
-                except BaseException as error:
-                    failures.append(error)
-
-            memory = []
+        with serve_checks.Running(folder / "linear", folder / "pair", folder / "colours", *inputs, "--no-access-log", *PATIENT) as server:
+            statuses, memory = {}, []
             for part in range(0, 20, 2):
-                threads = [threading.Thread(target=run, args=(part + i, count // 20)) for i in range(2)]
-                for thread in threads:
-                    thread.start()
-                for thread in threads:
-                    thread.join()
-                if failures:
-                    raise failures[0]
+                with concurrent.futures.ThreadPoolExecutor(2) as pool:
+                    sent = [pool.submit(serve_checks.fuzz, server.port, part + i, count // 20, statuses) for i in range(2)]
+                for future in sent:
+                    future.result()
                 memory.append(server.memory())
-            good = [server.request(method, path, body, headers)[0] for method, path, headers, body in serve_checks.seeds()]
-            print(f"{sum(statuses.values())} requests: {dict(sorted(statuses.items(), key=str))}; memory after each "
-                  f"tenth: {' '.join(f'{m:.0f}' for m in memory)} MiB; good requests after that: {sorted(set(good))}; exit status {server.stop()}")
+                print(f"{sum(statuses.values())} malformed requests, {memory[-1]:.0f} MiB", flush=True)
+            good = {server.request(method, path, body, headers)[0] for method, path, headers, body in serve_checks.seeds()}
+            return {"statuses": {str(key): value for key, value in sorted(statuses.items(), key=str)}, "memory": memory, "good": sorted(good),
+                    "exit": server.stop()}
 
 
-def ends(count):
-    """Stop servers under load."""
+def ends(count, jobs):
+    """Stop servers under load, several at a time; return what was answered and lost, and how the servers ended."""
     import serve_checks
-    answered, lost, statuses, started = 0, [], set(), time.perf_counter()
+    numbers, started, lock = iter(range(count)), time.perf_counter(), threading.Lock()
+    result = {"servers": 0, "answered": 0, "lost": [], "exits": []}
+
+    def run():
+        while (i := next_of(numbers, lock)) is not None:
+            answered, lost, status = serve_checks.ended(f"{folder}/net", 0.1 + 0.001 * (i % 100), forks, *PATIENT)
+            with lock:
+                result["servers"] += 1
+                result["answered"] += answered
+                result["lost"] += map(str, lost)
+                result["exits"] = sorted({*result["exits"], status})
+                if result["servers"] % 100 == 0:
+                    print(f"{result['servers']} SIGTERMs: {result['answered']} requests answered, {len(result['lost'])} lost, "
+                          f"{time.perf_counter() - started:.0f} s", flush=True)
+
     with tempfile.TemporaryDirectory() as folder, serve_checks.Forks() as forks:
         serve_checks.save_linear(pathlib.Path(folder, "net"), 1)
-        for i in range(count):
-            found = serve_checks.ended(f"{folder}/net", 0.1 + 0.001 * (i % 100), forks)
-            answered, lost = answered + found[0], lost + found[1]
-            statuses.add(found[2])
-            if (i + 1) % 100 == 0:
-                print(f"{i + 1} SIGTERMs: {answered} answered, {len(lost)} lost, {time.perf_counter() - started:.0f} s", flush=True)
-    print(f"{count} SIGTERMs: {answered} requests answered, {len(lost)} lost {lost[:3]}, exit statuses {sorted(statuses)}")
+        with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
+            running = [pool.submit(run) for _ in range(jobs)]
+        for future in running:
+            future.result()
+    return result
+
+
+def next_of(numbers, lock):
+    """The next number of an iterator that threads share, None at its end."""
+    with lock:
+        return next(numbers, None)
 
 
 def reloads(count):
-    """Reload a model under load, by requests and by SIGHUP."""
+    """Reload a model under load, by requests and by SIGHUP; return what was answered and lost, and the server's memory."""
     import serve_checks
     with tempfile.TemporaryDirectory() as folder:
         net = pathlib.Path(folder, "net")
         serve_checks.save_linear(net, 1)
-        with serve_checks.Running(net, "--input", "data=-1,4", "--no-access-log") as server:
-            clients = serve_checks.Clients(server.port)
-            before = None
-            for i in range(count):
+        with serve_checks.Running(net, "--input", "data=-1,4", "--no-access-log", *PATIENT) as server:
+            clients, memory = serve_checks.Clients(server.port), []
+            for i in range(1, count + 1):
                 if i % 2:
                     serve_checks.save_linear(net, i)
                     server.process.send_signal(signal.SIGHUP)
-                    server.expect("net, version 1: ready")
                 elif server.json("POST", "/v2/repository/models/net/load")[0] != 200:
                     raise SystemExit("a reload failed")
-                else:
-                    server.expect("net, version 1: ready")
-                if i == count // 10:
-                    before = server.memory()
-            memory = server.memory()
+                server.expect("net, version 1: ready")
+                if i % max(1, count // 10) == 0:
+                    memory.append(server.memory())
+                    print(f"{i} reloads, {memory[-1]:.0f} MiB", flush=True)
             clients.join()
-            status = server.stop()
-    print(f"{count} reloads: {clients.answered} requests answered, {len(clients.lost)} lost {clients.lost[:3]}; memory {before or 0:.0f} MiB after a "
-          f"tenth of them, then {memory:.0f}; exit status {status}")
+            return {"reloads": count, "answered": clients.answered, "lost": list(map(str, clients.lost)), "memory": memory, "exit": server.stop()}
+
+
+def megabytes(memory):
+    """The text of the server's memory after each tenth."""
+    return f"{memory[0]:.0f} MiB after a tenth, {memory[-1]:.0f} at the end, {max(memory):.0f} at most"
+
+
+def sentences(results):
+    """Markdown of all parts but the load."""
+    rows = []
+    if found := results.get("malformed"):
+        wrong = [status for status in found["statuses"] if status != "closed" and not 200 <= int(status) < 500]
+        answers = ", ".join(f"{status}: {count}" for status, count in found["statuses"].items())
+        flat = found["memory"][-1] - found["memory"][len(found["memory"]) // 2] < 16
+        rows.append((f"`--malformed {sum(found['statuses'].values())}`",
+                     "only 4xx (2xx where a change left the request valid), memory flat, still serving",
+                     f"{answers}; {megabytes(found['memory'])}; good requests after that: {found['good']}",
+                     not wrong and flat and found["good"] == [200] and found["exit"] == 0, found["where"]))
+    if found := results.get("terms"):
+        rows.append((f"`--terms {found['servers']}`", "no accepted request lost",
+                     f"{found['answered']} requests answered, {len(found['lost'])} lost; exit statuses {found['exits']}",
+                     not found["lost"] and found["exits"] == [0], found["where"]))
+    if found := results.get("reloads"):
+        rows.append((f"`--reloads {found['reloads']}`", "no accepted request lost",
+                     f"{found['answered']} requests answered, {len(found['lost'])} lost; {megabytes(found['memory'])}",
+                     not found["lost"] and found["exit"] == 0, found["where"]))
+    lines = ["| command | goal | measured | reached | where |", "|---|---|---|---|---|"]
+    for *texts, reached, where in rows:
+        lines.append(f"| {' | '.join([*texts, 'yes' if reached else 'no', where])} |")
+    return "\n".join(lines)
+
+
+def record(output, part, found):
+    """Put a part's result into the JSON file, and write the Markdown beside it."""
+    path, where = pathlib.Path(output).with_suffix(".json"), peers.versions(None)
+    results = json.loads(path.read_text()) if path.exists() else {}
+    results[part] = {**found, "where": where}
+    path.write_text(json.dumps(results, indent=1) + "\n")
+    text = ["# The model server under load", "`python benchmarks/serving.py`; the newest measurement of each part.", sentences(results)]
+    if "load" in results:
+        text += [f"## Throughput\n\n{results['load']['where']}", table(results["load"]["rows"])]
+    path.with_suffix(".md").write_text("\n\n".join(text) + "\n")
+    print(text[2] if part != "load" else text[-1])
 
 
 def main():
@@ -234,22 +284,22 @@ def main():
     parser.add_argument("--malformed", type=int, default=0, metavar="N")
     parser.add_argument("--terms", type=int, default=0, metavar="N")
     parser.add_argument("--reloads", type=int, default=0, metavar="N")
+    parser.add_argument("--jobs", type=int, default=8, help="servers at one time of --terms: each waits more than it computes")
     parser.add_argument("--bound", type=float, default=100, help="milliseconds, --latency-bound of the server")
     parser.add_argument("--seconds", type=float, default=4, help="of each measurement")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--output", default=os.path.join(peers.ROOT, "benchmarks", "results", "serving.md"))
     args = parser.parse_args()
+    import serve_checks
+    serve_checks.PATIENCE = 1800
     if args.load or not (args.malformed or args.terms or args.reloads):
-        text = table(load(args))
-        print(text)
-        with open(args.output, "w") as file:
-            file.write(f"# The model server under load\n\n`python benchmarks/serving.py`; {peers.processor()}\n\n{text}\n")
+        record(args.output, "load", {"rows": load(args)})
     if args.malformed:
-        malformed(args.malformed)
+        record(args.output, "malformed", malformed(args.malformed))
     if args.terms:
-        ends(args.terms)
+        record(args.output, "terms", ends(args.terms, args.jobs))
     if args.reloads:
-        reloads(args.reloads)
+        record(args.output, "reloads", reloads(args.reloads))
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 """Models to serve, a server in a process of its own, and malformed requests."""
 import http.client
 import io
+import itertools
 import json
 import os
 import pathlib
@@ -25,6 +26,7 @@ import mxnet as mx
 from fuzz.mutations import mutated
 
 SOURCES = str(pathlib.Path(mx.__file__).parent.parent)
+PATIENCE = 60  # seconds until what does not answer is broken; benchmarks on busy machines wait longer
 HANDLER = """
 import time
 loaded = False
@@ -73,42 +75,59 @@ def picture(colour, ending=".jpg", size=(20, 30)):
     return cv2.imencode(ending, np.full((*size, 3), colour[::-1], np.uint8))[1].tobytes()
 
 
+# Each line: three pipes (output, errors, and process number and exit status), then arguments. A process between waits for the server's end.
 FORKING = """
-import os, subprocess, sys
+import os, signal, subprocess, sys
 import mxnet.serve.server
 from mxnet.tools.serve import main
+
+def serve(paths, arguments):
+    for number, path in enumerate(paths, 1):
+        os.dup2(os.open(path, os.O_WRONLY), number)
+    status = main(arguments)
+    sys.stdout.flush()
+    return status
+
+def watch(path, *rest):
+    with open(path, "w") as told:
+        child = os.fork()
+        if not child:
+            told.close()
+            return serve(*rest)
+        print(child, file=told, flush=True)
+        print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), file=told, flush=True)
+    return 0
+
+signal.signal(signal.SIGCHLD, signal.SIG_IGN)
 for line in sys.stdin:
-    child = os.fork()
-    if not child:
-        status = 1
+    if not os.fork():
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        status, words = 1, line.rstrip("\\n").split("\\t")
         try:
-            for number, path in enumerate(line.split("\\t")[:2], 1):
-                os.dup2(os.open(path, os.O_WRONLY), number)
-            status = main(line.rstrip("\\n").split("\\t")[2:])
-            sys.stdout.flush()
+            status = watch(words[2], words[:2], words[3:])
         finally:
             os._exit(status)
-    print(child, flush=True)
-    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
 """
 
 
 class Forks:
-    """Starts servers, one after the other, by forks of a process that has imported everything: importing is most of the time that a start takes."""
+    """Starts servers by forks of a process that has imported everything: importing is most of the time that a start takes."""
 
     def __init__(self):
-        self.folder = tempfile.TemporaryDirectory()
-        self.parent = subprocess.Popen([sys.executable, "-c", FORKING], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-                                       env={**os.environ, "PYTHONPATH": SOURCES})
+        self.folder, self._started, self._lock = tempfile.TemporaryDirectory(), itertools.count(), threading.Lock()
+        self.parent = subprocess.Popen([sys.executable, "-c", FORKING], stdin=subprocess.PIPE, text=True, env={**os.environ, "PYTHONPATH": SOURCES})
 
     def start(self, arguments):
         """A server with these arguments, as `subprocess.Popen` would return it."""
-        paths = [os.path.join(self.folder.name, name) for name in ("out", "error")]
+        number = next(self._started)
+        paths = [os.path.join(self.folder.name, f"{name}{number}") for name in ("out", "error", "told")]
         for path in paths:
             os.mkfifo(path)
-        self.parent.stdin.write("\t".join([*paths, *arguments]) + "\n")
-        self.parent.stdin.flush()
-        server = Fork(self.parent, [open(path) for path in paths])
+        with self._lock:
+            self.parent.stdin.write("\t".join([*paths, *arguments]) + "\n")
+            self.parent.stdin.flush()
+        told = open(paths[2])  # the process opens them in this order
+        server = Fork(told, [open(path) for path in paths[:2]])
         for path in paths:
             os.unlink(path)
         return server
@@ -119,16 +138,15 @@ class Forks:
     def __exit__(self, *error):
         self.parent.stdin.close()
         self.parent.wait()
-        self.parent.stdout.close()
         self.folder.cleanup()
 
 
 class Fork:
     """A server that was forked; of `subprocess.Popen` there is what `Running` uses."""
 
-    def __init__(self, parent, streams):
+    def __init__(self, told, streams):
         self.stdout, self.stderr = streams
-        self._parent, self.pid, self._status, self._lock = parent, int(parent.stdout.readline()), None, threading.Lock()
+        self._told, self.pid, self._status, self._lock = told, int(told.readline()), None, threading.Lock()
 
     def send_signal(self, number):
         os.kill(self.pid, number)
@@ -139,12 +157,14 @@ class Fork:
     def poll(self):
         """The exit status, None while it runs."""
         with self._lock:
-            if self._status is None and select.select([self._parent.stdout], [], [], 0)[0]:
-                self._status = int(self._parent.stdout.readline())
+            if self._status is None and select.select([self._told], [], [], 0)[0]:
+                self._status = int(self._told.readline())
+                self._told.close()
             return self._status
 
-    def wait(self, seconds=60):
+    def wait(self, seconds=None):
         """The exit status, once it has ended."""
+        seconds = seconds or PATIENCE
         end = time.monotonic() + seconds
         while self.poll() is None:
             if time.monotonic() > end:
@@ -175,9 +195,9 @@ class Running:
                 self.log.append(line)
                 self._lines.put(line)
 
-    def expect(self, text, seconds=100):
+    def expect(self, text, seconds=None):
         """The next line that the server prints or logs with a text in it."""
-        end = time.monotonic() + seconds
+        end = time.monotonic() + (seconds or 2 * PATIENCE)
         while time.monotonic() < end:
             try:
                 line = self._lines.get(timeout=0.1)
@@ -189,9 +209,9 @@ class Running:
                 return line
         raise AssertionError(f"the server did not say {text!r}: {''.join(self.log)}")
 
-    def request(self, method, path, body=None, headers=(), timeout=60):
+    def request(self, method, path, body=None, headers=(), timeout=None):
         """Status, headers and body of an answer."""
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=timeout)
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=timeout or PATIENCE)
         try:
             connection.request(method, path, body, dict(headers))
             response = connection.getresponse()
@@ -220,7 +240,7 @@ class Running:
         """Send a signal and return the exit status."""
         if self.process.poll() is None:
             self.process.send_signal(number)
-        return self.process.wait(60)
+        return self.process.wait(PATIENCE)
 
     def __enter__(self):
         return self
@@ -302,7 +322,7 @@ def raw(rng: random.Random, good):
 def answer_to(port, content):
     """The status with which bytes are answered, after which the client sends nothing more; ``closed`` if that is all the answer."""
     received = b""
-    with socket.create_connection(("127.0.0.1", port), timeout=60) as connection:
+    with socket.create_connection(("127.0.0.1", port), timeout=PATIENCE) as connection:
         try:
             connection.sendall(content)
             connection.shutdown(socket.SHUT_WR)
@@ -329,7 +349,7 @@ def fuzz(port, seed, count, statuses):
             statuses[status] = statuses.get(status, 0) + 1
             continue
         method, path, headers, body = malformed(rng, good)
-        connection = connection or http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+        connection = connection or http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
         try:
             connection.request(method, path, body, headers)
             response = connection.getresponse()
@@ -366,7 +386,7 @@ class Clients:
 
     def _run(self, anew):
         body, sent, lost = json.dumps(infer_request(np.ones((1, 4), np.float32))), 0, []
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE)
         while not self.ended.is_set():
             try:
                 if connection.sock is None:
@@ -380,7 +400,7 @@ class Clients:
                 if response.status != 200 or len(json.loads(content)["outputs"][0]["data"]) != 2:
                     lost.append((response.status, content))
                 sent += 1
-            except (ConnectionError, http.client.HTTPException) as error:
+            except (OSError, http.client.HTTPException) as error:
                 lost.append(f"{'new' if anew else 'kept'} connection: {error!r}")
                 connection.close()
             if anew:
@@ -397,9 +417,9 @@ class Clients:
             thread.join()
 
 
-def ended(prefix, seconds, forks=None):
+def ended(prefix, seconds, forks=None, *options):
     """Start a server, send SIGTERM while clients send requests; the number of answers, what was lost, and the exit status."""
-    with Running(prefix, "--input", "data=-1,4", "--no-access-log", forks=forks) as server:
+    with Running(prefix, "--input", "data=-1,4", "--no-access-log", *options, forks=forks) as server:
         clients = Clients(server.port)
         time.sleep(seconds)
         status = server.stop()

@@ -129,6 +129,13 @@ class Load:
                 break
         connection.close()
 
+    def wait_for(self, data, seconds=60):
+        """Wait until a model's output is among the answers."""
+        end = time.monotonic() + seconds
+        while not any(status == 200 and answer["outputs"][0]["data"] == data for status, answer in self.answers[-50:]):
+            assert time.monotonic() < end, f"no answer {data} within {seconds} s; the last one of {len(self.answers)} is {self.answers[-1:]}"
+            time.sleep(0.01)
+
     def stop(self):
         self.ended.set()
         for thread in self.threads:
@@ -139,14 +146,14 @@ def test_reloading_and_the_end_lose_nothing(tmp_path):
     save_linear(tmp_path / "net", 1)
     with Running(tmp_path / "net", "--input", "data=-1,4", "--grace", "0.3") as server:
         load = Load(server)
+        load.wait_for([4, 5])
         save_linear(tmp_path / "net", 2)
         server.process.send_signal(signal.SIGHUP)
         server.expect("net, version 1: ready")
+        load.wait_for([8, 9])
         save_linear(tmp_path / "net", 3)
         assert server.json("POST", "/v2/repository/models/net/load")[0] == 200
-        end = time.monotonic() + 20
-        while load.answers[-1][1]["outputs"][0]["data"] != [12, 13] and time.monotonic() < end:
-            time.sleep(0.05)
+        load.wait_for([12, 13])
         os.kill(server.process.pid, signal.SIGTERM)
         time.sleep(0.1)
         assert server.request("GET", "/v2/health/ready")[0] == 503 and server.request("GET", "/v2/health/live")[0] == 200
