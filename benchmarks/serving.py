@@ -1,6 +1,6 @@
 """The model server under load, under malformed requests, and while it is stopped and reloaded.
 
-    python benchmarks/serving.py --load [--peers-path FOLDER]  # in five minutes
+    python benchmarks/serving.py --load  # in five minutes
     python benchmarks/serving.py --malformed 200000            # in fifteen
     python benchmarks/serving.py --terms 1000 --reloads 1000   # in five, and fifteen
 
