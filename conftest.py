@@ -13,7 +13,7 @@ from mxnet.graph.tuning import cache
 # Programs that ask the real MXNet for the expected values of tests; they run where that is installed.
 collect_ignore_glob = ["tests/**/record_*.py"]
 # It is imported where there are GPUs.
-collect_ignore = [] if importlib.util.find_spec("triton") else [f"src/mxnet/kernels/nn/{name}_triton.py" for name in ("batch_norm", "scoring")]
+collect_ignore = [] if importlib.util.find_spec("triton") else [f"src/mxnet/kernels/nn/{name}_triton.py" for name in ("batch_norm", "scoring", "sgd")]
 
 
 def pytest_configure():

@@ -66,7 +66,7 @@ NAMES = {
     "mxnet": "_numpy_op_doc",
     **{f"mxnet.optimizer.{path}": f"mxnet.optimizer: {name}" for path, name in (
         ("adabelief", "AdaBelief"), ("adadelta", "AdaDelta"), ("adagrad", "AdaGrad"), ("adam", "Adam"), ("adamW", "AdamW"), ("adamax", "Adamax"),
-        ("dcasgd", "DCASGD"), ("ftml", "FTML"), ("ftrl", "Ftrl"), ("lamb", "LAMB"), ("lans", "LANS"), ("lars", "LARS"), ("nadam", "Nadam"),
+        ("dcasgd", "DCASGD"), ("ftml", "FTML"), ("lamb", "LAMB"), ("lans", "LANS"), ("lars", "LARS"), ("nadam", "Nadam"),
         ("nag", "NAG"), ("rmsprop", "RMSProp"), ("sgld", "SGLD"), ("signum", "Signum"), ("utils", "Updater get_updater"))},
     "mxnet._ctypes": "",
     "mxnet._ctypes.ndarray": "CachedOp NDArrayBase _global_var=mxnet._global_var c_handle_array c_str_array check_call ctypes=ctypes",

@@ -240,7 +240,7 @@ def test_a_weight_that_is_written_to_ends_it(clock):
     race = Race(clock)
     race.call(2)
     assert race.state.holds(race.inputs) and not race.state.holds([race.inputs[0], race.inputs[1].clone()])
-    mx.ndarray.writes.written(race.inputs[1])
+    mx.ndarray.mutation_tracking.written(race.inputs[1])
     assert not race.state.holds(race.inputs) and "out of date: a weight was written to" in race.state.explain()
 
 
