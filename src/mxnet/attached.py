@@ -50,7 +50,7 @@ class ArrayMethods(_Array):
         grad_req : {'write', 'add', 'null'}
             Overwrite `grad` at each backward, add to it, or leave it unchanged.
         stype : str, optional
-            The storage type of the gradient; by default the array's own.
+            ``"default"``, ``"row_sparse"`` or ``"csr"`` for the gradient; by default as the array.
         """
         from .ndarray.creation import zeros
         grad = zeros(self.shape, ctx=self._ctx, dtype=self.dtype if self._is_sparse else self._data.dtype, stype=stype or self.stype)

@@ -149,29 +149,11 @@ def _match(mix: FxNode) -> tuple[_Attention, list[FxNode]] | None:
         return None
     inside.append(node)
     length = node.args[1] if len(node.args) > 1 else None
-    mask, cast, scale = None, None, 1.0
-    node = node.args[0]
-    while not calls(node, product):
-        if calls(node, identity):
-            pass
-        elif calls(node, amp_cast) and cast is None and mask is None:
-            cast = node.kwargs["dtype"]
-        elif _computes("add", node, 2) and mask is None and scale == 1:  # a factor behind the addition would apply to the mask
-            scored = [_scores(a, product) for a in node.args]
-            if sum(scored) != 1:
-                return None
-            mask = node.args[scored.index(False)]
-            inside.append(node)
-            node = node.args[scored.index(True)]
-            continue
-        elif _computes("multiply", node, 1):
-            scale *= attributes_of(node)["scalar"]
-        elif _computes("divide", node, 1) and attributes_of(node)["scalar"]:
-            scale /= attributes_of(node)["scalar"]
-        else:
-            return None
-        inside.append(node)
-        node = node.args[0]
+    scores = _match_scores(node.args[0], product)
+    if scores is None:
+        return None
+    node, scale, cast, mask, nodes = scores
+    inside += nodes
     inside.append(node)
     scoring = attributes_of(node)
     if any(len(n.users) != 1 for n in inside[1:]) or scoring.get("transpose_a") or mixing.get("heads") != scoring.get("heads"):
@@ -193,6 +175,32 @@ def _match(mix: FxNode) -> tuple[_Attention, list[FxNode]] | None:
             return None
     plan = _Attention(sources, heads, bool(scoring.get("transpose_b")), scale, cast, value_cast, mask, length, dropped)
     return plan, sorted(inside, key=order.__getitem__)
+
+
+def _match_scores(node: typing.Any, product: Operator) -> tuple[FxNode, float, typing.Any, typing.Any, list[FxNode]] | None:
+    """Return the product of queries and keys below a softmax, its factor, its cast, the mask, and the nodes between; None for anything else."""
+    mask, cast, scale, between = None, None, 1.0, []
+    while not calls(node, product):
+        between.append(node)
+        if calls(node, identity):
+            pass
+        elif calls(node, amp_cast) and cast is None and mask is None:
+            cast = node.kwargs["dtype"]
+        elif _computes("add", node, 2) and mask is None and scale == 1:  # a factor behind the addition would apply to the mask
+            scored = [_scores(a, product) for a in node.args]
+            if sum(scored) != 1:
+                return None
+            mask = node.args[scored.index(False)]
+            node = node.args[scored.index(True)]
+            continue
+        elif _computes("multiply", node, 1):
+            scale *= attributes_of(node)["scalar"]
+        elif _computes("divide", node, 1) and attributes_of(node)["scalar"]:
+            scale /= attributes_of(node)["scalar"]
+        else:
+            return None
+        node = node.args[0]
+    return node, scale, cast, mask, between
 
 
 def _scores(node: typing.Any, product: Operator) -> bool:

@@ -75,8 +75,7 @@ class GraphRunner:
     """
 
     def __init__(self, symbol: Symbol, group2ctx: Mapping[str, Context] | None = None, backend: str | None = None,
-                 options: Mapping | None = None, weights: Iterable[int] | None = None, fixed_shape: bool = False,
-                 exact: bool = False):
+                 options: Mapping | None = None, weights: Iterable[int] | None = None, fixed_shape: bool = False, exact: bool = False):
         if not symbol._outputs:
             raise MXNetError("this Symbol has no outputs, so that running it would do nothing; what only writes to its inputs, such as reset_arrays, "
                              "is to be called on arrays")
