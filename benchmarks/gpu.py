@@ -145,7 +145,7 @@ class Worker:
 
 
 def measured(rows: list[Row], folder: str, options: Any) -> Iterator[dict[str, Any]]:
-    """What each row gave; groups of rows are prepared beside one another, and measured one by one."""
+    """Yield the measurements of each row; groups of rows are prepared beside one another, and measured one by one."""
     for start in range(0, len(rows), options.together):
         with contextlib.ExitStack() as running:
             workers = [Worker(row, folder, options) for row in rows[start:start + options.together]]

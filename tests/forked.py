@@ -25,7 +25,7 @@ _LONGEST = 1 << 20  # bytes of a request
 
 @functools.cache
 def python():
-    """What a command begins with that is to run as Python; the process with torch begins with the first call and ends with this one."""
+    """Return the words in the place of ``sys.executable``; the process with torch begins with the first call and ends with this one."""
     import subprocess
     import tempfile
     if not hasattr(os, "pidfd_open"):

@@ -53,7 +53,7 @@ def integers_of(sample):
 
 
 def accepts(operator, sample):
-    """Whether an operator takes the inputs on a processor."""
+    """Return True if an operator takes the inputs on a processor."""
     try:
         call(operator, sample, mx.cpu(), contextlib.nullcontext(), "fiu")
     except (mx.MXNetError, TypeError, ValueError):

@@ -1,6 +1,7 @@
 """`HybridBlock`: a block that runs on arrays step by step, or as a graph that was traced once."""
 from __future__ import annotations
 
+import contextlib
 import inspect
 import json
 import warnings
@@ -96,11 +97,10 @@ class HybridBlock(SharesWithTorch, Block):
                 with np_shape(True), ByArgument():
                     return self._call_traced(args)
         out = super().__call__(*args)
-        if type(out) is not dispatch.numpy_array and self._is_plain():
-            if is_np_array():
-                require_np(_arrays_of(out))
-            elif args and type(args[0]) is dispatch.numpy_array:
-                with ByArgument():
+        if type(out) is not dispatch.numpy_array:
+            scoped = is_np_array()
+            if (scoped or args and type(args[0]) is dispatch.numpy_array) and self._is_plain():
+                with contextlib.nullcontext() if scoped else ByArgument():
                     require_np(_arrays_of(out))
         return out
 
@@ -401,7 +401,9 @@ class HybridBlock(SharesWithTorch, Block):
 
     def _run_plain(self, args: Any) -> Any:
         """`forward` on arrays, after the class's own `infer_shape` where parameters wait for it."""
-        if inspect.unwrap(type(self).infer_shape) is not HybridBlock.infer_shape and any(p._deferred_init for p in self.params.values()):
+        infers = type(self).infer_shape
+        if (infers is not HybridBlock.infer_shape and any(p._deferred_init for p in self.params.values())
+                and inspect.unwrap(infers) is not HybridBlock.infer_shape):
             with _deferred_compute.context(False):
                 self.infer_shape(*args)
                 for parameter in self.params.values():

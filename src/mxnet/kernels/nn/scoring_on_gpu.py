@@ -9,8 +9,7 @@ from typing import Any, Optional
 import torch
 
 from ..runtime.strided_output import ANY
-from ..runtime.triton_kernels import OLDEST, installed, on
-from ..runtime.triton_kernels import interpreted as _interpreted
+from ..runtime.triton_kernels import installed, on, runs_on
 
 _TYPES = (torch.float16, torch.bfloat16, torch.float32)
 _BLOCK = 1024  # results of a program
@@ -30,11 +29,7 @@ def _kernels() -> Any:
 
 def available(device: torch.device) -> bool:
     """Return True if a device supports the kernels. Callers have to handle failures of Triton's compiler."""
-    if _kernels() is None:
-        return False
-    if _interpreted():
-        return device.type == "cpu"
-    return device.type == "cuda" and torch.cuda.get_device_capability(device) >= OLDEST
+    return runs_on(device)
 
 
 def fits(data: torch.Tensor) -> bool:

@@ -10,7 +10,7 @@ from typing import Any, Optional
 import numpy as np
 import torch
 
-from ..runtime.triton_kernels import OLDEST, installed, interpreted, on
+from ..runtime.triton_kernels import installed, on, runs_on
 
 _log = logging.getLogger(__name__)
 _PIECE, _BLOCK = 1 << 14, 1 << 12  # elements of a program, and of one round of its loop
@@ -34,11 +34,7 @@ def _kernels() -> Any:
 @functools.cache
 def available(device: torch.device) -> bool:
     """Return True if the kernel may run on a device."""
-    if _kernels() is None:
-        return False
-    if interpreted():
-        return device.type == "cpu"
-    return device.type == "cuda" and torch.cuda.get_device_capability(device) >= OLDEST
+    return runs_on(device)
 
 
 def move(weights: Sequence[torch.Tensor], grads: Sequence[torch.Tensor], moms: Optional[Sequence[torch.Tensor]],

@@ -22,6 +22,15 @@ def interpreted() -> bool:
     return bool(knobs.runtime.interpret)
 
 
+def runs_on(device: torch.device) -> bool:
+    """Return True if a device supports kernels in Triton, or the processor does as their interpreter."""
+    if not installed():
+        return False
+    if interpreted():
+        return device.type == "cpu"
+    return device.type == "cuda" and torch.cuda.get_device_capability(device) >= OLDEST
+
+
 def on(device: torch.device) -> contextlib.AbstractContextManager:
     """Return a ``with`` block in which kernels start on `device`: Triton uses the current one."""
     if device.type != "cuda" or device.index in (None, torch.cuda.current_device()):
