@@ -12,8 +12,10 @@ from mxnet.graph.tuning import cache
 
 # Programs that ask the real MXNet for the expected values of tests; they run where that is installed.
 collect_ignore_glob = ["tests/**/record_*.py"]
-# It is imported where there are GPUs.
-collect_ignore = [] if importlib.util.find_spec("triton") else [f"src/mxnet/kernels/nn/{name}_triton.py" for name in ("batch_norm", "scoring", "sgd")]
+# A program for a Python that has PyQt6, and modules that are imported where there are GPUs.
+collect_ignore = ["tests/chromium_window.py"]
+if not importlib.util.find_spec("triton"):
+    collect_ignore += [f"src/mxnet/kernels/nn/{name}_triton.py" for name in ("batch_norm", "scoring", "sgd")]
 
 
 def pytest_configure():

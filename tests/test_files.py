@@ -197,25 +197,26 @@ def test_names_may_be_as_long_as_the_system_allows(tmp_path):
 # -- writers that are killed -----------------------------------------------------------------------------------------
 
 _WRITER = """
-import sys
+import os, sys
 from mxnet import files
 with files.atomic_write(sys.argv[1]) as f:
     f.write(b"half")
     f.flush()
-    print("writing", flush=True)
+    print(os.getpid(), flush=True)
     sys.stdin.read()
 """
 
 
 def _writer(path):
     process = subprocess.Popen([*python(), "-c", _WRITER, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-    assert process.stdout.readline() == b"writing\n"
+    process.writer = int(process.stdout.readline())
     return process
 
 
 def _end(process, kill):
     if kill:
-        process.kill()
+        os.kill(process.writer, signal.SIGKILL)
+        process.wait()  # stdin stays open until then: a writer that sees its end would finish
     process.communicate()
     assert process.returncode == (-signal.SIGKILL if kill else 0)
 

@@ -14,7 +14,7 @@ def test_every_other_worker_gets_an_error(fault, others):
     if fault == "kill":
         assert all("has lost another worker, which died or ended early" in text or "worker 2: " in text for text in said)
     else:
-        assert all("worker 2: silent for" in text for text in said[:2])
+        assert all("worker 2: silent for" in text for text in said[:2]), said
 
 
 def test_killed_again_at_other_moments():
