@@ -179,6 +179,10 @@ class Translator(Walker):
                 raise UnknownValue(f"the value '{value.name}' follows from sizes that the file leaves open, in a way that cannot be imported")
             value.entry, value.scalar, value.boolean = self.entry(made), made.scalar, made.boolean
             return value.entry
+        if value.recipe is not None and _is_filled(array):  # computed while importing: no parameter
+            filled = self.op("_full", shape=array.shape, value=array.reshape(-1)[0].item(), dtype=array.dtype.name)
+            value.entry = filled.entry
+            return value.entry
         if not array.size and not util.is_np_shape():
             raise UnsupportedFeature(f"the array '{value.name}' of shape {array.shape} has no elements; import the file within mx.np_shape(), where "
                                      "there are such arrays")
@@ -213,6 +217,15 @@ class Translator(Walker):
         values = tuple(Value("", entry=(node, i), scalar=is_scalar, boolean=is_boolean) for i in outputs)
         return values[0] if len(values) == 1 else values
 
+    def undone(self, value, name, **attributes):
+        node, i = self.entry(value)
+        if node.op is None or i or node.op.name != get(name).name:
+            return None
+        parsed = node.op.with_defaults(node.parsed())
+        if any(parsed[key] != wanted for key, wanted in attributes.items()):
+            return None
+        return Value("", entry=node.inputs[0], boolean=value.boolean)
+
     def dtype(self, value):
         if value.entry is None and value.arrays is not None:
             return value.arrays[0].dtype
@@ -236,6 +249,14 @@ class Translator(Walker):
             if partial is not None:
                 return len(partial)
         return super().rank(value)
+
+
+def _is_filled(array):
+    """Return True for an array of one finite number, of some sizes and a type that `_full` has."""
+    if array.size < 2 or array.dtype.name not in ("float16", "float32", "float64", "int8", "uint8", "int32", "int64"):
+        return False
+    first = array.reshape(-1)[0]
+    return abs(float(first)) < 2 ** 53 and bool((array == first).all())
 
 
 def _numbers():
