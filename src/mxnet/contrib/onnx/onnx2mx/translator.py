@@ -9,7 +9,7 @@ from ....ops import dtypes
 from ....ops.registry import get
 from ....symbol.compose import create
 from ....symbol.inference import infer_node, infer_node_types
-from . import deferring
+from . import box_nms, deferring
 from .reading import BFLOAT16, UnknownValue, UnsupportedFeature, element_type, read_tensor, stored_type
 from .values import Value
 from .walking import Walker
@@ -66,11 +66,12 @@ class Translator(Walker):
             self._input(name, sizes)
         for name, array in arrays.items():
             self._scope[name] = self.array(array, name)
-        self.nodes(graph.node)
+        nodes = box_nms.replaced(graph, self.opset, self.folder)
+        self.nodes(nodes)
         missing = [info.name for info in graph.output if self._scope.get(info.name) is None]
         if missing:
             raise MXNetError(f"the output '{missing[0]}' is made by no node")
-        later = deferring.finish(self, graph.node, self._scope, [info for info in graph.output if self._scope[info.name].later])
+        later = deferring.finish(self, nodes, self._scope, [info for info in graph.output if self._scope[info.name].later])
         return [later.get(info.name) or self._output(info) for info in graph.output]
 
     def _open_sizes(self, values):
