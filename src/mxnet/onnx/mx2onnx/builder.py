@@ -1,5 +1,6 @@
 """The ONNX graph that converters write to: values, nodes, constants, each under a name of its own."""
 import functools
+import math
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -237,6 +238,10 @@ class Builder:
             fixed = all(not isinstance(s, Value) for s in shape)
             if fixed and x.array is not None:
                 return self._computed(x.array.reshape(shape))
+            if fixed and x.fixed and x.shape and 0 not in x.shape:  # with all sizes known, as the file is written again after an import
+                shape = [x.shape[i] if size == 0 else size for i, size in enumerate(shape)]  # type: ignore[index]
+                rest = math.prod(x.shape) // math.prod(size for size in shape if size != -1)  # type: ignore[arg-type]
+                shape = [rest if size == -1 else size for size in shape]
             if fixed and x.shape == tuple(shape):
                 return x
             known = tuple(shape) if fixed and all(s > 0 for s in shape) else None

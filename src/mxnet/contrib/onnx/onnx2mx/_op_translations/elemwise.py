@@ -291,6 +291,11 @@ def clip(g, data, min=None, max=None):
 @translates("Where")
 def where(g, condition, x, y):
     """Elements of `x` where `condition` holds, else those of `y`."""
+    for name, value, other in (("_npi_where_rscalar", x, y), ("_npi_where_lscalar", y, x)):
+        number = None if value.boolean else _number(g, other, value)
+        if number is not None and g.known_shapes(condition) is not None and g.known_shapes(value) is not None:
+            g.entry(condition)
+            return g.op(name, condition, value, scalar=number, is_scalar=condition.scalar and value.scalar)
     x, y = same_type(g, x, y)
     g.entry(condition)
     shapes = [g.known_shapes(value) for value in (condition, x, y)]
