@@ -206,7 +206,7 @@ class Builder:
             return x
         if x.array is not None and x.array.size <= 64:
             return self.const(x.array.astype(dtype), dtype)
-        if dtype == bool and id(x) in self._truths:
+        if dtype.kind == "b" and id(x) in self._truths:
             return self._truths[id(x)]
         made = self.Cast(x, to=dtype, dtype=dtype, out_shape=x.shape)
         if x.dtype == bool:

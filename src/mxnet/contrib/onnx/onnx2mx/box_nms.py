@@ -9,9 +9,9 @@ from typing import NamedTuple
 import numpy as np
 
 from ....base import MXNetError
-from ....ops.registry import get
 from ....onnx.mx2onnx.builder import Builder, Unsupported, Value
 from ....onnx.mx2onnx.operators.boxes import box_nms
+from ....ops.registry import get
 from .reading import onnx_package, read_tensor
 
 DOMAIN, OPERATOR = "mxnet", "box_nms"  # of the one node that takes their place
