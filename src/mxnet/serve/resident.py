@@ -63,7 +63,6 @@ class Resident:
 
     def _trim(self) -> None:
         memory.trim(tensors=False)
-        self.settle()  # what is still in use is no more to be given back
 
     def close(self) -> None:
         """Look no more."""
