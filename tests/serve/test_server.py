@@ -1,5 +1,4 @@
 import concurrent.futures
-import functools
 import json
 import os
 import signal
@@ -10,8 +9,7 @@ import time
 import numpy as np
 import pytest
 
-from mxnet import memory
-from serve_checks import PATIENCE, Forks, Running, ended, fuzz, infer_request, picture, save_archive, save_linear, seeds
+from serve_checks import Forks, Running, ended, fuzz, infer_request, save_archive, save_linear, seeds
 
 ONES = infer_request(np.ones((1, 4), np.float32))
 
@@ -63,21 +61,6 @@ def test_heads_are_limited(server):
     assert time.monotonic() - start < 8
     assert raw(server, b"nonsense\r\n\r\n").startswith(b"HTTP/1.1 400")
     assert server.json("GET", "/ping")[0] == 200
-
-
-@pytest.mark.skipif(memory._libc() is None, reason="the C library is not glibc: memory is not kept")
-def test_memory_that_large_images_took_is_given_back(server):
-    """Images of 9 million pixels, two at a time: 54 MB while they are decoded."""
-    body = picture((1, 2, 3), ".png", (3000, 3000))
-    send = functools.partial(server.request, "POST", "/predictions/colours", body, {"Content-Type": "image/png"})
-    level = server.memory() + 36  # 32 may stay
-    with concurrent.futures.ThreadPoolExecutor(2) as pool:
-        assert [future.result()[0] for future in [pool.submit(send) for _ in range(6)]] == [200] * 6
-    end = time.monotonic() + PATIENCE
-    assert server.memory() > level
-    while server.memory() > level and time.monotonic() < end:
-        time.sleep(0.1)
-    assert server.memory() <= level
 
 
 def test_unknown_paths_and_methods(server):
