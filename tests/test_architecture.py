@@ -12,10 +12,11 @@ SOURCES = pathlib.Path(mx.__file__).parent
 # Who imports a module by a name that is made when it runs, besides packages that import their own parts on demand.
 BY_NAME = {
     "graph/backends/openvino/model.py": "all converters, where openvino is installed",
+    "lazy_modules.py": "modules that are imported at their first use",
     "notebook/callback.py": "packages for tables and charts, which the program may lack",
     "ops/registry.py": "families of operators that not every program needs",
     "optimizer/pickles.py": "the modules of MXNet that a file of optimizer states names",
-    "reachable/finder.py": "what a name of the table leads to",
+    "compat/finder.py": "what a name of the table leads to",
 }
 
 

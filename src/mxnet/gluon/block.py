@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from ..initializer import Initializer
 
 if TYPE_CHECKING:
-    # Stand above this module; programs find them here too: `reachable` leads to them.
+    # Stand above this module; programs find them here too: `compat.table` leads to them.
     from .hybrid_block import HybridBlock
     from .symbol_block import SymbolBlock
 

@@ -9,13 +9,13 @@ import torch
 
 from ..base import MXNetError, integer_types, numeric_types
 from ..context import Context, cpu, intern_context
+from ..lazy_modules import load_module
 from ..ndarray import NDArray, dispatch, indexing, memory_format, mutation_tracking
 from ..ndarray.dispatch import in_graph, invoke, mode, refuse_inplace, traces, wrap
 from ..ndarray.fast_calls import eligibility
 from ..ndarray.ndarray import _drop_leading, _share
 from ..ops import dtypes, host_arrays
 from ..ops.registry import get
-from ..reachable import finder
 from ..suggestions import shortened
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ class ndarray(_Base):  # noqa: N801
         """
         if api_version not in (None, "2021.10", "2021.12", "2022.12", "2023.12", "2024.12"):
             raise ValueError(f"api_version must be '2024.12' or an earlier version, received {shortened(api_version)}")
-        return finder.load("mxnet.numpy.array_api")
+        return load_module("mxnet.numpy.array_api")
 
     def __dlpack__(self, *, stream: Any = None, max_version: tuple[int, int] | None = None, dl_device: tuple[int, int] | None = None,
                    copy: bool | None = None) -> Any:

@@ -1,4 +1,4 @@
-"""Equivalents of private helper functions of MXNet 1.9.1 that programs import; `reachable.table` lists their modules."""
+"""Equivalents of private helper functions of MXNet 1.9.1 that programs import; `table` lists their modules."""
 from collections import OrderedDict
 
 import numpy as np
