@@ -225,7 +225,7 @@ class CustomOperator(Operator):
         def custom(*data, op_type: str):
             """Call an operator that was registered in Python with `register`."""
 
-        super().__init__("Custom", custom, by_values=True, names_output=True, amp="float32")
+        super().__init__("Custom", custom, data_dependent=True, names_output=True, amp="float32")
         self.fn = self.raw = _run_custom
         self.attributes = _AnyAttribute(self.attributes)
         self.mutates, self.shape_inference, self.dtype_inference = (), self._infer_shape, self._infer_type

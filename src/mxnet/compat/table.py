@@ -119,8 +119,9 @@ NAMES = {
     "mxnet.executor_manager":
         "logging mx_real_t nd np mxnet.compat.executor_manager: _bind_exec mxnet.context: cpu mxnet.compat.executor_manager: *",
     "mxnet.gluon.block":
-        "_check_all_np_ndarrays _check_same_symbol_type _mx_np _mx_npx _name=mxnet.name copy defaultdict json load_json mx_real_t np "
+        "NDArray Symbol _check_all_np_ndarrays _check_same_symbol_type _mx_np _mx_npx _name=mxnet.name copy defaultdict json load_json mx_real_t np "
         "np_symbol=mxnet.symbol.numpy symbol mxnet.gluon.hybrid_block: HybridBlock mxnet.gluon.parameter: DeferredInitializationError "
+        "mxnet.gluon.nested: _flatten=flatten _gather_type_ctx_info=kinds_and_contexts _regroup=regroup "
         "mxnet.gluon.symbol_block: SymbolBlock _common_prefix _infer_param_types mxnet.util: np_array np_shape",
     "mxnet.gluon.contrib.cnn.conv_layers": "numeric_types symbol",
     "mxnet.gluon.contrib.data._constants": "mxnet.contrib.text.datasets: EOS_TOKEN=END",
@@ -134,7 +135,7 @@ NAMES = {
     "mxnet.gluon.data": "mxnet.gluon.contrib.data: IntervalSampler",
     "mxnet.gluon.data.dataloader":
         "_mx_np io=io nd signal sys threading mxnet.compat.data_workers: ConnectionWrapper _MultiWorkerIterV1 fetcher_loop_v1 worker_loop_v1 "
-        "multiprocessing: Queue SimpleQueue multiprocessing.pool: ThreadPool mxnet.gluon.data._shared_memory: rebuild_ndarray "
+        "multiprocessing: Queue SimpleQueue multiprocessing.pool: ThreadPool mxnet.gluon.data.shared_memory: rebuild_ndarray "
         "rebuild_np_ndarray=rebuild_ndarray reduce_np_ndarray=reduce_ndarray mxnet.gluon.data.dataloader: DataLoaderV1=DataLoader",
     "mxnet.gluon.data.dataset": "ndarray",
     "mxnet.gluon.data.vision.datasets": "_mx_np nd",
@@ -209,7 +210,8 @@ NAMES = {
     "mxnet.name": "_MXClassPropertyMetaClass with_metaclass",
     "mxnet.ndarray": "CachedOp _DTYPE_MX_TO_NP _DTYPE_NP_TO_MX _GRAD_REQ_MAP _ndarray_cls",
     "mxnet.ndarray._internal": "CachedOp NDArrayBase _Null _os _sys",
-    "mxnet.ndarray.contrib": "_flatten_list mx ndarray np mxnet.compat.helpers: _get_rescale_grad=rescale_array",
+    "mxnet.ndarray.contrib":
+        "_flatten_list mx ndarray np mxnet.compat.helpers: _get_rescale_grad=rescale_array mxnet.ndarray.nested: _flatten=flatten _regroup=regroup",
     "mxnet.ndarray.ndarray":
         "Features NDArrayBase _DTYPE_MX_TO_NP _DTYPE_NP_TO_MX _GRAD_REQ_MAP "
         "_NDARRAY_ADVANCED_INDEXING _NDARRAY_BASIC_INDEXING _NDARRAY_EMPTY_TUPLE_INDEXING "
@@ -302,7 +304,7 @@ NAMES = {
     "mxnet.symbol._internal": "AttrScope SymbolBase _Null _os _sys mxnet.name: NameManager",
     "mxnet.symbol.contrib":
         "check_call symbol mxnet.compat.helpers: _get_graph_inputs=graph_inputs _get_sym_uniq_name=unique_name mxnet.compat.helpers: "
-        "_check_data=check_data",
+        "_check_data=check_data mxnet.ndarray.nested: _flatten=flatten _regroup=regroup",
     "mxnet.symbol.numpy._internal":
         "mxnet.numpy_op_fallback: empty_like_fallback=empty_like_of_symbols unravel_index_fallback=unravel_index_of_symbols",
     "mxnet.symbol.numpy._symbol":

@@ -247,7 +247,7 @@ def is_stochastic(node: FxNode) -> bool:
 
 def is_data_dependent(node: FxNode) -> bool:
     """Return True if the computation may depend on more than shapes: a loop, a branch, a user's operator."""
-    return holds(node, "by_values")
+    return holds(node, "data_dependent")
 
 
 def mutates_inputs(node: FxNode) -> bool:

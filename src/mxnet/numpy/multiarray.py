@@ -13,7 +13,7 @@ from ..lazy_modules import load_module
 from ..ndarray import NDArray, dispatch, indexing, memory_format, mutation_tracking
 from ..ndarray.dispatch import in_graph, invoke, mode, refuse_inplace, traces, wrap
 from ..ndarray.fast_calls import eligibility
-from ..ndarray.ndarray import _drop_leading, _share
+from ..ndarray.ndarray import drop_leading, share_memory
 from ..ops import dtypes, host_arrays
 from ..ops.registry import get
 from ..suggestions import shortened
@@ -182,7 +182,7 @@ class ndarray(_Base):  # noqa: N801
 
     def as_nd_ndarray(self) -> NDArray:
         """Return the same array as ``mx.nd.NDArray``: memory, gradient and history are shared."""
-        return _share(self, NDArray)
+        return share_memory(self, NDArray)
 
     def as_np_ndarray(self) -> "ndarray":
         """Return the array itself."""
@@ -340,7 +340,7 @@ class ndarray(_Base):  # noqa: N801
             return
         selected = tuple(target[where].shape) if values.dim() else ()
         try:
-            target[where] = _drop_leading(values, len(selected))
+            target[where] = drop_leading(values, len(selected))
             if flips:
                 base.copy_(target.flip(flips))
         except (RuntimeError, IndexError):

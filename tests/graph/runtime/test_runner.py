@@ -63,7 +63,7 @@ class Doubling:
 def doubling():
     backend = register_backend(Doubling())
     yield backend
-    del registry._backends["test_doubling"]
+    del registry.BACKENDS["test_doubling"]
 
 
 def test_backends_compile_for_each_shape(doubling):
@@ -147,7 +147,7 @@ def test_threads_that_meet_a_changed_weight_compile_once(monkeypatch):
         mutation_tracking.written(inputs[1])
         assert runner(inputs)[0].tolist() == [[2]] and backend.compiled == 2
     finally:
-        del registry._backends["test_slow"]
+        del registry.BACKENDS["test_slow"]
 
 
 def test_zeros_of_open_size_go_by_the_shapes_of_weights_too():

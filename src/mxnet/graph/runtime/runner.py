@@ -93,7 +93,7 @@ class GraphRunner:
         self.options = options or {}
         if self.options and self.backend is registry.get("native"):
             raise MXNetError(f"backend 'native' takes no options, received {sorted(self.options)}")
-        self.is_stochastic = any(n.op is not None and (n.op.wants_training or n.op.draws) for n in nodes)
+        self.is_stochastic = any(n.op is not None and (n.op.wants_training or n.op.stochastic) for n in nodes)
         self._fused = any(isinstance(n.op, (CachedGraph, Fused)) for n in nodes)
         self._open = [n for n in nodes if inference.open_shape(n)]
         self.weights = tuple(_weights(nodes, self.input_names) if weights is None else weights)
@@ -215,7 +215,7 @@ class GraphRunner:
                         self._recurrences = rnn_fusion.apply(module, is_train, device)
                     output_ownership.apply(module)
                     self._lowered[key] = module
-                    if device.type == "cpu" and any(holds(n, "heavy") for n in module.graph.nodes):
+                    if device.type == "cpu" and any(holds(n, "compute_bound") for n in module.graph.nodes):
                         warn_if_slow(t.dtype for t in inputs)
         return module
 
