@@ -525,7 +525,7 @@ class HybridBlock(SharesWithTorch, Block):
         """
         if self._cached_op is None:
             raise RuntimeError("explain: call hybridize() and run the block once, so that there is a graph to explain")
-        return self._cached_op._runner.explain()
+        return self._cached_op.handle.explain()
 
     # -- files and hooks ---------------------------------------------------------------------------------------------------
 

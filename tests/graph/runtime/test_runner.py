@@ -122,7 +122,7 @@ def test_new_shapes_do_not_wait_for_those_that_are_compiled(monkeypatch):
     go_on.set()
     thread.join(60)
     assert not thread.is_alive()
-    assert [type(s) for s in runner._states.values()] == [inference_states.Native, inference_states.Warmup]
+    assert [type(s) for s in runner.states.values()] == [inference_states.Native, inference_states.Warmup]
 
 
 def test_threads_that_meet_a_changed_weight_compile_once(monkeypatch):
