@@ -242,7 +242,7 @@ def holds(node: object, trait: str) -> bool:
 
 def is_stochastic(node: FxNode) -> bool:
     """Return True if the node draws random numbers, or may do so (see `is_data_dependent`)."""
-    return holds(node, "draws") or is_data_dependent(node)
+    return holds(node, "stochastic") or is_data_dependent(node)
 
 
 def is_data_dependent(node: FxNode) -> bool:
