@@ -85,7 +85,7 @@ def test_stochastic(operator):
 
 
 @pytest.mark.parametrize("operator", saying("layout_agnostic"), ids=lambda o: o.name)
-def test_keeps_layout(operator):
+def test_layout_agnostic(operator):
     """The values are the same whether images lie with their channels first or last, and with random data there are images."""
     if operator.stochastic:
         return
