@@ -49,7 +49,7 @@ def helper(data):
     return data * torch.rand(data.shape, generator=random_state.generator(data.device))
 
 
-def test_an_operator_that_draws_must_say_so(monkeypatch):
+def test_an_operator_that_is_stochastic_must_say_so(monkeypatch):
     def noise(data):
         return helper(data)
 
@@ -139,7 +139,7 @@ def _gradients_behind(relu, operator, tensors, attributes):
 
 
 @pytest.mark.parametrize("operator", saying("inplace_safe"), ids=lambda o: o.name)
-def test_overwritable(operator):
+def test_inplace_safe(operator):
     tried = 0
     for tensors, attributes, _ in uses(operator, "inplace_safe"):
         for found, expected in zip(*(_gradients_behind(relu, operator, tensors, attributes) for relu in (torch.relu_, torch.relu))):
@@ -151,7 +151,7 @@ def test_overwritable(operator):
 
 
 @pytest.mark.parametrize("operator", saying("is_relu"), ids=lambda o: o.name)
-def test_rectifies(operator):
+def test_is_relu(operator):
     data = torch.tensor([-2.0, -0.0, 0.5, float("inf")])
     attributes = {"act_type": "relu"} if "act_type" in operator.attributes else {}
     assert operator.holds("is_relu", operator.with_defaults(attributes))
@@ -177,14 +177,14 @@ def test_stops_gradient():
         assert not found.requires_grad or not torch.autograd.grad(found.sum(), x)[0].any()
 
 
-def test_converts_and_changes_storage():
+def test_is_cast_and_changes_storage():
     x = torch.tensor([1.5])
     assert [o.name for o in saying("is_cast")] == ["Cast"]
     assert OPERATORS["Cast"].raw(x, dtype=torch.float64).dtype is torch.float64
     assert [o.name for o in saying("changes_storage")] == ["cast_storage"]
 
 
-def test_sized_by_values():
+def test_data_dependent_shape():
     """No other operator of the records gives results of two shapes for inputs of the same shapes and attributes."""
     assert sorted(o.name for o in saying("data_dependent_shape")) == [
         "_contrib_boolean_mask", "_cvimdecode", "_npi_bincount", "_npi_delete", "_npi_unique", "_npx_nonzero"]
