@@ -1,10 +1,9 @@
-"""Tools and text: `im2rec` with resizing, LibSVM and CSV files, beside MXNet 1.9.1.
+"""Compare packing images (`im2rec` with resizing) and parsing LibSVM and CSV files with MXNet 1.9.1.
 
-    python benchmarks/records.py --mxnet-python /opt/oracle/bin/python [--quick]
+    python benchmarks/packing_and_parsing.py --mxnet-python /opt/oracle/bin/python [--quick]
 
-The same pictures and the same files; both sides take turns, medians count. Ratios are of the processor's time, that of all processes and threads
-together, since others may use the machine meanwhile: for `im2rec` per image, what a run with few images takes being subtracted; for iterators per
-row, in their second epoch.
+Both libraries read the same files and take turns; the table has medians. Ratios are of the processor time of all processes and threads, which other
+programs affect less: for `im2rec` of an image, from the difference of two runs with few and many images; for iterators of a row, in their second epoch.
 """
 import argparse
 import os
@@ -16,9 +15,8 @@ import time
 
 import cv2
 import numpy as np
-import peers
-import pictures
-import rows
+from harness import common
+from harness import synthetic_images
 
 RESIZE, PROCESSES, FEW = 256, 2, 16
 FEATURES, OUTPUTS, ENTRIES, BATCH = 250_000, 200_000, 100, 128
@@ -49,21 +47,21 @@ print(json.dumps([(time.process_time() - used) / rows * 1e6, rows / (time.perf_c
 
 def arguments():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    peers.add_arguments(parser)
-    parser.add_argument("--count", type=int, default=400, help="pictures; each stands several times in the list")
-    parser.add_argument("--repeat", type=int, default=5, help="how often")
+    common.add_arguments(parser)
+    parser.add_argument("--count", type=int, default=400, help="number of images")
+    parser.add_argument("--repeat", type=int, default=5, help="how often each image is in the list that is packed")
     parser.add_argument("--rows", type=int, default=20_000, help="rows of the text files")
-    parser.add_argument("--quick", action="store_true", help="few pictures and rows: to see that all works")
-    parser.add_argument("--out", default=os.path.join(rows.HERE, "results", "records.md"))
-    parser.add_argument("--folder", default=os.path.join(tempfile.gettempdir(), "remex-benchmarks", "records"), help="where the files lie meanwhile")
-    chosen = parser.parse_args()
-    if chosen.quick:
-        chosen.rounds, chosen.count, chosen.repeat, chosen.rows = 2, 32, 2, 2000
-    return chosen
+    parser.add_argument("--quick", action="store_true", help="few images and rows, to test the setup")
+    parser.add_argument("--out", default=os.path.join(common.RESULTS, "packing_and_parsing.md"), help="the file of the table")
+    parser.add_argument("--folder", default=os.path.join(tempfile.gettempdir(), "remex-benchmarks", "records"), help="the folder for images, lists and text files")
+    args = parser.parse_args()
+    if args.quick:
+        args.rounds, args.count, args.repeat, args.rows = 2, 32, 2, 2000
+    return args
 
 
 def write_text(folder, count):
-    """Rows of sparse and dense numbers with six decimals."""
+    """Write LibSVM and CSV files of numbers with six decimals."""
     rng = np.random.default_rng(0)
     with open(os.path.join(folder, "data.svm"), "w") as data, open(os.path.join(folder, "label.svm"), "w") as label:
         for i in range(count):
@@ -74,75 +72,76 @@ def write_text(folder, count):
 
 
 def write_list(folder, name, count, repeat):
-    """A list of the pictures; its path without the ending."""
+    """Write a list of the images; return its path without the extension."""
     base = os.path.join(folder, name)
     with open(base + ".lst", "w") as file:
         for i in range(count * repeat):
-            file.write(f"{i}\t{i % count % pictures.CLASSES}\t{i % count % pictures.CLASSES}/{i % count}.jpg\n")
+            file.write(f"{i}\t{i % count % synthetic_images.CLASSES}\t{i % count % synthetic_images.CLASSES}/{i % count}.jpg\n")
     return base
 
 
-def packed(command, base, folder, env):
-    """(processor's seconds, seconds) of packing a list."""
-    used, wall = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
-    done = subprocess.run([*command, base, os.path.join(folder, "images"), "--resize", str(RESIZE), "--num-thread", str(PROCESSES)],
+def pack(command, base, folder, env):
+    """Pack the images of a list; return (processor seconds, seconds)."""
+    before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
+    process = subprocess.run([*command, base, os.path.join(folder, "images"), "--resize", str(RESIZE), "--num-thread", str(PROCESSES)],
                           capture_output=True, text=True, env=env)
-    if done.returncode:
-        raise SystemExit(f"{command} failed:\n{done.stderr[-2000:]}")
+    if process.returncode:
+        raise SystemExit(f"{command} failed:\n{process.stderr[-2000:]}")
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return np.array([after.ru_utime + after.ru_stime - used.ru_utime - used.ru_stime, time.perf_counter() - wall])
+    return np.array([after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, time.perf_counter() - start])
 
 
 def difference(first, second):
-    """The mean difference of the pixels of two record files; the sizes of all images must agree."""
+    """Return the mean difference of the pixels of two record files; headers and sizes must be equal."""
     from mxnet.recordio import MXRecordIO, unpack_img
     with MXRecordIO(first, "r") as one, MXRecordIO(second, "r") as other:
-        found = []
+        differences = []
         while (record := one.read()) is not None:
             (header, image), (their_header, their_image) = unpack_img(record), unpack_img(other.read())
             if image.shape != their_image.shape or header != their_header:
                 raise SystemExit(f"record {header.id} differs: {header}, {image.shape}; {their_header}, {their_image.shape}")
-            found.append(float(cv2.absdiff(image, their_image).mean()))
+            differences.append(float(cv2.absdiff(image, their_image).mean()))
         if other.read() is not None:
             raise SystemExit(f"{second} has more records")
-    return float(np.mean(found))
+    return float(np.mean(differences))
 
 
-def measure_packing(chosen, sides):
-    """A row for `im2rec`, and a sentence about what it wrote."""
-    bases = {(name, size): write_list(chosen.folder, f"{name}-{size}", *numbers) for name in sides
-             for size, numbers in (("few", (FEW, 1)), ("all", (chosen.count, chosen.repeat)))}
+def measure_packing(args, sides):
+    """Return a row for `im2rec`, and a sentence about the difference of the files."""
+    bases = {(name, size): write_list(args.folder, f"{name}-{size}", *numbers) for name in sides
+             for size, numbers in (("few", (FEW, 1)), ("all", (args.count, args.repeat)))}
 
     def seconds(name):
         command, env = sides[name]
-        few, many = (packed(command, bases[name, size], chosen.folder, env) for size in ("few", "all"))
-        return (many - few) / (chosen.count * chosen.repeat - FEW)
+        few, many = (pack(command, bases[name, size], args.folder, env) for size in ("few", "all"))
+        return (many - few) / (args.count * args.repeat - FEW)
 
-    found = peers.interleave({name: (lambda n=name: seconds(n)) for name in sides}, chosen.rounds, lambda v: np.median(v, axis=0))
+    medians = common.interleave({name: (lambda n=name: seconds(n)) for name in sides}, args.rounds, lambda v: np.median(v, axis=0))
     row = [f"`im2rec`, resize {RESIZE}, {PROCESSES} processes: an image", 1.5,
-           *(found[n] * [1e6, 1] if n in found else None for n in ("mxnet", "remex"))]
+           *(medians[n] * [1e6, 1] if n in medians else None for n in ("mxnet", "remex"))]
     text = ""
-    if "mxnet" in found:
+    if "mxnet" in medians:
         pixels = difference(*(f"{bases[name, 'all']}.rec" for name in ("remex", "mxnet")))
-        text = (f"The {chosen.count * chosen.repeat} records of both have the same headers and sizes; pixels differ by {pixels:.2f} of 255 in the "
+        text = (f"The {args.count * args.repeat} records of both have the same headers and sizes; pixels differ by {pixels:.2f} of 255 in the "
                 "mean.")
     return row, text
 
 
-def measure_iterating(chosen, kind, label, sides):
-    """A row for an iterator: also how much memory grew behind the first batch."""
+def measure_iterating(args, kind, label, sides):
+    """Return a row for an iterator, with the growth of memory after the first batch."""
     import json
-    code = _ITERATE.format(folder=chosen.folder, kind=kind, features=FEATURES, outputs=OUTPUTS, entries=ENTRIES, batch=BATCH)
+    code = _ITERATE.format(folder=args.folder, kind=kind, features=FEATURES, outputs=OUTPUTS, entries=ENTRIES, batch=BATCH)
 
-    def asked(name):
+    def measure(name):
         python, env = sides[name]
-        return np.array(json.loads(peers.run(python, code, env)))
+        return np.array(json.loads(common.run(python, code, env)))
 
-    found = peers.interleave({name: (lambda n=name: asked(n)) for name in sides}, chosen.rounds, lambda v: np.median(v, axis=0))
-    return [label, 1.5, *((np.array([found[n][0], 1 / found[n][1], found[n][2]]) if n in found else None) for n in ("mxnet", "remex"))]
+    medians = common.interleave({name: (lambda n=name: measure(n)) for name in sides}, args.rounds, lambda v: np.median(v, axis=0))
+    return [label, 1.5, *((np.array([medians[n][0], 1 / medians[n][1], medians[n][2]]) if n in medians else None) for n in ("mxnet", "remex"))]
 
 
 def cells(row):
+    """Return the cells of a row as texts."""
     label, goal, mxnet, remex = row
     memory = f"{remex[2]:.0f} MiB" if len(remex) > 2 else ""
     numbers = [f"{remex[0]:.1f}", f"{1 / remex[1]:.0f}"]
@@ -152,35 +151,36 @@ def cells(row):
 
 
 def sides(mxnet_python):
-    """How each side's Python is run, as (Python, environment), and its `im2rec`, as (command, environment)."""
-    env = {**peers.python_env(), "OMP_NUM_THREADS": str(os.cpu_count())}
+    """Return {library: (Python, environment)}, and {library: (command, environment)} of `im2rec`."""
+    env = {**common.python_env(), "OMP_NUM_THREADS": str(os.cpu_count())}
     theirs = {k: v for k, v in env.items() if k != "PYTHONPATH"}
-    pythons = {"remex": (peers.own_python(), env)}
-    tools = {"remex": ([peers.own_python(), "-W", "ignore", "-m", "mxnet.tools.im2rec"], env)}
+    pythons = {"remex": (common.own_python(), env)}
+    tools = {"remex": ([common.own_python(), "-W", "ignore", "-m", "mxnet.tools.im2rec"], env)}
     if mxnet_python:
-        path = peers.run(mxnet_python, "import mxnet, os; print(os.path.join(os.path.dirname(mxnet.__file__), 'tools', 'im2rec.py'))", theirs)
+        path = common.run(mxnet_python, "import mxnet, os; print(os.path.join(os.path.dirname(mxnet.__file__), 'tools', 'im2rec.py'))", theirs)
         pythons["mxnet"], tools["mxnet"] = (mxnet_python, theirs), ([mxnet_python, "-W", "ignore", path], theirs)
     return pythons, tools
 
 
 def main():
-    chosen = arguments()
-    os.makedirs(chosen.folder, exist_ok=True)
-    pictures.write(chosen.folder, chosen.count)
-    write_text(chosen.folder, chosen.rows)
-    pythons, tools = sides(chosen.mxnet_python)
-    packing, text = measure_packing(chosen, tools)
-    table = [packing, *(measure_iterating(chosen, kind, label, pythons) for kind, label in (
+    args = arguments()
+    os.makedirs(args.folder, exist_ok=True)
+    synthetic_images.write(args.folder, args.count)
+    write_text(args.folder, args.rows)
+    pythons, tools = sides(args.mxnet_python)
+    packing, text = measure_packing(args, tools)
+    table = [packing, *(measure_iterating(args, kind, label, pythons) for kind, label in (
         ("libsvm", f"`LibSVMIter`, {FEATURES:,} features, {ENTRIES} a row: a row"),
         ("outputs", f"the same with {OUTPUTS:,} sparse outputs from a second file"),
         ("csv", f"`CSVIter`, {ENTRIES} numbers a row: a row")))]
-    lines = ["# Tools and text", "", f"`python benchmarks/records.py {' '.join(sys.argv[1:])}`", "", peers.versions(chosen.mxnet_python), "",
-             "| | MXNet, processor's µs | a second | Remex, processor's µs | a second | MXNet / Remex, processor's time | goal | memory grew by |",
+    lines = ["# Packing images and parsing text", "", f"`python benchmarks/packing_and_parsing.py {' '.join(sys.argv[1:])}`", "", common.versions(args.mxnet_python), "",
+             "| | MXNet, µs of processor time | rate, 1/s | Remex, µs of processor time | rate, 1/s | MXNet / Remex, processor time (higher is better) | goal "
+             "| growth of memory |",
              "|---|---|---|---|---|---|---|---|", *(f"| {' | '.join(cells(row))} |" for row in table), "",
-             f"{text} {chosen.rows:,} rows, batches of {BATCH}, medians of {chosen.rounds} rounds.".strip()]
+             f"{text} {args.rows:,} rows, batches of {BATCH}, medians of {args.rounds} rounds.".strip()]
     print("\n".join(lines))
-    os.makedirs(os.path.dirname(chosen.out), exist_ok=True)
-    with open(chosen.out, "w") as file:
+    os.makedirs(os.path.dirname(args.out), exist_ok=True)
+    with open(args.out, "w") as file:
         file.write("\n".join(lines) + "\n")
 
 

@@ -1,12 +1,11 @@
-"""Whether a profile tells the truth: its times beside the wall time of the same run without a profiler, and what it costs.
+"""Compare the profiler's times with the wall time of the same run without it, and measure its overhead.
 
-ResNet-50 and four LSTM layers, scoring and training. Runs without and with the profiler take turns in one process, after a step that warms up. "sum"
-is the time of all intervals, each without what lies inside of it, so that nothing counts twice; "time" is the median of a step. The cost is processor
-time, which other programs of the machine change less, by the medians and by the fastest steps. A million events are recorded and written last, in a
-process of their own.
+ResNet-50 and four LSTM layers, scoring and training. Runs without and with the profiler take turns in one process, after a warm-up step. "sum" is the
+sum of the exclusive times of all intervals; "time" is the median of a step. The overhead is in processor time, which other programs affect less, by
+the medians and by the fastest steps. Finally a million events are recorded and written, in a process of their own.
 
-    python benchmarks/profiled.py                              # all, about 3 minutes on 2 cores
-    python benchmarks/profiled.py --only lstm-training --rounds 20
+    python benchmarks/profiler_accuracy.py                              # all, about 3 minutes on 2 cores
+    python benchmarks/profiler_accuracy.py --only lstm-training --rounds 20
 """
 import argparse
 import bisect
@@ -25,10 +24,10 @@ from mxnet.profiler.recorder import recorder
 from mxnet.profiler.trace import read
 
 EVENTS = 1_000_000
-BOUND = 64  # MiB above what the process took before: 36 for the events, the rest for the piece that is made text
+BOUND = 64  # MiB of growth: 36 for the events, the rest for the block that is formatted
 
 
-HEAD = ("| run | time (ms) | sum (ms) | sum to time, medians | fastest | operators to time, medians | fastest | events | cost, medians | fastest |\n"
+HEAD = ("| run | time (ms) | sum (ms) | sum to time, medians | fastest | operators to time, medians | fastest | events | overhead, medians | fastest |\n"
         + "|---" * 10 + "|")
 
 
@@ -70,13 +69,13 @@ CASES = {"resnet50-scoring": lambda: scoring(*resnet(1, 224)), "resnet50-trainin
 
 
 class Steps:
-    """Begin and end (ns of the profiler's clock) and processor time (s) of steps."""
+    """Begin and end of steps (ns of the profiler's clock) and their processor time (s)."""
 
     def __init__(self):
         self.spans, self.processor = [], []
 
     def take(self, step, count):
-        step()  # the first one behind a switch finds the caches cold
+        step()  # the first one after a switch has cold caches
         for _ in range(count):
             start, processor = time.perf_counter_ns(), time.process_time()
             step()
@@ -89,18 +88,18 @@ class Steps:
         return [(end - start) / 1e9 for start, end in self.spans]
 
 
-def told(path, spans):
-    """What a profile says of each step: the sum of all its intervals, and of operators and graphs alone, in seconds, and how many events there are.
+def step_sums(path, spans):
+    """Return, from a profile, for each step the sum of all intervals and of operators and graphs alone, in seconds; and the median number of events.
 
-    Of the thread that runs the steps, each interval without what lies in it, so that nothing counts twice.
+    The sums are of exclusive times, in the thread that runs the steps.
     """
-    found = Analysis(read(path))
+    analysis = Analysis(read(path))
     # The trace counts from 1970 on, and its analysis from the first event.
-    starts = [(start + recorder.origin) / 1000 - found.origin for start, _ in spans]
+    starts = [(start + recorder.origin) / 1000 - analysis.origin for start, _ in spans]
     everything, operators, events = ([0.0] * len(spans) for _ in range(3))
-    for i in found.intervals:
+    for i in analysis.intervals:
         number = bisect.bisect_right(starts, i.start + 0.01) - 1
-        if i.thread == found.main and number >= 0 and i.start < starts[number] + (spans[number][1] - spans[number][0]) / 1000:
+        if i.thread == analysis.main and number >= 0 and i.start < starts[number] + (spans[number][1] - spans[number][0]) / 1000:
             everything[number] += i.own / 1e6
             events[number] += 1
             if i.category in (OPERATOR, GRAPH):
@@ -109,7 +108,7 @@ def told(path, spans):
 
 
 def measure(name, rounds, folder, count=4):
-    """A row of the table."""
+    """Print a row of the table."""
     step = CASES[name]()
     path = os.path.join(folder, "profile.json")
     for _ in range(3):
@@ -119,28 +118,29 @@ def measure(name, rounds, folder, count=4):
     step()  # may compile
     without, profiled = Steps(), Steps()
     for number in range(2 * rounds):
-        if number % 4 in (0, 3):  # without, with, with, without: what changes slowly concerns both
+        if number % 4 in (0, 3):  # without, with, with, without: slow drifts affect both
             profiler.pause()
             without.take(step, count)
         else:
             profiler.resume()
             profiled.take(step, count)
     profiler.dump()
-    everything, operators, events = told(path, profiled.spans)
+    everything, operators, events = step_sums(path, profiled.spans)
     row = [f"{statistics.median(without.times) * 1e3:.1f}", f"{statistics.median(everything) * 1e3:.1f}"]
-    for found in (everything, operators):
-        row += [f"{best(found) / best(without.times) - 1:+.1%}" for best in (statistics.median, min)]
+    for sums in (everything, operators):
+        row += [f"{best(sums) / best(without.times) - 1:+.1%}" for best in (statistics.median, min)]
     row += [f"{events:.0f}", *(f"{best(profiled.processor) / best(without.processor) - 1:+.1%}" for best in (statistics.median, min))]
     print(f"| {name} | " + " | ".join(row) + " |", flush=True)
 
 
 def resident():
+    """Return the resident memory of this process and its peak, in MiB."""
     with open("/proc/self/status") as f:
         return {line.split(":")[0]: int(line.split()[1]) / 1024 for line in f if line.startswith(("VmRSS", "VmHWM"))}
 
 
 def million(folder):
-    """Records a million operators, and writes them; prints the most memory that took, in MiB, and the seconds for both."""
+    """Record a million operators and write them; print the growth of the peak of memory, in MiB, and the seconds of both."""
     import torch
 
     from mxnet.ndarray import dispatch
@@ -150,7 +150,7 @@ def million(folder):
     dispatch.observer("exp", 0, 1, inputs, result)
     profiler.dump(False)
     with open("/proc/self/clear_refs", "w") as f:
-        f.write("5")  # the peak starts anew
+        f.write("5")  # resets the peak
     before, start = resident()["VmRSS"], time.perf_counter()
     observe = dispatch.observer
     for _ in range(EVENTS):
@@ -158,17 +158,17 @@ def million(folder):
         observe("exp", now, now + 1000, inputs, result)
     recorded = time.perf_counter()
     profiler.dump()
-    took = resident()["VmHWM"] - before
+    growth = resident()["VmHWM"] - before
     count = sum(1 for e in read(os.path.join(folder, "million.json")) if e["ph"] == "X")
     if count != EVENTS + 1:
         sys.exit(f"{count} events of {EVENTS + 1} are in the file")
-    print(f"{took:.1f} {recorded - start:.2f} {time.perf_counter() - recorded:.2f}")
+    print(f"{growth:.1f} {recorded - start:.2f} {time.perf_counter() - recorded:.2f}")
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--only", nargs="*", choices=[*CASES, "million"], default=[*CASES, "million"])
-    parser.add_argument("--rounds", type=int, default=8)
+    parser.add_argument("--only", nargs="*", choices=[*CASES, "million"], default=[*CASES, "million"], help="only these runs")
+    parser.add_argument("--rounds", type=int, default=8, help="runs with the profiler, and as many without")
     parser.add_argument("--in-process", action="store_true", help=argparse.SUPPRESS)
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
@@ -181,10 +181,10 @@ def main():
             if name in CASES:
                 measure(name, args.rounds, folder)
     if "million" in args.only:
-        done = subprocess.run([sys.executable, __file__, "--in-process"], capture_output=True, text=True, check=True)
-        took, recording, writing = map(float, done.stdout.split())
-        print(f"\n1,000,000 events: {took:.1f} MiB at most (bound: {BOUND}), recorded in {recording:.1f} s, written in {writing:.1f} s")
-        return int(took > BOUND)
+        process = subprocess.run([sys.executable, __file__, "--in-process"], capture_output=True, text=True, check=True)
+        growth, recording, writing = map(float, process.stdout.split())
+        print(f"\n1,000,000 events: {growth:.1f} MiB at most (bound: {BOUND}), recorded in {recording:.1f} s, written in {writing:.1f} s")
+        return int(growth > BOUND)
     return 0
 
 

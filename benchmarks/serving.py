@@ -1,14 +1,14 @@
-"""The model server under load, under malformed requests, and while it is stopped and reloaded.
+"""Measure the model server under load, and test it with malformed requests and while it is stopped and reloaded.
 
-    python benchmarks/serving.py --load  # in five minutes
-    python benchmarks/serving.py --malformed 200000            # in fifteen
-    python benchmarks/serving.py --terms 1000 --reloads 1000   # in five, and fifteen
+    python benchmarks/serving.py --load                        # five minutes
+    python benchmarks/serving.py --malformed 200000            # fifteen minutes
+    python benchmarks/serving.py --terms 1000 --reloads 1000   # five and fifteen minutes
 
-Each part replaces its rows of benchmarks/results/serving.json, of which serving.md is written.
+Each part replaces its rows of benchmarks/results/serving.json, from which serving.md is written.
 
-Load: 1, 16 and 64 clients in a process of their own send binary tensors over loopback. Beside it: the same network in a loop without a server, in
-batches of the size that the server chose (of one row beside one client); and a server that runs one forward pass for each request, on Starlette,
-which FastAPI is made of. Clients, server and network share the machine's cores. Peers take turns; medians are reported.
+Load: 1, 16 and 64 clients in a separate process send binary tensors over loopback. The baselines are the same network in a loop without a server, in
+batches of the size that the server chose (of one row for one client), and a server that runs one forward pass for each request, on Starlette, which
+FastAPI is based on. Clients and servers share the machine's cores and take turns; the table has medians.
 """
 import argparse
 import concurrent.futures
@@ -24,13 +24,13 @@ import tempfile
 import threading
 import time
 
-import peers
+from harness import common
 
-sys.path[:0] = [os.path.join(peers.ROOT, folder) for folder in ("src", "tests")]
+sys.path[:0] = [os.path.join(common.ROOT, folder) for folder in ("src", "tests")]
 HERE = pathlib.Path(__file__).parent
 NETWORKS = {"mlp": (784,), "resnet50": (3, 224, 224)}
 CLIENTS = (1, 16, 64)
-PATIENT = ("--timeout", "1800")  # for machines that are busy: a request that waited for a processor is no request that was lost
+PATIENT = ("--timeout", "1800")  # on a busy machine, a request may wait long for a processor without being lost
 LOOP = """
 import json, sys, time
 import numpy as np
@@ -50,7 +50,7 @@ print(rows / (time.perf_counter() - start))
 
 
 def save(name, folder):
-    """Export a network; the prefix of its files."""
+    """Export a network; return the prefix of its files."""
     import mxnet as mx
     from mxnet.gluon import nn
     if name == "mlp":
@@ -66,19 +66,19 @@ def save(name, folder):
 
 
 def environment():
-    """The environment of servers and loops: as many threads as they take by themselves."""
-    return {**{key: value for key, value in os.environ.items()}, "PYTHONPATH": os.path.join(peers.ROOT, "src")}
+    """Return the environment of servers and loops, with their default number of threads."""
+    return {**{key: value for key, value in os.environ.items()}, "PYTHONPATH": os.path.join(common.ROOT, "src")}
 
 
 def clients(port, path, count, seconds, request):
-    """Throughput and latencies that so many clients see."""
+    """Return throughput and latencies of so many clients."""
     header_length, file = request
     command = [sys.executable, str(HERE / "workers" / "load_client.py"), str(port), path, str(count), str(seconds), str(header_length), file]
     return json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
 
 
-def naive(prefix, sizes):
-    """A server that runs one forward pass for each request, and its port."""
+def start_naive_server(prefix, sizes):
+    """Start a server that runs one forward pass for each request; return its process and port."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     process = subprocess.Popen([sys.executable, str(HERE / "workers" / "naive_server.py"), prefix, sizes, str(port)], env=environment())
@@ -92,22 +92,22 @@ def naive(prefix, sizes):
 
 
 def load(args):
-    """Rows of the table: a network, a number of clients, and what was measured."""
+    """Return the rows of the table, by network and number of clients."""
     rows = []
     with tempfile.TemporaryDirectory() as folder:
         for name in NETWORKS:
-            rows += loaded(args, name, folder)
+            rows += load_network(args, name, folder)
     return rows
 
 
-def loaded(args, name, folder):
-    """The rows of one network: the server, the naive one and a loop take turns."""
+def load_network(args, name, folder):
+    """Return the rows of one network: the server, the naive one and a loop take turns."""
     import numpy as np
 
     import serve_checks
-    own, prefix = NETWORKS[name], save(name, folder)
-    sizes = ",".join(map(str, own))
-    headers, body = serve_checks.binary_request(np.random.default_rng(0).random((1, *own)).astype(np.float32), binary_data_output=True)
+    shape, prefix = NETWORKS[name], save(name, folder)
+    sizes = ",".join(map(str, shape))
+    headers, body = serve_checks.binary_request(np.random.default_rng(0).random((1, *shape)).astype(np.float32), binary_data_output=True)
     file = pathlib.Path(folder, f"{name}.request")
     file.write_bytes(body)
     request = int(headers["Inference-Header-Content-Length"]), str(file)
@@ -119,11 +119,11 @@ def loaded(args, name, folder):
         print(f"{name}: batches of {curve}", flush=True)
         samples = {count: {key: [] for key in ("rate", "p50", "p99", "naive", "naive p99")} for count in CLIENTS}
         loops = {batch: [] for batch in (1, largest)}
-        process, port = naive(prefix, sizes)
+        process, port = start_naive_server(prefix, sizes)
         try:
             for number in range(args.rounds):
-                for batch, found in loops.items():
-                    found.append(looped(prefix, sizes, batch, args.seconds))
+                for batch, rates in loops.items():
+                    rates.append(loop_rate(prefix, sizes, batch, args.seconds))
                 for count in CLIENTS:
                     ours = clients(server.port, f"/v2/models/{name}/infer", count, args.seconds, request)
                     other = clients(port, "/infer", count, args.seconds, request)
@@ -135,18 +135,18 @@ def loaded(args, name, folder):
             process.wait()
     return [{"network": name, "clients": count, "batch": largest, "limit": 1.5 * (batch_seconds + args.bound / 1e3),
              "loop": statistics.median(loops[1 if count == 1 else largest]),
-             **{key: statistics.median(found) for key, found in samples[count].items()}}
+             **{key: statistics.median(values) for key, values in samples[count].items()}}
             for count in CLIENTS]
 
 
-def looped(prefix, sizes, batch, seconds):
-    """Rows a second of the network in a loop without a server."""
+def loop_rate(prefix, sizes, batch, seconds):
+    """Return rows a second of the network in a loop without a server."""
     return float(subprocess.run([sys.executable, "-c", LOOP, prefix, sizes, str(batch), str(seconds)], capture_output=True, text=True, check=True,
                                 env=environment()).stdout)
 
 
 def table(rows):
-    """Markdown."""
+    """Return the rows as Markdown."""
     lines = ["| network, largest batch | clients | server, requests/s | loop, rows/s | server / loop | naive server, requests/s | server / naive "
              "| p50, ms | p99, ms | p99 limit, ms | naive p99, ms |", "|---|" + "---:|" * 10]
     for row in rows:
@@ -156,8 +156,8 @@ def table(rows):
     return "\n".join(lines)
 
 
-def malformed(count):
-    """Send malformed requests from two threads; return how they were answered and what became of the server's memory."""
+def send_malformed(count):
+    """Send malformed requests from two threads; return the number of answers by status, and the server's memory."""
     import serve_checks
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
@@ -179,14 +179,14 @@ def malformed(count):
                     "exit": server.stop()}
 
 
-def ends(count, jobs):
-    """Stop servers under load, several at a time; return what was answered and lost, and how the servers ended."""
+def terminate_servers(count, jobs):
+    """Stop servers under load, several at a time; return the answered and lost requests, and the exit statuses."""
     import serve_checks
     numbers, started, lock = iter(range(count)), time.perf_counter(), threading.Lock()
     result = {"servers": 0, "answered": 0, "lost": [], "exits": []}
 
     def run():
-        while (i := next_of(numbers, lock)) is not None:
+        while (i := next_shared(numbers, lock)) is not None:
             answered, lost, status = serve_checks.ended(f"{folder}/net", 0.1 + 0.001 * (i % 100), forks, *PATIENT)
             with lock:
                 result["servers"] += 1
@@ -206,14 +206,14 @@ def ends(count, jobs):
     return result
 
 
-def next_of(numbers, lock):
-    """The next number of an iterator that threads share, None at its end."""
+def next_shared(numbers, lock):
+    """Return the next number of an iterator that threads share, None at its end."""
     with lock:
         return next(numbers, None)
 
 
-def reloads(count):
-    """Reload a model under load, by requests and by SIGHUP; return what was answered and lost, and the server's memory."""
+def reload_model(count):
+    """Reload a model under load, by requests and by SIGHUP; return the answered and lost requests, and the server's memory."""
     import serve_checks
     with tempfile.TemporaryDirectory() as folder:
         net = pathlib.Path(folder, "net")
@@ -235,42 +235,42 @@ def reloads(count):
 
 
 def megabytes(memory):
-    """The text of the server's memory after each tenth."""
+    """Return a text about the server's memory after each tenth."""
     return f"{memory[0]:.0f} MiB after a tenth, {memory[-1]:.0f} at the end, {max(memory):.0f} at most"
 
 
-def sentences(results):
-    """Markdown of all parts but the load."""
+def robustness_table(results):
+    """Return Markdown about all parts but the load."""
     rows = []
-    if found := results.get("malformed"):
-        wrong = [status for status in found["statuses"] if status != "closed" and not 200 <= int(status) < 500]
-        answers = ", ".join(f"{status}: {count}" for status, count in found["statuses"].items())
-        flat = found["memory"][-1] - found["memory"][len(found["memory"]) // 2] < 16
-        rows.append((f"`--malformed {sum(found['statuses'].values())}`",
-                     "only 4xx (2xx where a change left the request valid), memory flat, still serving",
-                     f"{answers}; {megabytes(found['memory'])}; good requests after that: {found['good']}",
-                     not wrong and flat and found["good"] == [200] and found["exit"] == 0, found["where"]))
-    if found := results.get("terms"):
-        rows.append((f"`--terms {found['servers']}`", "no accepted request lost",
-                     f"{found['answered']} requests answered, {len(found['lost'])} lost; exit statuses {found['exits']}",
-                     not found["lost"] and found["exits"] == [0], found["where"]))
-    if found := results.get("reloads"):
-        rows.append((f"`--reloads {found['reloads']}`", "no accepted request lost",
-                     f"{found['answered']} requests answered, {len(found['lost'])} lost; {megabytes(found['memory'])}",
-                     not found["lost"] and found["exit"] == 0, found["where"]))
+    if part := results.get("malformed"):
+        wrong = [status for status in part["statuses"] if status != "closed" and not 200 <= int(status) < 500]
+        answers = ", ".join(f"{status}: {count}" for status, count in part["statuses"].items())
+        flat = part["memory"][-1] - part["memory"][len(part["memory"]) // 2] < 16
+        rows.append((f"`--malformed {sum(part['statuses'].values())}`",
+                     "only 4xx (2xx where a mutated request is still valid), constant memory, still serving",
+                     f"{answers}; {megabytes(part['memory'])}; good requests after that: {part['good']}",
+                     not wrong and flat and part["good"] == [200] and part["exit"] == 0, part["where"]))
+    if part := results.get("terms"):
+        rows.append((f"`--terms {part['servers']}`", "no accepted request lost",
+                     f"{part['answered']} requests answered, {len(part['lost'])} lost; exit statuses {part['exits']}",
+                     not part["lost"] and part["exits"] == [0], part["where"]))
+    if part := results.get("reloads"):
+        rows.append((f"`--reloads {part['reloads']}`", "no accepted request lost",
+                     f"{part['answered']} requests answered, {len(part['lost'])} lost; {megabytes(part['memory'])}",
+                     not part["lost"] and part["exit"] == 0, part["where"]))
     lines = ["| command | goal | measured | reached | where |", "|---|---|---|---|---|"]
     for *texts, reached, where in rows:
         lines.append(f"| {' | '.join([*texts, 'yes' if reached else 'no', where])} |")
     return "\n".join(lines)
 
 
-def record(output, part, found):
-    """Put a part's result into the JSON file, and write the Markdown beside it."""
-    path, where = pathlib.Path(output).with_suffix(".json"), peers.versions(None)
+def record(output, part, result):
+    """Write a part's result to the JSON file, and the Markdown beside it."""
+    path, where = pathlib.Path(output).with_suffix(".json"), common.versions(None)
     results = json.loads(path.read_text()) if path.exists() else {}
-    results[part] = {**found, "where": where}
+    results[part] = {**result, "where": where}
     path.write_text(json.dumps(results, indent=1) + "\n")
-    text = ["# The model server under load", "`python benchmarks/serving.py`; the newest measurement of each part.", sentences(results)]
+    text = ["# The model server under load", "`python benchmarks/serving.py`; the newest measurement of each part.", robustness_table(results)]
     if "load" in results:
         text += [f"## Throughput\n\n{results['load']['where']}", table(results["load"]["rows"])]
     path.with_suffix(".md").write_text("\n\n".join(text) + "\n")
@@ -278,28 +278,28 @@ def record(output, part, found):
 
 
 def main():
-    """Run what the command line asks for."""
+    """Run the parts that the command line selects."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--load", action="store_true", help="what is done if nothing else is asked for")
-    parser.add_argument("--malformed", type=int, default=0, metavar="N")
-    parser.add_argument("--terms", type=int, default=0, metavar="N")
-    parser.add_argument("--reloads", type=int, default=0, metavar="N")
-    parser.add_argument("--jobs", type=int, default=8, help="servers at one time of --terms: each waits more than it computes")
+    parser.add_argument("--load", action="store_true", help="throughput and latency; the default part")
+    parser.add_argument("--malformed", type=int, default=0, metavar="N", help="send so many malformed requests")
+    parser.add_argument("--terms", type=int, default=0, metavar="N", help="stop so many servers by SIGTERM under load")
+    parser.add_argument("--reloads", type=int, default=0, metavar="N", help="reload a model so many times under load")
+    parser.add_argument("--jobs", type=int, default=8, help="concurrent servers of --terms, which mostly wait")
     parser.add_argument("--bound", type=float, default=100, help="milliseconds, --latency-bound of the server")
-    parser.add_argument("--seconds", type=float, default=4, help="of each measurement")
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--output", default=os.path.join(peers.ROOT, "benchmarks", "results", "serving.md"))
+    parser.add_argument("--seconds", type=float, default=4, help="length of each measurement")
+    parser.add_argument("--rounds", type=int, default=3, help="turns of the server and its baselines")
+    parser.add_argument("--output", default=os.path.join(common.RESULTS, "serving.md"), help="the file of the table")
     args = parser.parse_args()
     import serve_checks
     serve_checks.PATIENCE = 1800
     if args.load or not (args.malformed or args.terms or args.reloads):
         record(args.output, "load", {"rows": load(args)})
     if args.malformed:
-        record(args.output, "malformed", malformed(args.malformed))
+        record(args.output, "malformed", send_malformed(args.malformed))
     if args.terms:
-        record(args.output, "terms", ends(args.terms, args.jobs))
+        record(args.output, "terms", terminate_servers(args.terms, args.jobs))
     if args.reloads:
-        record(args.output, "reloads", reloads(args.reloads))
+        record(args.output, "reloads", reload_model(args.reloads))
 
 
 if __name__ == "__main__":

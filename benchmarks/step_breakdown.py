@@ -1,9 +1,10 @@
-"""What a network's step consists of: the time of each kind of operator, by the profiler, in Remex and in MXNet 1.9.1.
+"""Break a network's step down into the time of each kind of operator, by the profiler, in Remex and in MXNet 1.9.1.
 
     python benchmarks/anatomy.py --mxnet-python /opt/oracle/bin/python --networks resnet50,mobilenet --batches 8
     python benchmarks/anatomy.py --networks mobilenet --batches 1 --scoring
 
-Milliseconds of a step, medians of rounds in turns. MXNet runs its operators one by one for that (no bulks). "(the step)" is one without a profiler.
+The output is in milliseconds of a step, medians of interleaved rounds. MXNet runs its operators one by one (no bulking). "(the step)" is a step without
+the profiler.
 """
 import argparse
 import collections
@@ -14,19 +15,19 @@ import subprocess
 import sys
 import tempfile
 
-import peers
-import processes
-import rows
+from harness import common
+from harness import worker_processes
+from harness import tasks
 
 CALLS = 5  # in a round
 
 
-def measured(name, batch, scores, seconds, folder):
-    """[{operator: ms of one step}, ms of one step without a profiler]; runs in either Python."""
+def measure(name, batch, scores, seconds, folder):
+    """Return [{operator: ms of one step}, ms of one step without the profiler]; runs in either Python."""
     import time
 
-    import inputs
-    import networks
+    from harness import inputs
+    from harness import networks
     import numpy as np
 
     import mxnet as mx
@@ -49,62 +50,62 @@ def measured(name, batch, scores, seconds, folder):
             net(x).wait_to_read()
         mx.nd.waitall()
 
-    began = time.perf_counter()
-    while time.perf_counter() - began < seconds:  # until all races are over
+    start = time.perf_counter()
+    while time.perf_counter() - start < seconds:  # until all kernels and backends are args
         step()
-    began = time.perf_counter()
+    start = time.perf_counter()
     for _ in range(CALLS):
         step()
-    plain = (time.perf_counter() - began) / CALLS * 1e3
-    # MXNet replaces the file when it ends, be it a device: /dev/null was a file of 4 MB then.
+    plain = (time.perf_counter() - start) / CALLS * 1e3
+    # MXNet replaces the file when it ends, even a device such as /dev/null.
     mx.profiler.set_config(profile_all=True, aggregate_stats=True, filename=os.path.join(folder, "profile.json"))
     mx.profiler.set_state("run")
     for _ in range(CALLS):
         step()
     mx.profiler.set_state("stop")
-    told = json.loads(mx.profiler.dumps(format="json"))
-    return [{key: value["Total"] / CALLS for key, value in told["Time"].get("operator", {}).items()}, plain]
+    stats = json.loads(mx.profiler.dumps(format="json"))
+    return [{key: value["Total"] / CALLS for key, value in stats["Time"].get("operator", {}).items()}, plain]
 
 
-def one(python, name, batch, scores, seconds):
-    """`measured` in a process of its own."""
-    alone = {} if python == sys.executable else {"MXNET_EXEC_BULK_EXEC_TRAIN": "0", "MXNET_EXEC_BULK_EXEC_INFERENCE": "0"}
-    env = {**processes.environment(python), **alone}
+def run_in_process(python, name, batch, scores, seconds):
+    """Run `measure` in a new process; return its result."""
+    unbulked = {} if python == sys.executable else {"MXNET_EXEC_BULK_EXEC_TRAIN": "0", "MXNET_EXEC_BULK_EXEC_INFERENCE": "0"}
+    env = {**worker_processes.environment(python), **unbulked}
     with tempfile.TemporaryDirectory() as folder:
         command = [python, "-W", "ignore", __file__, "--one", folder, "--networks", name, "--batches", str(batch), "--seconds", str(seconds)]
-        done = subprocess.run(command + ["--scoring"] * scores, capture_output=True, text=True, env=env)
-    if done.returncode:
-        raise SystemExit(done.stderr[-2000:])
-    return json.loads(done.stdout.splitlines()[-1])
+        process = subprocess.run(command + ["--scoring"] * scores, capture_output=True, text=True, env=env)
+    if process.returncode:
+        raise SystemExit(process.stderr[-2000:])
+    return json.loads(process.stdout.splitlines()[-1])
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    peers.add_arguments(parser)
+    common.add_arguments(parser)
     parser.set_defaults(rounds=3)
-    parser.add_argument("--networks", default="resnet50", help=f"of {', '.join(rows.NETWORKS)}")
-    parser.add_argument("--batches", default="8")
+    parser.add_argument("--networks", default="resnet50", help=f"of {', '.join(tasks.NETWORKS)}")
+    parser.add_argument("--batches", default="8", help="by comma")
     parser.add_argument("--scoring", action="store_true", help="calls without gradients, instead of training")
     parser.add_argument("--seconds", type=float, default=10, help="of steps before the profiler starts")
-    parser.add_argument("--one", help=argparse.SUPPRESS)  # the folder for its files
-    chosen = parser.parse_args()
-    if chosen.one:
-        print(json.dumps(measured(chosen.networks, int(chosen.batches), chosen.scoring, chosen.seconds, chosen.one)))
+    parser.add_argument("--one", help=argparse.SUPPRESS)  # the folder for the profile
+    args = parser.parse_args()
+    if args.one:
+        print(json.dumps(measure(args.networks, int(args.batches), args.scoring, args.seconds, args.one)))
         return
-    pythons = {"Remex": sys.executable, **({"MXNet": chosen.mxnet_python} if chosen.mxnet_python else {})}
-    print(peers.versions(chosen.mxnet_python))
-    for name in chosen.networks.split(","):
-        for batch in chosen.batches.split(","):
-            found = {who: collections.defaultdict(list) for who in pythons}
-            for _ in range(chosen.rounds):
-                for who, python in pythons.items():
-                    operators, plain = one(python, name, batch, chosen.scoring, chosen.seconds)
+    pythons = {"Remex": sys.executable, **({"MXNet": args.mxnet_python} if args.mxnet_python else {})}
+    print(common.versions(args.mxnet_python))
+    for name in args.networks.split(","):
+        for batch in args.batches.split(","):
+            samples = {library: collections.defaultdict(list) for library in pythons}
+            for _ in range(args.rounds):
+                for library, python in pythons.items():
+                    operators, plain = run_in_process(python, name, batch, args.scoring, args.seconds)
                     for operator, value in {**operators, "(all, profiled)": sum(operators.values()), "(the step)": plain}.items():
-                        found[who][operator].append(value)
-            print(f"\n{name}, batch {batch}, {'scoring' if chosen.scoring else 'training'}")
-            for who, operators in found.items():
+                        samples[library][operator].append(value)
+            print(f"\n{name}, batch {batch}, {'scoring' if args.scoring else 'training'}")
+            for library, operators in samples.items():
                 ordered = sorted(((statistics.median(values), operator) for operator, values in operators.items()), reverse=True)
-                print(f"{who}: " + ", ".join(f"{operator} {value:.1f}" for value, operator in ordered if value >= ordered[0][0] / 200), flush=True)
+                print(f"{library}: " + ", ".join(f"{operator} {value:.1f}" for value, operator in ordered if value >= ordered[0][0] / 200), flush=True)
 
 
 if __name__ == "__main__":

@@ -1,45 +1,53 @@
-"""What all benchmarks share: where MXNet runs, interleaving, medians, and how a table says what it was made with."""
+"""Options, environments of child processes, interleaved measuring, and the description of the machine, for all benchmarks."""
 import datetime
 import os
 import platform
 import statistics
 import subprocess
 import sys
+import time
 
-import held
+from harness import isa_limit
+
+BENCHMARKS = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+ROOT = os.path.dirname(BENCHMARKS)
+WORKERS = os.path.join(BENCHMARKS, "workers")
+RESULTS = os.path.join(BENCHMARKS, "results")
 
 
 def add_arguments(parser):
-    """The options that every benchmark takes."""
+    """Add the options that most benchmarks take."""
     parser.add_argument("--mxnet-python", default=os.environ.get("MXNET_PYTHON", ""),
-                        help="the Python of an environment with the real MXNet 1.9.1; without it MXNet's column says so")
+                        help="the Python of an environment with the real MXNet 1.9.1; without it MXNet's column is empty")
     parser.add_argument("--rounds", type=int, default=7, help="interleaved repetitions; medians are reported")
 
 
-def python_env():
-    """The environment of a child process: one thread, this checkout's sources first."""
-    path = [os.path.join(ROOT, "src"), os.environ.get("PYTHONPATH", "")]
-    return {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": os.pathsep.join(filter(None, path))}
-
-
-ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+def comma_separated(text):
+    """Return the parts of an option's value, such as ``resnet50,mobilenet``."""
+    return [part.strip() for part in text.split(",") if part.strip()]
 
 
 def threads():
-    """How many threads each peer may take, as a text: OMP_NUM_THREADS if that is set, else one for each processor.
+    """Return the number of threads of each library, as text: OMP_NUM_THREADS if that is set, else one for each processor.
 
-    MXNet has to be told: of its own it takes half of an x86 machine's, which it believes to be hyperthreads.
+    MXNet needs the number: by default it takes half of an x86 machine's processors, which it assumes to be hyperthreads.
     """
     return os.environ.get("OMP_NUM_THREADS") or str(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count())
 
 
+def python_env():
+    """Return the environment of a child process with this project's package: one thread, this checkout's sources first."""
+    path = [os.path.join(ROOT, "src"), os.environ.get("PYTHONPATH", "")]
+    return {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": os.pathsep.join(filter(None, path))}
+
+
 def foreign_env():
-    """The environment of a program of another Python: this project's package has the name of MXNet's."""
+    """Return the environment of another Python, without this project's package, which has the name of MXNet's."""
     return {**{name: value for name, value in os.environ.items() if name != "PYTHONPATH"}, "OMP_NUM_THREADS": threads()}
 
 
 def run(python, code, env=None):
-    """What a program prints, run by one of the Pythons; None if that one is missing."""
+    """Return the output of a program that runs in the given Python; None if that Python is missing."""
     if not python:
         return None
     if env is None and python != sys.executable:
@@ -50,39 +58,58 @@ def run(python, code, env=None):
     return result.stdout.strip()
 
 
-def interleave(tasks, rounds, choose=statistics.median):
-    """Run each named function once a round, so that a slow spell of the machine hits all; returns medians, or what `choose` makes of the values."""
-    samples = {name: [] for name in tasks}
+def interleave(functions, rounds, choose=statistics.median):
+    """Run each named function once a round, so that slow phases of the machine affect all; return medians, or what `choose` makes of the values."""
+    samples = {name: [] for name in functions}
     for _ in range(rounds):
-        for name, task in tasks.items():
-            value = task()
+        for name, function in functions.items():
+            value = function()
             if value is not None:
                 samples[name].append(value)
-    return {name: choose(v) if v else None for name, v in samples.items()}
+    return {name: choose(values) if values else None for name, values in samples.items()}
+
+
+def other_load():
+    """Return the share of the processors' time that other programs use now, while all workers wait; None where it is unknown."""
+    def reading():
+        with open("/proc/stat") as file:
+            numbers = [int(n) for n in file.readline().split()[1:]]
+        return sum(numbers), numbers[3] + numbers[4]
+    if not os.path.exists("/proc/stat"):
+        return None
+    before = reading()
+    time.sleep(0.5)
+    total, idle = (after - start for after, start in zip(reading(), before, strict=True))
+    return round(1 - idle / max(total, 1), 2)
 
 
 def processor():
-    """Its name, and what tells designs apart that makers sell under one name: an `AMD EPYC` of family 25, model 17, is a Zen 4."""
+    """Return the processor's name with family and model, which distinguish designs of one name: `AMD EPYC`, family 25, model 17, is a Zen 4."""
     if not os.path.exists("/proc/cpuinfo"):
         return platform.processor()
     with open("/proc/cpuinfo") as file:
-        known = {key.strip(): value.strip() for key, _, value in (line.partition(":") for line in file)}
-    numbers = ", ".join(f"{word} {known[key]}" for key, word in (("cpu family", "family"), ("model", "model")) if key in known)
-    told = f", held to {os.environ['ONEDNN_MAX_CPU_ISA']}" if "ONEDNN_MAX_CPU_ISA" in os.environ else ""
-    how = f" {os.environ[held.BY]}" if held.BY in os.environ else ""
-    return known.get("model name", platform.processor()) + (f" ({numbers})" if numbers else "") + told + how
+        fields = {key.strip(): value.strip() for key, _, value in (line.partition(":") for line in file)}
+    numbers = ", ".join(f"{word} {fields[key]}" for key, word in (("cpu family", "family"), ("model", "model")) if key in fields)
+    limit = f", limited to {os.environ['ONEDNN_MAX_CPU_ISA']}" if "ONEDNN_MAX_CPU_ISA" in os.environ else ""
+    mechanism = f" {os.environ[isa_limit.MECHANISM]}" if isa_limit.MECHANISM in os.environ else ""
+    return fields.get("model name", platform.processor()) + (f" ({numbers})" if numbers else "") + limit + mechanism
+
+
+def commit():
+    """Return the short hash of this checkout's commit."""
+    git = subprocess.run(["git", "-C", ROOT, "rev-parse", "--short", "HEAD"], capture_output=True, text=True)
+    return git.stdout.strip() or "unknown"
 
 
 def versions(mxnet_python):
-    """One line: machine, versions, commit, date."""
+    """Return one line: machine, versions, commit, date."""
     import torch
-    commit = subprocess.run(["git", "-C", ROOT, "rev-parse", "--short", "HEAD"], capture_output=True, text=True).stdout.strip() or "unknown"
-    theirs = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}  # whose package has the same name
-    mxnet = run(mxnet_python, "import mxnet; print(mxnet.__version__)", theirs) if mxnet_python else "not installed"
+    env = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}  # this project's package has the name of MXNet's
+    mxnet = run(mxnet_python, "import mxnet; print(mxnet.__version__)", env) if mxnet_python else "not installed"
     return (f"{processor()}, {os.cpu_count()} cores; Python {platform.python_version()}, torch {torch.__version__}, MXNet {mxnet}; "
-            f"commit {commit}; {datetime.date.today()}")
+            f"commit {commit()}; {datetime.date.today()}")
 
 
 def own_python():
-    """The Python that runs this benchmark."""
+    """Return the Python that runs this benchmark."""
     return sys.executable

@@ -1,4 +1,4 @@
-"""The rows of `gpu.py`: what each engine does in a step, for each kind of work."""
+"""The rows of `gpu.py`, with the step of each engine."""
 import functools
 import os
 import subprocess
@@ -6,36 +6,38 @@ import sys
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
-import inputs
-import learners
-import lessons
-import networks
+from harness import inputs
+from harness import train_models
+from harness import workloads
+from harness import networks
 import numpy as np
-import peers
+from harness import common
 import torch
-import torchnet
+from harness import torch_models
 from torch import nn
 from torch.nn import functional
 
 import mxnet as mx
 from mxnet import autograd, gluon
 
-sys.path.append(os.path.join(peers.ROOT, "examples"))
+sys.path.append(os.path.join(common.ROOT, "examples"))
 import wide_network  # noqa: E402
 
 DEFAULT = {"calls": ("add", "dot", "sum"), "steps": ("mlp2x128", "lenet", "lm2x64", "deepar2x40"), "recurrent": ("lstm4x1024", "gru4x512"),
-           "forum": ("dense", "csr"),
+           "wide-network": ("dense", "csr"),
            "scoring": ("alexnet", "vgg16", "inception-bn", "inception-v3", "resnet50", "resnet152", "mobilenet", "transformer"),
            "training": ("resnet18", "resnet50", "resnet152", "mobilenet", "inception-v3", "vgg16", "alexnet", "iresnet100", "transformer")}
 PARTS = tuple(DEFAULT)
-BATCHES = {"training": (64,), "scoring": (1, 32), "recurrent": (1, 32), "calls": (1,), "steps": (32,), "forum": (128,)}
+BATCHES = {"training": (64,), "scoring": (1, 32), "recurrent": (1, 32), "calls": (1,), "steps": (32,), "wide-network": (128,)}
 LOW = {"training": (None, "bfloat16"), "scoring": (None, "float16")}
 STATIC = {"static_alloc": True, "static_shape": True}
-REMEX, EAGER, BY_HAND = "Remex", "PyTorch eager", "PyTorch, one CUDA graph"
+REMEX, EAGER, ONE_GRAPH = "Remex", "PyTorch eager", "PyTorch, one CUDA graph"
 COMPILED = {"default": "PyTorch compile", "reduce-overhead": "PyTorch compile, CUDA graphs", "max-autotune": "PyTorch compile, max-autotune"}
 
 
 class Row(NamedTuple):
+    """A row of the table: a network or call, its batch, and its 16-bit type if it has one."""
+
     part: str
     case: str
     batch: int
@@ -46,7 +48,7 @@ class Row(NamedTuple):
 
 
 class Place(NamedTuple):
-    """Where is measured: MXNet's context and torch's device."""
+    """The measured device, as MXNet's context and torch's device."""
 
     ctx: Any
     device: torch.device
@@ -56,7 +58,7 @@ class Place(NamedTuple):
             torch.cuda.synchronize()
 
     def memory(self) -> Callable[[], float]:
-        """A function that tells how many GiB more than now were in use at most since."""
+        """Return a function that returns the peak of memory since this call in excess of the memory in use now, in GiB."""
         if self.device.type != "cuda":
             return lambda: 0.0
         before = torch.cuda.memory_allocated()
@@ -65,27 +67,28 @@ class Place(NamedTuple):
 
 
 def rows_of(part: str, cases: list[str] | None = None, batches: list[int] | None = None, low: list[str | None] | None = None) -> list[Row]:
-    """The rows of a part: its own, or those chosen."""
+    """Return the rows of a part: its default cases, batches and types, or the given ones."""
     return [Row(part, case, batch, kind) for case in cases or DEFAULT[part] for kind in low or LOW.get(part, (None,))
             for batch in batches or BATCHES[part]]
 
 
 def steps_of(row: Row, place: Place, folder: str, modes: list[str]) -> Iterator[tuple[str, Callable[[], Callable]]]:
-    """Engines by name, each as a function that prepares it and returns a step; torch.compile in each of `modes`."""
-    make = {"training": _training, "scoring": _scoring, "recurrent": _scoring, "calls": _calls, "steps": _learning, "forum": _forum}[row.part]
+    """Yield (engine, a function that prepares it and returns its step); torch.compile in each of `modes`."""
+    make = {"training": _training, "scoring": _scoring, "recurrent": _scoring, "calls": _calls, "steps": _small_training, "wide-network": _wide_network}[row.part]
     yield from make(row, place, folder)
-    if row.part not in ("calls", "forum"):
+    if row.part not in ("calls", "wide-network"):
         for mode in modes:
             wrap = functools.partial(torch.compile, **({} if mode == "default" else {"mode": mode}))
-            yield from ((COMPILED[mode], prepare) for found, prepare in make(row, place, folder, wrap) if found == EAGER)
+            yield from ((COMPILED[mode], prepare) for engine, prepare in make(row, place, folder, wrap) if engine == EAGER)
 
 
-def write_values(rows: list[Row], folder: str) -> None:
-    """Write what all engines read, by a process for each network."""
-    programs = {row.case: learners if row.part == "steps" else networks for row in rows if row.part not in ("calls", "forum")}
-    running = [subprocess.Popen([sys.executable, program.__file__, case, folder]) for case, program in programs.items()]
+def write_parameters(rows: list[Row], folder: str) -> None:
+    """Write the parameters that all engines read, by a process for each network."""
+    modules = {row.case: "train_models" if row.part == "steps" else "networks" for row in rows if row.part not in ("calls", "wide-network")}
+    program = os.path.join(common.WORKERS, "write_network.py")
+    running = [subprocess.Popen([sys.executable, program, module, case, folder]) for case, module in modules.items()]
     if any([process.wait() for process in running]):
-        raise SystemExit("the values of a network could not be written")
+        raise SystemExit("the parameters of a network could not be written")
 
 
 def _network(row: Row, place: Place, folder: str) -> Any:
@@ -96,7 +99,7 @@ def _network(row: Row, place: Place, folder: str) -> Any:
 
 
 def _torch_network(row: Row, place: Place, folder: str) -> Any:
-    net = torchnet.load(row.case, folder).to(place.device)
+    net = torch_models.load(row.case, folder).to(place.device)
     return net.to(memory_format=torch.channels_last) if len(inputs.shape(row.case, row.batch)) == 4 else net
 
 
@@ -170,14 +173,14 @@ def _scoring(row: Row, place: Place, folder: str, wrap: Callable = lambda f: f) 
     yield EAGER, eager
 
 
-def _learning(row: Row, place: Place, folder: str, wrap: Callable = lambda f: f) -> Iterator[tuple[str, Callable[[], Callable]]]:
-    """Small steps, whose kernels take less time than asking for them."""
-    data, labels = lessons.batch(row.case, row.batch)
-    options = lessons.settings(row.case, "sgd")
+def _small_training(row: Row, place: Place, folder: str, wrap: Callable = lambda f: f) -> Iterator[tuple[str, Callable[[], Callable]]]:
+    """Steps of small networks, bound by the launches of kernels."""
+    data, labels = workloads.batch(row.case, row.batch)
+    options = workloads.settings(row.case, "sgd")
 
     def remex() -> Callable:
         with place.ctx:
-            net, loss = learners.prepared(row.case, row.batch)
+            net, loss = train_models.initialized(row.case, row.batch)
             for block in (net, loss):
                 block.hybridize(**STATIC)
         trainer = gluon.Trainer(net.collect_params(), "sgd", options)
@@ -190,8 +193,8 @@ def _learning(row: Row, place: Place, folder: str, wrap: Callable = lambda f: f)
             trainer.step(losses.size)
         return step
 
-    def parts() -> tuple[Any, Callable[[Any], torch.Tensor]]:
-        net = torchnet.load(row.case, folder).to(place.device).train()
+    def torch_network_and_loss() -> tuple[Any, Callable[[Any], torch.Tensor]]:
+        net = torch_models.load(row.case, folder).to(place.device).train()
         x, y = torch.from_numpy(data).to(place.device), torch.from_numpy(labels).to(place.device)
 
         def loss(forward: Callable) -> torch.Tensor:
@@ -206,7 +209,7 @@ def _learning(row: Row, place: Place, folder: str, wrap: Callable = lambda f: f)
         return torch.optim.SGD([p for p in net.parameters() if p.requires_grad], options["learning_rate"], options["momentum"], fused=True)
 
     def eager() -> Callable:
-        net, loss = parts()
+        net, loss = torch_network_and_loss()
         optimizer, forward = optimizer_of(net), wrap(net)
 
         def step() -> None:
@@ -215,8 +218,8 @@ def _learning(row: Row, place: Place, folder: str, wrap: Callable = lambda f: f)
             optimizer.step()
         return step
 
-    def by_hand() -> Callable:
-        net, loss = parts()
+    def one_graph() -> Callable:
+        net, loss = torch_network_and_loss()
         optimizer = optimizer_of(net)
 
         def step() -> None:
@@ -232,25 +235,25 @@ def _learning(row: Row, place: Place, folder: str, wrap: Callable = lambda f: f)
         graph = torch.cuda.CUDAGraph()
         with torch.cuda.graph(graph):
             step()
-        graph.reads = net, loss, optimizer  # their memory
+        graph.owners = net, loss, optimizer  # of the memory that it reads
         return graph.replay
 
     yield REMEX, remex
     yield EAGER, eager
     if place.device.type == "cuda":
-        yield BY_HAND, by_hand
+        yield ONE_GRAPH, one_graph
 
 
 def _calls(row: Row, place: Place, folder: str, wrap: Callable = lambda f: f) -> Iterator[tuple[str, Callable[[], Callable]]]:
     a, b = torch.ones(4, 4, device=place.device), torch.ones(4, 4, device=place.device)
     x, y = mx.nd.ones((4, 4), ctx=place.ctx), mx.nd.ones((4, 4), ctx=place.ctx)
-    ours, theirs = {"add": (lambda: x + y, lambda: a + b), "dot": (lambda: mx.nd.dot(x, y), lambda: a @ b),
+    remex, eager = {"add": (lambda: x + y, lambda: a + b), "dot": (lambda: mx.nd.dot(x, y), lambda: a @ b),
                     "sum": (lambda: mx.nd.sum(x, axis=1), lambda: a.sum(1))}[row.case]
-    yield REMEX, lambda: ours
-    yield EAGER, lambda: theirs
+    yield REMEX, lambda: remex
+    yield EAGER, lambda: eager
 
 
-def _forum(row: Row, place: Place, folder: str, wrap: Callable = lambda f: f) -> Iterator[tuple[str, Callable[[], Callable]]]:
+def _wide_network(row: Row, place: Place, folder: str, wrap: Callable = lambda f: f) -> Iterator[tuple[str, Callable[[], Callable]]]:
     """The network of examples/wide_network.py with a batch from the host; torch's is dense, and comes from pinned memory."""
     optimizer = {"dense": "adamax", "csr": "adam"}[row.case]
     columns, classes = wide_network.samples(np.random.RandomState(0), row.batch)

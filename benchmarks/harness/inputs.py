@@ -1,17 +1,17 @@
-"""The inputs of the networks: the same numbers in all processes."""
+"""Inputs of the networks, the same numbers in all processes."""
 import numpy as np
 
-CALIBRATION = 32  # images that a network is quantized with, where that is what is measured
+CALIBRATION = 32  # images for calibration where quantizing itself is measured
 
 
-def recurs(name):
-    """Whether the network is made of recurrent layers, over (time, batch, channels)."""
+def is_recurrent(name):
+    """Return True if the network consists of recurrent layers, over (time, batch, channels)."""
     return name.startswith(("lstm", "gru"))
 
 
 def shape(name, batch):
-    """The shape of a network's input."""
-    if recurs(name):
+    """Return the shape of a network's input."""
+    if is_recurrent(name):
         return (50, batch, int(name.split("x")[1]))
     if name in ("mlp", "transformer"):
         return (batch, 784) if name == "mlp" else (batch, 128, 768)
@@ -20,5 +20,5 @@ def shape(name, batch):
 
 
 def example(name, batch):
-    """A batch of random numbers from a fixed seed."""
+    """Return a batch of random numbers from a fixed seed."""
     return np.random.RandomState(0).standard_normal(shape(name, batch)).astype(np.float32)

@@ -1,7 +1,7 @@
-"""All peers on a processor with AVX2 and nothing beyond: `run.py --avx2`.
+"""Limits all compared libraries to AVX2: `run.py --avx2`.
 
-Where the system lets CPUID fault (Linux on Intel's processors) they find such a processor, by what it tells them. Elsewhere variables tell those that
-read one; ONNX Runtime reads none, and keeps what the processor has. A 3x3 convolution of 256 channels took ONNX Runtime 10.0 ms with
+Where the system lets CPUID fault (Linux on Intel's processors), CPUID reports a processor without newer instructions. Elsewhere environment variables
+limit the libraries that read one; ONNX Runtime reads none, and uses all that the processor has. A 3x3 convolution of 256 channels took ONNX Runtime 10.0 ms with
 ONEDNN_MAX_CPU_ISA and without, and 15.2 with faults; OpenVINO, which reads it, 10.6, 16.2 and 16.7 (Xeon with AMX, two cores). MXNet 1.9.1
 reads the older DNNL_MAX_CPU_ISA.
 """
@@ -12,33 +12,33 @@ import subprocess
 import sys
 import tempfile
 
-SOURCE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "held.c")
-BY = "REMEX_HELD_BY"  # how, for the tables
+SOURCE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "isa_limit.c")
+MECHANISM = "REMEX_ISA_LIMIT"  # set to the mechanism's description, for the tables
 # Remex's own kernels, OpenVINO's and PyTorch's oneDNN; MXNet's oneDNN; PyTorch's own kernels and what it compiles; MKL.
 VARIABLES = {"ONEDNN_MAX_CPU_ISA": "AVX2", "DNNL_MAX_CPU_ISA": "AVX2", "ATEN_CPU_CAPABILITY": "avx2", "MKL_ENABLE_INSTRUCTIONS": "AVX2"}
 
 
 def to_avx2():
-    """Hold every process that this one starts from now on; ends the program with the reason where faults are possible and fail."""
-    folder = tempfile.mkdtemp(prefix="remex-held-")
+    """Limit every process that this one starts from now on; end the program with the reason where CPUID faults are possible and fail."""
+    folder = tempfile.mkdtemp(prefix="remex-isa-limit-")
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    # What torch.compile keeps was made for the whole processor.
+    # torch.compile caches code that was made for the unlimited processor.
     os.environ.update(VARIABLES, TORCHINDUCTOR_CACHE_DIR=os.path.join(folder, "inductor"))
-    if not faults():
-        os.environ[BY] = "by variables, which ONNX Runtime does not read"
+    if not cpuid_faults():
+        os.environ[MECHANISM] = "by variables, which ONNX Runtime does not read"
         return
-    library = os.path.join(folder, "held.so")
-    build, start = ["cc", "-O2", "-shared", "-fPIC", "-o", library, SOURCE, "-ldl"], [sys.executable, "-c", ""]
-    for command, more in ((build, {}), (start, {"LD_PRELOAD": library})):
+    library = os.path.join(folder, "isa_limit.so")
+    build, smoke_test = ["cc", "-O2", "-shared", "-fPIC", "-o", library, SOURCE, "-ldl"], [sys.executable, "-c", ""]
+    for command, variables in ((build, {}), (smoke_test, {"LD_PRELOAD": library})):
         try:
-            subprocess.run(command, env={**os.environ, **more}, check=True, capture_output=True, text=True)
+            subprocess.run(command, env={**os.environ, **variables}, check=True, capture_output=True, text=True)
         except (OSError, subprocess.CalledProcessError) as error:
             raise SystemExit(f"--avx2 does not work here: {getattr(error, 'stderr', '') or error}") from None
-    os.environ.update({"LD_PRELOAD": library, BY: "by what CPUID tells"})
+    os.environ.update({"LD_PRELOAD": library, MECHANISM: "by CPUID faults"})
 
 
-def faults():
-    """Whether the system lets CPUID fault."""
+def cpuid_faults():
+    """Return True if the system lets CPUID fault."""
     try:
         with open("/proc/cpuinfo") as file:
             return any(line.startswith("flags") and "cpuid_fault" in line.split() for line in file)

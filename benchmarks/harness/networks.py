@@ -1,12 +1,11 @@
-"""The networks that all peers run, defined once as Gluon blocks. Runs under Remex and under MXNet 1.9.1 alike.
+"""Networks that are compared between libraries, defined once as Gluon blocks, for Remex and MXNet 1.9.1.
 
-As a program (Remex's Python) it writes what the other peers read: NAME.params, NAME.npz and NAME-symbol.json.
+`write` saves the parameters and symbol for the other libraries: NAME.params, NAME.npz and NAME-symbol.json.
 """
 import os
-import sys
 
 import numpy as np
-from inputs import example, recurs
+from harness.inputs import example, is_recurrent
 
 import mxnet as mx
 from mxnet import gluon
@@ -19,10 +18,10 @@ LAYERED = ("inception-bn", "iresnet100")
 
 
 def build(name):
-    """The network of that name, without values."""
+    """Return the network of that name, not initialized."""
     if name in ZOO:
         return gluon.model_zoo.vision.get_model(ZOO[name])
-    if recurs(name):
+    if is_recurrent(name):
         kind = name.rstrip("0123456789x")
         layers, channels = map(int, name[len(kind):].split("x"))
         return getattr(gluon.rnn, kind.upper())(channels, layers, input_size=channels)
@@ -41,27 +40,27 @@ def _unit(channels, kernel, stride=1, pad=0):
     return unit
 
 
-def _chain(*blocks):
-    chain = nn.HybridSequential(prefix="")
-    chain.add(*blocks)
-    return chain
+def _sequential(*blocks):
+    net = nn.HybridSequential(prefix="")
+    net.add(*blocks)
+    return net
 
 
 def _inception(one, reduce, three, reduce_double, double, pool, project):
-    """One Inception-BN module; without `one` and `project` it is the one that halves the picture."""
+    """One Inception-BN module; without `one` and `project` it halves height and width."""
     stride = 1 if one else 2
     branches = gluon.contrib.nn.HybridConcurrent(axis=1, prefix="")
     if one:
         branches.add(_unit(one, 1))
-    branches.add(_chain(_unit(reduce, 1), _unit(three, 3, stride, 1)),
-                 _chain(_unit(reduce_double, 1), _unit(double, 3, 1, 1), _unit(double, 3, stride, 1)))
+    branches.add(_sequential(_unit(reduce, 1), _unit(three, 3, stride, 1)),
+                 _sequential(_unit(reduce_double, 1), _unit(double, 3, 1, 1), _unit(double, 3, stride, 1)))
     pooling = (nn.MaxPool2D if pool == "max" else nn.AvgPool2D)(3, stride, 1)
-    branches.add(_chain(pooling, _unit(project, 1)) if project else pooling)
+    branches.add(_sequential(pooling, _unit(project, 1)) if project else pooling)
     return branches
 
 
 def inception_bn():
-    """Inception with batch normalization (Ioffe and Szegedy, 2015) for 224 x 224 pictures, with the widths of MXNet's example."""
+    """Inception with batch normalization (Ioffe and Szegedy, 2015) for 224 x 224 images, with the widths of MXNet's example."""
     net = nn.HybridSequential()
     net.add(_unit(64, 7, 2, 3), nn.MaxPool2D(3, 2), _unit(64, 1), _unit(192, 3, 1, 1), nn.MaxPool2D(3, 2))
     for widths in [(64, 64, 64, 64, 96, "avg", 32), (64, 64, 96, 64, 96, "avg", 64), (0, 128, 160, 64, 96, "max", 0),
@@ -73,30 +72,30 @@ def inception_bn():
     return net
 
 
-class FaceUnit(gluon.HybridBlock):
-    """A residual unit that normalizes first (Deng et al., 2019)."""
+class PreActivationUnit(gluon.HybridBlock):
+    """A residual unit of ArcFace's backbone, which begins with batch normalization (Deng et al., 2019)."""
 
     def __init__(self, inputs, channels, stride):
         super().__init__()
         norm = {"epsilon": 2e-5, "momentum": 0.9}
         with self.name_scope():
-            self.body = _chain(nn.BatchNorm(**norm), nn.Conv2D(channels, 3, 1, 1, use_bias=False, in_channels=inputs), nn.BatchNorm(**norm),
+            self.body = _sequential(nn.BatchNorm(**norm), nn.Conv2D(channels, 3, 1, 1, use_bias=False, in_channels=inputs), nn.BatchNorm(**norm),
                                nn.PReLU(in_channels=channels), nn.Conv2D(channels, 3, stride, 1, use_bias=False, in_channels=channels),
                                nn.BatchNorm(**norm))
-            self.short = _chain(nn.Conv2D(channels, 1, stride, use_bias=False, in_channels=inputs), nn.BatchNorm(**norm)) if stride > 1 else None
+            self.short = _sequential(nn.Conv2D(channels, 1, stride, use_bias=False, in_channels=inputs), nn.BatchNorm(**norm)) if stride > 1 else None
 
     def hybrid_forward(self, F, x):
         return self.body(x) + (self.short(x) if self.short else x)
 
 
 def iresnet100():
-    """The network of ArcFace's authors for faces of 112 x 112 pixels."""
+    """ArcFace's backbone (iResNet-100) for faces of 112 x 112 pixels."""
     net = nn.HybridSequential()
     net.add(nn.Conv2D(64, 3, 1, 1, use_bias=False), nn.BatchNorm(epsilon=2e-5), nn.PReLU(in_channels=64))
     inputs = 64
     for units, channels in ((3, 64), (13, 128), (30, 256), (3, 512)):
         for i in range(units):
-            net.add(FaceUnit(inputs, channels, 1 if i else 2))
+            net.add(PreActivationUnit(inputs, channels, 1 if i else 2))
             inputs = channels
     net.add(nn.BatchNorm(epsilon=2e-5), nn.Flatten(), nn.Dense(512), nn.BatchNorm(epsilon=2e-5, scale=False))
     return net
@@ -130,8 +129,8 @@ def transformer():
     return net
 
 
-def _settle(net, x):
-    """Give batch normalization the statistics of `x`, so that activations keep a scale of 1 through the whole network."""
+def _set_running_statistics(net, x):
+    """Set the running statistics of batch normalization to those of `x`, so that activations keep a scale of 1 through the whole network."""
     if not any(name.endswith("running_var") for name in net.collect_params()):
         return
     with mx.autograd.train_mode():
@@ -143,19 +142,15 @@ def _settle(net, x):
 
 
 def write(name, folder):
-    """Write a network's values and symbol for the peers."""
+    """Write a network's parameters and symbol for all libraries."""
     mx.random.seed(0)
     net = build(name)
     net.initialize(mx.init.Xavier(magnitude=2 if name in ZOO or name in LAYERED else 3))
-    _settle(net, mx.nd.array(example(name, 4)))
-    net(mx.nd.array(example(name, 1)))  # infers what shapes are open
+    _set_running_statistics(net, mx.nd.array(example(name, 4)))
+    net(mx.nd.array(example(name, 1)))  # infers deferred shapes
     path = os.path.join(folder, name)
     net.save_parameters(path + ".params")
     if name in ZOO or name in (*LAYERED, "mlp"):
         net(mx.sym.var("data")).save(path + "-symbol.json")
     np.savez(path + ".new.npz", **{key: value.data().asnumpy() for key, value in net.collect_params().items()})
-    os.replace(path + ".new.npz", path + ".npz")  # complete: the driver looks for this one
-
-
-if __name__ == "__main__":
-    write(*sys.argv[1:])
+    os.replace(path + ".new.npz", path + ".npz")  # last and atomically: `model_files.ensure_network` looks for this file

@@ -1,44 +1,44 @@
-"""Large inputs for benchmarks/operators.py: operator -> inputs and attributes that a program would really use.
+"""Large inputs for `operators.py`: {operator: (inputs, attributes)}, of realistic sizes.
 
-A tuple is the shape of numbers between 0.1 and 1; anything else is the array itself. Operators that stand here are measured with these; of
-the others, element-wise ones and optimizers get their small inputs repeated, the rest is measured on small inputs only.
+A tuple is the shape of an array of numbers between 0.1 and 1; anything else is the array itself. Of operators that are not here, element-wise ones and
+optimizers get their small inputs repeated; the others are measured on small inputs only.
 """
 import numpy as np
 
 _random = np.random.RandomState(0)
 
 
-def whole(high, *shape, dtype="float32"):
+def integers(high, *shape, dtype="float32"):
     return _random.randint(0, high, shape).astype(dtype)
 
 
 def boxes(*shape, size=1.0):
-    """Corners (x1, y1, x2, y2) with sides up to a fifth of `size`."""
+    """Return corners (x1, y1, x2, y2) with sides up to a fifth of `size`."""
     start = _random.uniform(0, 0.8, (*shape, 2))
     return np.concatenate([start, start + _random.uniform(0.02, 0.2, (*shape, 2))], -1).astype("float32") * np.float32(size)
 
 
-def regions(count, images, size):
-    return np.concatenate([whole(images, count, 1), boxes(count, size=size)], 1)
+def rois(count, images, size):
+    return np.concatenate([integers(images, count, 1), boxes(count, size=size)], 1)
 
 
-def scored(images, count):
-    """What box_nms gets: class, score, corners."""
-    return np.concatenate([whole(20, images, count, 1), _random.uniform(0, 1, (images, count, 1)).astype("float32"), boxes(images, count)], 2)
+def detections(images, count):
+    """Return inputs of box_nms: class, score, corners."""
+    return np.concatenate([integers(20, images, count, 1), _random.uniform(0, 1, (images, count, 1)).astype("float32"), boxes(images, count)], 2)
 
 
-def definite(*shape):
+def positive_definite(*shape):
     a = _random.uniform(-1, 1, shape).astype("float32")
     return a @ a.swapaxes(-1, -2) + shape[-1] * np.eye(shape[-1], dtype="float32")
 
 
-def rows(high, count):
+def sorted_indices(high, count):
     return np.sort(_random.permutation(high)[:count]).astype("float32")
 
 
 _FEATURES, _SEQUENCE, _CUBE, _SQUARE = (16, 64, 56, 56), (64, 32, 256), (64, 128, 128), (1024, 1024)
 _NORM = [_FEATURES, (64,), (64,), (64,), (64,)]
-_PHOTO = whole(256, 480, 640, 3, dtype="uint8")
+_PHOTO = integers(256, 480, 640, 3, dtype="uint8")
 _LSTM = 4 * 256 * (256 + 256 + 2)
 
 LARGE = {
@@ -55,11 +55,11 @@ LARGE = {
     "InstanceNorm": ([_FEATURES, (64,), (64,)], {}), "L2Normalization": ([_SQUARE], {}), "LRN": ([(8, 64, 56, 56)], {"nsize": 5}),
     "Activation": ([_CUBE], {"act_type": "relu"}), "LeakyReLU": ([_CUBE], {"act_type": "leaky", "slope": 0.3}),
     "Dropout": ([_SQUARE], {"p": 0.4}), "softmax": ([_SQUARE], {}), "log_softmax": ([_SQUARE], {}), "softmin": ([_SQUARE], {}),
-    "SoftmaxActivation": ([_SQUARE], {}), "softmax_cross_entropy": ([(1024, 1000), whole(1000, 1024)], {}),
-    "SoftmaxOutput": ([(1024, 1000), whole(1000, 1024)], {}), "SVMOutput": ([(1024, 1000), whole(1000, 1024)], {}),
-    "Embedding": ([whole(50000, 64, 50), (50000, 128)], {"input_dim": 50000, "output_dim": 128}),
+    "SoftmaxActivation": ([_SQUARE], {}), "softmax_cross_entropy": ([(1024, 1000), integers(1000, 1024)], {}),
+    "SoftmaxOutput": ([(1024, 1000), integers(1000, 1024)], {}), "SVMOutput": ([(1024, 1000), integers(1000, 1024)], {}),
+    "Embedding": ([integers(50000, 64, 50), (50000, 128)], {"input_dim": 50000, "output_dim": 128}),
     "RNN": ([(35, 32, 256), (_LSTM,), (1, 32, 256), (1, 32, 256)], {"mode": "lstm", "state_size": 256, "num_layers": 1}),
-    "CTCLoss": ([(100, 32, 64), whole(63, 32, 20) + 1], {}),
+    "CTCLoss": ([(100, 32, 64), integers(63, 32, 20) + 1], {}),
     "_contrib_interleaved_matmul_selfatt_qk": ([(128, 8, 3 * 512)], {"heads": 8}),
     "_contrib_interleaved_matmul_selfatt_valatt": ([(128, 8, 3 * 512), (64, 128, 128)], {"heads": 8}),
     "_contrib_interleaved_matmul_encdec_qk": ([(128, 8, 512), (128, 8, 1024)], {"heads": 8}),
@@ -67,10 +67,10 @@ LARGE = {
     # products
     "dot": ([(512, 512), (512, 512)], {}), "batch_dot": ([(32, 128, 128), (32, 128, 128)], {}),
     "_linalg_gemm": ([(8, 256, 256)] * 3, {}), "_linalg_gemm2": ([(8, 256, 256)] * 2, {}), "_linalg_syrk": ([(8, 256, 256)], {}),
-    "_linalg_potrf": ([definite(8, 128, 128)], {}), "_linalg_inverse": ([definite(8, 128, 128)], {}),
-    "_linalg_slogdet": ([definite(64, 16, 16)], {}), "_linalg_sumlogdiag": ([definite(64, 16, 16)], {}),
-    "_linalg_det": ([definite(64, 16, 16)], {}), "_linalg_trmm": ([definite(8, 128, 128), (8, 128, 128)], {}),
-    "_linalg_trsm": ([definite(8, 128, 128), (8, 128, 128)], {}), "_linalg_syevd": ([definite(128, 128)], {}),
+    "_linalg_potrf": ([positive_definite(8, 128, 128)], {}), "_linalg_inverse": ([positive_definite(8, 128, 128)], {}),
+    "_linalg_slogdet": ([positive_definite(64, 16, 16)], {}), "_linalg_sumlogdiag": ([positive_definite(64, 16, 16)], {}),
+    "_linalg_det": ([positive_definite(64, 16, 16)], {}), "_linalg_trmm": ([positive_definite(8, 128, 128), (8, 128, 128)], {}),
+    "_linalg_trsm": ([positive_definite(8, 128, 128), (8, 128, 128)], {}), "_linalg_syevd": ([positive_definite(128, 128)], {}),
     "_linalg_gelqf": ([(8, 64, 128)], {}), "khatri_rao": ([(64, 64), (256, 64)], {"num_args": 2}),
     # reductions, order
     **{n: ([_CUBE], {"axis": 2}) for n in ("sum", "mean", "prod", "max", "min", "nansum", "nanprod", "norm", "argmax", "argmin")},
@@ -91,12 +91,12 @@ LARGE = {
     **{n: ([_CUBE, (128, 1)], {}) for n in ("broadcast_add", "broadcast_sub", "broadcast_mul", "broadcast_div", "broadcast_maximum",
                                             "broadcast_minimum", "broadcast_power", "broadcast_greater", "broadcast_equal")},
     # indices
-    "take": ([(50000, 128), whole(50000, 4096)], {}), "pick": ([(4096, 256), whole(256, 4096)], {}),
-    "batch_take": ([(4096, 256), whole(256, 4096, dtype="int32")], {}), "gather_nd": ([(256, 256, 16), whole(256, 2, 16384)], {}),
-    "scatter_nd": ([(4096, 64), rows(8192, 4096)[None]], {"shape": (8192, 64)}), "one_hot": ([whole(1000, 1024)], {"depth": 1000}),
-    "where": ([whole(2, *_CUBE), _CUBE, _CUBE], {}), "_contrib_boolean_mask": ([(8192, 128), whole(2, 8192)], {}),
-    "_contrib_index_copy": ([(8192, 128), rows(8192, 4096), (4096, 128)], {}),
-    **{n: ([(128, 64, 128), whole(127, 64) + 1], {"use_sequence_length": True}) for n in ("SequenceMask", "SequenceLast", "SequenceReverse")},
+    "take": ([(50000, 128), integers(50000, 4096)], {}), "pick": ([(4096, 256), integers(256, 4096)], {}),
+    "batch_take": ([(4096, 256), integers(256, 4096, dtype="int32")], {}), "gather_nd": ([(256, 256, 16), integers(256, 2, 16384)], {}),
+    "scatter_nd": ([(4096, 64), sorted_indices(8192, 4096)[None]], {"shape": (8192, 64)}), "one_hot": ([integers(1000, 1024)], {"depth": 1000}),
+    "where": ([integers(2, *_CUBE), _CUBE, _CUBE], {}), "_contrib_boolean_mask": ([(8192, 128), integers(2, 8192)], {}),
+    "_contrib_index_copy": ([(8192, 128), sorted_indices(8192, 4096), (4096, 128)], {}),
+    **{n: ([(128, 64, 128), integers(127, 64) + 1], {"use_sequence_length": True}) for n in ("SequenceMask", "SequenceLast", "SequenceReverse")},
     # images and detection
     "UpSampling": ([(8, 32, 56, 56)], {"scale": 2, "sample_type": "nearest", "num_args": 1}),
     "BilinearSampler": ([(8, 32, 56, 56), (8, 2, 56, 56)], {}),
@@ -106,16 +106,16 @@ LARGE = {
     "_contrib_AdaptiveAvgPooling2D": ([_FEATURES], {"output_size": (7, 7)}),
     "im2col": ([(8, 32, 56, 56)], {"kernel": (3, 3), "pad": (1, 1)}),
     "col2im": ([(8, 288, 3136)], {"output_size": (56, 56), "kernel": (3, 3), "pad": (1, 1)}),
-    "ROIPooling": ([(2, 256, 38, 50), regions(128, 2, 600)], {"pooled_size": (7, 7), "spatial_scale": 0.0625}),
-    "_contrib_ROIAlign": ([(2, 256, 38, 50), regions(128, 2, 600)], {"pooled_size": (7, 7), "spatial_scale": 0.0625, "sample_ratio": 2}),
-    "_contrib_PSROIPooling": ([(1, 490, 38, 50), regions(128, 1, 600)], {"spatial_scale": 0.0625, "output_dim": 10, "pooled_size": 7}),
+    "ROIPooling": ([(2, 256, 38, 50), rois(128, 2, 600)], {"pooled_size": (7, 7), "spatial_scale": 0.0625}),
+    "_contrib_ROIAlign": ([(2, 256, 38, 50), rois(128, 2, 600)], {"pooled_size": (7, 7), "spatial_scale": 0.0625, "sample_ratio": 2}),
+    "_contrib_PSROIPooling": ([(1, 490, 38, 50), rois(128, 1, 600)], {"spatial_scale": 0.0625, "output_dim": 10, "pooled_size": 7}),
     "_contrib_DeformableConvolution": ([(2, 64, 28, 28), (2, 18, 28, 28), (64, 64, 3, 3), (64,)],
                                        {"kernel": (3, 3), "pad": (1, 1), "num_filter": 64}),
     "Correlation": ([(2, 64, 48, 64), (2, 64, 48, 64)], {"kernel_size": 1, "max_displacement": 4, "stride1": 1, "stride2": 1, "pad_size": 4}),
-    "_contrib_box_nms": ([scored(4, 1000)], {"overlap_thresh": 0.5, "topk": 400, "coord_start": 2, "score_index": 1, "id_index": 0}),
+    "_contrib_box_nms": ([detections(4, 1000)], {"overlap_thresh": 0.5, "topk": 400, "coord_start": 2, "score_index": 1, "id_index": 0}),
     "_contrib_box_iou": ([boxes(2000), boxes(200)], {}), "_contrib_bipartite_matching": ([(4, 500, 50)], {"threshold": 0.2}),
     "_contrib_MultiBoxPrior": ([(1, 8, 64, 64)], {"sizes": (0.2, 0.3), "ratios": (1, 2, 0.5)}),
-    "_contrib_MultiBoxTarget": ([boxes(1, 4000), np.concatenate([whole(20, 8, 10, 1), boxes(8, 10)], 2), (8, 21, 4000)], {}),
+    "_contrib_MultiBoxTarget": ([boxes(1, 4000), np.concatenate([integers(20, 8, 10, 1), boxes(8, 10)], 2), (8, 21, 4000)], {}),
     "_contrib_MultiBoxDetection": ([(4, 21, 4000), (4, 16000), boxes(1, 4000)], {"nms_topk": 400}),
     "_contrib_Proposal": ([(1, 24, 38, 50), (1, 48, 38, 50), np.array([[608, 800, 1]], "float32")], {}),
     "_image_to_tensor": ([_PHOTO], {}), "_image_resize": ([_PHOTO], {"size": 224}), "_image_flip_left_right": ([_PHOTO], {}),

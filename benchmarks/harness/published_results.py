@@ -1,6 +1,6 @@
 """Images per second that MXNet's own publications give (performance guide, v0.9, commit 0a03417), by network and batch.
 
-Machines differ: they are what users remember, not what to be measured against.
+They were measured on other machines, and are shown for orientation only.
 """
 BATCHES = (1, 2, 4, 8, 16, 32)
 
@@ -20,7 +20,7 @@ TRAINING = {  # AlexNet's batch was 8 times the row's: its figures are left out
     "P100": {"inception-v3": (15.14, 30.34, 50.59, 77.75, 111.11, 129.98), "resnet50": (27.20, 49.55, 78.31, 122.45, 156.79, 181.53)},
 }
 
-# Times as fast as MXNet 1.5 without MKL-DNN, by network: (float32, INT8) for each of the batches, on an EC2 C5.24xlarge (Xeon with VNNI, 48 cores).
+# Speed-up over MXNet 1.5 without MKL-DNN, by network: (float32, INT8) for each of the batches, on an EC2 C5.24xlarge (Xeon with VNNI, 48 cores).
 SPEEDUP_BATCHES = (*BATCHES, 64)
 SPEEDUPS = {
     "resnet18": ((11.75, 26.86), (15.20, 43.60), (19.67, 61.10), (23.00, 76.63), (24.80, 86.81), (25.68, 91.61), (26.13, 95.77)),
@@ -32,13 +32,13 @@ SPEEDUPS = {
     "inception-v3": ((11.25, 25.70), (13.59, 41.41), (19.26, 57.45), (23.50, 76.14), (25.30, 92.72), (25.54, 103.10), (25.40, 108.13)),
     "resnet152v2": ((7.88, 9.86), (9.55, 12.02), (11.94, 15.46), (14.09, 18.01), (15.66, 21.02), (16.12, 21.43), (16.57, 19.53)),
 }
-# The same for layers of LSTM over 50 steps: (units, batch, layers) to times as fast.
+# The same for layers of LSTM over 50 steps: {(units, batch, layers): speed-up}.
 RECURRENT_SPEEDUPS = {(512, 1, 8): 7.82, (512, 1, 4): 10.49, (1024, 1, 8): 13.21, (1024, 1, 4): 13.07,
                       (512, 32, 8): 15.57, (512, 32, 4): 14.99, (1024, 32, 8): 10.71, (1024, 32, 4): 10.72}
 
 
 def figures(row):
-    """Machine to images per second for a row of ours, '' where nothing was published; {} for other tasks."""
+    """Return {machine: images per second} for a row, '' where nothing was published; {} for other tasks."""
     table = {"scoring": SCORING, "training": TRAINING}.get(row["task"], {})
     return {machine: dict(zip(BATCHES, by_network.get(row["network"], ()), strict=False)).get(row["batch"], "")
             for machine, by_network in table.items()}

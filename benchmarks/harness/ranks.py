@@ -1,6 +1,6 @@
-"""Ranks of a distributed job as a benchmark sees them: on this machine, or each in a network of its own with a link of a given speed between them.
+"""Ranks of a distributed job: on this machine, or in network namespaces with a link of a given bandwidth between them.
 
-A rank is `processes.Process` with torchrun's variables; what all do together is asked of all before the first answer is awaited.
+A rank is a `worker_processes.Process` with torchrun's variables; a request is sent to all ranks before the first answer is awaited.
 """
 import contextlib
 import json
@@ -9,13 +9,13 @@ import select
 import socket
 import subprocess
 
-import processes
+from harness import worker_processes
 
 
 class Link:
-    """Two network namespaces with a cable of so many Mbit/s in each direction between them. Needs root, and Linux's `ip` and `tc`.
+    """Two network namespaces with a link of so many Mbit/s in each direction between them. Needs root, and Linux's `ip` and `tc`.
 
-    ``Link.missing()`` says why there can be none here; '' if there can.
+    ``Link.missing()`` returns the reason why none can be made here; '' if one can.
     """
 
     def __init__(self, megabits):
@@ -39,8 +39,8 @@ class Link:
         try:
             Link(1000).close()
         except (OSError, subprocess.CalledProcessError) as error:
-            said = getattr(error, "stderr", None) or str(error)
-            return f"no network namespaces with shaped links here: {said.strip().splitlines()[-1] if said.strip() else error}"
+            message = (getattr(error, "stderr", None) or str(error)).strip()
+            return f"no network namespaces with shaped links here: {message.splitlines()[-1] if message else error}"
         return ""
 
     def __enter__(self):
@@ -89,8 +89,8 @@ class Ranks:
             for rank in range(count):
                 where = ["ip", "netns", "exec", link.names[rank]] if link else []
                 variables = [f"{name}={value}" for name, value in {**common, "RANK": str(rank), "LOCAL_RANK": str(rank)}.items()]
-                path = processes.environment(command[0])["PYTHONPATH"]
-                self.running.append(processes.Process([*where, "env", f"PYTHONPATH={path}", *variables, *command], False))
+                path = worker_processes.environment(command[0])["PYTHONPATH"]
+                self.running.append(worker_processes.Process([*where, "env", f"PYTHONPATH={path}", *variables, *command], False))
         except BaseException:
             self.close()
             raise
@@ -101,18 +101,18 @@ class Ranks:
             try:
                 print(json.dumps(request), file=rank.process.stdin, flush=True)
             except BrokenPipeError:
-                raise processes.Failed(rank._death()) from None
+                raise worker_processes.Failed(rank._death()) from None
         return [self._answer(rank) for rank in self.running]
 
     def _answer(self, rank):
-        if not select.select([rank.process.stdout], [], [], processes.ANSWER_LIMIT)[0]:
-            raise processes.Failed(f"no answer in {processes.ANSWER_LIMIT} s")
+        if not select.select([rank.process.stdout], [], [], worker_processes.ANSWER_LIMIT)[0]:
+            raise worker_processes.Failed(f"no answer in {worker_processes.ANSWER_LIMIT} s")
         line = rank.process.stdout.readline()
         if not line:
-            raise processes.Failed(rank._death())
+            raise worker_processes.Failed(rank._death())
         answer = json.loads(line)
         if "error" in answer:
-            raise processes.Failed(answer["error"])
+            raise worker_processes.Failed(answer["error"])
         return answer
 
     def close(self):

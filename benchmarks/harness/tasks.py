@@ -1,7 +1,9 @@
-"""What is measured: the rows of each task, the peers that take part, and the goal."""
+"""The tasks of `run.py`: their rows, the compared libraries and the goals."""
 import os
 import sys
 from dataclasses import dataclass
+
+from harness import common
 
 NETWORKS = ("alexnet", "vgg16", "inception-bn", "inception-v3", "resnet18", "resnet50", "resnet101", "resnet152", "mobilenet", "mobilenetv2",
             "squeezenet")
@@ -10,8 +12,8 @@ RECURRENT = tuple(f"{kind}{layers}x{units}" for kind in ("lstm", "gru") for unit
 BATCHES = (1, 2, 4, 8, 16, 32)
 QUANTIZED = ("resnet18", "resnet50", "resnet101", "resnet152v2", "mobilenet", "mobilenetv2", "squeezenet", "inception-v3")
 STYLES = ("imperative", "hybridized", "Module")
-# Networks of `learners.py` with their batches, small ones first: there it is the calls that cost, with the large ones the arithmetic.
-LEARNERS = {"mlp2x128": 32, "lenet": 32, "resnet18-thin": 16, "lm2x64": 16, "encoder2x64": 8, "deepar2x40": 32,
+# Networks of `train_models.py` with their batches. The time of the small ones, first, is mostly call overhead, that of the large ones arithmetic.
+STEP_BATCHES = {"mlp2x128": 32, "lenet": 32, "resnet18-thin": 16, "lm2x64": 16, "encoder2x64": 8, "deepar2x40": 32,
             "mlp3x1024": 128, "resnet18-wide": 8, "lm2x650": 20, "encoder4x512": 8, "deepar3x128": 32}
 
 # Task: (its goal in words, and the number that the geometric mean of the best peer's time over Remex's should reach).
@@ -37,12 +39,12 @@ GOALS = {
 
 COLD = ("compile", "memory", "quantizing")  # measured once in each of several fresh processes
 
-LIMITS = {"scoring": 1.0, "training": 1.05, "int8": 0.95, "steps": 1.0, "rnn": 1.0, "rnn-bf16": 0.97}  # what no single row should fall below
+LIMITS = {"scoring": 1.0, "training": 1.05, "int8": 0.95, "steps": 1.0, "rnn": 1.0, "rnn-bf16": 0.97}  # the lowest acceptable ratio of a single row
 
 
 @dataclass(frozen=True)
 class Peer:
-    """How one column is run: a worker program, its options, whose Python."""
+    """A column of the tables, a library in one configuration: the worker program, its options and the module it needs."""
 
     name: str
     worker: str
@@ -55,7 +57,7 @@ SINGLE = Peer("Remex float32", "mxnet_worker.py", ("single",), "mxnet")
 MODULE = Peer("Remex Module", "mxnet_worker.py", ("module",), "mxnet")
 MXNET = Peer("MXNet", "mxnet_worker.py", ("allocator",), "mxnet")
 UNSET = Peer("MXNet, own threads", "mxnet_worker.py", ("allocator", "own-threads"), "mxnet")
-PLAIN = Peer("MXNet 1.5.1", "mxnet_worker.py", ("allocator", "plain"), "mxnet")  # without MKL-DNN: what published speed-ups are over
+PLAIN = Peer("MXNet 1.5.1", "mxnet_worker.py", ("allocator", "plain"), "mxnet")  # without MKL-DNN: the baseline of published speed-ups
 MKLDNN = Peer("MXNet MKLDNN", "mxnet_worker.py", ("allocator", "mkldnn"), "mxnet")
 TORCH = Peer("PyTorch", "torch_worker.py")
 TUNED = Peer("PyTorch tuned", "torch_worker.py", ("tuned",))
@@ -68,14 +70,14 @@ NNCF = Peer("NNCF", "nncf_worker.py", needs="nncf")
 SCORING = (REMEX, OPENVINO, MXNET, MKLDNN, RUNTIME, COMPILED_TUNED, COMPILED, TUNED, TORCH)
 TRAINING = (REMEX, TUNED, MXNET, COMPILED_TUNED, COMPILED, TORCH)
 
-# Whom the goal names, where that is not the best of all.
-RIVALS = {"scoring-bf16": ("OpenVINO",), "int8": ("OpenVINO", "MXNet"), "encoder-int8": ("OpenVINO",), "encoder-bf16": ("OpenVINO",),
+# The libraries that the goal names, where that is not the best of all.
+BASELINES = {"scoring-bf16": ("OpenVINO",), "int8": ("OpenVINO", "MXNet"), "encoder-int8": ("OpenVINO",), "encoder-bf16": ("OpenVINO",),
           "module": ("Remex",), "amp": ("Remex float32",), "quantizing": ("NNCF",), "training-bf16": ("PyTorch tuned",),
           "mlp": ("PyTorch",), "compile": ("torch.compile",), "memory": ("PyTorch",), "steps": ("MXNet", "MXNet, own threads")}
 
 
 def peers(row):
-    """The columns of a row, Remex's first."""
+    """Return the columns of a row, Remex's first."""
     task, trains = row["task"], row.get("mode") == "training"
     if task == "scoring-bf16":
         return (REMEX, OPENVINO, COMPILED_TUNED, TUNED)
@@ -106,30 +108,30 @@ def peers(row):
 
 
 def rows(tasks, networks=None, batches=None, mode=None):
-    """The rows of the tasks, those of one network together; `networks`, `batches` and `mode` (scoring, training) narrow them."""
-    def some(task, names, sizes, **more):
+    """Return the rows of the tasks, those of one network together; `networks`, `batches` and `mode` (scoring, training) select some."""
+    def product(task, names, sizes, **more):
         return [{"task": task, "network": n, "batch": b, "dtype": "float32", **more} for n in names for b in sizes]
 
     def recurrent(task, **more):
-        return [row for name in RECURRENT for mode in ("scoring", "training") for row in some(task, [name], (1, 32), mode=mode, **more)]
+        return [row for name in RECURRENT for mode in ("scoring", "training") for row in product(task, [name], (1, 32), mode=mode, **more)]
     everything = {
-        "scoring": some("scoring", NETWORKS, BATCHES),
-        "scoring-bf16": some("scoring-bf16", NETWORKS, (1, 8, 32), dtype="bfloat16"),
-        "int8": some("int8", QUANTIZED, (*BATCHES, 64), dtype="int8"),
-        "module": some("module", NETWORKS, (1, 8), settle=60),
-        "training": some("training", TRAINED, BATCHES, mode="training"),
-        "training-bf16": some("training-bf16", ("resnet50",), BATCHES, mode="training", dtype="bfloat16"),
-        "amp": some("amp", ("resnet50",), BATCHES, mode="training", dtype="bfloat16"),
-        "quantizing": some("quantizing", ("resnet50",), (1, 8, 32), dtype="int8"),  # 32 images, in batches of these sizes
+        "scoring": product("scoring", NETWORKS, BATCHES),
+        "scoring-bf16": product("scoring-bf16", NETWORKS, (1, 8, 32), dtype="bfloat16"),
+        "int8": product("int8", QUANTIZED, (*BATCHES, 64), dtype="int8"),
+        "module": product("module", NETWORKS, (1, 8), settle=60),
+        "training": product("training", TRAINED, BATCHES, mode="training"),
+        "training-bf16": product("training-bf16", ("resnet50",), BATCHES, mode="training", dtype="bfloat16"),
+        "amp": product("amp", ("resnet50",), BATCHES, mode="training", dtype="bfloat16"),
+        "quantizing": product("quantizing", ("resnet50",), (1, 8, 32), dtype="int8"),  # 32 images, in batches of these sizes
         "rnn": recurrent("rnn"),
         "rnn-bf16": recurrent("rnn-bf16", dtype="bfloat16"),
-        "mlp": some("mlp", ("mlp",), (8,)),
-        "transformer": some("transformer", ("transformer",), (1, 8)),
-        "encoder-int8": some("encoder-int8", ("transformer",), (1, 8), dtype="int8"),  # as large as BERT's, 128 words
-        "encoder-bf16": some("encoder-bf16", ("transformer",), (1, 8), dtype="bfloat16"),
-        "steps": [row for name, size in LEARNERS.items() for style in STYLES for row in some("steps", [name], [size], mode="training", style=style)],
-        "compile": some("compile", ("resnet50",), (1,)),
-        "memory": some("memory", ("resnet50",), (1, 32)) + some("memory", ("resnet50",), (8, 32), mode="training"),
+        "mlp": product("mlp", ("mlp",), (8,)),
+        "transformer": product("transformer", ("transformer",), (1, 8)),
+        "encoder-int8": product("encoder-int8", ("transformer",), (1, 8), dtype="int8"),  # as large as BERT's, 128 words
+        "encoder-bf16": product("encoder-bf16", ("transformer",), (1, 8), dtype="bfloat16"),
+        "steps": [row for name, size in STEP_BATCHES.items() for style in STYLES for row in product("steps", [name], [size], mode="training", style=style)],
+        "compile": product("compile", ("resnet50",), (1,)),
+        "memory": product("memory", ("resnet50",), (1, 32)) + product("memory", ("resnet50",), (8, 32), mode="training"),
     }
     if unknown := set(tasks) - set(everything):
         raise SystemExit(f"no task {sorted(unknown)[0]!r}; there are {', '.join(everything)}")
@@ -139,16 +141,13 @@ def rows(tasks, networks=None, batches=None, mode=None):
 
 
 def label(row):
-    """What a row is called in tables and result files."""
+    """Return the name of a row in tables and result files."""
     mode = f" {row['style']}" if "style" in row else f" {row['mode']}" if "mode" in row and row["task"] in ("rnn", "rnn-bf16", "memory") else ""
     return f"{row['network']}{mode}, batch {row['batch']}"
 
 
 def command(peer, mxnet_python, folder):
-    """The command line of a peer's worker, or None where it has no Python."""
+    """Return the command line of a peer's worker, or None where it has no Python."""
     elsewhere = {NNCF: os.environ.get("NNCF_PYTHON", ""), PLAIN: os.environ.get("PLAIN_PYTHON", "")}
     python = elsewhere.get(peer, mxnet_python if peer.name.startswith("MXNet") else sys.executable)
-    return [python, "-W", "ignore", os.path.join(HERE, "workers", peer.worker), folder, *peer.options] if python else None
-
-
-HERE = os.path.dirname(os.path.abspath(__file__))
+    return [python, "-W", "ignore", os.path.join(common.WORKERS, peer.worker), folder, *peer.options] if python else None

@@ -1,11 +1,11 @@
-"""The same networks as torch modules: from the symbol's JSON for those made of layers, by hand for LSTM and Transformer."""
+"""The networks of `networks.py` and `train_models.py` as torch modules: from the symbol's JSON, by hand for LSTM and Transformer."""
 import ast
 import json
 import operator
 import os
 
-import inputs
-import lessons
+from harness import inputs
+from harness import workloads
 import numpy as np
 import torch
 from torch import fx, nn
@@ -14,9 +14,9 @@ from torch.nn.utils.fusion import fuse_conv_bn_eval
 
 
 def load(name, folder):
-    """The network of that name with the values in `folder`."""
+    """Return the network of that name with the parameters in `folder`."""
     values = np.load(os.path.join(folder, name + ".npz"))
-    if inputs.recurs(name):
+    if inputs.is_recurrent(name):
         return Recurrent(name, values)
     if name.startswith("lm"):
         return LanguageModel(values)
@@ -32,24 +32,24 @@ def load(name, folder):
 
 def from_symbol(graph, values):
     """A `GraphModule` of torch's own layers from a symbol's JSON and the arrays by argument name."""
-    modules, result, made = nn.ModuleDict(), fx.Graph(), []
+    modules, fx_graph, outputs = nn.ModuleDict(), fx.Graph(), []
     for index, node in enumerate(graph["nodes"]):
         inputs = [graph["nodes"][i] for i, *_ in node["inputs"]]
         if node["op"] == "null":
-            made.append(result.placeholder("data") if node["name"] == "data" else None)
+            outputs.append(fx_graph.placeholder("data") if node["name"] == "data" else None)
             continue
-        data = [made[i] for i, *_ in node["inputs"] if made[i] is not None]
+        data = [outputs[i] for i, *_ in node["inputs"] if outputs[i] is not None]
         attrs = {key: _value(text) for key, text in node.get("attrs", {}).items()}
         if node["op"] == "Concat":
-            made.append(result.call_function(torch.cat, (data, attrs["dim"])))
+            outputs.append(fx_graph.call_function(torch.cat, (data, attrs["dim"])))
         elif node["op"] == "elemwise_add":
-            made.append(result.call_function(operator.add, tuple(data)))
+            outputs.append(fx_graph.call_function(operator.add, tuple(data)))
         else:
             weights = [torch.from_numpy(values[i["name"]]) for i in inputs if i["name"] in values]
             modules[f"layer{index}"] = _LAYERS[node["op"]](attrs, *weights)
-            made.append(result.call_module(f"layer{index}", tuple(data)))
-    result.output(made[graph["heads"][0][0]])
-    return fx.GraphModule(modules, result)
+            outputs.append(fx_graph.call_module(f"layer{index}", tuple(data)))
+    fx_graph.output(outputs[graph["heads"][0][0]])
+    return fx.GraphModule(modules, fx_graph)
 
 
 def _value(text):
@@ -79,7 +79,7 @@ def _dense(attrs, weight, bias=None):
 
 
 class _BatchNorm(nn.BatchNorm2d):
-    """Batch normalization of pictures or vectors, as MXNet's operator: a symbol does not say which."""
+    """Batch normalization of images or vectors, as MXNet's operator: a symbol does not distinguish them."""
 
     def _check_input_dim(self, input):
         pass
@@ -108,7 +108,7 @@ _LAYERS = {"Convolution": _convolution, "FullyConnected": _dense, "BatchNorm": _
 
 
 def fold_batch_norm(module):
-    """For inference: each batch normalization after a convolution goes into that one's weights."""
+    """Fold each batch normalization into the weights of the convolution before it, for inference; return the module."""
     layers = dict(module.named_modules())
     for node in module.graph.nodes:
         before = node.args[0] if node.args else None
@@ -136,17 +136,17 @@ class Recurrent(nn.Module):
 
 
 def _recurrent(kind, channels, layers, values):
-    found = getattr(nn, kind.upper())(channels, channels, layers)
+    module = getattr(nn, kind.upper())(channels, channels, layers)
     with torch.no_grad():
         for key in values:
             layer, part, kind = key.rsplit("_", 3)[-3:]
             target = f"{kind}_{'ih' if part == 'i2h' else 'hh'}_l{layer.lstrip('l')}"
-            getattr(found, target).copy_(torch.from_numpy(values[key]))
-    return found
+            getattr(module, target).copy_(torch.from_numpy(values[key]))
+    return module
 
 
 class LanguageModel(nn.Module):
-    """The first array is the embedding's, the last two are the decoder's; between them stands an LSTM."""
+    """Embedding, LSTM and decoder; the first array is the embedding's, the last two are the decoder's."""
 
     def __init__(self, values):
         super().__init__()
@@ -162,7 +162,7 @@ class LanguageModel(nn.Module):
 
 
 class Forecaster(nn.Module):
-    """LSTM cells, called step by step, and the head that the last two arrays belong to."""
+    """LSTM cells, called step by step, and a linear head, to which the last two arrays belong."""
 
     def __init__(self, values):
         super().__init__()
@@ -185,17 +185,19 @@ class Forecaster(nn.Module):
         return self.head(torch.stack(outputs, 1))
 
 
-class _Words(nn.Embedding):
+class _FloatIndexEmbedding(nn.Embedding):
+    """An embedding whose indices are floats, as MXNet's."""
+
     def forward(self, words):
         return super().forward(words.long())
 
 
 def _encoder(name, values):
-    _, layers, width = lessons.size(name)
+    _, layers, width = workloads.size(name)
     first, *middle, weight, bias = (values[key] for key in values)
     groups = zip(*[iter(middle)] * (len(middle) // layers), strict=True)
-    return nn.Sequential(_Words.from_pretrained(torch.from_numpy(first), freeze=False),
-                         *(EncoderLayer(group, lessons.heads(width)) for group in groups), _linear(weight, bias))
+    return nn.Sequential(_FloatIndexEmbedding.from_pretrained(torch.from_numpy(first), freeze=False),
+                         *(EncoderLayer(group, workloads.heads(width)) for group in groups), _linear(weight, bias))
 
 
 def _linear(weight, bias):

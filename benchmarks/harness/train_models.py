@@ -1,13 +1,12 @@
-"""The networks that are trained in several styles, and one training step in each style. Runs under Remex and under MXNet 1.9.1 alike.
+"""Small networks and their training step, imperative, hybridized and with `Module`, for Remex and MXNet 1.9.1.
 
-As a program (Remex's Python) it writes what PyTorch reads: NAME.npz, and NAME-symbol.json where the network consists of layers.
+`write` saves the parameters for PyTorch: NAME.npz, and NAME-symbol.json where the network consists of layers.
 """
 import os
-import sys
 
-import lessons
+from harness import workloads
 import numpy as np
-from networks import EncoderLayer
+from harness.networks import EncoderLayer
 
 import mxnet as mx
 from mxnet import autograd, gluon
@@ -17,9 +16,9 @@ FLAGS = {"static_alloc": True, "static_shape": True}
 
 
 def build(name):
-    """(network, loss) of that name, without values."""
+    """Return (network, loss) of that name, not initialized."""
     if name.startswith("deepar"):
-        return Forecaster(*lessons.size(name)[1:]), GaussianLoss()
+        return Forecaster(*workloads.size(name)[1:]), GaussianLoss()
     return _classifier(name), gluon.loss.SoftmaxCrossEntropyLoss()
 
 
@@ -37,18 +36,18 @@ def _classifier(name):
         return vision.ResNetV1(vision.BasicBlockV1, [1, 1, 1], [16, 16, 32, 64], classes=10, thumbnail=True)
     if name == "resnet18-wide":
         return gluon.model_zoo.vision.resnet18_v1()
-    kind, layers, width = lessons.size(name)
+    kind, layers, width = workloads.size(name)
     if kind == "mlp":
         net.add(*(nn.Dense(width, activation="relu") for _ in range(layers)), nn.Dense(10))
     else:
         body = {"lm": lambda: [gluon.rnn.LSTM(width, layers, input_size=width)],
-                "encoder": lambda: [EncoderLayer(width, lessons.heads(width)) for _ in range(layers)]}[kind]()
-        net.add(nn.Embedding(lessons.WORDS, width), *body, nn.Dense(lessons.WORDS, flatten=False, in_units=width))
+                "encoder": lambda: [EncoderLayer(width, workloads.heads(width)) for _ in range(layers)]}[kind]()
+        net.add(nn.Embedding(workloads.VOCABULARY, width), *body, nn.Dense(workloads.VOCABULARY, flatten=False, in_units=width))
     return net
 
 
 class Forecaster(gluon.HybridBlock):
-    """LSTM cells, unrolled in Python, that say a mean and a spread for each step (as DeepAR does, Salinas et al., 2017)."""
+    """LSTM cells, unrolled in Python, that predict a mean and a standard deviation for each step (as DeepAR does, Salinas et al., 2017)."""
 
     def __init__(self, layers, width):
         super().__init__()
@@ -59,7 +58,7 @@ class Forecaster(gluon.HybridBlock):
             self.head = nn.Dense(2, flatten=False, in_units=width)
 
     def hybrid_forward(self, F, x):
-        outputs, _ = self.cells.unroll(lessons.WAVE, x, layout="NTC", merge_outputs=True)
+        outputs, _ = self.cells.unroll(workloads.FORECAST_LENGTH, x, layout="NTC", merge_outputs=True)
         return self.head(outputs)
 
 
@@ -72,9 +71,9 @@ class GaussianLoss(gluon.HybridBlock):
         return F.log(spread) + 0.5 * F.square((y - mean) / spread)
 
 
-def fill(net, seed=0, nudges=None):
-    """The same values in every process; `nudges`, a seed, moves each weight by the least that float32 allows, up or down."""
-    random, away = np.random.RandomState(seed), np.random.RandomState(nudges)
+def set_parameters(net, seed=0, ulp_seed=None):
+    """Set the same values in every process; `ulp_seed` seeds a perturbation of each weight by one unit in the last place, up or down."""
+    random, direction = np.random.RandomState(seed), np.random.RandomState(ulp_seed)
     for name, parameter in net.collect_params().items():
         shape = parameter.shape
         if len(shape) > 1:
@@ -82,31 +81,31 @@ def fill(net, seed=0, nudges=None):
         else:
             value = np.full(shape, float(name.endswith(("gamma", "running_var"))))
         value = value.astype(np.float32)
-        if nudges is not None and len(shape) > 1:
-            value = np.nextafter(value, np.where(away.rand(*shape) < 0.5, -np.inf, np.inf).astype(np.float32))
+        if ulp_seed is not None and len(shape) > 1:
+            value = np.nextafter(value, np.where(direction.rand(*shape) < 0.5, -np.inf, np.inf).astype(np.float32))
         parameter.set_data(mx.nd.array(value))
 
 
-def prepared(name, count, nudges=None):
-    """(network, loss) with values."""
+def initialized(name, count, ulp_seed=None):
+    """Return (network, loss) with parameters."""
     net, loss = build(name)
     net.initialize()
-    net(mx.nd.array(lessons.batch(name, count)[0]))  # infers what shapes are open
-    fill(net, nudges=nudges)
+    net(mx.nd.array(workloads.batch(name, count)[0]))  # infers deferred shapes
+    set_parameters(net, ulp_seed=ulp_seed)
     return net, loss
 
 
-def stepper(name, count, style, optimizer, nudges=None):
-    """A function of data and labels that takes one training step and returns its loss."""
-    net, loss = prepared(name, count, nudges)
-    options = lessons.settings(name, optimizer)
+def stepper(name, count, style, optimizer, ulp_seed=None):
+    """Return a function of data and labels that takes one training step and returns its loss."""
+    net, loss = initialized(name, count, ulp_seed)
+    options = workloads.settings(name, optimizer)
     if style == "Module":
-        return module_step(net, loss, optimizer, options, *lessons.batch(name, count))
+        return module_step(net, loss, optimizer, options, *workloads.batch(name, count))
     return gluon_step(net, loss, optimizer, options, style == "hybridized")
 
 
 def gluon_step(net, loss, optimizer, options, hybridized):
-    """Training with record, backward and `Trainer`."""
+    """Return a training step with record, backward and `Trainer`."""
     if hybridized:
         net.hybridize(**FLAGS)
         loss.hybridize(**FLAGS)
@@ -122,7 +121,7 @@ def gluon_step(net, loss, optimizer, options, hybridized):
 
 
 def module_step(net, loss, optimizer, options, x, y):
-    """Training with `Module`: SoftmaxOutput for what classifies, MakeLoss for the rest."""
+    """Return a training step with `Module`: SoftmaxOutput for classifiers, MakeLoss for the rest."""
     data, label = mx.sym.var("data"), mx.sym.var("label")
     out = net(data)
     classifies = isinstance(loss, gluon.loss.SoftmaxCrossEntropyLoss)
@@ -151,13 +150,9 @@ def module_step(net, loss, optimizer, options, x, y):
 
 
 def write(name, folder):
-    """What PyTorch reads."""
-    net, _ = prepared(name, 2)
+    """Write the parameters for PyTorch."""
+    net, _ = initialized(name, 2)
     path = os.path.join(folder, name)
     net(mx.sym.var("data")).save(path + "-symbol.json")
     np.savez(path + ".new.npz", **{key: value.data().asnumpy() for key, value in net.collect_params().items()})
-    os.replace(path + ".new.npz", path + ".npz")  # complete: the driver looks for this one
-
-
-if __name__ == "__main__":
-    write(*sys.argv[1:])
+    os.replace(path + ".new.npz", path + ".npz")  # last and atomically: `model_files.ensure_network` looks for this file

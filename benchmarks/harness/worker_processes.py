@@ -1,4 +1,4 @@
-"""The workers as this benchmark's driver sees them: started, asked one at a time, closed."""
+"""Worker processes of the compared libraries: they are started, get requests one at a time, and are closed."""
 import contextlib
 import functools
 import json
@@ -8,20 +8,20 @@ import subprocess
 import sys
 import tempfile
 
-import peers
-import rows
+from harness import common
+from harness import tasks
 
 ANSWER_LIMIT = 900  # seconds for one answer; torch.compile of a deep network takes minutes
 
 
-def environment(python, sources=os.path.join(os.path.dirname(rows.HERE), "src")):
-    """A worker's environment: this folder's modules; and the package in `sources`, except for MXNet, whose package has the same name."""
+def environment(python, sources=os.path.join(common.ROOT, "src")):
+    """Return a worker's environment: the harness, and the package in `sources`, except for MXNet, whose package has the same name."""
     own = [sources] if python == sys.executable else []
-    return {**os.environ, "OMP_NUM_THREADS": peers.threads(), "PYTHONPATH": os.pathsep.join([rows.HERE, os.path.join(rows.HERE, "workers"), *own])}
+    return {**os.environ, "OMP_NUM_THREADS": common.threads(), "PYTHONPATH": os.pathsep.join([common.BENCHMARKS, *own])}
 
 
 class Failed(Exception):
-    """A peer that could not do what was asked; the text goes into the table."""
+    """A peer that could not answer a request; the text goes into the table."""
 
 
 class Process:
@@ -29,15 +29,15 @@ class Process:
 
     def __init__(self, command, cold, **options):
         env = environment(command[0], **options)
-        if "own-threads" in command and "OMP_NUM_THREADS" not in os.environ:  # as many as MXNet takes where nobody tells it
+        if "own-threads" in command and "OMP_NUM_THREADS" not in os.environ:  # MXNet's default
             del env["OMP_NUM_THREADS"]
-        if cold:  # a first call that finds the compiled code of an earlier run is none
+        if cold:  # a first call must not load the compiled code of an earlier run
             env["TORCHINDUCTOR_FORCE_DISABLE_CACHES"] = "1"
         self.log = tempfile.TemporaryFile("w+")
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.log, text=True, env=env)
 
     def ask(self, **request):
-        """The answer; `Failed` if the worker says so, dies, or is silent for too long."""
+        """Send a request and return the answer; raise `Failed` if the worker reports an error, dies, or does not answer in time."""
         try:
             print(json.dumps(request), file=self.process.stdin, flush=True)
         except BrokenPipeError:
@@ -61,7 +61,7 @@ class Process:
     def close(self):
         self.process.kill()
         self.process.wait()
-        with contextlib.suppress(BrokenPipeError):  # what it was last asked lies there still
+        with contextlib.suppress(BrokenPipeError):  # an unread request is still buffered
             self.process.stdin.close()
         self.process.stdout.close()
         self.log.close()
@@ -74,8 +74,8 @@ class Pool:
         self.mxnet_python, self.folder, self.group, self.running = mxnet_python, folder, None, {}
 
     def get(self, peer, row):
-        """The peer's process for this row: a new one when the network or the kind of work changes, and always for cold work."""
-        cold = row["task"] in rows.COLD
+        """Return the peer's process for this row: a new one when the network or the kind of work changes, and always for cold work."""
+        cold = row["task"] in tasks.COLD
         group = row["task"], row["network"], row.get("mode")
         if group != self.group:
             self.close()
@@ -83,7 +83,7 @@ class Pool:
         if cold:
             self.close(peer)
         if peer not in self.running:
-            self.running[peer] = Process(rows.command(peer, self.mxnet_python, self.folder), cold)
+            self.running[peer] = Process(tasks.command(peer, self.mxnet_python, self.folder), cold)
         return self.running[peer]
 
     def close(self, *peers):
@@ -94,16 +94,16 @@ class Pool:
 
 
 def missing(peer, mxnet_python):
-    """Why a peer cannot take part; '' if it can."""
-    command = rows.command(peer, mxnet_python, "")
+    """Return the reason why a peer cannot take part; '' if it can."""
+    command = tasks.command(peer, mxnet_python, "")
     if command is None:
-        return "not installed (nobody said where: --mxnet-python, --plain-python, --nncf-python)"
+        return "not installed (no path given: --mxnet-python, --plain-python, --nncf-python)"
     return "" if _version(command[0], peer.needs) else f"not installed ({peer.needs} cannot be imported)"
 
 
 def version(peer, mxnet_python):
-    """The version of what a peer runs on, '' if it is missing."""
-    command = rows.command(peer, mxnet_python, "")
+    """Return the version of the library that a peer uses, '' if it is missing."""
+    command = tasks.command(peer, mxnet_python, "")
     return _version(command[0], peer.needs) if command else ""
 
 
@@ -111,5 +111,5 @@ def version(peer, mxnet_python):
 def _version(python, module):
     env = environment(python)
     code = f"import {module} as m; own = getattr(m.libinfo, 'remex_version', '') if hasattr(m, 'libinfo') else ''; print(own or m.__version__)"
-    found = subprocess.run([python, "-W", "ignore", "-c", code], capture_output=True, text=True, env=env)
-    return found.stdout.strip()
+    process = subprocess.run([python, "-W", "ignore", "-c", code], capture_output=True, text=True, env=env)
+    return process.stdout.strip()

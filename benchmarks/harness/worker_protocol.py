@@ -1,6 +1,6 @@
-"""What every worker process does: read one request a line, answer one line of JSON, and compute only when asked.
+"""The protocol of worker processes: a request is one line of JSON, and so is its answer; workers compute on request only.
 
-`prepare` builds a row's work; `round` times it once. stdout is kept for answers; what libraries print goes to stderr.
+`prepare` builds a row's work; `round` times it once. stdout is for answers; the output of libraries goes to stderr.
 """
 import ctypes
 import gc
@@ -15,14 +15,14 @@ import traceback
 import numpy as np
 
 WARM_UP_CALLS = 3
-ENOUGH = 4.0  # seconds after which a slow peer is as warm as it gets
-WARM_UP_LIMIT = 20.0  # seconds
-SETTLE_LIMIT = 90.0  # where a peer says itself that it still looks for the fastest way
-AHEAD = 8  # batches that loaders make ahead, and more
+WARM_UP_SECONDS = 4.0  # enough for a slow peer
+SETTLE_SECONDS = 20.0  # of warm-up for rows with `settle`
+TUNING_LIMIT = 90.0  # seconds, where a peer reports that it is still tuning
+PREFETCHED = 8  # batches, at least as many as loaders prefetch
 
 
 def keep_memory():
-    """Let malloc keep what is freed and never map: each step would otherwise fetch its memory anew from the system."""
+    """Let malloc keep freed memory and never use mmap: otherwise each step would get its memory from the system again."""
     libc = ctypes.CDLL(None)
     m_trim_threshold, m_mmap_max = -1, -4
     libc.mallopt(m_mmap_max, 0)
@@ -30,20 +30,21 @@ def keep_memory():
 
 
 def timed(function):
+    """Return the seconds of a call."""
     start = time.perf_counter()
     function()
     return time.perf_counter() - start
 
 
 def high_water():
-    """The largest resident size of this process so far, in bytes."""
+    """Return the peak of the resident memory of this process, in bytes."""
     with open("/proc/self/status") as status:
         return next(int(line.split()[1]) * 1024 for line in status if line.startswith("VmHWM"))
 
 
 def processor_seconds():
-    """What this process and its living children have used of the processors."""
-    found = time.process_time()
+    """Return the processor seconds of this process and its living children."""
+    seconds = time.process_time()
     for path in glob.glob("/proc/self/task/*/children"):
         with open(path) as file:
             for child in file.read().split():
@@ -53,15 +54,15 @@ def processor_seconds():
                 except OSError:  # it has just ended
                     continue
                 found += sum(map(int, used)) / os.sysconf("SC_CLK_TCK")
-    return found
+    return seconds
 
 
 def rate(call, seconds):
-    """Run `call`, which returns how many images it gave, for so long: images, seconds and the processor's seconds.
+    """Run `call`, which returns its number of images, for so long; return images, seconds and processor seconds.
 
-    What was made ahead while others had their turn is used up before.
+    Batches that were prefetched during the turns of others are consumed before.
     """
-    for _ in range(AHEAD):
+    for _ in range(PREFETCHED):
         call()
     images, start, used = 0, time.perf_counter(), processor_seconds()
     while time.perf_counter() - start < seconds:
@@ -70,15 +71,16 @@ def rate(call, seconds):
 
 
 def resident():
-    """The resident size of this process, in bytes."""
+    """Return the resident memory of this process, in bytes."""
     with open("/proc/self/statm") as sizes:
         return int(sizes.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
 class Worker:
-    """Serves one peer. `prepare(row)` gives (call, result): one step, and what of it can be compared; `finish` waits for what calls leave behind.
+    """Answers the requests to one peer.
 
-    A call may have a function ``settled()`` as its attribute: whether it is decided by now who computes it.
+    `prepare(row)` returns (call, result): a function for one step, and one for the output that is compared; `finish` waits for asynchronous work.
+    A call may have the attribute ``settled``, a function that returns True when tuning has ended.
     """
 
     def __init__(self, prepare, finish=lambda: None):
@@ -91,7 +93,7 @@ class Worker:
             request = json.loads(line)
             try:
                 answer = getattr(self, "do_" + request.pop("do"))(**request)
-            except Exception as error:  # whatever it is, the driver names it in the table and goes on
+            except Exception as error:  # the driver writes it to the table and continues
                 traceback.print_exc()
                 answer = {"error": f"{type(error).__name__}: {error}".splitlines()[0][:200]}
             print(json.dumps(answer), file=answers, flush=True)
@@ -104,7 +106,7 @@ class Worker:
         if row["task"] in ("compile", "quantizing"):
             return {"value": timed(self.call)}
         start = time.perf_counter()
-        outputs = np.asarray(result())  # for training the losses of the first steps, so it comes before all other calls
+        outputs = np.asarray(result())  # the losses of the first steps in training: before all other calls
         first = time.perf_counter() - start
         if result_path:
             np.save(result_path, outputs)
@@ -112,18 +114,18 @@ class Worker:
             for _ in range(5):
                 self.call()
             return {"value": high_water()}
-        taken = [first] if first > ENOUGH else []
-        count, limit = (row["settle"], WARM_UP_LIMIT) if row.get("settle") else (WARM_UP_CALLS, ENOUGH)
-        while not taken or (len(taken) < count and sum(taken) < limit):
-            taken.append(timed(self.call))
+        times = [first] if first > WARM_UP_SECONDS else []
+        count, limit = (row["settle"], SETTLE_SECONDS) if row.get("settle") else (WARM_UP_CALLS, WARM_UP_SECONDS)
+        while not times or (len(times) < count and sum(times) < limit):
+            times.append(timed(self.call))
         settled = getattr(self.call, "settled", lambda: True)
-        while not settled() and sum(taken) < SETTLE_LIMIT:
-            taken.append(timed(self.call))
-        self.calls = min(100_000, max(1, math.ceil(seconds / min(taken))))
-        return {"ready": min(taken)}
+        while not settled() and sum(times) < TUNING_LIMIT:
+            times.append(timed(self.call))
+        self.calls = min(100_000, max(1, math.ceil(seconds / min(times))))
+        return {"ready": min(times)}
 
     def do_begin(self, row, seconds):
-        """The first call and those of the next seconds: when each was over, counted from the first one, and when it was settled who computes it."""
+        """Return the time of the first call, the ends of the calls in the next seconds, counted from its end, and the time when tuning had ended."""
         call, _ = self.prepare(row)
         settled = getattr(call, "settled", lambda: True)
         first, start, ends, decided = timed(call), time.perf_counter(), [], None
@@ -145,7 +147,7 @@ class Worker:
         return {"wall": timed(repeat) / self.calls, "cpu": (time.process_time() - start) / self.calls}
 
     def do_many(self, calls):
-        """So many calls, and the resident memory after them."""
+        """Run so many calls; return the resident memory after them."""
         for _ in range(calls):
             self.call()
         self.finish()

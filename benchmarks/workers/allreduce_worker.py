@@ -1,14 +1,14 @@
-"""One rank of a job, for `gradients.py`. usage: ranks_worker.py remex|ddp FOLDER
+"""Run one rank of the jobs in `distributed_rows/allreduce.py`. usage: allreduce_worker.py remex|ddp FOLDER
 
-`prepare` builds what is asked for; `step` does so many steps, of communication alone, or of training with or without it.
+`prepare` builds a job; `step` runs steps, of communication alone, or of training with or without it.
 """
 import os
 import sys
 import time
 
-import inputs
+from harness import inputs
 import numpy as np
-import protocol
+from harness import worker_protocol
 import torch
 
 PEER, FOLDER = sys.argv[1:3]
@@ -16,7 +16,7 @@ RANK = int(os.environ["RANK"])
 
 
 def shapes():
-    """Those of ResNet-50's parameters that are trained, in the order of the network."""
+    """Return the shapes of ResNet-50's trained parameters, in the order of the network."""
     import json
     values = np.load(os.path.join(FOLDER, "resnet50.npz"))
     with open(os.path.join(FOLDER, "resnet50-symbol.json")) as file:
@@ -24,7 +24,7 @@ def shapes():
     return [values[name].shape for name in names if name in values and "running" not in name]
 
 
-class Rank(protocol.Worker):
+class Rank(worker_protocol.Worker):
     """Answers the driver; subclasses are the peers."""
 
     def __init__(self):
@@ -55,7 +55,7 @@ class Remex(Rank):
         gradients = [mx.nd.ones(shape) for shape in shapes()]
 
         class Ready(mx.autograd.Function):
-            """Whose gradients cost nothing."""
+            """A function whose gradients are constant."""
 
             def forward(self, *arrays):
                 return mx.nd.zeros(1)
@@ -73,7 +73,7 @@ class Remex(Rank):
         self.step = step
 
     def prepare_train(self, batch, together):
-        import networks
+        from harness import networks
 
         import mxnet as mx
         net = networks.build("resnet50")
@@ -97,7 +97,7 @@ class Remex(Rank):
         numbers = np.random.RandomState(3)
         self.data = numbers.uniform(-1, 1, (320, 1, 12, 12)).astype(np.float32), numbers.randint(0, 10, 320).astype(np.float32)
         net = mx.gluon.nn.HybridSequential()
-        # Smooth: where a rounding flips a ReLU of a network that learns by heart, float32 goes another way (in float64 it does not).
+        # Smooth activations: where rounding flips a ReLU, an overfitted network diverges in float32 (not in float64).
         net.add(mx.gluon.nn.Conv2D(8, 3, activation="tanh", in_channels=1), mx.gluon.nn.Dense(32, activation="tanh", in_units=800),
                 mx.gluon.nn.Dense(10, in_units=32))
         mx.random.seed(7)
@@ -122,7 +122,7 @@ class Remex(Rank):
 
 
 class Ddp(Rank):
-    """torch's DistributedDataParallel, as its guide has it."""
+    """torch's DistributedDataParallel, as in its guide."""
 
     def __init__(self):
         super().__init__()
@@ -135,7 +135,7 @@ class Ddp(Rank):
         gradients = [torch.ones(shape) for shape in shapes()]
 
         class Ready(torch.autograd.Function):
-            """Whose gradients cost nothing."""
+            """A function whose gradients are constant."""
 
             @staticmethod
             def forward(ctx, *weights):
@@ -146,7 +146,7 @@ class Ddp(Rank):
                 return tuple(gradients)
 
         class Net(torch.nn.Module):
-            """All parameters, used at once."""
+            """A module that uses all parameters at once."""
 
             def __init__(self):
                 super().__init__()
@@ -161,8 +161,8 @@ class Ddp(Rank):
         self.step = step
 
     def prepare_train(self, batch, together):
-        import torchnet
-        net = torchnet.load("resnet50", FOLDER).train().to(memory_format=torch.channels_last)
+        from harness import torch_models
+        net = torch_models.load("resnet50", FOLDER).train().to(memory_format=torch.channels_last)
         x = torch.from_numpy(inputs.example("resnet50", batch)).to(memory_format=torch.channels_last)
         label = torch.arange(batch) % 10
         if together:
@@ -178,5 +178,5 @@ class Ddp(Rank):
 
 if __name__ == "__main__":
     if PEER == "ddp":
-        protocol.keep_memory()
+        worker_protocol.keep_memory()
     {"remex": Remex, "ddp": Ddp}[PEER]().serve()

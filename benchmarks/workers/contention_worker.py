@@ -1,8 +1,6 @@
-"""A program that `busy.py` times: steps of one row, under Remex or under MXNet 1.9.1.
+"""Run steps for `cpu_contention.py`, under Remex or under MXNet 1.9.1. usage: contention_worker.py STEP SECONDS
 
-    python busy_worker.py ROW SECONDS
-
-runs steps for twice so many seconds and prints the median in ms of the second half.
+It runs for twice so many seconds and prints the median of the second half, in ms.
 """
 import os
 import statistics
@@ -14,34 +12,32 @@ import numpy as np
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [os.path.dirname(HERE), os.path.join(HERE, "..", "..", "examples")]
-import learners  # noqa: E402  # they lie elsewhere
-import lessons  # noqa: E402
-import networks  # noqa: E402
-import wide_network  # noqa: E402
+import wide_network  # noqa: E402  # the example
+from harness import networks, train_models, workloads  # noqa: E402
 
 import mxnet as mx  # noqa: E402
 
-FEATURES, ENTRIES, ROWS = 100_000, 30, 256  # of the sparse linear model's file: all features, those of a row, the rows of a batch
+FEATURES, ENTRIES, ROWS = 100_000, 30, 256  # the sparse linear model: number of features, entries of a row, rows of a batch
 
 
 def training(name, count, style):
-    """Steps of one of `learners`, with Adam."""
-    step = learners.stepper(name, count, style, "adam")
-    x, y = (mx.nd.array(a) for a in lessons.batch(name, count))
+    """Return a training step of one of `train_models`, with Adam."""
+    step = train_models.stepper(name, count, style, "adam")
+    x, y = (mx.nd.array(a) for a in workloads.batch(name, count))
     return lambda: step(x, y)
 
 
 def scoring(name, *shape):
-    """Scoring of one batch by a hybridized network."""
+    """Return a function that scores one batch by a hybridized network."""
     net = networks.build(name)
     net.initialize(mx.init.Xavier())
-    net.hybridize(**learners.FLAGS)
+    net.hybridize(**train_models.FLAGS)
     x = mx.nd.array(np.random.RandomState(0).standard_normal(shape).astype("float32"))
     return lambda: net(x).asnumpy()
 
 
 def sparse_linear():
-    """Logistic regression on CSR batches that `LibSVMIter` reads, with a row_sparse weight and SGD, as in MXNet's example of that name."""
+    """Return a step of logistic regression on CSR batches that `LibSVMIter` reads, with a row_sparse weight and SGD, as in MXNet's example of that name."""
     rng = np.random.RandomState(0)
     with tempfile.NamedTemporaryFile("w", suffix=".svm") as file:
         for label in rng.randint(2, size=ROWS * 16):
@@ -68,8 +64,8 @@ def sparse_linear():
     return step
 
 
-def forum(scale):
-    """The forum's network on CSR batches, with Adam."""
+def wide(scale):
+    """Return a step of examples/wide_network.py on CSR batches, with Adam."""
     inputs, outputs, rng = wide_network.INPUTS // scale, wide_network.OUTPUTS // scale, np.random.default_rng(0)
     net = wide_network.module("csr", 128, inputs, outputs, "adam", {"learning_rate": 0.001}, mx.kv.create("local"))
     epoch = [wide_network.samples(rng, 128, inputs, outputs) for _ in range(4)]
@@ -81,7 +77,7 @@ def forum(scale):
     return step
 
 
-JOBS = {
+STEPS = {
     "MLP, 3 layers of 128, batch 64, Gluon": lambda: training("mlp3x128", 64, "hybridized"),
     "MLP, 3 layers of 128, batch 64, Module": lambda: training("mlp3x128", 64, "Module"),
     "LeNet, batch 32, Gluon": lambda: training("lenet", 32, "hybridized"),
@@ -91,18 +87,18 @@ JOBS = {
     "scoring ResNet-50, batch 1": lambda: scoring("resnet50", 1, 3, 224, 224),
     "scoring an MLP, batch 64": lambda: scoring("mlp", 64, 784),
     "sparse linear model, batch 256, Module": sparse_linear,
-    "the forum's network at 1/20, CSR, Module": lambda: forum(20),
+    "wide network at 1/20, CSR, Module": lambda: wide(20),
 }
 
 
 def main():
-    step, seconds, found = JOBS[sys.argv[1]](), float(sys.argv[2]), []
+    step, seconds, times = STEPS[sys.argv[1]](), float(sys.argv[2]), []
     end = time.perf_counter() + 2 * seconds
-    while time.perf_counter() < end or len(found) < 4:
+    while time.perf_counter() < end or len(times) < 4:
         start = time.perf_counter()
         step()
-        found.append(time.perf_counter() - start)
-    print(statistics.median(found[len(found) // 2:]) * 1e3)
+        times.append(time.perf_counter() - start)
+    print(statistics.median(times[len(times) // 2:]) * 1e3)
 
 
 if __name__ == "__main__":

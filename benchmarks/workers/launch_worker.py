@@ -1,11 +1,11 @@
-"""One worker of a job that trains a small network for one step, and writes when it had done so. usage: start_worker.py remex|ddp FOLDER"""
+"""Train a small network for one step as a rank of a job, and write the time. usage: launch_worker.py remex|ddp FOLDER"""
 import os
 import sys
 import time
 
 
 def remex():
-    """Gluon's Trainer over `dist_sync`; the worker's number."""
+    """Train with Gluon's Trainer over `dist_sync`; return the rank."""
     import mxnet as mx
     net = mx.gluon.nn.HybridSequential()
     net.add(mx.gluon.nn.Dense(128, activation="relu"), mx.gluon.nn.Dense(10))
@@ -22,7 +22,7 @@ def remex():
 
 
 def ddp():
-    """The same with torch's DistributedDataParallel; the worker's number."""
+    """Train with torch's DistributedDataParallel; return the rank."""
     import torch
     torch.distributed.init_process_group("gloo")
     net = torch.nn.parallel.DistributedDataParallel(torch.nn.Sequential(torch.nn.Linear(784, 128), torch.nn.ReLU(), torch.nn.Linear(128, 10)))
@@ -37,7 +37,7 @@ if __name__ == "__main__":
     done = time.time()
     with open(os.path.join(sys.argv[2], str(rank)), "w") as file:
         file.write(repr(done))
-    if sys.argv[1] == "ddp":  # whose threads, while the interpreter ends, may end the process with SIGABRT
+    if sys.argv[1] == "ddp":  # its threads may abort the process while the interpreter exits
         import torch
         torch.distributed.barrier()
         os._exit(0)

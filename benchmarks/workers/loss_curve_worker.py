@@ -1,17 +1,19 @@
-"""Training under Remex or under MXNet 1.9.1, for its losses. usage: curves_worker.py FOLDER"""
-import learners
-import lessons
-import protocol
+"""Train under Remex or under MXNet 1.9.1, and return the losses. usage: loss_curve_worker.py FOLDER"""
+from harness import train_models
+from harness import workloads
+from harness import worker_protocol
 
 import mxnet as mx
 
 
-class Curves(protocol.Worker):
-    def do_curve(self, network, count, style, optimizer, steps, nudges):
-        """The losses of so many steps, each on a batch of its own."""
-        step = learners.stepper(network, count, style, optimizer, nudges)
-        return {"losses": [float(step(*map(mx.nd.array, lessons.batch(network, count, seed)))) for seed in range(steps)]}
+class LossCurves(worker_protocol.Worker):
+    """Answers requests for the losses of a training."""
+
+    def do_curve(self, network, count, style, optimizer, steps, ulp_seed):
+        """Return the losses of so many steps, each on another batch."""
+        step = train_models.stepper(network, count, style, optimizer, ulp_seed)
+        return {"losses": [float(step(*map(mx.nd.array, workloads.batch(network, count, seed)))) for seed in range(steps)]}
 
 
 if __name__ == "__main__":
-    Curves(None).serve()
+    LossCurves(None).serve()

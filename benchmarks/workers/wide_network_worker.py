@@ -1,10 +1,10 @@
-"""The forum's network (examples/wide_network.py), trained for some steps; runs on either package.
+"""Train examples/wide_network.py for some steps, under Remex or under MXNet 1.9.1.
 
-    python forum_worker.py --case adamax --scale 10
+    python wide_network_worker.py --case adamax --scale 10
 
 prints as JSON the seconds and the processor's seconds of each step from the second epoch on, the losses, and the peak of memory in bytes. An epoch
-has two batches: in the first one the system finds the memory that rows are updated in for the first time. The cases:
-`adamax` and `sgd` take dense batches as the forum's author did, `csr` takes CSR batches with a row_sparse first weight and Adam.
+has two batches; in the first epoch memory is allocated for rows that are updated for the first time. The cases `adamax` and `sgd`
+take dense batches, `csr` takes CSR batches with a row_sparse first weight and Adam.
 """
 import argparse
 import json
@@ -18,7 +18,7 @@ import numpy as np
 import mxnet as mx
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "examples"))
-import wide_network  # noqa: E402  # it lies elsewhere
+import wide_network  # noqa: E402  # the example
 
 EPOCH = 2  # batches; the first epoch warms up
 
@@ -32,22 +32,22 @@ def main():
     parser.add_argument("--kv-store", default="local")
     parser.add_argument("--hidden", default="1024,512", help="sizes of the hidden layers")
     parser.add_argument("--sampled", action="store_true", help="the loss of the sampled classes only")
-    chosen = parser.parse_args()
-    wide_network.HIDDEN = tuple(map(int, chosen.hidden.split(",")))
-    inputs, outputs = wide_network.INPUTS // chosen.scale, wide_network.OUTPUTS // chosen.scale
-    stype, optimizer = ("csr", "adam") if chosen.case == "csr" else ("default", chosen.case)
+    args = parser.parse_args()
+    wide_network.HIDDEN = tuple(map(int, args.hidden.split(",")))
+    inputs, outputs = wide_network.INPUTS // args.scale, wide_network.OUTPUTS // args.scale
+    stype, optimizer = ("csr", "adam") if args.case == "csr" else ("default", args.case)
     mx.random.seed(0)
-    net = wide_network.module(stype, chosen.batch, inputs, outputs, optimizer, {"learning_rate": 0.01 if optimizer == "sgd" else 0.001},
+    net = wide_network.module(stype, args.batch, inputs, outputs, optimizer, {"learning_rate": 0.01 if optimizer == "sgd" else 0.001},
                               # rows are fetched from a store, which one device has only if it is given one
-                              mx.kv.create(chosen.kv_store) if stype == "csr" else chosen.kv_store, chosen.sampled)
+                              mx.kv.create(args.kv_store) if stype == "csr" else args.kv_store, args.sampled)
     group = getattr(net._kvstore, "_group", None)  # of Remex's stores of many processes
     rng = np.random.default_rng(group.rank if group else 0)
-    epoch = [wide_network.samples(rng, chosen.batch, inputs, outputs) for _ in range(EPOCH)]
+    epoch = [wide_network.samples(rng, args.batch, inputs, outputs) for _ in range(EPOCH)]
     seconds, used, losses, sent = [], [], [], []
-    for number in range(EPOCH + chosen.steps):
+    for number in range(EPOCH + args.steps):
         columns, classes = epoch[number % EPOCH]
         before, wall, cpu = group.sent if group else 0, time.perf_counter(), time.process_time()
-        batch = wide_network.batch(stype, columns, classes, inputs, outputs, rng if chosen.sampled else None)
+        batch = wide_network.batch(stype, columns, classes, inputs, outputs, rng if args.sampled else None)
         wide_network.step(net, batch)
         mx.nd.waitall()
         if number >= EPOCH:

@@ -10,8 +10,8 @@ BENCHMARKS = pathlib.Path(__file__).resolve().parents[2] / "benchmarks"
 SCRIPT = """
 import subprocess, sys
 sys.path.insert(0, sys.argv[1])
-import held
-held.to_avx2()
+from harness import isa_limit
+isa_limit.to_avx2()
 inner = "import os, signal, torch; signal.signal(signal.SIGSEGV, signal.SIG_DFL); print(torch.backends.cpu.get_cpu_capability(), flush=True); {then}"
 for then in ("pass", "os.kill(os.getpid(), signal.SIGSEGV)"):
     done = subprocess.run([sys.executable, "-c", inner.format(then=then)], capture_output=True, text=True)
@@ -27,8 +27,8 @@ def run():
 @pytest.fixture
 def held(monkeypatch):
     monkeypatch.syspath_prepend(BENCHMARKS)
-    import held
-    for name in ("TORCHINDUCTOR_CACHE_DIR", "LD_PRELOAD", held.BY, *held.VARIABLES):
+    from harness import isa_limit
+    for name in ("TORCHINDUCTOR_CACHE_DIR", "LD_PRELOAD", isa_limit.BY, *isa_limit.VARIABLES):
         monkeypatch.setenv(name, "")
     return held
 
@@ -44,13 +44,13 @@ def test_a_machine_without_a_compiler_is_told(monkeypatch, held):
     monkeypatch.setattr(held, "faults", lambda: True)
     monkeypatch.setenv("PATH", "")
     with pytest.raises(SystemExit, match="--avx2 does not work here"):
-        held.to_avx2()
+        isa_limit.to_avx2()
 
 
 def test_where_cpuid_does_not_fault_variables_tell_and_the_tables_say_who_reads_none(monkeypatch, held):
-    import peers
+    from harness import common
     monkeypatch.setattr(held, "faults", lambda: False)
-    held.to_avx2()
-    assert {name: os.environ[name] for name in held.VARIABLES} == held.VARIABLES and not os.environ["LD_PRELOAD"]
+    isa_limit.to_avx2()
+    assert {name: os.environ[name] for name in isa_limit.VARIABLES} == isa_limit.VARIABLES and not os.environ["LD_PRELOAD"]
     assert os.path.basename(os.environ["TORCHINDUCTOR_CACHE_DIR"]) == "inductor"
-    assert peers.processor().endswith(", held to AVX2 by variables, which ONNX Runtime does not read")
+    assert common.processor().endswith(", held to AVX2 by variables, which ONNX Runtime does not read")

@@ -6,9 +6,9 @@ import types
 import pytest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "benchmarks"))
-import held  # noqa: E402
+from harness import isa_limit  # noqa: E402
 import operators  # noqa: E402
-import peers  # noqa: E402
+from harness import common  # noqa: E402
 
 
 @pytest.fixture

@@ -6,15 +6,15 @@ import sys
 import pytest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "benchmarks"))
-import report  # noqa: E402
-import rows  # noqa: E402
+from harness import report  # noqa: E402
+from harness import tasks  # noqa: E402
 
 MACHINE = {"processor": "a processor", "cores": 2, "memory": "8 GB", "system": "", "python": "3.11", "versions": {"Remex": "0.1"}, "commit": "abc",
            "date": "2026-11-21"}
 
 
 def measured(task="scoring", network="resnet50", batch=1, failures=(), **values):
-    row = next(r for r in rows.rows([task]) if r["network"] == network and r["batch"] == batch)
+    row = next(r for r in tasks.rows([task]) if r["network"] == network and r["batch"] == batch)
     return {**row, "values": {name.replace("_", " "): v for name, v in values.items()}, "failures": dict(failures), "others": 0.01,
             "machine": MACHINE}
 
@@ -28,7 +28,7 @@ def test_the_summary_names_the_notes_of_the_checkout_that_it_lies_in(tmp_path):
     results = tmp_path / "checkout" / "benchmarks" / "results" / "other"
     results.mkdir(parents=True)
     report.summarize(results)
-    notes = pathlib.Path(rows.HERE).parent / "docs" / "performance.md"
+    notes = pathlib.Path(tasks.HERE).parent / "docs" / "performance.md"
     assert f"[docs/performance.md]({report.os.path.relpath(notes, results)})" in (results / "README.md").read_text()
     (tmp_path / "checkout" / "docs").mkdir()
     (tmp_path / "checkout" / "docs" / "performance.md").touch()
@@ -47,16 +47,16 @@ def test_no_ratio_without_both():
 
 
 def test_every_goal_has_rows_and_every_row_has_remex_first():
-    for task in rows.GOALS:
-        found = rows.rows([task])
+    for task in tasks.GOALS:
+        found = tasks.rows([task])
         assert found
-        assert all(rows.peers(row)[0] in (rows.REMEX, rows.MODULE) for row in found)
-        assert len({rows.label(row) for row in found}) == len(found)
+        assert all(tasks.peers(row)[0] in (tasks.REMEX, tasks.MODULE) for row in found)
+        assert len({tasks.label(row) for row in found}) == len(found)
 
 
 def test_an_unknown_task_is_named():
     with pytest.raises(SystemExit, match="no task 'speed'; there are scoring, scoring-bf16"):
-        rows.rows(["speed"])
+        tasks.rows(["speed"])
 
 
 def test_the_table_says_what_was_measured_and_what_was_not():

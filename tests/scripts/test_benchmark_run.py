@@ -7,7 +7,7 @@ import threading
 import numpy as np
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "benchmarks"))
-import rows  # noqa: E402
+from harness import tasks  # noqa: E402
 import run  # noqa: E402
 
 
@@ -34,7 +34,7 @@ class Peers:
 
 def test_a_peer_that_was_far_behind_stays_out_when_the_others_become_slower(monkeypatch):
     monkeypatch.setattr(run, "missing", lambda peer, python: "")
-    row = next(r for r in rows.rows(["scoring"]) if r["batch"] == 1)
+    row = next(r for r in tasks.rows(["scoring"]) if r["batch"] == 1)
     chosen = argparse.Namespace(peers="MXNet,OpenVINO", mxnet_python="", rounds=5, seconds=0.1, drop=2.0, clock="wall", alone=False)
     pool = Peers(Remex=[1.0, 1.0, 3.0, 3.0, 3.0], OpenVINO=[1.1, 1.1, 3.0, 3.0, 3.0], MXNet=[2.5, 2.5, 9.0, 9.0, 9.0])
     found = run.Row(row, pool, chosen).measure()
@@ -45,7 +45,7 @@ def test_a_peer_that_was_far_behind_stays_out_when_the_others_become_slower(monk
 
 def test_peers_that_are_measured_alone_leave_before_the_next_one_comes(monkeypatch):
     monkeypatch.setattr(run, "missing", lambda peer, python: "")
-    row = next(r for r in rows.rows(["scoring"]) if r["batch"] == 1)
+    row = next(r for r in tasks.rows(["scoring"]) if r["batch"] == 1)
     chosen = argparse.Namespace(peers="OpenVINO", mxnet_python="", rounds=2, seconds=0.1, drop=2.0, clock="wall", alone=True)
     pool, together = Peers(Remex=[1.0, 2.0], OpenVINO=[1.1, 1.2]), []
     close = pool.close
@@ -56,7 +56,7 @@ def test_peers_that_are_measured_alone_leave_before_the_next_one_comes(monkeypat
 
 def test_peers_that_compile_are_prepared_beside_each_other(monkeypatch):
     monkeypatch.setattr(run, "missing", lambda peer, python: "")
-    row = next(r for r in rows.rows(["scoring"]) if r["batch"] == 1)
+    row = next(r for r in tasks.rows(["scoring"]) if r["batch"] == 1)
     names = "torch.compile,torch.compile tuned,PyTorch"
     chosen = argparse.Namespace(peers=names, mxnet_python="", rounds=1, seconds=0.1, drop=2.0, clock="wall", alone=False)
     pool, both = Peers(**{"Remex": [1.0], "PyTorch": [2.0], "torch.compile": [3.0], "torch.compile_tuned": [4.0]}), threading.Barrier(2, timeout=30)

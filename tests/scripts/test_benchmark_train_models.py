@@ -8,13 +8,13 @@ import pytest
 import mxnet as mx
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "benchmarks"))
-import curves  # noqa: E402
-import learners  # noqa: E402
-import lessons  # noqa: E402
-import rows  # noqa: E402
+import loss_curves  # noqa: E402
+from harness import train_models  # noqa: E402
+from harness import workloads  # noqa: E402
+from harness import tasks  # noqa: E402
 import torch  # noqa: E402
-import torchnet  # noqa: E402
-from workers import protocol  # noqa: E402
+from harness import torch_models  # noqa: E402
+from harness import worker_protocol  # noqa: E402
 
 # Losses of the first three steps, four examples each, as MXNet 1.9.1 has them in all three styles.
 LOSSES = {("resnet8", "sgd"): [3.23269, 2.48953, 2.02545], ("resnet8", "adam"): [3.23269, 2.48845, 2.02461],
@@ -23,37 +23,37 @@ LOSSES = {("resnet8", "sgd"): [3.23269, 2.48953, 2.02545], ("resnet8", "adam"): 
           ("deepar1x8", "sgd"): [0.75774, 0.07718, 0.33803], ("deepar1x8", "adam"): [0.75774, 0.08747, 0.38359]}
 
 
-@pytest.mark.parametrize("style", rows.STYLES)
+@pytest.mark.parametrize("style", tasks.STYLES)
 @pytest.mark.parametrize("name, optimizer", LOSSES)
 def test_the_first_steps_are_those_of_mxnet(name, optimizer, style):
-    step = learners.stepper(name, 4, style, optimizer)
-    losses = [float(step(*map(mx.nd.array, lessons.batch(name, 4, seed)))) for seed in range(3)]
+    step = train_models.stepper(name, 4, style, optimizer)
+    losses = [float(step(*map(mx.nd.array, workloads.batch(name, 4, seed)))) for seed in range(3)]
     np.testing.assert_allclose(losses, LOSSES[name, optimizer], rtol=1e-5, atol=1e-5)
 
 
 @pytest.mark.parametrize("name", ["lenet", "resnet8", "lm2x16", "encoder2x16", "deepar2x8"])
 def test_torch_computes_the_same_network(name, tmp_path):
-    net, _ = learners.prepared(name, 2)
-    learners.write(name, str(tmp_path))
-    x, _ = lessons.batch(name, 3)
-    found = torchnet.load(name, str(tmp_path)).train()(torch.from_numpy(x)).detach().numpy()
+    net, _ = train_models.prepared(name, 2)
+    train_models.write(name, str(tmp_path))
+    x, _ = workloads.batch(name, 3)
+    found = torch_models.load(name, str(tmp_path)).train()(torch.from_numpy(x)).detach().numpy()
     with mx.autograd.train_mode():
         np.testing.assert_allclose(found, net(mx.nd.array(x)).asnumpy(), rtol=1e-4, atol=1e-5)
 
 
 def test_the_largest_difference_and_where_the_limit_is_passed():
-    assert curves.difference([1.0, 2.0], [1.0, 2.0]) == (0.0, 1, None)
-    assert curves.difference([1.0, 2.004, 3.003], [1.0, 2.0, 3.0]) == (pytest.approx(0.002), 2, 2)
-    assert curves.shown((0.002, 3, 2)) == "2.0e-03 (step 3; over 0.001 from step 2)"
+    assert loss_curves.difference([1.0, 2.0], [1.0, 2.0]) == (0.0, 1, None)
+    assert loss_curves.difference([1.0, 2.004, 3.003], [1.0, 2.0, 3.0]) == (pytest.approx(0.002), 2, 2)
+    assert loss_curves.shown((0.002, 3, 2)) == "2.0e-03 (step 3; over 0.001 from step 2)"
 
 
 def test_what_is_no_number_is_as_far_away_as_can_be():
-    assert curves.difference([1.0, float("nan")], [1.0, 2.0])[0] == float("inf")
+    assert loss_curves.difference([1.0, float("nan")], [1.0, 2.0])[0] == float("inf")
 
 
 def test_a_nudge_moves_weights_by_one_unit_in_the_last_place():
     def values(nudges):
-        net = learners.prepared("mlp1x8", 2, nudges)[0]
+        net = train_models.prepared("mlp1x8", 2, nudges)[0]
         return [parameter.data().asnumpy() for parameter in net.collect_params().values()]
     for plain, moved in zip(values(None), values(0), strict=True):
         if plain.ndim == 1:
@@ -68,17 +68,17 @@ def test_calls_warm_up_until_it_is_settled_who_computes_them():
     def call():
         calls.append(1)
     call.settled = lambda: len(calls) >= 17
-    worker = protocol.Worker(lambda row: (call, lambda: [0.0]))
+    worker = worker_protocol.Worker(lambda row: (call, lambda: [0.0]))
     worker.do_prepare({"task": "scoring"}, 0.0, None)
     assert len(calls) == 17
     del call.settled, calls[:]
     worker.do_prepare({"task": "scoring"}, 0.0, None)
-    assert len(calls) == protocol.WARM_UP_CALLS
+    assert len(calls) == worker_protocol.WARM_UP_CALLS
 
 
 def test_a_round_is_over_when_what_its_calls_left_behind_is_done():
     left, seen = [], []
-    worker = protocol.Worker(None, lambda: (seen.append(len(left)), left.clear()))
+    worker = worker_protocol.Worker(None, lambda: (seen.append(len(left)), left.clear()))
     worker.call, worker.calls = lambda: left.append(1), 3
     assert set(worker.do_round()) == {"wall", "cpu"} and not left
     assert seen == [0, 3]  # what was left before a round is no part of it

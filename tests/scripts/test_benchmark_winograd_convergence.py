@@ -6,7 +6,7 @@ import sys
 import pytest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "benchmarks"))
-import algorithms  # noqa: E402
+import winograd_convergence  # noqa: E402
 
 
 def trained(loss, accuracy=0.9):
@@ -14,28 +14,28 @@ def trained(loss, accuracy=0.9):
 
 
 def test_the_ways_are_apart_as_many_spreads_as_the_table_says():
-    lines = algorithms.table({"direct": [trained(1.0), trained(3.0)], "the fastest": [trained(1.5), trained(3.5)]}, 1)
+    lines = winograd_convergence.table({"direct": [trained(1.0), trained(3.0)], "the fastest": [trained(1.5), trained(3.5)]}, 1)
     assert lines[2:4] == ["| loss, epoch 1 | 2.0000 | 2.5000 | 5.0e-01 | 1.4e+00 |", "| accuracy | 0.9000 | 0.9000 | 0.0e+00 | 0.0e+00 |"]
     assert lines[-1] == "At most 0.35 of the seeds' spread (one standard deviation) lies between the two ways."
 
 
 def test_a_difference_without_a_spread_counts_as_one():
-    lines = algorithms.table({"direct": [trained(1.0), trained(1.0)], "the fastest": [trained(1.5), trained(1.5)]}, 1)
+    lines = winograd_convergence.table({"direct": [trained(1.0), trained(1.0)], "the fastest": [trained(1.5), trained(1.5)]}, 1)
     assert lines[-1].startswith("At most 1.00 of ")
 
 
 def test_what_is_kept_is_not_trained_again(tmp_path, monkeypatch):
     asked = []
     monkeypatch.setattr(algorithms, "one", lambda seed, way, epochs: asked.append((seed, way)) or trained(float(seed)))
-    monkeypatch.setattr(algorithms.peers, "versions", lambda python: "a machine")
+    monkeypatch.setattr(winograd_convergence.peers, "versions", lambda python: "a machine")
     monkeypatch.setattr(sys, "argv", ["algorithms.py", "--seeds", "2", "--epochs", "1", "--results", str(tmp_path)])
     (tmp_path / "algorithms.json").write_text(json.dumps({"0": {"direct": trained(0.5)}, "1": {"direct": {**trained(0.5), "losses": [1.0, 2.0]}}}))
-    algorithms.main()
+    winograd_convergence.main()
     assert asked == [(0, "the fastest"), (1, "direct"), (1, "the fastest")]
     assert json.loads((tmp_path / "algorithms.json").read_text())["0"]["direct"]["losses"] == [0.5]
     text = (tmp_path / "algorithms.md").read_text()
     assert "- convolutions, forward: 20 x direct" in text and "| loss, epoch 1 | 0.7500 | 0.5000 |" in text and text.endswith("a machine\n")
-    algorithms.main()
+    winograd_convergence.main()
     assert len(asked) == 3
 
 
@@ -45,9 +45,9 @@ def test_a_run_that_is_cut_off_keeps_what_was_trained(tmp_path, monkeypatch):
             raise KeyboardInterrupt
         return trained(1.0)
     monkeypatch.setattr(algorithms, "one", one)
-    monkeypatch.setattr(algorithms.peers, "versions", lambda python: "a machine")
+    monkeypatch.setattr(winograd_convergence.peers, "versions", lambda python: "a machine")
     monkeypatch.setattr(sys, "argv", ["algorithms.py", "--seeds", "2", "--epochs", "1", "--results", str(tmp_path)])
     with pytest.raises(KeyboardInterrupt):
-        algorithms.main()
+        winograd_convergence.main()
     assert sorted(json.loads((tmp_path / "algorithms.json").read_text())["0"]) == ["direct", "the fastest"]
     assert [path.name for path in tmp_path.iterdir()] == ["algorithms.json"]

@@ -1,4 +1,4 @@
-"""The table that `distributed.py` fills: rows register here."""
+"""The registry of the rows of `distributed.py`."""
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -6,17 +6,17 @@ ROWS = {}
 
 
 class Row(NamedTuple):
-    """What is measured, against whom, and the function that does it: from the options to ``(what was measured, whether that is the goal)``."""
+    """A measurement with its baseline and goal; `measure` takes the options and returns ``(text of the result, True if it reaches the goal)``."""
 
     name: str
-    against: str
+    baseline: str
     goal: str
     measure: Callable
 
 
-def row(name, against, goal):
-    """A decorator for the function that measures a row."""
+def row(name, baseline, goal):
+    """Return a decorator that registers the function that measures a row."""
     def register(measure):
-        ROWS[name] = Row(name, against, goal, measure)
+        ROWS[name] = Row(name, baseline, goal, measure)
         return measure
     return register
