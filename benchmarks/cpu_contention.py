@@ -1,8 +1,8 @@
-"""Measure steps under CPU contention, in Remex and MXNet 1.9.1 with their defaults: alone, beside busy loops, on one core, and with a quota of half a core.
+"""Measure steps of Remex and MXNet 1.9.1 under CPU contention: alone, beside busy loops, on one core, and with a quota of half a core.
 
     python benchmarks/cpu_contention.py --mxnet-python /opt/oracle/bin/python          # writes benchmarks/results/cpu_contention.md
 
-Each figure is the median step of a separate process, which runs for some seconds; the two libraries take turns.
+Each figure is the median step of a separate process, which runs for some seconds with its default number of threads; the libraries take turns.
 """
 import argparse
 import contextlib
@@ -11,8 +11,7 @@ import statistics
 import subprocess
 import sys
 
-from harness import common
-from harness import cpu_quota
+from harness import common, cpu_quota
 
 WORKER = os.path.join(common.WORKERS, "contention_worker.py")
 LOOP = [sys.executable, "-c", "while True: pass"]

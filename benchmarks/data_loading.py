@@ -12,9 +12,9 @@ import sys
 import tempfile
 
 import numpy as np
-from harness import common
-from harness import synthetic_images
+
 import packing_and_parsing
+from harness import common, synthetic_images
 from harness.worker_processes import Failed, Process
 
 GUIDE = 1000  # images a second with 4 threads, from MXNet's guide
@@ -34,7 +34,8 @@ def arguments():
     parser.add_argument("--rows", default="", help="only rows whose names have one of these in them, separated by commas")
     parser.add_argument("--quick", action="store_true", help="short turns and few images, to test the setup")
     parser.add_argument("--out", default=os.path.join(common.RESULTS, "data_loading.md"), help="the file of the table")
-    parser.add_argument("--folder", default=os.path.join(tempfile.gettempdir(), "remex-benchmarks", "data"), help="the folder for images and record files")
+    parser.add_argument("--folder", default=os.path.join(tempfile.gettempdir(), "remex-benchmarks", "data"),
+                        help="the folder for images and record files")
     args = parser.parse_args()
     if args.quick:
         args.rounds, args.seconds, args.count, args.megabytes, args.limit = 2, 0.3, 64, 300, 250
@@ -109,7 +110,8 @@ class Bench:
         self.line(name, f"{1 / wall:.0f} {what}s/s, {with_unit(cpu)}", f"{1 / other_wall:.0f} {what}s/s, {with_unit(other_cpu)} ({baseline})",
                   other_wall / wall, goal)
         one = "an image" if what == "image" else f"a {what}"
-        self.lines.append(f"| the same, processor time of {one} | {with_unit(cpu)} | {with_unit(other_cpu)} ({baseline}) | {other_cpu / cpu:.2f} | | |")
+        self.lines.append(f"| the same, processor time of {one} | {with_unit(cpu)} | {with_unit(other_cpu)} ({baseline}) | "
+                          f"{other_cpu / cpu:.2f} | | |")
         print(self.lines[-1], flush=True)
 
     def records(self):
@@ -197,8 +199,9 @@ def main():
             getattr(bench, name)()
     text = "\n".join([
         "# Data loading", "", f"`python benchmarks/data_loading.py {' '.join(sys.argv[1:])}`", "",
-        f"{args.count} JPEGs of {synthetic_images.WIDTH} x {synthetic_images.HEIGHT} pixels at quality {synthetic_images.QUALITY}, resize 256, crop 224, mirror, "
-        "normalize. Ratio: the baseline's time over Remex's, higher is better; for libjpeg-turbo and the memory limit Remex's over that, lower is better.", "",
+        f"{args.count} JPEGs of {synthetic_images.WIDTH} x {synthetic_images.HEIGHT} pixels at quality {synthetic_images.QUALITY}, resize 256, "
+        "crop 224, mirror, normalize. Ratio: the baseline's time over Remex's, higher is better; for libjpeg-turbo and the memory limit Remex's over "
+        "that, lower is better.", "",
         "| | Remex | baseline | ratio | goal | met |", "|---|---|---|---|---|---|", *bench.lines, "",
         *(f"- {note}" for note in dict.fromkeys(bench.notes)), "",
         f"Load of other programs at the start: {others or 0:.0%}. {common.versions(args.mxnet_python)}.", ""])

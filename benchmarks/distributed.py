@@ -35,11 +35,13 @@ def arguments():
 def table(results):
     """Return the results as Markdown."""
     lines = ["# Distributed training", "", "`python benchmarks/distributed.py`; the newest measurement of each row, with its date, "
-             "machine and versions.", "", "| | baseline | goal | result | reached | machine, versions, date |", "| --- | --- | --- | --- | --- | --- |"]
+             "machine and versions.", "", "| | baseline | goal | result | reached | machine, versions, date |",
+             "| --- | --- | --- | --- | --- | --- |"]
     for r in ROWS.values():
         if r.name in results:
             result = results[r.name]
-            lines.append(f"| {r.name} | {r.baseline} | {r.goal} | {result['measured']} | {'yes' if result['reached'] else 'no'} | {result['where']} |")
+            reached = "yes" if result["reached"] else "no"
+            lines.append(f"| {r.name} | {r.baseline} | {r.goal} | {result['measured']} | {reached} | {result['where']} |")
     return "\n".join(lines) + "\n"
 
 

@@ -57,7 +57,8 @@ def measure(row, args):
 
 def table(results):
     """Return Markdown, with the geometric means of the rates divided by the best of the others."""
-    lines = ["| network, batch | best of the others, images/s | first 4 s | second process | steady state | tuned after, s | first call, s | in the second process |",
+    lines = ["| network, batch | best of the others, images/s | first 4 s | second process | steady state | tuned after, s | first call, s "
+             "| in the second process |",
              "|---|---|---|---|---|---|---|---|"]
     kinds = "first", "second", "settled"
     for name, values in results.items():

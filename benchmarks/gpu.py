@@ -24,10 +24,10 @@ from typing import Any
 from xml.etree import ElementTree
 
 import torch
-from harness import common, gpu_rows
-from harness.gpu_rows import COMPILED, EAGER, ONE_GRAPH, REMEX, Place, Row
 
 import mxnet as mx
+from harness import common, gpu_rows
+from harness.gpu_rows import COMPILED, EAGER, ONE_GRAPH, REMEX, Place, Row
 
 FIRST_CALLS = """
 import sys, time
@@ -55,7 +55,7 @@ print(first, next(at for at, rate in rates if rate > 0.95 * best), best)
 
 
 def prepared(row: Row, place: Place, folder: str, options: Any) -> tuple[dict[str, Callable], dict[str, Any]]:
-    """Return the steps of all engines, warm, and for the table their first steps' seconds, their peaks of memory, and the errors of those that failed."""
+    """Return the steps of all engines, warmed up, and for the table the times of their first steps, peaks of memory, and errors."""
     steps: dict[str, Callable] = {}
     result: dict[str, Any] = {**row._asdict(), "rate": {}, "first_s": {}, "peak_gib": {}, "error": {}}
     for name, prepare in gpu_rows.steps_of(row, place, folder, options.compile):
@@ -182,7 +182,8 @@ def report(results: list[dict[str, Any]], first: list[str], head: str, command: 
     lines = ["# One GPU: Remex and PyTorch", "", f"`{command}`", "", head, "",
              "Images (sequences, steps × batch, calls) a second; the ratios are Remex's rate over that of the best other engine, and over that of a "
              "step captured as one CUDA graph. Memory: the peak of an engine alone, GiB. First calls ran concurrently.",
-             "", f"| row | {' | '.join(engines)} | ratio | one graph | first call, s ({kinds}) | memory ({kinds}) |", "|---" * (len(engines) + 5) + "|"]
+             "", f"| row | {' | '.join(engines)} | ratio | one graph | first call, s ({kinds}) | memory ({kinds}) |",
+             "|---" * (len(engines) + 5) + "|"]
     ratios: dict[str, list[float]] = {}
     for entry in results:
         rates = entry["rate"]

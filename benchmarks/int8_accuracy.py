@@ -9,6 +9,7 @@ import os
 import sys
 
 import numpy as np
+
 from harness import common
 
 sys.path[:0] = [os.path.join(common.ROOT, *folder) for folder in ((), ("src",), ("examples",), ("examples", "gluon"))]
@@ -55,7 +56,8 @@ def main():
     images, labels = quantize.digits()
     lines = ["# Accuracy in INT8 and float32", "", "`python benchmarks/int8_accuracy.py`", "",
              f"Goal, with the calibration `naive`: at least {MIN_EQUAL:.0%} of predictions equal, accuracy within {MAX_DIFFERENCE:.1%}.", "",
-             f"{len(images) - TRAINING_IMAGES} images of hand-written digits; {TRAINING_IMAGES} others trained the networks, {CALIBRATION_IMAGES} of them calibrated.", "",
+             f"{len(images) - TRAINING_IMAGES} images of hand-written digits; {TRAINING_IMAGES} others trained the networks, "
+             f"{CALIBRATION_IMAGES} of them calibrated.", "",
              "| network | calibration | accuracy, float32 | accuracy, INT8 | equal predictions | goal |", "|---|---|---|---|---|---|"]
     for name, mode, before, after, equal in rows(images, labels):
         met = "met" if equal >= MIN_EQUAL and abs(after - before) <= MAX_DIFFERENCE else "missed"

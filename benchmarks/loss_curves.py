@@ -9,9 +9,7 @@ import argparse
 import os
 import sys
 
-from harness import common
-from harness import worker_processes
-from harness import tasks
+from harness import common, tasks, worker_processes
 
 NETWORKS = ("lenet", "resnet8", "lm2x64", "resnet18-thin", "mlp2x128", "encoder2x64", "deepar2x40")
 LIMIT = 1e-3

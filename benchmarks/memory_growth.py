@@ -8,9 +8,7 @@ import argparse
 import os
 import sys
 
-from harness import common
-from harness import worker_processes
-from harness import tasks
+from harness import common, tasks, worker_processes
 
 NETWORKS = ("mlp2x128", "lenet", "resnet18-thin", "lm2x64", "encoder2x64", "deepar2x40")
 LIMIT = 2 * 2 ** 20  # bytes that the last nine tenths of the steps may add

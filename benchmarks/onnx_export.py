@@ -3,8 +3,8 @@
     python benchmarks/onnx_export.py --mxnet-python ... [--mxnet-path FOLDER] [--network resnet152_v1] [--rounds 5]
 
 Each export, from the files of a network to the ONNX file, runs in a new process; imports are not measured. Memory is the growth of the peak, in
-multiples of the weights. MXNet needs the package onnx: 1.13 is the last one that it can import, and `--mxnet-path` names a folder with it (``pip install --target FOLDER onnx==1.13.1 protobuf==3.20.3``) if its environment has none. Writes
-benchmarks/results/onnx_export.md.
+multiples of the weights. MXNet needs the package onnx, at most 1.13; `--mxnet-path` names a folder with it if its environment has none (``pip install
+--target FOLDER onnx==1.13.1 protobuf==3.20.3``). Writes benchmarks/results/onnx_export.md.
 """
 import argparse
 import json

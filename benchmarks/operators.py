@@ -248,12 +248,11 @@ def summary(rows):
 
 
 def main():
-    from harness import isa_limit
-    from harness import common
+    from harness import common, isa_limit
     sys.path[:0] = [str(HERE.parent / "src"), str(HERE.parent / "tests" / "ops")]
-    from harness.operator_inputs import LARGE
     from records import RECORDS
 
+    from harness.operator_inputs import LARGE
     from mxnet.ops import registry
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     common.add_arguments(parser)

@@ -3,7 +3,7 @@
     python benchmarks/packing_and_parsing.py --mxnet-python /opt/oracle/bin/python [--quick]
 
 Both libraries read the same files and take turns; the table has medians. Ratios are of the processor time of all processes and threads, which other
-programs affect less: for `im2rec` of an image, from the difference of two runs with few and many images; for iterators of a row, in their second epoch.
+programs affect less: of an image for `im2rec`, from the difference of runs with few and many images; of a row for iterators, in their second epoch.
 """
 import argparse
 import os
@@ -15,8 +15,8 @@ import time
 
 import cv2
 import numpy as np
-from harness import common
-from harness import synthetic_images
+
+from harness import common, synthetic_images
 
 RESIZE, PROCESSES, FEW = 256, 2, 16
 FEATURES, OUTPUTS, ENTRIES, BATCH = 250_000, 200_000, 100, 128
@@ -53,7 +53,8 @@ def arguments():
     parser.add_argument("--rows", type=int, default=20_000, help="rows of the text files")
     parser.add_argument("--quick", action="store_true", help="few images and rows, to test the setup")
     parser.add_argument("--out", default=os.path.join(common.RESULTS, "packing_and_parsing.md"), help="the file of the table")
-    parser.add_argument("--folder", default=os.path.join(tempfile.gettempdir(), "remex-benchmarks", "records"), help="the folder for images, lists and text files")
+    parser.add_argument("--folder", default=os.path.join(tempfile.gettempdir(), "remex-benchmarks", "records"),
+                        help="the folder for images, lists and text files")
     args = parser.parse_args()
     if args.quick:
         args.rounds, args.count, args.repeat, args.rows = 2, 32, 2, 2000
@@ -173,9 +174,10 @@ def main():
         ("libsvm", f"`LibSVMIter`, {FEATURES:,} features, {ENTRIES} a row: a row"),
         ("outputs", f"the same with {OUTPUTS:,} sparse outputs from a second file"),
         ("csv", f"`CSVIter`, {ENTRIES} numbers a row: a row")))]
-    lines = ["# Packing images and parsing text", "", f"`python benchmarks/packing_and_parsing.py {' '.join(sys.argv[1:])}`", "", common.versions(args.mxnet_python), "",
-             "| | MXNet, µs of processor time | rate, 1/s | Remex, µs of processor time | rate, 1/s | MXNet / Remex, processor time (higher is better) | goal "
-             "| growth of memory |",
+    lines = ["# Packing images and parsing text", "", f"`python benchmarks/packing_and_parsing.py {' '.join(sys.argv[1:])}`", "",
+             common.versions(args.mxnet_python), "",
+             "| | MXNet, µs of processor time | rate, 1/s | Remex, µs of processor time | rate, 1/s "
+             "| MXNet / Remex, processor time (higher is better) | goal | growth of memory |",
              "|---|---|---|---|---|---|---|---|", *(f"| {' | '.join(cells(row))} |" for row in table), "",
              f"{text} {args.rows:,} rows, batches of {BATCH}, medians of {args.rounds} rounds.".strip()]
     print("\n".join(lines))

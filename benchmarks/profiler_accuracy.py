@@ -27,7 +27,8 @@ EVENTS = 1_000_000
 BOUND = 64  # MiB of growth: 36 for the events, the rest for the block that is formatted
 
 
-HEAD = ("| run | time (ms) | sum (ms) | sum to time, medians | fastest | operators to time, medians | fastest | events | overhead, medians | fastest |\n"
+HEAD = ("| run | time (ms) | sum (ms) | sum to time, medians | fastest | operators to time, medians | fastest | events | overhead, medians "
+        "| fastest |\n"
         + "|---" * 10 + "|")
 
 

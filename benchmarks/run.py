@@ -14,10 +14,9 @@ import sys
 import tempfile
 import time
 
-from harness import common, isa_limit, model_files
 import numpy as np
-from harness import report
-from harness import tasks
+
+from harness import common, isa_limit, model_files, report, tasks
 from harness.worker_processes import Failed, Pool, missing
 
 TOLERANCE = {"float32": 1e-3, "bfloat16": 0.1, "int8": 0.5}

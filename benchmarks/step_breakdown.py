@@ -3,8 +3,8 @@
     python benchmarks/anatomy.py --mxnet-python /opt/oracle/bin/python --networks resnet50,mobilenet --batches 8
     python benchmarks/anatomy.py --networks mobilenet --batches 1 --scoring
 
-The output is in milliseconds of a step, medians of interleaved rounds. MXNet runs its operators one by one (no bulking). "(the step)" is a step without
-the profiler.
+The output is in milliseconds of a step, medians of interleaved rounds. MXNet runs its operators one by one (no bulking). "(the step)" is a step
+without the profiler.
 """
 import argparse
 import collections
@@ -15,9 +15,7 @@ import subprocess
 import sys
 import tempfile
 
-from harness import common
-from harness import worker_processes
-from harness import tasks
+from harness import common, tasks, worker_processes
 
 CALLS = 5  # in a round
 
@@ -26,11 +24,10 @@ def measure(name, batch, scores, seconds, folder):
     """Return [{operator: ms of one step}, ms of one step without the profiler]; runs in either Python."""
     import time
 
-    from harness import inputs
-    from harness import networks
     import numpy as np
 
     import mxnet as mx
+    from harness import inputs, networks
     from mxnet import autograd, gluon
     net = networks.build(name)
     net.initialize(mx.init.Xavier())
@@ -105,7 +102,8 @@ def main():
             print(f"\n{name}, batch {batch}, {'scoring' if args.scoring else 'training'}")
             for library, operators in samples.items():
                 ordered = sorted(((statistics.median(values), operator) for operator, values in operators.items()), reverse=True)
-                print(f"{library}: " + ", ".join(f"{operator} {value:.1f}" for value, operator in ordered if value >= ordered[0][0] / 200), flush=True)
+                texts = (f"{operator} {value:.1f}" for value, operator in ordered if value >= ordered[0][0] / 200)
+                print(f"{library}: {', '.join(texts)}", flush=True)
 
 
 if __name__ == "__main__":

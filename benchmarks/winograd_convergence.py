@@ -2,9 +2,9 @@
 
     python benchmarks/winograd_convergence.py
 
-Every seed is trained twice, from the same weights on the same batches. The table, `benchmarks/results/winograd_convergence.md`, compares the difference
-between the two algorithms with the standard deviation over the seeds. Needs scikit-learn, which has the digits, and no network. Trainings that are
-already in `winograd_convergence.json` are not repeated, so that an interrupted run can be continued; delete the file to start again.
+Every seed is trained twice, from the same weights on the same batches. The table, `benchmarks/results/winograd_convergence.md`, compares the
+difference between the two algorithms with the standard deviation over the seeds. Needs scikit-learn, which has the digits, and no network. Trainings
+that are already in `winograd_convergence.json` are not repeated, so that an interrupted run can be continued; delete the file to start again.
 """
 import argparse
 import json
@@ -14,6 +14,7 @@ import subprocess
 import sys
 
 import numpy as np
+
 from harness import common
 
 FASTEST = "the fastest"
@@ -67,7 +68,8 @@ def page(runs, epochs):
     """Return the text of winograd_convergence.md for {seed: {algorithm: the result of `train`}}."""
     results = {algorithm: [by_algorithm[algorithm] for by_algorithm in runs.values()] for algorithm in ALGORITHMS}
     machines = dict.fromkeys(result["machine"] for trainings in results.values() for result in trainings)
-    return "\n".join(["# Convergence of ResNet-18 with direct convolutions and with the fastest", "", f"`python benchmarks/winograd_convergence.py --seeds {len(runs)}`", "",
+    return "\n".join(["# Convergence of ResNet-18 with direct convolutions and with the fastest", "",
+                      f"`python benchmarks/winograd_convergence.py --seeds {len(runs)}`", "",
                       f"{TRAINING_IMAGES} images of hand-written digits, {epochs} epochs, batch {BATCH}, {len(runs)} seeds. `explain()` prints:", "",
                       *(f"- {line}" for line in results[FASTEST][0]["convolutions"]), "",
                       *table(results, epochs), "", *machines, ""])

@@ -6,18 +6,13 @@ import sys
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
-from harness import inputs
-from harness import train_models
-from harness import workloads
-from harness import networks
 import numpy as np
-from harness import common
 import torch
-from harness import torch_models
 from torch import nn
 from torch.nn import functional
 
 import mxnet as mx
+from harness import common, inputs, networks, torch_models, train_models, workloads
 from mxnet import autograd, gluon
 
 sys.path.append(os.path.join(common.ROOT, "examples"))
@@ -74,7 +69,8 @@ def rows_of(part: str, cases: list[str] | None = None, batches: list[int] | None
 
 def steps_of(row: Row, place: Place, folder: str, modes: list[str]) -> Iterator[tuple[str, Callable[[], Callable]]]:
     """Yield (engine, a function that prepares it and returns its step); torch.compile in each of `modes`."""
-    make = {"training": _training, "scoring": _scoring, "recurrent": _scoring, "calls": _calls, "steps": _small_training, "wide-network": _wide_network}[row.part]
+    make = {"training": _training, "scoring": _scoring, "recurrent": _scoring, "calls": _calls, "steps": _small_training,
+            "wide-network": _wide_network}[row.part]
     yield from make(row, place, folder)
     if row.part not in ("calls", "wide-network"):
         for mode in modes:

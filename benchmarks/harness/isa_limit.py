@@ -1,9 +1,9 @@
 """Limits all compared libraries to AVX2: `run.py --avx2`.
 
 Where the system lets CPUID fault (Linux on Intel's processors), CPUID reports a processor without newer instructions. Elsewhere environment variables
-limit the libraries that read one; ONNX Runtime reads none, and uses all that the processor has. A 3x3 convolution of 256 channels took ONNX Runtime 10.0 ms with
-ONEDNN_MAX_CPU_ISA and without, and 15.2 with faults; OpenVINO, which reads it, 10.6, 16.2 and 16.7 (Xeon with AMX, two cores). MXNet 1.9.1
-reads the older DNNL_MAX_CPU_ISA.
+limit the libraries that read one; ONNX Runtime reads none, and uses all that the processor has. A 3x3 convolution of 256 channels took ONNX Runtime
+10.0 ms with and without ONEDNN_MAX_CPU_ISA, and 15.2 ms with CPUID faults; OpenVINO, which reads the variable, took 10.6 ms without a limit, 16.2
+with the variable and 16.7 with faults (Xeon with AMX, two cores). MXNet 1.9.1 reads the older DNNL_MAX_CPU_ISA.
 """
 import atexit
 import os

@@ -5,9 +5,9 @@
 import os
 
 import numpy as np
-from harness.inputs import example, is_recurrent
 
 import mxnet as mx
+from harness.inputs import example, is_recurrent
 from mxnet import gluon
 from mxnet.gluon import nn
 

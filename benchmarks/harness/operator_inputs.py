@@ -1,7 +1,7 @@
 """Large inputs for `operators.py`: {operator: (inputs, attributes)}, of realistic sizes.
 
-A tuple is the shape of an array of numbers between 0.1 and 1; anything else is the array itself. Of operators that are not here, element-wise ones and
-optimizers get their small inputs repeated; the others are measured on small inputs only.
+A tuple is the shape of an array of numbers between 0.1 and 1; anything else is the array itself. Of operators that are not here, element-wise ones
+and optimizers get their small inputs repeated; the others are measured on small inputs only.
 """
 import numpy as np
 

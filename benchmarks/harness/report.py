@@ -8,10 +8,7 @@ import pathlib
 import platform
 import statistics
 
-from harness import common
-from harness import worker_processes
-from harness import published_results
-from harness import tasks
+from harness import common, published_results, tasks, worker_processes
 
 TITLES = {"quantizing": "seconds for quantizing and calibrating with 32 images, in a fresh process (network built and loaded before)",
           "compile": "seconds to the first result in a fresh process (network built and loaded before)",
@@ -108,7 +105,8 @@ def _notes(folder):
 def summarize(folder):
     """Write one table of all tasks, with the goals and the results so far."""
     lines = ["# Goals and results", "",
-             "Geometric means of the speed-up: the baseline's time (or memory) over Remex's, higher is better. Written by `python benchmarks/run.py`.", "",
+             "Geometric means of the speed-up: the baseline's time (or memory) over Remex's, higher is better. "
+             "Written by `python benchmarks/run.py`.", "",
              _line(["task", "baseline", "goal", "result", "rows", "below the goal's limit for a row", "lowest"]), _line(["---"] * 7)]
     for task, (goal, number) in tasks.GOALS.items():
         results = list(load(folder, task)["rows"].values())
@@ -129,8 +127,9 @@ def speedups(folder):
     """Write the speed-ups over MXNet 1.5.1 without MKL-DNN, and those that MXNet published of 1.5 with MKL-DNN."""
     results = load(folder, "int8")["rows"]
     lines = ["# Speed-up over MXNet 1.5.1 without MKL-DNN", "",
-             "Its time over Remex's, in float32 / INT8; in parentheses those of MXNet 1.5 with MKL-DNN, published for a Xeon of 48 cores with VNNI. From "
-             "[int8](int8.md) and [rnn](rnn.md).", "", _line(["batch", *published_results.SPEEDUPS]), _line(["---"] * (len(published_results.SPEEDUPS) + 1))]
+             "Its time over Remex's, in float32 / INT8; in parentheses those of MXNet 1.5 with MKL-DNN, published for a Xeon of 48 cores with VNNI. "
+             "From [int8](int8.md) and [rnn](rnn.md).", "", _line(["batch", *published_results.SPEEDUPS]),
+             _line(["---"] * (len(published_results.SPEEDUPS) + 1))]
     count = 0
     for number, batch in enumerate(published_results.SPEEDUP_BATCHES):
         cells = [batch]

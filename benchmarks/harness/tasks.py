@@ -129,7 +129,8 @@ def rows(tasks, networks=None, batches=None, mode=None):
         "transformer": product("transformer", ("transformer",), (1, 8)),
         "encoder-int8": product("encoder-int8", ("transformer",), (1, 8), dtype="int8"),  # as large as BERT's, 128 words
         "encoder-bf16": product("encoder-bf16", ("transformer",), (1, 8), dtype="bfloat16"),
-        "steps": [row for name, size in STEP_BATCHES.items() for style in STYLES for row in product("steps", [name], [size], mode="training", style=style)],
+        "steps": [row for name, size in STEP_BATCHES.items() for style in STYLES
+                  for row in product("steps", [name], [size], mode="training", style=style)],
         "compile": product("compile", ("resnet50",), (1,)),
         "memory": product("memory", ("resnet50",), (1, 32)) + product("memory", ("resnet50",), (8, 32), mode="training"),
     }

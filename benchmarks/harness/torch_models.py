@@ -4,13 +4,13 @@ import json
 import operator
 import os
 
-from harness import inputs
-from harness import workloads
 import numpy as np
 import torch
 from torch import fx, nn
 from torch.nn import functional as F
 from torch.nn.utils.fusion import fuse_conv_bn_eval
+
+from harness import inputs, workloads
 
 
 def load(name, folder):

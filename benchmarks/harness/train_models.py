@@ -4,11 +4,11 @@
 """
 import os
 
-from harness import workloads
 import numpy as np
-from harness.networks import EncoderLayer
 
 import mxnet as mx
+from harness import workloads
+from harness.networks import EncoderLayer
 from mxnet import autograd, gluon
 from mxnet.gluon import nn
 

@@ -8,8 +8,7 @@ import subprocess
 import sys
 import tempfile
 
-from harness import common
-from harness import tasks
+from harness import common, tasks
 
 ANSWER_LIMIT = 900  # seconds for one answer; torch.compile of a deep network takes minutes
 

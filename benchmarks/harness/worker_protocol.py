@@ -53,7 +53,7 @@ def processor_seconds():
                         used = stat.read().rsplit(")", 1)[1].split()[11:13]
                 except OSError:  # it has just ended
                     continue
-                found += sum(map(int, used)) / os.sysconf("SC_CLK_TCK")
+                seconds += sum(map(int, used)) / os.sysconf("SC_CLK_TCK")
     return seconds
 
 

@@ -6,10 +6,10 @@ import os
 import sys
 import time
 
-from harness import inputs
 import numpy as np
-from harness import worker_protocol
 import torch
+
+from harness import inputs, worker_protocol
 
 PEER, FOLDER = sys.argv[1:3]
 RANK = int(os.environ["RANK"])
@@ -73,9 +73,8 @@ class Remex(Rank):
         self.step = step
 
     def prepare_train(self, batch, together):
-        from harness import networks
-
         import mxnet as mx
+        from harness import networks
         net = networks.build("resnet50")
         net.load_parameters(os.path.join(FOLDER, "resnet50.params"))
         net.hybridize()

@@ -13,9 +13,9 @@ import numpy as np
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [os.path.dirname(HERE), os.path.join(HERE, "..", "..", "examples")]
 import wide_network  # noqa: E402  # the example
-from harness import networks, train_models, workloads  # noqa: E402
 
 import mxnet as mx  # noqa: E402
+from harness import networks, train_models, workloads  # noqa: E402
 
 FEATURES, ENTRIES, ROWS = 100_000, 30, 256  # the sparse linear model: number of features, entries of a row, rows of a batch
 
@@ -37,7 +37,7 @@ def scoring(name, *shape):
 
 
 def sparse_linear():
-    """Return a step of logistic regression on CSR batches that `LibSVMIter` reads, with a row_sparse weight and SGD, as in MXNet's example of that name."""
+    """Return a step of logistic regression on CSR batches that `LibSVMIter` reads, with a row_sparse weight and SGD."""
     rng = np.random.RandomState(0)
     with tempfile.NamedTemporaryFile("w", suffix=".svm") as file:
         for label in rng.randint(2, size=ROWS * 16):

@@ -9,9 +9,8 @@ import sys
 
 os.environ["OMP_NUM_THREADS"] = sys.argv[1]  # MXNet decodes with OpenMP's threads
 
-from harness import worker_protocol
-
 import mxnet as mx
+from harness import worker_protocol
 from mxnet import autograd, gluon
 
 MEAN, STD, BATCH = (123.68, 116.28, 103.53), (58.4, 57.12, 57.38), 32

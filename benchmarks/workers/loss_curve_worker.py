@@ -1,9 +1,6 @@
 """Train under Remex or under MXNet 1.9.1, and return the losses. usage: loss_curve_worker.py FOLDER"""
-from harness import train_models
-from harness import workloads
-from harness import worker_protocol
-
 import mxnet as mx
+from harness import train_models, worker_protocol, workloads
 
 
 class LossCurves(worker_protocol.Worker):

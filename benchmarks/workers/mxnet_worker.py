@@ -5,14 +5,10 @@ usage: mxnet_worker.py FOLDER [mkldnn] [module] [allocator] [own-threads] [singl
 import os
 import sys
 
-from harness import inputs
-from harness import train_models
-from harness import workloads
-from harness import networks
 import numpy as np
-from harness import worker_protocol
 
 import mxnet as mx
+from harness import inputs, networks, train_models, worker_protocol, workloads
 from mxnet import autograd, gluon
 
 FOLDER, OPTIONS = sys.argv[1], set(sys.argv[2:])

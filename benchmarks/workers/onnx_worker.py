@@ -2,8 +2,7 @@
 import os
 import sys
 
-from harness import inputs
-from harness import worker_protocol
+from harness import inputs, worker_protocol
 
 FOLDER, ENGINE = sys.argv[1:3]
 

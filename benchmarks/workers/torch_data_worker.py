@@ -12,8 +12,9 @@ os.environ["OMP_NUM_THREADS"] = "1"
 
 import numpy as np
 import PIL.Image
-from harness import worker_protocol
 import torch
+
+from harness import worker_protocol
 
 MEAN, STD, BATCH = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225), 32
 SIDE, CROP = 256, 224

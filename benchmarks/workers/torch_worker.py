@@ -1,16 +1,14 @@
 """Run the rows of `run.py` in PyTorch. usage: torch_worker.py FOLDER [compile] [tuned]
 
-`tuned`: channels-last, memory kept by malloc, and for scoring batch norm folded (eager) or weights frozen (compiled).
+`tuned`: channels-last, freed memory cached by malloc, and for scoring batch norm folded (eager) or weights frozen (compiled).
 """
 import contextlib
 import sys
 
-from harness import inputs
-from harness import workloads
-from harness import worker_protocol
 import torch
-from harness import torch_models
 from torch.nn import functional as F
+
+from harness import inputs, torch_models, worker_protocol, workloads
 
 FOLDER, OPTIONS = sys.argv[1], set(sys.argv[2:])
 

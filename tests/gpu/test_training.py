@@ -15,8 +15,7 @@ from mxnet.kernels.nn import batch_norm_on_gpu, sgd_on_gpu
 from mxnet.ndarray import memory_format
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[2] / "benchmarks"))
-from harness import train_models  # noqa: E402
-from harness import workloads  # noqa: E402
+from harness import train_models, workloads  # noqa: E402
 
 pytestmark = needs_gpu
 STEPS = 12

@@ -1,4 +1,4 @@
-"""benchmarks/held.py: processes that find a processor with less than there is."""
+"""Tests of benchmarks/harness/isa_limit.py: child processes see a processor with AVX2 at most."""
 import os
 import pathlib
 import subprocess
@@ -19,18 +19,17 @@ for then in ("pass", "os.kill(os.getpid(), signal.SIGSEGV)"):
 """
 
 
-
 def run():
     return subprocess.run([sys.executable, "-c", SCRIPT, str(BENCHMARKS)], capture_output=True, text=True)
 
 
 @pytest.fixture
-def held(monkeypatch):
+def limit(monkeypatch):
     monkeypatch.syspath_prepend(BENCHMARKS)
     from harness import isa_limit
-    for name in ("TORCHINDUCTOR_CACHE_DIR", "LD_PRELOAD", isa_limit.BY, *isa_limit.VARIABLES):
+    for name in ("TORCHINDUCTOR_CACHE_DIR", "LD_PRELOAD", isa_limit.MECHANISM, *isa_limit.VARIABLES):
         monkeypatch.setenv(name, "")
-    return held
+    return isa_limit
 
 
 def test_no_process_sees_more_than_avx2_and_faults_end_it_as_before():
@@ -40,17 +39,17 @@ def test_no_process_sees_more_than_avx2_and_faults_end_it_as_before():
     assert done.stdout.splitlines() == ["AVX2 0", "AVX2 -11"]
 
 
-def test_a_machine_without_a_compiler_is_told(monkeypatch, held):
-    monkeypatch.setattr(held, "faults", lambda: True)
+def test_the_option_ends_with_the_reason_where_there_is_no_compiler(monkeypatch, limit):
+    monkeypatch.setattr(limit, "cpuid_faults", lambda: True)
     monkeypatch.setenv("PATH", "")
     with pytest.raises(SystemExit, match="--avx2 does not work here"):
-        isa_limit.to_avx2()
+        limit.to_avx2()
 
 
-def test_where_cpuid_does_not_fault_variables_tell_and_the_tables_say_who_reads_none(monkeypatch, held):
+def test_without_cpuid_faults_variables_limit_and_the_tables_name_the_library_that_reads_none(monkeypatch, limit):
     from harness import common
-    monkeypatch.setattr(held, "faults", lambda: False)
-    isa_limit.to_avx2()
-    assert {name: os.environ[name] for name in isa_limit.VARIABLES} == isa_limit.VARIABLES and not os.environ["LD_PRELOAD"]
+    monkeypatch.setattr(limit, "cpuid_faults", lambda: False)
+    limit.to_avx2()
+    assert {name: os.environ[name] for name in limit.VARIABLES} == limit.VARIABLES and not os.environ["LD_PRELOAD"]
     assert os.path.basename(os.environ["TORCHINDUCTOR_CACHE_DIR"]) == "inductor"
-    assert common.processor().endswith(", held to AVX2 by variables, which ONNX Runtime does not read")
+    assert common.processor().endswith(", limited to AVX2 by variables, which ONNX Runtime does not read")

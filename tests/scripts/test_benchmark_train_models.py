@@ -1,4 +1,4 @@
-"""What benchmarks/curves.py and `run.py --tasks steps` train: every style takes the steps that MXNet 1.9.1 took. Nothing is timed here."""
+"""Tests of the networks of benchmarks/loss_curves.py and `run.py --tasks steps`: every style takes MXNet 1.9.1's steps. Nothing is timed."""
 import pathlib
 import sys
 
@@ -8,13 +8,10 @@ import pytest
 import mxnet as mx
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "benchmarks"))
-import loss_curves  # noqa: E402
-from harness import train_models  # noqa: E402
-from harness import workloads  # noqa: E402
-from harness import tasks  # noqa: E402
 import torch  # noqa: E402
-from harness import torch_models  # noqa: E402
-from harness import worker_protocol  # noqa: E402
+
+import loss_curves  # noqa: E402
+from harness import tasks, torch_models, train_models, worker_protocol, workloads  # noqa: E402
 
 # Losses of the first three steps, four examples each, as MXNet 1.9.1 has them in all three styles.
 LOSSES = {("resnet8", "sgd"): [3.23269, 2.48953, 2.02545], ("resnet8", "adam"): [3.23269, 2.48845, 2.02461],
@@ -33,27 +30,27 @@ def test_the_first_steps_are_those_of_mxnet(name, optimizer, style):
 
 @pytest.mark.parametrize("name", ["lenet", "resnet8", "lm2x16", "encoder2x16", "deepar2x8"])
 def test_torch_computes_the_same_network(name, tmp_path):
-    net, _ = train_models.prepared(name, 2)
+    net, _ = train_models.initialized(name, 2)
     train_models.write(name, str(tmp_path))
     x, _ = workloads.batch(name, 3)
-    found = torch_models.load(name, str(tmp_path)).train()(torch.from_numpy(x)).detach().numpy()
+    output = torch_models.load(name, str(tmp_path)).train()(torch.from_numpy(x)).detach().numpy()
     with mx.autograd.train_mode():
-        np.testing.assert_allclose(found, net(mx.nd.array(x)).asnumpy(), rtol=1e-4, atol=1e-5)
+        np.testing.assert_allclose(output, net(mx.nd.array(x)).asnumpy(), rtol=1e-4, atol=1e-5)
 
 
 def test_the_largest_difference_and_where_the_limit_is_passed():
     assert loss_curves.difference([1.0, 2.0], [1.0, 2.0]) == (0.0, 1, None)
     assert loss_curves.difference([1.0, 2.004, 3.003], [1.0, 2.0, 3.0]) == (pytest.approx(0.002), 2, 2)
-    assert loss_curves.shown((0.002, 3, 2)) == "2.0e-03 (step 3; over 0.001 from step 2)"
+    assert loss_curves.as_text(0.002, 3, 2) == "2.0e-03 (step 3; over 0.001 from step 2)"
 
 
 def test_what_is_no_number_is_as_far_away_as_can_be():
     assert loss_curves.difference([1.0, float("nan")], [1.0, 2.0])[0] == float("inf")
 
 
-def test_a_nudge_moves_weights_by_one_unit_in_the_last_place():
-    def values(nudges):
-        net = train_models.prepared("mlp1x8", 2, nudges)[0]
+def test_a_perturbation_moves_weights_by_one_unit_in_the_last_place():
+    def values(ulp_seed):
+        net = train_models.initialized("mlp1x8", 2, ulp_seed)[0]
         return [parameter.data().asnumpy() for parameter in net.collect_params().values()]
     for plain, moved in zip(values(None), values(0), strict=True):
         if plain.ndim == 1:
@@ -62,7 +59,7 @@ def test_a_nudge_moves_weights_by_one_unit_in_the_last_place():
             assert (np.abs(plain.view(np.int32) - moved.view(np.int32)) == 1).all()
 
 
-def test_calls_warm_up_until_it_is_settled_who_computes_them():
+def test_calls_warm_up_until_tuning_has_ended():
     calls = []
 
     def call():

@@ -6,9 +6,10 @@ import sys
 import tempfile
 
 import numpy as np
+
 from harness import common, model_files
-from harness.ranks import Link, Ranks
 from harness.distributed_rows.registry import row
+from harness.ranks import Link, Ranks
 
 WORKER = os.path.join(common.WORKERS, "allreduce_worker.py")
 RANKS = 2
@@ -44,7 +45,8 @@ def _median_seconds(jobs, args, count, rounds):
 def all_reduce(args):
     model_files.ensure_network("resnet50", args.folder)
     seconds = _median_seconds({peer: (peer, {"what": "reduce"}, None) for peer in PEERS}, args, 2 if args.quick else 5, args.rounds)
-    return f"{seconds['remex'] / seconds['ddp']:.2f} ({1e3 * seconds['remex']:.0f} ms, {1e3 * seconds['ddp']:.0f} ms)", seconds["remex"] <= 1.05 * seconds["ddp"]
+    remex, ddp = seconds["remex"], seconds["ddp"]
+    return f"{remex / ddp:.2f} ({1e3 * remex:.0f} ms, {1e3 * ddp:.0f} ms)", remex <= 1.05 * ddp
 
 
 @row("share of communication hidden behind backward at 1 Gbit/s, 2 ranks, ResNet-50", "DistributedDataParallel (Gloo)", ">= its share")
@@ -57,13 +59,15 @@ def overlap(args):
     with contextlib.ExitStack() as stack:
         links = {peer: stack.enter_context(Link(1000)) for peer in PEERS}
         communication = _median_seconds({peer: (peer, {"what": "reduce"}, links[peer]) for peer in PEERS}, args, 1, rounds)
-        step_seconds = _median_seconds({(peer, together): (peer, {"what": "train", "batch": 4, "together": together}, links[peer] if together else None)
-                        for peer in PEERS for together in (True, False)}, args, 1, rounds)
+        jobs = {(peer, together): (peer, {"what": "train", "batch": 4, "together": together}, links[peer] if together else None)
+                for peer in PEERS for together in (True, False)}
+        step_seconds = _median_seconds(jobs, args, 1, rounds)
     shares, texts = {}, []
     for peer, name in PEERS.items():
         step, alone = step_seconds[peer, True], step_seconds[peer, False]
         shares[peer] = 1 - (step - alone) / communication[peer]
-        texts.append(f"{name} {shares[peer]:.0%}: {step:.2f} s a step, {alone:.2f} s without communication, which alone takes {communication[peer]:.2f} s")
+        texts.append(f"{name} {shares[peer]:.0%}: {step:.2f} s a step, {alone:.2f} s without communication, "
+                     f"which alone takes {communication[peer]:.2f} s")
     return "; ".join(texts), shares["remex"] >= shares["ddp"]
 
 
