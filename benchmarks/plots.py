@@ -2,7 +2,7 @@
 
     python benchmarks/plots.py scoring training training-bf16          # writes benchmarks/results/TASK.png, which TASK.md shows
 
-Each bar has its value and the library that Remex is compared with. The line is the goal for the geometric mean. Needs matplotlib.
+Each bar has its value and the library that Remex is compared with. The dashed line is the goal for the geometric mean. Needs matplotlib.
 """
 import argparse
 import math
@@ -26,7 +26,7 @@ def draw(path, task, results):
     container = axes.barh([label for label, _, _ in rows], [speedup for _, speedup, _ in rows],
                           color=["tab:blue" if speedup >= 1 else "tab:orange" for _, speedup, _ in rows])
     axes.bar_label(container, [f"{speedup:.2f} over {baseline}" for _, speedup, baseline in rows], fontsize=6, padding=2)
-    axes.axvline(goal, color="black", linewidth=1)
+    axes.axvline(goal, color="gray", linewidth=1, linestyle="--", zorder=0)
     axes.invert_yaxis()
     axes.margins(x=0.25, y=0.01)
     axes.set_xlabel(f"{task}: speed-up over the baseline at each bar, higher is better (line: goal for the mean, {goal:g})")
