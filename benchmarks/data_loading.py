@@ -54,7 +54,7 @@ class Peer:
             self.process.close()
             raise
 
-    def turn(self, seconds):
+    def measure(self, seconds):
         return self.process.ask(do="round", seconds=seconds)
 
 
@@ -83,7 +83,7 @@ class Bench:
                     self.notes.append(f"{name}: {failure}")
             for number in range(self.args.rounds):
                 for name in list(running)[::-1 if number % 2 else 1]:
-                    answer = running[name].turn(self.args.seconds)
+                    answer = running[name].measure(self.args.seconds)
                     samples.setdefault(name, []).append((answer["wall"] / answer["images"], answer["cpu"] / answer["images"]))
             answers = {name: peer.answer for name, peer in running.items()}
         finally:
