@@ -249,11 +249,6 @@ def summary(rows):
 
 def main():
     from harness import common, isa_limit
-    sys.path[:0] = [str(HERE.parent / "src"), str(HERE.parent / "tests" / "ops")]
-    from records import RECORDS
-
-    from harness.operator_inputs import LARGE
-    from mxnet.ops import registry
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     common.add_arguments(parser)
     parser.add_argument("--operators", help="only these, separated by commas; wildcards are allowed")
@@ -263,6 +258,11 @@ def main():
     parser.add_argument("--output", help="the table's file, beside which a .json is written; a run over all writes benchmarks/results/operators.md")
     parser.add_argument("--avx2", action="store_true", help="limit all libraries to AVX2, as run.py does; writes only to --output")
     args = parser.parse_args()
+    sys.path[:0] = [str(HERE.parent / "src"), str(HERE.parent / "tests" / "ops")]
+    from records import RECORDS
+
+    from harness.operator_inputs import LARGE
+    from mxnet.ops import registry
     if args.avx2:
         isa_limit.to_avx2()
     env = {**common.python_env(), "OMP_NUM_THREADS": str(args.threads)}

@@ -1,7 +1,7 @@
 """Break a network's step down into the time of each kind of operator, by the profiler, in Remex and in MXNet 1.9.1.
 
-    python benchmarks/anatomy.py --mxnet-python /opt/oracle/bin/python --networks resnet50,mobilenet --batches 8
-    python benchmarks/anatomy.py --networks mobilenet --batches 1 --scoring
+    python benchmarks/step_breakdown.py --mxnet-python /opt/oracle/bin/python --networks resnet50,mobilenet --batches 8
+    python benchmarks/step_breakdown.py --networks mobilenet --batches 1 --scoring
 
 The output is in milliseconds of a step, medians of interleaved rounds. MXNet runs its operators one by one (no bulking). "(the step)" is a step
 without the profiler.
