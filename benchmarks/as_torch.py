@@ -82,7 +82,7 @@ def main():
     parser.add_argument("--size", type=int, default=224, help="height and width of the images")
     parser.add_argument("--pairs", type=int, default=20, help="pairs of steps")
     args = parser.parse_args()
-    print("| network, batch | Gluon, ms | as_torch, ms | as_torch / Gluon, lower is better |\n|---|---|---|---|")
+    print("| network, batch | Gluon, ms | as_torch, ms | as_torch / Gluon (goal: 1.02 or less) |\n|---|---|---|---|")
     for batch in map(int, args.batches.split(",")):
         pair_seconds = measure(args.network, batch, args.size, args.pairs)
         gluon, other = (1000 * statistics.median(times) for times in zip(*pair_seconds))

@@ -81,8 +81,8 @@ def main():
         sizes = [os.path.getsize(f"{folder}/{i}.onnx") for i in range(len(kinds))]
     medians = {name: {key: statistics.median(run[key] for run in runs) for key in runs[0]} for name, runs in samples.items()}
     mxnet = medians.get("MXNet 1.9.1")
-    lines = [f"| {args.network}, {weights / 2 ** 20:.0f} MiB of weights | seconds | processor seconds | / MXNet's "
-             "| memory, MiB | / weights | file, MiB |",
+    lines = [f"| {args.network}, {weights / 2 ** 20:.0f} MiB of weights | seconds | processor seconds | / MXNet's (goal: 0.33 or less) "
+             "| memory, MiB | / weights (goal: 2.2 or less) | file, MiB |",
              "|---|" + "---:|" * 6]
     for (name, values), size in zip(medians.items(), sizes):
         ratio = f"{values['busy'] / mxnet['busy']:.2f}" if mxnet else "not measured"

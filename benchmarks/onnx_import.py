@@ -35,7 +35,7 @@ def run_cases(kind, pattern):
 def zoo(pattern):
     """Print the difference of each network after export and import, and a comparison of the graphs."""
     print("| network | opset | largest difference, relative to the largest output | in ONNX Runtime "
-          "| same operators | same nodes after another export |\n"
+          "| same operators | same graph after another export |\n"
           "|---|---|---|---|---|---|")
     for name in fnmatch.filter(networks(), pattern):
         for opset in (OPSET, NEWEST):

@@ -1,17 +1,26 @@
 """Measure the model server under load, and test it with malformed requests and while it is stopped and reloaded.
 
-    python benchmarks/serving.py --load                        # five minutes
-    python benchmarks/serving.py --malformed 200000            # fifteen minutes
-    python benchmarks/serving.py --terms 1000 --reloads 1000   # five and fifteen minutes
+    python benchmarks/serving.py --load  # in five minutes
+    python benchmarks/serving.py --malformed 200000            # in fifteen
+    python benchmarks/serving.py --terms 1000 --reloads 1000   # in five, and fifteen
 
 Each part replaces its rows of benchmarks/results/serving.json, from which serving.md is written.
 
-Load: 1, 16 and 64 clients in a separate process send binary tensors over loopback. The baselines are the same network in a loop without a server, in
-batches of the size that the server chose (of one row for one client), and a server that runs one forward pass for each request, on Starlette, which
-FastAPI is based on. Clients and servers share the machine's cores and take turns; the table has medians.
+Load: 1, 16 and 64 clients in a process of their own send binary tensors over loopback. Beside it: the same network in a loop without a server, in
+batches of the size that the server chose (of one row beside one client); and a server that runs one forward pass for each request, on Starlette,
+which FastAPI is made of. With ``--peer-python PYTHON``, of an environment with the packages fastapi and litserve, there are FastAPI with a plain
+``def`` endpoint and LitServe with batches, too:
+
+    python3 -m venv peers && peers/bin/pip install fastapi litserve     # of the same version of Python
+    python benchmarks/serving.py --load --peer-python peers/bin/python
+
+They compute with this environment's torch and this checkout. Clients, server and network share the machine's cores. Servers take turns, each in a
+process of its own; medians are reported.
 """
 import argparse
+import base64
 import concurrent.futures
+import contextlib
 import json
 import os
 import pathlib
@@ -20,6 +29,7 @@ import socket
 import statistics
 import subprocess
 import sys
+import sysconfig
 import tempfile
 import threading
 import time
@@ -30,7 +40,10 @@ sys.path[:0] = [os.path.join(common.ROOT, folder) for folder in ("src", "tests")
 HERE = pathlib.Path(__file__).parent
 NETWORKS = {"mlp": (784,), "resnet50": (3, 224, 224)}
 CLIENTS = (1, 16, 64)
-PATIENT = ("--timeout", "1800")  # on a busy machine, a request may wait long for a processor without being lost
+PEERS = ("fastapi", "litserve")  # of `--peer-python`
+NAMES = {"naive": "naive server", "fastapi": "FastAPI", "litserve": "LitServe"}
+GOALS = {"naive": " (goal: 2 or more)", "fastapi": " (goal: 2 or more)"}
+PATIENT = ("--timeout", "1800")  # for machines that are busy: a request that waited for a processor is no request that was lost
 LOOP = """
 import json, sys, time
 import numpy as np
@@ -50,7 +63,7 @@ print(rows / (time.perf_counter() - start))
 
 
 def save(name, folder):
-    """Export a network; return the prefix of its files."""
+    """Export a network; the prefix of its files."""
     import mxnet as mx
     from mxnet.gluon import nn
     if name == "mlp":
@@ -66,33 +79,69 @@ def save(name, folder):
 
 
 def environment():
-    """Return the environment of servers and loops, with their default number of threads."""
+    """The environment of servers and loops: as many threads as they take by themselves."""
     return {**{key: value for key, value in os.environ.items()}, "PYTHONPATH": os.path.join(common.ROOT, "src")}
 
 
 def clients(port, path, count, seconds, request):
-    """Return throughput and latencies of so many clients."""
-    header_length, file = request
-    command = [sys.executable, str(HERE / "workers" / "load_client.py"), str(port), path, str(count), str(seconds), str(header_length), file]
+    """Throughput and latencies that so many clients see."""
+    command = [sys.executable, str(HERE / "workers" / "load_client.py"), str(port), path, str(count), str(seconds), *map(str, request)]
     return json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
 
 
-def start_naive_server(prefix, sizes):
-    """Start a server that runs one forward pass for each request; return its process and port."""
+def commands(args, prefix, sizes, largest):
+    """The programs of the other servers, which a port completes, by name."""
+    result = {"naive": [sys.executable, str(HERE / "workers" / "naive_server.py"), prefix, sizes]}
+    for kind in PEERS if args.peer_python else ():
+        result[kind] = [args.peer_python, str(HERE / "workers" / "peer_server.py"), kind, prefix, sizes]
+    return {name: (command, [] if name == "naive" else [str(largest)]) for name, command in result.items()}
+
+
+@contextlib.contextmanager
+def other(command, ending, foreign):
+    """Another server; yields its port when it listens."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
-    process = subprocess.Popen([sys.executable, str(HERE / "workers" / "naive_server.py"), prefix, sizes, str(port)], env=environment())
-    for _ in range(600):
-        try:
-            socket.create_connection(("127.0.0.1", port)).close()
-            return process, port
-        except OSError:
-            time.sleep(0.1)
-    raise SystemExit("the naive server does not start")
+    env = environment()
+    if foreign:  # its own packages, and of this environment what it lacks: torch, OpenVINO
+        env["PYTHONPATH"] = os.pathsep.join([env["PYTHONPATH"], sysconfig.get_path("purelib")])
+    process = subprocess.Popen([*command, str(port), *ending], env=env, start_new_session=True, stdout=subprocess.DEVNULL)
+    try:
+        for _ in range(1200):
+            if process.poll() is not None:
+                raise SystemExit(f"{' '.join(command[:3])} ended with status {process.returncode}")
+            try:
+                socket.create_connection(("127.0.0.1", port)).close()
+                break
+            except OSError:
+                time.sleep(0.1)
+        else:
+            raise SystemExit(f"{' '.join(command[:3])} does not listen")
+        yield port
+    finally:
+        os.killpg(process.pid, signal.SIGKILL)  # LitServe's workers are processes, too
+        process.wait()
+
+
+def requests_of(name, folder, own):
+    """What clients send: the lengths of the JSON in front, types, and files, of the protocol with binary data and of LitServe."""
+    import numpy as np
+
+    import serve_checks
+    data = np.random.default_rng(0).random((1, *own)).astype(np.float32)
+    headers, body = serve_checks.binary_request(data, binary_data_output=True)
+    result = {}
+    for kind, length, content_type, content in (
+            ("binary", int(headers["Inference-Header-Content-Length"]), headers["Content-Type"], body),
+            ("litserve", 0, "application/json", json.dumps({"data": base64.b64encode(data.tobytes()).decode()}).encode())):
+        file = pathlib.Path(folder, f"{name}.{kind}")
+        file.write_bytes(content)
+        result[kind] = length, content_type, str(file)
+    return result
 
 
 def load(args):
-    """Return the rows of the table, by network and number of clients."""
+    """Rows of the table: a network, a number of clients, and what was measured."""
     rows = []
     with tempfile.TemporaryDirectory() as folder:
         for name in NETWORKS:
@@ -101,63 +150,66 @@ def load(args):
 
 
 def load_network(args, name, folder):
-    """Return the rows of one network: the server, the naive one and a loop take turns."""
-    import numpy as np
-
+    """The rows of one network: the server, others and a loop take turns."""
     import serve_checks
-    shape, prefix = NETWORKS[name], save(name, folder)
-    sizes = ",".join(map(str, shape))
-    headers, body = serve_checks.binary_request(np.random.default_rng(0).random((1, *shape)).astype(np.float32), binary_data_output=True)
-    file = pathlib.Path(folder, f"{name}.request")
-    file.write_bytes(body)
-    request = int(headers["Inference-Header-Content-Length"]), str(file)
+    own, prefix = NETWORKS[name], save(name, folder)
+    sizes = ",".join(map(str, own))
+    requests = requests_of(name, folder, own)
     options = ("--input", f"data=-1,{sizes}", "--latency-bound", args.bound, "--no-access-log")
-    with serve_checks.Running(prefix, *options) as server:
+    with serve_checks.Running(prefix, *options) as server, contextlib.ExitStack() as stack:
         curve = next(line for line in server.log if "ready after" in line).partition("batches of ")[2].strip()
         largest = int(curve.split(", ")[-1].split()[0])
         batch_seconds = float(curve.split(", ")[-1].split()[2]) / 1e3
         print(f"{name}: batches of {curve}", flush=True)
-        samples = {count: {key: [] for key in ("rate", "p50", "p99", "naive", "naive p99")} for count in CLIENTS}
+        ports = {key: stack.enter_context(other(*command, key in PEERS)) for key, command in commands(args, prefix, sizes, largest).items()}
+        targets = {"ours": (server.port, f"/v2/models/{name}/infer", requests["binary"])}
+        targets.update((key, (port, "/infer", requests.get(key, requests["binary"]))) for key, port in ports.items())
+        samples = {count: {key: [] for key in targets} for count in CLIENTS}
         loops = {batch: [] for batch in (1, largest)}
-        process, port = start_naive_server(prefix, sizes)
-        try:
-            for number in range(args.rounds):
-                for batch, rates in loops.items():
-                    rates.append(loop_rate(prefix, sizes, batch, args.seconds))
-                for count in CLIENTS:
-                    ours = clients(server.port, f"/v2/models/{name}/infer", count, args.seconds, request)
-                    other = clients(port, "/infer", count, args.seconds, request)
-                    for key, value in zip(samples[count], (ours["rate"], ours["p50"], ours["p99"], other["rate"], other["p99"])):
-                        samples[count][key].append(value)
-                print(f"{name}: round {number + 1} of {args.rounds}", flush=True)
-        finally:
-            process.kill()
-            process.wait()
+        for number in range(args.rounds):
+            for batch, rates in loops.items():
+                rates.append(loop_rate(prefix, sizes, batch, args.seconds))
+            for count in CLIENTS:
+                for key, (port, path, request) in targets.items():
+                    samples[count][key].append(clients(port, path, count, args.seconds, request))
+            print(f"{name}: round {number + 1} of {args.rounds}", flush=True)
+
+    def middle(count, key, what):
+        return statistics.median(sample[what] for sample in samples[count][key])
+
     return [{"network": name, "clients": count, "batch": largest, "limit": 1.5 * (batch_seconds + args.bound / 1e3),
-             "loop": statistics.median(loops[1 if count == 1 else largest]),
-             **{key: statistics.median(values) for key, values in samples[count].items()}}
+             "loop": statistics.median(loops[1 if count == 1 else largest]), **{what: middle(count, "ours", what) for what in ("rate", "p50", "p99")},
+             **{key: middle(count, key, "rate") for key in ports}, **{f"{key} p99": middle(count, key, "p99") for key in ports}}
             for count in CLIENTS]
 
 
 def loop_rate(prefix, sizes, batch, seconds):
-    """Return rows a second of the network in a loop without a server."""
+    """Rows a second of the network in a loop without a server."""
     return float(subprocess.run([sys.executable, "-c", LOOP, prefix, sizes, str(batch), str(seconds)], capture_output=True, text=True, check=True,
                                 env=environment()).stdout)
 
 
 def table(rows):
-    """Return the rows as Markdown."""
-    lines = ["| network, largest batch | clients | server, requests/s | loop, rows/s | server / loop | naive server, requests/s | server / naive "
-             "| p50, ms | p99, ms | p99 limit, ms | naive p99, ms |", "|---|" + "---:|" * 10]
+    """Markdown, with the goals beside what was measured."""
+    others = [key for key in ("naive", *PEERS) if key in rows[0]]
+    head = ["network, largest batch", "clients", "server, requests/s", "loop, rows/s", "server / loop (goal at 16: 0.95 or more)",
+            *(text for key in others for text in (f"{NAMES[key]}, requests/s", f"server / it{GOALS.get(key, '')}")),
+            "p50, ms", "p99, ms", "p99 limit, ms", *(f"{NAMES[key]}: p99, ms" for key in others), "goals reached"]
+    lines = [f"| {' | '.join(head)} |", "|---|" + "---:|" * (len(head) - 2) + "---|"]
     for row in rows:
-        lines.append(f"| {row['network']}, {row['batch']} | {row['clients']} | {row['rate']:.0f} | {row['loop']:.0f} "
-                     f"| {row['rate'] / row['loop']:.2f} | {row['naive']:.0f} | {row['rate'] / row['naive']:.2f} "
-                     f"| {row['p50'] * 1e3:.1f} | {row['p99'] * 1e3:.1f} | {row['limit'] * 1e3:.1f} | {row['naive p99'] * 1e3:.1f} |")
+        fastest = max(row[key] for key in others if key in GOALS)
+        reached = [row["rate"] >= 0.95 * row["loop"] or row["clients"] != 16, row["rate"] >= 2 * fastest, row["p99"] <= row["limit"]]
+        missed = ", ".join(text for text, met in zip(("loop", "naive", "p99"), reached) if not met)
+        cells = [f"{row['network']}, {row['batch']}", row["clients"], f"{row['rate']:.0f}", f"{row['loop']:.0f}", f"{row['rate'] / row['loop']:.2f}",
+                 *(text for key in others for text in (f"{row[key]:.0f}", f"{row['rate'] / row[key]:.2f}")),
+                 f"{row['p50'] * 1e3:.1f}", f"{row['p99'] * 1e3:.1f}", f"{row['limit'] * 1e3:.1f}",
+                 *(f"{row[f'{key} p99'] * 1e3:.1f}" for key in others), f"all but {missed}" if missed else "yes"]
+        lines.append(f"| {' | '.join(map(str, cells))} |")
     return "\n".join(lines)
 
 
 def send_malformed(count):
-    """Send malformed requests from two threads; return the number of answers by status, and the server's memory."""
+    """Send malformed requests from two threads; return how they were answered and what became of the server's memory."""
     import serve_checks
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
@@ -180,13 +232,13 @@ def send_malformed(count):
 
 
 def terminate_servers(count, jobs):
-    """Stop servers under load, several at a time; return the answered and lost requests, and the exit statuses."""
+    """Stop servers under load, several at a time; return what was answered and lost, and how the servers ended."""
     import serve_checks
     numbers, started, lock = iter(range(count)), time.perf_counter(), threading.Lock()
     result = {"servers": 0, "answered": 0, "lost": [], "exits": []}
 
     def run():
-        while (i := next_shared(numbers, lock)) is not None:
+        while (i := next_of(numbers, lock)) is not None:
             answered, lost, status = serve_checks.ended(f"{folder}/net", 0.1 + 0.001 * (i % 100), forks, *PATIENT)
             with lock:
                 result["servers"] += 1
@@ -206,14 +258,14 @@ def terminate_servers(count, jobs):
     return result
 
 
-def next_shared(numbers, lock):
-    """Return the next number of an iterator that threads share, None at its end."""
+def next_of(numbers, lock):
+    """The next number of an iterator that threads share, None at its end."""
     with lock:
         return next(numbers, None)
 
 
 def reload_model(count):
-    """Reload a model under load, by requests and by SIGHUP; return the answered and lost requests, and the server's memory."""
+    """Reload a model under load, by requests and by SIGHUP; return what was answered and lost, and the server's memory."""
     import serve_checks
     with tempfile.TemporaryDirectory() as folder:
         net = pathlib.Path(folder, "net")
@@ -235,29 +287,29 @@ def reload_model(count):
 
 
 def megabytes(memory):
-    """Return a text about the server's memory after each tenth."""
+    """The text of the server's memory after each tenth."""
     return f"{memory[0]:.0f} MiB after a tenth, {memory[-1]:.0f} at the end, {max(memory):.0f} at most"
 
 
 def robustness_table(results):
-    """Return Markdown about all parts but the load."""
+    """Markdown of all parts but the load."""
     rows = []
-    if part := results.get("malformed"):
-        wrong = [status for status in part["statuses"] if status != "closed" and not 200 <= int(status) < 500]
-        answers = ", ".join(f"{status}: {count}" for status, count in part["statuses"].items())
-        flat = part["memory"][-1] - part["memory"][len(part["memory"]) // 2] < 16
-        rows.append((f"`--malformed {sum(part['statuses'].values())}`",
-                     "only 4xx (2xx where a mutated request is still valid), constant memory, still serving",
-                     f"{answers}; {megabytes(part['memory'])}; good requests after that: {part['good']}",
-                     not wrong and flat and part["good"] == [200] and part["exit"] == 0, part["where"]))
-    if part := results.get("terms"):
-        rows.append((f"`--terms {part['servers']}`", "no accepted request lost",
-                     f"{part['answered']} requests answered, {len(part['lost'])} lost; exit statuses {part['exits']}",
-                     not part["lost"] and part["exits"] == [0], part["where"]))
-    if part := results.get("reloads"):
-        rows.append((f"`--reloads {part['reloads']}`", "no accepted request lost",
-                     f"{part['answered']} requests answered, {len(part['lost'])} lost; {megabytes(part['memory'])}",
-                     not part["lost"] and part["exit"] == 0, part["where"]))
+    if result := results.get("malformed"):
+        wrong = [status for status in result["statuses"] if status != "closed" and not 200 <= int(status) < 500]
+        answers = ", ".join(f"{status}: {count}" for status, count in result["statuses"].items())
+        flat = result["memory"][-1] - result["memory"][len(result["memory"]) // 2] < 16
+        rows.append((f"`--malformed {sum(result['statuses'].values())}`",
+                     "only 4xx (2xx where a change left the request valid), memory flat, still serving",
+                     f"{answers}; {megabytes(result['memory'])}; good requests after that: {result['good']}",
+                     not wrong and flat and result["good"] == [200] and result["exit"] == 0, result["where"]))
+    if result := results.get("terms"):
+        rows.append((f"`--terms {result['servers']}`", "no accepted request lost",
+                     f"{result['answered']} requests answered, {len(result['lost'])} lost; exit statuses {result['exits']}",
+                     not result["lost"] and result["exits"] == [0], result["where"]))
+    if result := results.get("reloads"):
+        rows.append((f"`--reloads {result['reloads']}`", "no accepted request lost",
+                     f"{result['answered']} requests answered, {len(result['lost'])} lost; {megabytes(result['memory'])}",
+                     not result["lost"] and result["exit"] == 0, result["where"]))
     lines = ["| command | goal | measured | reached | where |", "|---|---|---|---|---|"]
     for *texts, reached, where in rows:
         lines.append(f"| {' | '.join([*texts, 'yes' if reached else 'no', where])} |")
@@ -265,7 +317,7 @@ def robustness_table(results):
 
 
 def record(output, part, result):
-    """Write a part's result to the JSON file, and the Markdown beside it."""
+    """Put a part's result into the JSON file, and write the Markdown beside it."""
     path, where = pathlib.Path(output).with_suffix(".json"), common.versions(None)
     results = json.loads(path.read_text()) if path.exists() else {}
     results[part] = {**result, "where": where}
@@ -278,16 +330,17 @@ def record(output, part, result):
 
 
 def main():
-    """Run the parts that the command line selects."""
+    """Run what the command line asks for."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--load", action="store_true", help="throughput and latency; the default part")
+    parser.add_argument("--load", action="store_true", help="what is done if nothing else is asked for")
     parser.add_argument("--malformed", type=int, default=0, metavar="N", help="send so many malformed requests")
     parser.add_argument("--terms", type=int, default=0, metavar="N", help="stop so many servers by SIGTERM under load")
     parser.add_argument("--reloads", type=int, default=0, metavar="N", help="reload a model so many times under load")
-    parser.add_argument("--jobs", type=int, default=8, help="concurrent servers of --terms, which mostly wait")
+    parser.add_argument("--jobs", type=int, default=8, help="servers at one time of --terms: each waits more than it computes")
+    parser.add_argument("--peer-python", default="", metavar="PYTHON", help="of an environment with fastapi and litserve, for --load")
     parser.add_argument("--bound", type=float, default=100, help="milliseconds, --latency-bound of the server")
-    parser.add_argument("--seconds", type=float, default=4, help="length of each measurement")
-    parser.add_argument("--rounds", type=int, default=3, help="turns of the server and its baselines")
+    parser.add_argument("--seconds", type=float, default=4, help="of each measurement")
+    parser.add_argument("--rounds", type=int, default=3, help="turns of each server")
     parser.add_argument("--output", default=os.path.join(common.RESULTS, "serving.md"), help="the file of the table")
     args = parser.parse_args()
     import serve_checks
