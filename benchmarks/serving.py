@@ -124,7 +124,7 @@ def other(command, ending, foreign):
 
 
 def requests_of(name, folder, own):
-    """What clients send: the lengths of the JSON in front, types, and files, of the protocol with binary data and of LitServe."""
+    """Return the request of each protocol: {kind: (length of the JSON header, content type, file)}, for binary data and for LitServe."""
     import numpy as np
 
     import serve_checks
