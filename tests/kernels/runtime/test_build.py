@@ -136,7 +136,7 @@ def test_what_is_damaged_or_made_for_another_torch_is_compiled(installed, caplog
         assert libraries.open_library(name) is not None
     assert libraries.origins == dict.fromkeys(("runtime/heap", "image/nchw_to_nhwc", "nn/nms"),
                                               f"compiled for this processor, in {libraries.folder()}")
-    assert f"{installed / 'packaged' / 'nn-nms-x86-64-v3.so'} is damaged, and is compiled here: install remex again" in caplog.messages
+    assert f"{installed / 'packaged' / 'nn-nms-x86-64-v3.so'} is damaged, and is compiled here: install remexnet again" in caplog.messages
     other = installed / "packaged" / "image-nchw_to_nhwc-x86-64-v3.so"
     assert f"a kernel of the installed package does not load, and is compiled here: {other}: file too short" in caplog.messages
 
