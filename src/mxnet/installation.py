@@ -32,8 +32,8 @@ def check(folder: str = _FOLDER) -> None:
         return
     pip = f"{sys.executable or 'python'} -m pip"
     raise ImportError(
-        f"{folder} contains files of two packages: {DISTRIBUTION} (Remex) and Apache MXNet, whose import name is mxnet too. `pip install mxnet`, or a "
-        f"package that requires it, installed the second one over the first, so that neither works. Remove both and install Remex again:\n"
+        f"{folder} contains files of two packages: {DISTRIBUTION} (Remex) and Apache MXNet, whose import name is mxnet too. `pip install mxnet`, "
+        f"or a package that requires it, installed the second one over the first, so that neither works. Remove both and install Remex again:\n"
         f"    {pip} uninstall -y mxnet {DISTRIBUTION}\n"
         f"    {pip} install {DISTRIBUTION}\n"
         f"docs/install.md shows how to install packages that require mxnet beside Remex.", name="mxnet")

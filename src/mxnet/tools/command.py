@@ -26,7 +26,7 @@ COMMANDS = {
 INTERRUPTED = 130  # the shell's exit status of a program that was ended by Ctrl-C (SIGINT)
 BROKEN_PIPE = 141  # and of one whose reader has gone (SIGPIPE)
 _SILENT = (None, False, "", [], argparse.SUPPRESS)
-_STATUSES = "Exit status: 0 on success, 1 on failure, 2 for wrong arguments, 130 after Ctrl-C, 141 if the reader of its output has gone."
+STATUSES = "Exit status: 0 on success, 1 on failure, 2 for wrong arguments, 130 after Ctrl-C, 141 if the reader of its output has gone."
 
 
 class HelpFormatter(argparse.RawDescriptionHelpFormatter):
@@ -49,16 +49,17 @@ def program(name: str) -> str:
     'python -m mxnet.tools.parse_log'
     """
     started = pathlib.PurePath(sys.argv[0])
-    if started.suffix in ("", ".exe") and started.stem == name:
+    script = started.stem if started.suffix in ("", ".exe") else ""
+    if script == name:
         return name
-    if started.suffix in ("", ".exe") and started.stem == "remex" or started.parts[-2:] == ("tools", "__main__.py"):
+    if script == "remex" or started.parts[-2:] == ("tools", "__main__.py"):
         return f"remex {name}"
     return f"python -m mxnet.tools.{name.replace('-', '_')}"
 
 
-def parser(name: str, epilog: str = "") -> argparse.ArgumentParser:
-    """Return a parser for the command of this name, without arguments yet; `epilog` is printed above the exit statuses."""
-    text = f"{epilog}\n\n{_STATUSES}" if epilog else _STATUSES
+def parser(name: str, epilog: str = "", statuses: str = STATUSES) -> argparse.ArgumentParser:
+    """Return a parser for the command of this name, without arguments yet; its help ends with `epilog` and the exit statuses."""
+    text = f"{epilog}\n\n{statuses}" if epilog else statuses
     return argparse.ArgumentParser(program(name), description=COMMANDS[name], epilog=text, formatter_class=HelpFormatter)
 
 

@@ -372,7 +372,8 @@ def _described(payload):
 
 def build_parser():
     """Return the parser of the command line."""
-    p = parser("rec")
+    p = parser("rec", statuses="Exit status: 0 on success, 1 if `verify` finds damage, 2 on failure or for wrong arguments, 130 after Ctrl-C,\n"
+               "141 if the reader of its output has gone.")
     commands = p.add_subparsers(dest="command", required=True, metavar="COMMAND")
     looks, checks, saves = (commands.add_parser(name, help=text, description=text, formatter_class=p.formatter_class) for name, text in (
         ("inspect", "Print the content of a file."),
