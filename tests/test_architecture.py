@@ -16,6 +16,7 @@ BY_NAME = {
     "ops/registry.py": "families of operators that not every program needs",
     "optimizer/pickles.py": "the modules of MXNet that a file of optimizer states names",
     "reachable/finder.py": "what a name of the table leads to",
+    "tools/cli.py": "the program of the given subcommand",
 }
 
 

@@ -48,6 +48,8 @@ def open_library(name: str) -> Optional[ctypes.CDLL]:
     try:
         if sys.platform != "linux":
             raise OSError(f"they are for Linux, and this is {sys.platform}")
+        if build.includes(FOLDER, name, "c10"):
+            ctypes.CDLL(str(_TORCH / "lib" / "libc10.so"), ctypes.RTLD_GLOBAL)  # loaded already; the library asks for its symbols
         for path, level in _packaged(name):
             try:
                 library = ctypes.CDLL(str(path))
