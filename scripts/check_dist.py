@@ -60,7 +60,7 @@ def check(folder):
     if files and run("twine", "check", "--strict", *files)[0]:
         problems.append("twine check fails")
     for wheel in wheels:
-        if run("check_wheel_contents", wheel)[0]:
+        if run("check_wheel_contents", "--config", ROOT / "pyproject.toml", wheel)[0]:
             problems.append(f"check-wheel-contents fails for {wheel.name}")
         if "linux" in wheel.name:
             problem = platform_problem(run("auditwheel", "show", wheel)[1])
