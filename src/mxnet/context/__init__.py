@@ -1,4 +1,8 @@
-"""Devices: ``mx.cpu(0)``, ``mx.gpu(1)``, and the current one."""
+"""Devices: ``mx.cpu(0)``, ``mx.gpu(1)``, and the current one.
+
+This is a package, not a module, because Apache MXNet's ``__init__.py`` imports ``context`` first: where its files were installed over this package's,
+Python prefers the folder ``context/`` to Apache's file ``context.py``, so that the check below runs before anything else fails.
+"""
 import functools
 import threading
 from collections.abc import Callable
@@ -6,9 +10,13 @@ from typing import Any, TypeVar, cast
 
 import torch
 
-from . import interrupts, memory
-from .base import ClassPropertyType, MXNetError, classproperty
-from .suggestions import did_you_mean, shortened
+from .. import installation
+
+installation.check()
+
+from .. import interrupts, memory  # noqa: E402
+from ..base import ClassPropertyType, MXNetError, classproperty  # noqa: E402
+from ..suggestions import did_you_mean, shortened  # noqa: E402
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
