@@ -18,7 +18,7 @@ import processes
 from row_table import ROWS
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-MODULES = ("gradients", "launched", "wide")  # where rows are
+MODULES = ("gradients", "launched", "wide", "sharded")  # where rows are
 
 
 def arguments():

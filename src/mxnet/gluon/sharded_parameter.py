@@ -17,7 +17,7 @@ from .parameter import Parameter
 if TYPE_CHECKING:
     from ..ndarray import NDArray
 
-__all__ = ["ShardedParameter", "ranks", "split_states", "whole_states"]
+__all__ = ["ShardedParameter", "change_state", "joined_states", "ranks", "split_states", "whole_states"]
 
 # Values are drawn in blocks of so many elements, each from a seed of its own: a rank draws only its rows, and they do not depend on their division.
 _BLOCK = 1 << 20
@@ -120,44 +120,62 @@ class ShardedParameter(Parameter):
     def _reduce(self) -> NDArray:
         return self.whole([array._raw() for array in self._check_and_get(self._data, list)])
 
+    def local(self, parts: list[torch.Tensor]) -> NDArray:
+        """Return a copy of the rows of this rank, out of those of its contexts, on the CPU."""
+        return ndarray.NDArray._new(torch.cat([part.detach().cpu() for part in parts]), cpu())
+
     def whole(self, parts: list[torch.Tensor]) -> NDArray:
         """Return the rows of all ranks out of those of this rank's contexts, on the CPU; all ranks call it."""
         found = ranks()
         edges = found.edges(self.shape[0])
-        own = torch.cat([part.detach().cpu() for part in parts]) if len(parts) > 1 else parts[0].detach().cpu()
-        rows = found.gather(own, [end - begin for begin, end in zip(edges, edges[1:])], f"values of {self.name}")
-        return ndarray.NDArray._new(rows.clone() if rows.data_ptr() == parts[0].data_ptr() else rows, cpu())
+        sizes = [end - begin for begin, end in zip(edges, edges[1:])]
+        return ndarray.NDArray._new(found.gather(self.local(parts)._raw(), sizes, f"values of {self.name}"), cpu())
+
+    def set_local(self, rows: NDArray) -> None:
+        """Set the values to these rows of this rank."""
+        edges = self.edges()
+        for array, begin, end in zip(self.list_data(), edges, edges[1:]):
+            array[:] = rows[begin - edges[0]:end - edges[0]].as_in_context(array.ctx)
+        if self._trainer:
+            self._trainer._weight_replaced(self)
 
 
-def _change(change: Callable[..., Any], state: Any, *others: Any) -> Any:
+def change_state(change: Callable[..., Any], state: Any, *others: Any) -> Any:
     """Return an optimizer's state with `change` applied to its arrays, and to those at the same places of other states."""
     if isinstance(state, ndarray.NDArray):
         return change(state, *others)
-    return type(state)(_change(change, *parts) for parts in zip(state, *others)) if isinstance(state, (list, tuple)) else state
+    return type(state)(change_state(change, *parts) for parts in zip(state, *others)) if isinstance(state, (list, tuple)) else state
 
 
-def whole_states(updaters: list[Any], parameters: list[Parameter]) -> bytes:
-    """Return the optimizer and the states of whole weights, out of the updaters of all contexts; all ranks call it."""
+def joined_states(updaters: list[Any], parameters: list[Parameter], join: Callable[[ShardedParameter, list[torch.Tensor]], NDArray]) -> dict[int, Any]:
+    """Return the states of all parameters; `join` makes an array of a split one's arrays, one for each context: `local` or `whole`."""
     states = {}
     for i in sorted(updaters[0].states):
         parameter, parts = parameters[i], [updater.states[i] for updater in updaters]
         if isinstance(parameter, ShardedParameter):
             def joined(*arrays: Any, of: ShardedParameter = parameter) -> Any:
                 same = all(array.shape == part.shape for array, part in zip(arrays, of.list_data()))
-                return of.whole([array._raw() for array in arrays]) if same else arrays[0]
-            states[i] = _change(joined, *parts)
+                return join(of, [array._raw() for array in arrays]) if same else arrays[0]
+            states[i] = change_state(joined, *parts)
         else:
             states[i] = parts[0]
-    return pickles.dumps((states, updaters[0].optimizer))
+    return states
 
 
-def split_states(updaters: list[Any], parameters: list[Parameter]) -> None:
-    """Replace loaded states of whole weights by those of the rows that each context has."""
+def whole_states(updaters: list[Any], parameters: list[Parameter]) -> bytes:
+    """Return the optimizer and the states of whole weights, as a file has them; all ranks call it."""
+    return pickles.dumps((joined_states(updaters, parameters, ShardedParameter.whole), updaters[0].optimizer))
+
+
+def split_states(updaters: list[Any], parameters: list[Parameter], local: bool = False) -> None:
+    """Replace loaded states, of whole weights or of this rank's rows (`local`), by those of the rows that each context has."""
     for i, parameter in enumerate(parameters):
         if isinstance(parameter, ShardedParameter):
             edges = parameter.edges()
+            first = edges[0] if local else 0
+            shape = (edges[-1] - first if local else parameter.shape[0], *parameter.shape[1:])
             for updater, begin, end in zip(updaters, edges, edges[1:]):
-                def part(array: Any, begin: int = begin, end: int = end, shape: Any = parameter.shape) -> Any:
-                    return array[begin:end].copy() if array.shape == shape else array
+                def part(array: Any, rows: slice = slice(begin - first, end - first), shape: Any = shape) -> Any:
+                    return array[rows].copy() if array.shape == shape else array
                 if i in updater.states:
-                    updater.states[i] = _change(part, updater.states[i])
+                    updater.states[i] = change_state(part, updater.states[i])
