@@ -74,7 +74,8 @@ def _classes(count, fraction, number):
     return json.loads(done.stdout.strip().splitlines()[-1])
 
 
-@row("split layers, 10 % of 1,000,000 classes, 512 features", "full softmax", ">= 4 x steps, <= 0.25 x memory beyond the weights, accuracy within 0.5 %")
+@row("split layers, 10 % of 1,000,000 classes, 512 features", "full softmax",
+     ">= 4 x steps, <= 0.25 x memory beyond the weights, accuracy within 0.5 %")
 def sampled(chosen):
     count, number = (100_000, 60) if chosen.quick else (1_000_000, 60)
     full, part = _classes(count, 1, number), _classes(count, 0.1, number)

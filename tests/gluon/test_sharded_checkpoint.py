@@ -3,10 +3,10 @@ import json
 import os
 
 import pytest
-from job_checks import outputs
-from sharded_checks import PROGRAM
 
 import mxnet as mx
+from job_checks import outputs
+from sharded_checks import PROGRAM
 
 # Batches of 8 samples, of which the ranks have different numbers.
 _JOB = PROGRAM + """

@@ -1,9 +1,9 @@
 """Lookups in split tables, and products of csr batches with them."""
 import numpy as np
 import pytest
-from job_checks import outputs
 
 import mxnet as mx
+from job_checks import outputs
 from mxnet.gluon.utils import UsageError
 
 TABLE = np.arange(21).reshape(7, 3)

@@ -1,12 +1,12 @@
-"""The softmax loss over split classes: margins, gradients, sampled classes and predictions, on one process; ranks are in `test_sharded_checkpoint`."""
+"""The softmax loss over split classes: margins, gradients, sampled classes and predictions. Training on ranks: `test_sharded_checkpoint`."""
 import math
 
 import numpy as np
 import pytest
 import torch
-from job_checks import outputs
 
 import mxnet as mx
+from job_checks import outputs
 from mxnet.gluon.sharded_softmax import sample
 from mxnet.gluon.utils import UsageError
 

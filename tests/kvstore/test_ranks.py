@@ -1,9 +1,9 @@
 """Collectives on rows: those of one process send nothing; two processes."""
 import pytest
 import torch
-from job_checks import outputs
 
 import mxnet as mx
+from job_checks import outputs
 from mxnet.kvstore.ranks import ranks
 
 

@@ -496,11 +496,13 @@ class ShardedSoftmaxCELoss(Block):
     ((2,), (100,))
     """
 
-    def __init__(self, scale: float = 1.0, angular_margin: float = 0.0, cosine_margin: float = 0.0, weight: float | None = None, **kwargs: Any) -> None:
+    def __init__(self, scale: float = 1.0, angular_margin: float = 0.0, cosine_margin: float = 0.0, weight: float | None = None,
+                 **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        for name, value, valid, least in (("scale", scale, 0 < scale < math.inf, "above 0"), ("angular_margin", angular_margin,
-                                          0 <= angular_margin <= math.pi, "from 0 to pi"), ("cosine_margin", cosine_margin,
-                                                                                            0 <= cosine_margin < math.inf, "from 0 on")):
+        checks = (("scale", scale, 0 < scale < math.inf, "above 0"),
+                  ("angular_margin", angular_margin, 0 <= angular_margin <= math.pi, "from 0 to pi"),
+                  ("cosine_margin", cosine_margin, 0 <= cosine_margin < math.inf, "from 0 on"))
+        for name, value, valid, least in checks:
             if not valid:
                 raise UsageError(f"ShardedSoftmaxCELoss: {name} is a number {least}, received {shortened(value)}")
         self._margin, self._weight = Margin(float(scale), float(angular_margin), float(cosine_margin)), weight
@@ -523,7 +525,8 @@ class ShardedSoftmaxCELoss(Block):
             Of shape (batch,), of the features' type.
         """
         if not isinstance(pred, ShardedLogits):
-            raise UsageError(f"ShardedSoftmaxCELoss: the result of a ShardedDense expected, received {type(pred).__name__}; SoftmaxCELoss is for arrays")
+            raise UsageError(f"ShardedSoftmaxCELoss: the result of a ShardedDense expected, received {type(pred).__name__}; "
+                             "SoftmaxCELoss is for arrays")
         if (self._margin.angular or self._margin.cosine) and not pred.layer.normalizes:
             raise UsageError("ShardedSoftmaxCELoss: margins are for cosines; make the ShardedDense with normalize=True")
         losses = softmax_loss(pred, label, self._margin)

@@ -147,7 +147,8 @@ def change_state(change: Callable[..., Any], state: Any, *others: Any) -> Any:
     return type(state)(change_state(change, *parts) for parts in zip(state, *others)) if isinstance(state, (list, tuple)) else state
 
 
-def joined_states(updaters: list[Any], parameters: list[Parameter], join: Callable[[ShardedParameter, list[torch.Tensor]], NDArray]) -> dict[int, Any]:
+def joined_states(updaters: list[Any], parameters: list[Parameter],
+                  join: Callable[[ShardedParameter, list[torch.Tensor]], NDArray]) -> dict[int, Any]:
     """Return the states of all parameters; `join` makes an array of a split one's arrays, one for each context: `local` or `whole`."""
     states = {}
     for i in sorted(updaters[0].states):

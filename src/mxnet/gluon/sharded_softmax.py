@@ -153,7 +153,10 @@ class ShardedLogits:
 
 
 def _to_owners(found: Any, tensor: torch.Tensor, sizes: list[int], widths: list[int], doing: str) -> torch.Tensor:
-    """Return the columns of all ranks for this rank's samples, out of this rank's columns (`widths` of each rank) for the samples of all (`sizes`)."""
+    """Return the columns of all ranks for this rank's samples; `tensor` has this rank's for the samples of all.
+
+    `widths` are the numbers of columns of all ranks, `sizes` those of their samples.
+    """
     own = sizes[found.rank]
     received = found.exchange(tensor.reshape(-1), [size * tensor.shape[1] for size in sizes], [own * width for width in widths], doing)
     parts = received.split([own * width for width in widths])
