@@ -41,6 +41,11 @@ def test_products_with_csr_batches_in_parts():
     low, high = layer.weight.list_grad()
     assert (low.indices.asnumpy().tolist(), low.data.asnumpy().tolist()) == ([0, 1], [[30] * 3, [1] * 3])
     assert (high.indices.asnumpy().tolist(), high.data.asnumpy().tolist()) == ([3], [[42] * 3])
+    with mx.autograd.record():
+        total = layer(mx.nd.array([[5] + [0] * 6]).tostype("csr")).sum()  # nothing for the second part
+    total.backward()
+    low, high = layer.weight.list_grad()
+    assert (low.data.asnumpy().tolist(), high.indices.shape) == ([[5] * 3], (0,))
 
 
 def test_errors():

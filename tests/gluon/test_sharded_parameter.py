@@ -94,15 +94,15 @@ def test_ranks_begin_alike_and_refuse_other_ways_to_train():
         try:
             trainer.save_states('never')
         except mx.MXNetError as error:
-            print(str(error)[:72])
+            print(str(error).split(',')[0])
         kv._type = 'dist_async'
         try:
             mx.gluon.Trainer(layer.collect_params(), 'sgd', kvstore=kv).step(1)
         except ValueError as error:
-            print(str(error)[:41])
+            print(str(error).split(',')[0])
         kv._type = 'dist_sync'
     """, kind="dist_sync")
     assert [lines[0].split(")")[0] for lines in found] == ["(0, 2", "(2, 5"]
     assert found[0][0].split(")")[-1] == found[1][0].split(")")[-1]
-    assert [lines[1:] for lines in found] == [["save_states: the kvstore has the states of some parameters, and split o",
-                                               "Trainer: split layers need workers in ste"]] * 2
+    assert [lines[1:] for lines in found] == [["save_states: the kvstore has the states of some parameters",
+                                               "Trainer: split layers need workers in step"]] * 2

@@ -93,7 +93,7 @@ def test_sixteen_bit_features():
     loss.backward()
     expected = torch.nn.functional.cross_entropy(torch.tensor(X @ W.T), torch.tensor(LABELS), reduction="none")
     assert loss.dtype is layer.weight.grad().dtype is np.float16
-    np.testing.assert_allclose(loss.asnumpy(), expected.numpy(), rtol=2e-3)
+    np.testing.assert_allclose(loss.asnumpy(), expected.numpy(), rtol=5e-3)
 
 
 # -- sampled classes -----------------------------------------------------------------------------------------------------------------
@@ -117,7 +117,7 @@ def _sampled_step(seed, momentum=0.9):
     trainer = mx.gluon.Trainer(layer.collect_params(), "sgd", {"learning_rate": 0.1, "momentum": momentum})
     before = layer.weight._reduce().asnumpy()
     rows = []
-    for _ in range(3):
+    for _ in range(2):
         with mx.autograd.record():
             loss = mx.gluon.loss.ShardedSoftmaxCELoss(scale=8)(layer(mx.nd.array(X[:2], dtype="float64")), mx.nd.array([0, 6]))
         loss.backward()

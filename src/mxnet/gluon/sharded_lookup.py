@@ -125,13 +125,14 @@ class _Product(_Step):
             needed, number = (columns - begin).unique(return_inverse=True)
             matrix = csr_from_coordinates(values[mine].to(table.device), rows, number, (sum(self.batches), len(needed)), None)
             self.parts.append((matrix, needed, number))
-            part = times(matrix, number, table.index_select(0, needed)).to(self.places[0])
+            part = times(matrix, number, table.index_select(0, needed)) if len(needed) else table.new_zeros((matrix.shape[0], table.shape[1]))
+            part = part.to(self.places[0])
             total = part if total is None else total + part
         return self.out(found.begin_scatter(total, self.batches, doing)())
 
     def backward(self, heads: tuple[torch.Tensor, ...], tables: list[tuple[torch.Size, torch.device]]) -> list[torch.Tensor]:
         head = self.ranks.gather(self.cat(heads), self.batches, f"gradients of {self.name}")
-        return [by_rows(needed, transposed_times(matrix, number, len(needed), head.to(device)), shape)
+        return [by_rows(needed, transposed_times(matrix, number, len(needed), head.to(device)) if len(needed) else head[:0].to(device), shape)
                 for (matrix, needed, number), (shape, device) in zip(self.parts, tables)]
 
 

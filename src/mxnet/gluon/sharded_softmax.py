@@ -222,8 +222,7 @@ class _Part:
         found = self.slopes.t() @ self.batch
         if self.inverse is not None:  # without what changes only the length of a row
             along = torch.linalg.vecdot(found, self.weight).mul_(self.inverse.to(found.dtype).square())
-            for rows in torch.arange(len(found), device=found.device).split(1 << 14):  # no second array of this size
-                found[rows[0]:rows[-1] + 1].addcmul_(self.weight[rows[0]:rows[-1] + 1], along[rows].unsqueeze(1), value=-1)
+            found.addcmul_(self.weight, along.unsqueeze(1), value=-1)
         bias = None if self.of_bias is None else self.of_bias.to(self.whole_bias.dtype)  # type: ignore[union-attr]
         self.logits = self.slopes = None  # type: ignore[assignment]
         if self.chosen is None:
