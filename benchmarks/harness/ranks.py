@@ -13,23 +13,29 @@ from harness import worker_processes
 
 
 class Link:
-    """Two network namespaces with a link of so many Mbit/s in each direction between them. Needs root, and Linux's `ip` and `tc`.
+    """Network namespaces with a link of so many Mbit/s in each direction from each to all others. Needs root, and Linux's `ip` and `tc`.
 
     ``Link.missing()`` returns the reason why none can be made here; '' if one can.
     """
 
-    def __init__(self, megabits):
-        self.names = [f"remex-{os.getpid()}-{id(self):x}-{side}" for side in "ab"]
-        self.addresses = ["10.77.0.1", "10.77.0.2"]
+    def __init__(self, megabits, count=2):
+        name = f"remex-{os.getpid()}-{id(self):x}-"
+        self.names, self._hub = [f"{name}{side}" for side in range(count)], f"{name}hub"
+        self.addresses = [f"10.77.0.{side + 1}" for side in range(count)]
         try:
-            for name in self.names:
+            _ip("netns", "add", self._hub)
+            _ip("-n", self._hub, "link", "add", "bridge", "type", "bridge")
+            _ip("-n", self._hub, "link", "set", "bridge", "up")
+            for side, (name, address) in enumerate(zip(self.names, self.addresses)):
                 _ip("netns", "add", name)
-            _ip("link", "add", "eth0", "netns", self.names[0], "type", "veth", "peer", "name", "eth0", "netns", self.names[1])
-            for name, address in zip(self.names, self.addresses):
+                _ip("link", "add", "eth0", "netns", name, "type", "veth", "peer", "name", f"port{side}", "netns", self._hub)
+                _ip("-n", self._hub, "link", "set", f"port{side}", "master", "bridge", "up")
                 _ip("-n", name, "addr", "add", f"{address}/24", "dev", "eth0")
                 for device in "lo", "eth0":
                     _ip("-n", name, "link", "set", device, "up")
-                _run("tc", "-n", name, "qdisc", "add", "dev", "eth0", "root", "tbf", "rate", f"{megabits}mbit", "burst", "128kb", "latency", "50ms")
+                for where, device in (name, "eth0"), (self._hub, f"port{side}"):
+                    _run("tc", "-n", where, "qdisc", "add", "dev", device, "root", "tbf", "rate", f"{megabits}mbit", "burst", "128kb",
+                         "latency", "50ms")
         except BaseException:
             self.close()
             raise
@@ -50,7 +56,7 @@ class Link:
         self.close()
 
     def close(self):
-        for name in self.names:
+        for name in (*self.names, self._hub):
             subprocess.run(["ip", "netns", "del", name], capture_output=True, check=False)
 
 

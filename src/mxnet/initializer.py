@@ -388,7 +388,8 @@ class Xavier(Initializer):
         if len(shape) < 2:
             raise ValueError(f"Xavier: at least two axes expected, received shape {shape} for {name}; give vectors another initializer")
         area = float(np.prod(shape[2:]))
-        fan_in, fan_out = shape[1] * area, shape[0] * area
+        rows = getattr(name, "attrs", {}).get("rows", shape[0])  # of the whole weight, where `arr` has some of them
+        fan_in, fan_out = shape[1] * area, rows * area
         factors = {"avg": (fan_in + fan_out) / 2.0, "in": fan_in, "out": fan_out}
         if self.factor_type not in factors:
             raise ValueError(f"Incorrect factor type {self.factor_type!r}; expected 'in', 'out' or 'avg'")

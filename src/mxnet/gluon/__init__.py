@@ -8,13 +8,15 @@ from .symbol_block import SymbolBlock
 from .parameter import Constant, DeferredInitializationError, Parameter, tensor_types
 from .parameter_dict import ParameterDict
 from .progress import Progress
+from .sharded_checkpoint import load_shards, save_shards
+from .sharded_parameter import ShardedParameter
 from .torch_import import from_torch
 from .trainer import Trainer
 from . import loss, nn, rnn, utils
 from ..suggestions import MissingAttributeError as _MissingAttributeError
 
-__all__ = ["Block", "Constant", "DeferredInitializationError", "HybridBlock", "Parameter", "ParameterDict", "Progress", "SymbolBlock", "Trainer",
-           "from_torch", "loss", "nn", "rnn", "tensor_types", "utils"]
+__all__ = ["Block", "Constant", "DeferredInitializationError", "HybridBlock", "Parameter", "ParameterDict", "Progress", "ShardedParameter",
+           "SymbolBlock", "Trainer", "from_torch", "load_shards", "loss", "nn", "rnn", "save_shards", "tensor_types", "utils"]
 
 
 if TYPE_CHECKING:

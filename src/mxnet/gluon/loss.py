@@ -6,12 +6,14 @@ from .. import ndarray
 from ..base import numeric_types
 from ..suggestions import shortened
 from ..util import version
+from .block import Block
 from .hybrid_block import HybridBlock
+from .sharded_softmax import Margin, ShardedLogits, softmax_loss
 from .utils import UsageError
 
 __all__ = ["Loss", "L2Loss", "L1Loss", "SigmoidBinaryCrossEntropyLoss", "SigmoidBCELoss", "SoftmaxCrossEntropyLoss", "SoftmaxCELoss",
            "KLDivLoss", "CTCLoss", "HuberLoss", "HingeLoss", "SquaredHingeLoss", "LogisticLoss", "TripletLoss", "PoissonNLLLoss",
-           "CosineEmbeddingLoss", "SDMLLoss"]
+           "CosineEmbeddingLoss", "SDMLLoss", "ShardedSoftmaxCELoss"]
 
 
 def _apply_weighting(F: Any, loss: Any, weight: Any = None, sample_weight: Any = None):
@@ -454,3 +456,80 @@ class SDMLLoss(Loss):
         """Return the loss of each row; both inputs of shape (batch, size)."""
         distances = self._compute_distances(F, x1, x2)
         return self.kl_loss(F.log_softmax(-distances, axis=1), self._compute_labels(F, x1))
+
+
+class ShardedSoftmaxCELoss(Block):
+    """The softmax cross-entropy of the logits of a `nn.ShardedDense`, whose classes are on several ranks and contexts.
+
+    The ranks exchange the features, and the largest logit, the sum of exponentials and the label's logit of each sample; nobody gathers logits.
+    Margins make the label's logit ``scale * (cos(angle + angular_margin) - cosine_margin)``, which need a layer with ``normalize=True``: ArcFace is
+    ``scale=64, angular_margin=0.5``, CosFace is ``scale=64, cosine_margin=0.35``.
+
+    Parameters
+    ----------
+    scale : float
+        A factor of all logits, above 0.
+    angular_margin : float
+        Added to the angle to the label's class, in radians from 0 to pi.
+    cosine_margin : float
+        Subtracted from the cosine of that angle, from 0 on.
+    weight : float, optional
+        A factor for the loss.
+    prefix, params
+        As for `Block`.
+
+    Raises
+    ------
+    UsageError
+        If an argument is out of range; at a call, if margins meet a layer without ``normalize=True``, or labels are no classes.
+
+    Example
+    -------
+    >>> import mxnet as mx
+    >>> layer = mx.gluon.nn.ShardedDense(1000, in_units=8, use_bias=False, normalize=True, sampled=0.1)
+    >>> layer.initialize()
+    >>> arcface = mx.gluon.loss.ShardedSoftmaxCELoss(scale=64, angular_margin=0.5)
+    >>> with mx.autograd.record():
+    ...     loss = arcface(layer(mx.nd.ones((2, 8))), mx.nd.array([3, 5]))
+    >>> loss.backward()
+    >>> loss.shape, layer.weight.grad().indices.shape
+    ((2,), (100,))
+    """
+
+    def __init__(self, scale: float = 1.0, angular_margin: float = 0.0, cosine_margin: float = 0.0, weight: float | None = None,
+                 **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        checks = (("scale", scale, 0 < scale < math.inf, "above 0"),
+                  ("angular_margin", angular_margin, 0 <= angular_margin <= math.pi, "from 0 to pi"),
+                  ("cosine_margin", cosine_margin, 0 <= cosine_margin < math.inf, "from 0 on"))
+        for name, value, valid, least in checks:
+            if not valid:
+                raise UsageError(f"ShardedSoftmaxCELoss: {name} is a number {least}, received {shortened(value)}")
+        self._margin, self._weight = Margin(float(scale), float(angular_margin), float(cosine_margin)), weight
+
+    def forward(self, pred: Any, label: Any, sample_weight: Any = None) -> Any:
+        """Return the loss of each sample of this rank.
+
+        Parameters
+        ----------
+        pred : ShardedLogits
+            What the layer has returned.
+        label : NDArray, or list of them
+            The classes of this rank's samples, of shape (batch,) and any type; a list where the features were one.
+        sample_weight : NDArray or list of them, optional
+            A factor for each sample.
+
+        Returns
+        -------
+        NDArray, or list of them
+            Of shape (batch,), of the features' type.
+        """
+        if not isinstance(pred, ShardedLogits):
+            raise UsageError(f"ShardedSoftmaxCELoss: the result of a ShardedDense expected, received {type(pred).__name__}; "
+                             "SoftmaxCELoss is for arrays")
+        if (self._margin.angular or self._margin.cosine) and not pred.layer.normalizes:
+            raise UsageError("ShardedSoftmaxCELoss: margins are for cosines; make the ShardedDense with normalize=True")
+        losses = softmax_loss(pred, label, self._margin)
+        weights = [sample_weight] * len(losses) if sample_weight is None or isinstance(sample_weight, ndarray.NDArray) else sample_weight
+        losses = [_apply_weighting(ndarray, loss, self._weight, factor) for loss, factor in zip(losses, weights)]
+        return losses[0] if pred._single else losses

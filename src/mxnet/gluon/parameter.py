@@ -90,6 +90,7 @@ class Parameter:
     """
 
     _adopted = False  # whether a block has named it
+    sharded = False  # True if each rank and each context has other rows, see `ShardedParameter`
 
     def __init__(self, name: str = "", grad_req: str = "write", shape: Any = None, dtype: str | type = mx_real_t, lr_mult: float = 1.0,
                  wd_mult: float = 1.0, init: str | Initializer | None = None, allow_deferred_init: bool = False, differentiable: bool = True,
@@ -359,23 +360,37 @@ class Parameter:
                              "Give the layer its in_units, in_channels or the like, or pass allow_deferred_init=True")
         with autograd.pause():
             if data is None:
-                data = ndarray.zeros(self.shape, dtype=self.dtype, ctx=cpu(), stype=self._stype)
-                values = data.as_np_ndarray() if is_np_array() and self._stype == "default" else data  # one memory
-                initializer.create(default_init)(initializer.InitDesc(self.name, {"__init__": init}), values)
-            self._init_impl(data, contexts)
+                self._initial_parts(init, default_init, contexts)
+            else:
+                self._init_impl(data, contexts)
+
+    def _initial_parts(self, init: Any, default_init: Any, contexts: Any) -> None:
+        """Draw initial values for all contexts."""
+        self._init_impl(self._drawn(init, default_init, self.shape), contexts)
+
+    def _drawn(self, init: Any, default_init: Any, shape: tuple[int, ...], **attributes: Any) -> Any:
+        """Return a new array of initial values; `attributes` are for the initializer."""
+        data = ndarray.zeros(shape, dtype=self.dtype, ctx=cpu(), stype=self._stype)
+        values = data.as_np_ndarray() if is_np_array() and self._stype == "default" else data  # one memory
+        initializer.create(default_init)(initializer.InitDesc(self.name, {"__init__": init, **attributes}), values)
+        return data
 
     def _init_impl(self, data: Any, contexts: Any, own: bool = False) -> None:
         """Copy `data` to every context, or keep it if it is the parameter's `own` already."""
         if not isinstance(data, ndarray.NDArray):
             data = ndarray.array(data, dtype=self.dtype)
+        data = data.as_np_ndarray() if is_np_array() and self._stype == "default" else data.as_nd_ndarray()
+        self._place(contexts, [data if own and ctx == data.ctx else data.copyto(ctx) for ctx in contexts])
+
+    def _place(self, contexts: Any, arrays: list[Any]) -> None:
+        """Keep `arrays`, one on each of the contexts, from now on."""
         self._ctx_list = list(contexts)
         self._ctx_map = [[], []]  # from type & 1 and number to the position in the list; programs read it
         for i, ctx in enumerate(self._ctx_list):
             positions = self._ctx_map[ctx.device_typeid & 1]
             positions.extend([None] * (ctx.device_id + 1 - len(positions)))
             positions[ctx.device_id] = i
-        data = data.as_np_ndarray() if is_np_array() and self._stype == "default" else data.as_nd_ndarray()
-        self._data = [data if own and ctx == data.ctx else data.copyto(ctx) for ctx in self._ctx_list]
+        self._data = arrays
         self._init_grad()
         if self._trainer:
             self._trainer._weight_replaced(self)
@@ -454,10 +469,14 @@ class Parameter:
             self._trainer._forget_weight(self)
         if isinstance(data, ndarray.NDArray) and type(self._data[0]) is dispatch.numpy_array:
             data = data.as_np_ndarray()
-        for array in self._data:
-            array[:] = data
+        for array, values in zip(self._data, self._split(data)):
+            array[:] = values
         if self._trainer:
             self._trainer._weight_replaced(self)
+
+    def _split(self, data: Any) -> list[Any]:
+        """Return what each context keeps of the values."""
+        return [data] * len(self._data)
 
     def reset_ctx(self, ctx: Context | list[Context] | None) -> None:
         """Move the parameter to other contexts.

@@ -153,10 +153,14 @@ class ParameterDict(_Together):
         UsageError
             If an existing parameter does not agree.
         """
+        return self._get_or_make(Parameter, name, kwargs)
+
+    def _get_or_make(self, kind: type[Parameter], name: str, kwargs: dict[str, Any]) -> Parameter:
+        """Do what `get` does, for a class of parameters."""
         name = self.prefix + name
         parameter = self._get_impl(name)
         if parameter is None:
-            parameter = self._params[name] = Parameter(name, **kwargs)
+            parameter = self._params[name] = kind(name, **kwargs)
             parameter._adopted = True
             return parameter
         for key, value in kwargs.items():

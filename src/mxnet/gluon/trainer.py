@@ -10,6 +10,7 @@ from ..kvstore import KVStore
 from ..kvstore.updates import create_kvstore, create_sparse_kvstore
 from .parameter import Parameter
 from .parameter_dict import ParameterDict
+from .sharded_parameter import split_states, whole_states
 from .utils import UsageError
 
 if TYPE_CHECKING:
@@ -70,8 +71,10 @@ class Trainer:
         self._param2idx = {parameter.name: i for i, parameter in enumerate(self._params)}
         for parameter in self._params:
             parameter._set_trainer(self)
-        self._contains_sparse_weight = any(parameter._stype != "default" for parameter in self._params)
-        self._contains_sparse_grad = any(parameter._grad_stype != "default" for parameter in self._params)
+        self._sharded = [i for i, parameter in enumerate(self._params) if parameter.sharded]
+        shared = [parameter for parameter in self._params if not parameter.sharded]  # the others never meet the kvstore
+        self._contains_sparse_weight = any(parameter._stype != "default" for parameter in shared)
+        self._contains_sparse_grad = any(parameter._grad_stype != "default" for parameter in shared)
         self._compression_params = compression_params
         self._contexts = self._check_contexts()
         self._init_optimizer(optimizer, optimizer_params or {})
@@ -112,7 +115,7 @@ class Trainer:
         self._distributed: bool | None = None
         self._update_on_kvstore: bool | None = None
         self._kv_initialized = self._stepped = False
-        self._params_to_init = list(self._params)
+        self._params_to_init = [parameter for parameter in self._params if not parameter.sharded]
 
     def _init_kvstore(self) -> None:
         if not any(updater.states for updater in self._updaters):
@@ -127,7 +130,7 @@ class Trainer:
             kvstore, on_kvstore = create_sparse_kvstore(kind)
             self._distributed = "dist" in kvstore.type
         else:
-            arrays = {parameter.name: parameter.data(self._contexts[0]) for parameter in self._params}
+            arrays = {parameter.name: parameter.data(self._contexts[0]) for parameter in self._params if not parameter.sharded}
             kvstore, on_kvstore = create_kvstore(kind, len(self._contexts), arrays)
             self._distributed = bool(kvstore) and "dist" in kvstore.type
             choose = self._choose_for_sparse_grad if self._contains_sparse_grad else self._choose_for_dense
@@ -154,7 +157,11 @@ class Trainer:
 
     def _choose_for_dense(self, kvstore: Any, on_kvstore: bool, wanted: bool | None) -> bool:
         """Return True if the kvstore updates dense weights by dense gradients."""
+        if self._sharded and wanted is None:
+            on_kvstore = False  # one place for the states of all
         if self._distributed and "async" in kvstore.type:
+            if self._sharded:
+                raise ValueError(f"Trainer: split layers need workers in step, and those of a kvstore of type {kvstore.type} are not; use dist_sync")
             if wanted is False:
                 raise ValueError(f"Trainer: a kvstore of type {kvstore.type} updates by itself; leave out update_on_kvstore=False")
             on_kvstore = True
@@ -281,7 +288,7 @@ class Trainer:
         store = self._kvstore
         if not store:
             return
-        trained = [(i, parameter) for i, parameter in enumerate(self._params) if parameter.grad_req != "null"]
+        trained = [(i, parameter) for i, parameter in enumerate(self._params) if parameter.grad_req != "null" and not parameter.sharded]
         if store.batches:
             dense = [(i, parameter) for i, parameter in trained if parameter._grad_stype == "default"]
             if dense:
@@ -322,7 +329,7 @@ class Trainer:
                             f"Gradient of Parameter `{parameter.name}` on context {array.ctx} is the one of an earlier step: the "
                             "last backward() did not reach it. Check that the loss depends on it, or pass ignore_stale_grad=True to leave such "
                             "Parameters as they are")
-            if on_kvstore:
+            if on_kvstore and not parameter.sharded:
                 continue
             if len(arrays) > len(batches):
                 raise UsageError(f"{parameter.name} is on {parameter.list_ctx()}, this Trainer was made for {self._contexts}: make another one "
@@ -353,24 +360,34 @@ class Trainer:
     def save_states(self, fname: str) -> None:
         """Write the optimizer and its states, such as momentum, without `lr_mult` and `wd_mult` of the parameters.
 
+        With split parameters all ranks call it, and each writes the states of whole weights.
+
         Raises
         ------
         UsageError
-            If the kvstore updates and a parameter's shape is not known yet.
+            If the kvstore updates and a parameter's shape is not known yet, or others are split.
         """
         self._prepare()
         if not self._update_on_kvstore:
-            files.write_bytes(fname, self._updaters[0].get_states(dump_optimizer=True))
+            own = self._updaters[0].get_states(dump_optimizer=True) if not self._sharded else whole_states(self._updaters, self._params)
+            files.write_bytes(fname, own)
             return
+        self._refuse_states_on_kvstore("save_states")
         if self._params_to_init:
             raise UsageError("save_states: these Parameters have no values yet: "
                              f"{', '.join(p.name for p in self._params_to_init)}; pass a batch through the network first")
         self._kvstore.save_optimizer_states(fname, dump_optimizer=True)
 
+    def _refuse_states_on_kvstore(self, what: str) -> None:
+        if self._sharded:
+            raise UsageError(f"{what}: the kvstore has the states of some parameters, and split ones have theirs here; leave out "
+                             "update_on_kvstore=True, and row_sparse gradients of parameters that are not split")
+
     def load_states(self, fname: str) -> None:
         """Read a file of `save_states`; `lr_mult` and `wd_mult` stay those of the parameters."""
         self._prepare()
         if self._update_on_kvstore:
+            self._refuse_states_on_kvstore("load_states")
             self._kvstore.load_optimizer_states(fname)
             self._optimizer = self._kvstore._updater.optimizer
         else:
@@ -378,5 +395,6 @@ class Trainer:
             for updater in self._updaters:
                 updater.set_states(states)
                 updater.optimizer = self._updaters[0].optimizer
+            split_states(self._updaters, self._params)
             self._optimizer = self._updaters[0].optimizer
         self._optimizer.param_dict = dict(enumerate(self._params))

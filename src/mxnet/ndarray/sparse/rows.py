@@ -27,7 +27,8 @@ def token(values: torch.Tensor, shape: Sequence[int]) -> torch.Tensor:
     return values.new_zeros(()).expand(tuple(shape))
 
 
-def _by_rows(rows: torch.Tensor, values: torch.Tensor, shape: Sequence[int], unique: bool = True) -> torch.Tensor:
+def by_rows(rows: torch.Tensor, values: torch.Tensor, shape: Sequence[int], unique: bool = True) -> torch.Tensor:
+    """Return a gradient of some rows as a sparse tensor; `unique` says that the rows are in order, each once."""
     return torch.sparse_coo_tensor(rows.unsqueeze(0), values, tuple(shape), is_coalesced=unique or None, check_invariants=False)
 
 
@@ -83,7 +84,7 @@ def _added(numbers: torch.Tensor, parts: torch.Tensor, count: int) -> torch.Tens
     return parts.new_zeros((count, parts.shape[1])).index_add_(0, numbers, parts)
 
 
-def _transposed_times(matrix: Any, number: torch.Tensor, columns: int, gradient: torch.Tensor) -> torch.Tensor:
+def transposed_times(matrix: Any, number: torch.Tensor, columns: int, gradient: torch.Tensor) -> torch.Tensor:
     """Return the product of the transpose of such a matrix, which has so many columns, and of a dense one."""
     if matrix.shape[0] * columns >= _MANY * len(number):
         found = kernels.transposed_product(matrix._aux[0], number, matrix._values, columns, gradient)
@@ -131,7 +132,7 @@ class RowByRow(torch.autograd.Function):
             values = (ctx.array._readable() if rows is None else ctx.array._rows(rows)).detach().requires_grad_()
             result = ctx.op.fn(values, **ctx.attributes)
         found, = differentiation.gradients([result], [values], [gradient])
-        return found if rows is None else _by_rows(rows, found, ctx.array.shape), None, None, None, None
+        return found if rows is None else by_rows(rows, found, ctx.array.shape), None, None, None, None
 
 
 class Product(torch.autograd.Function):
@@ -148,7 +149,7 @@ class Product(torch.autograd.Function):
         if torch.is_grad_enabled():  # to be differentiated once more: with all rows
             parts = gradient[ctx.matrix._row_numbers()] * ctx.matrix._values.unsqueeze(1)
             return parts.new_zeros(ctx.shape).index_add(0, ctx.used[ctx.number], parts), None, None
-        return _by_rows(ctx.used, _transposed_times(ctx.matrix, ctx.number, len(ctx.used), gradient), ctx.shape), None, None
+        return by_rows(ctx.used, transposed_times(ctx.matrix, ctx.number, len(ctx.used), gradient), ctx.shape), None, None
 
 
 class Taken(torch.autograd.Function):
@@ -164,4 +165,4 @@ class Taken(torch.autograd.Function):
         parts = gradient.reshape(-1, *ctx.shape[1:])
         if torch.is_grad_enabled():
             return parts.new_zeros(ctx.shape).index_add(0, ctx.numbers, parts), None, None
-        return _by_rows(ctx.numbers, parts, ctx.shape, False), None, None
+        return by_rows(ctx.numbers, parts, ctx.shape, False), None, None

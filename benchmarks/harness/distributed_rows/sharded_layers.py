@@ -1,0 +1,85 @@
+"""Rows of `distributed.py` about sharded layers: ``python benchmarks/distributed.py --rows split``; `--quick` divides features and classes by 10."""
+import contextlib
+import json
+import os
+import statistics
+import subprocess
+import sys
+
+from harness import common, worker_processes
+from harness.distributed_rows.registry import row
+from harness.ranks import Link, Ranks
+
+WORKER, CLASSES = (os.path.join(common.WORKERS, f"{name}_worker.py") for name in ("sharded", "classes"))
+INPUTS, OUTPUTS, BATCH = 250_000, 200_000, 128
+
+
+def _prepared(peer, ranks, args, link=None):
+    """A job of so many ranks with the network; all batches together are the same for any number of them."""
+    job = Ranks([sys.executable, "-W", "ignore", WORKER, peer], ranks, link)
+    try:
+        part = 10 if args.quick else 1
+        job.ask(do="prepare", inputs=INPUTS // part, classes=OUTPUTS // part, batch=BATCH // ranks)
+    except BaseException:
+        job.close()
+        raise
+    return job
+
+
+@row("split layers, 250k x 1024 x 512 x 200k on 2 and 4 ranks: memory a rank", "one rank", "<= 1.2 / n of it")
+def memory(args):
+    peak = {}
+    for ranks in 1, 2, 4:
+        with _prepared("remex", ranks, args) as job:
+            peak[ranks] = max(answer["peak"] for answer in job.ask(do="step", count=3))
+    text = ", ".join(f"{peak[n] / peak[1] * n:.2f} / {n} ({peak[n] / 1e9:.2f} GB)" for n in (2, 4))
+    return f"{text}; one rank {peak[1] / 1e9:.2f} GB", all(peak[n] <= 1.2 / n * peak[1] for n in (2, 4))
+
+
+@row("split layers, a step at 1 Gbit/s, 2 and 4 ranks", "the same by hand with torch and DTensor; dense data parallel",
+     ">= 0.95 x the first's speed, >= 10 x the second's")
+def steps(args):
+    reason = Link.missing()
+    if reason:
+        return reason, False
+    results, reached = [], True
+    for ranks in 2, 4:
+        seconds = {peer: [] for peer in ("remex", "dtensor", "dense")}
+        with contextlib.ExitStack() as stack:
+            jobs = {}
+            for peer in ("remex", "dtensor"):  # these take turns; all three together need too much memory
+                jobs[peer] = stack.enter_context(_prepared(peer, ranks, args, stack.enter_context(Link(1000, ranks))))
+            for index in range(args.rounds + 1):
+                for peer, job in jobs.items():
+                    took = max(answer["seconds"] for answer in job.ask(do="step", count=2))
+                    if index:
+                        seconds[peer].append(took)
+        with contextlib.ExitStack() as stack, contextlib.suppress(worker_processes.Failed):  # the whole weights of 4 ranks may not fit
+            job = stack.enter_context(_prepared("dense", ranks, args, stack.enter_context(Link(1000, ranks))))
+            seconds["dense"].append(max(answer["seconds"] for answer in job.ask(do="step", count=1)))
+        medians = {peer: statistics.median(taken) for peer, taken in seconds.items() if taken}
+        dense = f"dense {medians['dense']:.2f} s ({medians['dense'] / medians['remex']:.1f} x)" if "dense" in medians else "dense does not fit"
+        by_hand = f"by hand {medians['dtensor']:.2f} s ({medians['dtensor'] / medians['remex']:.2f} x)"
+        results.append(f"{ranks} ranks {medians['remex']:.2f} s, {by_hand}, {dense}")
+        reached = reached and medians["dtensor"] >= 0.95 * medians["remex"] and medians.get("dense", 0) >= 10 * medians["remex"]
+    return "; ".join(results), reached
+
+
+def _classes(count, fraction, number):
+    env = {**worker_processes.environment(sys.executable), "OMP_NUM_THREADS": common.threads()}
+    done = subprocess.run([sys.executable, "-W", "ignore", CLASSES, str(count), str(fraction), str(number)], capture_output=True, text=True, env=env)
+    if done.returncode:
+        raise SystemExit(f"{CLASSES} failed:\n{done.stderr[-2000:]}")
+    return json.loads(done.stdout.strip().splitlines()[-1])
+
+
+@row("split layers, 10 % of 1,000,000 classes, 512 features", "full softmax",
+     ">= 4 x steps, <= 0.25 x memory beyond the weights, accuracy within 0.5 %")
+def sampled(args):
+    count, number = (100_000, 60) if args.quick else (1_000_000, 60)
+    full, part = _classes(count, 1, number), _classes(count, 0.1, number)
+    faster, share = full["seconds"] / part["seconds"], (part["peak"] - part["weights"]) / (full["peak"] - full["weights"])
+    off = full["accuracy"] - part["accuracy"]
+    return (f"{faster:.1f} x ({full['seconds']:.2f} s, {part['seconds']:.2f} s), {share:.2f} x beyond the weights ({full['peak'] / 1e9:.2f} GB, "
+            f"{part['peak'] / 1e9:.2f} GB with {part['weights'] / 1e9:.2f} GB of them), accuracy {full['accuracy']:.3f}, {part['accuracy']:.3f}",
+            faster >= 4 and share <= 0.25 and off <= 0.005)

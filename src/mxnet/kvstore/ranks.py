@@ -1,0 +1,86 @@
+"""The ranks over which layers are split, and their collectives on rows of tensors. One process alone is a rank, which sends nothing."""
+import torch
+import torch.distributed as dist
+
+from ..base import MXNetError
+from . import group, rendezvous
+
+
+class Ranks:
+    """The workers of this process's job.
+
+    All ranks make the same calls in the same order; `doing` names the call in errors.
+    """
+
+    def __init__(self):
+        where = rendezvous.place()
+        self._group = group.joined("dist_sync") if where is not None and where.num_workers > 1 else None
+        self.rank, self.count = (self._group.rank, self._group.num_workers) if self._group else (0, 1)
+
+    def edges(self, rows):
+        """Return ``count + 1`` numbers: rank i has the rows from edge i to edge i + 1."""
+        return [rows * i // self.count for i in range(self.count + 1)]
+
+    def agree(self, doing, *numbers):
+        """Return the non-negative numbers of all ranks, a list for each rank.
+
+        Raises
+        ------
+        MXNetError
+            If the ranks do not call it for the same thing, or have another count of numbers.
+        """
+        if self._group is None:
+            return [list(numbers)]
+        return [values[1:] for values in self._group.agree([group.digest(doing, len(numbers)), *numbers], doing)()]
+
+    def gather(self, tensor, sizes, doing):
+        """Return the rows of all ranks, which have as many as `sizes` says, one rank after the other."""
+        if self._group is None:
+            return tensor
+        if len(set(sizes)) == 1:
+            return self._group.begin_gather(tensor, doing)().flatten(0, 1)
+        return torch.cat(self._group.all_gather_uneven(tensor, sizes, doing))
+
+    def begin_scatter(self, tensor, sizes, doing):
+        """Begin to add up the tensors of all ranks; return a function that waits for this rank's rows of the sum, as many as `sizes` says."""
+        if self._group is None:
+            return lambda: tensor
+        end = self._group.begin_sum_parts([part.flatten() for part in tensor.split(sizes)], doing)
+        return lambda: end().to(tensor.dtype).view(sizes[self.rank], *tensor.shape[1:])
+
+    def exchange(self, tensor, sent, received, doing):
+        """Send ``sent[i]`` rows to rank i, in order, and return the ``received[i]`` rows of each rank i, in order."""
+        if self._group is None:
+            return tensor
+        out = tensor.new_empty((sum(received), *tensor.shape[1:]))
+        self._group._count(tensor.nbytes * (len(tensor) - sent[self.rank]) // max(len(tensor), 1))
+        work = self._group.begin(dist.all_to_all_single, out, tensor.contiguous(), list(received), list(sent), group=self._group._group_for(tensor))
+        self._group.wait(work, doing)
+        return out
+
+    def sum(self, tensor, doing):
+        """Add up a tensor over all ranks, in place."""
+        self._reduce(tensor, dist.ReduceOp.SUM, doing)
+
+    def max(self, tensor, doing):
+        """Take the maximum of each element over all ranks, in place."""
+        self._reduce(tensor, dist.ReduceOp.MAX, doing)
+
+    def _reduce(self, tensor, operation, doing):
+        if self._group is not None:
+            self._group.wait(self._group.all_reduce(tensor, operation), doing)
+
+    def from_first(self, number, doing):
+        """Return the non-negative number of rank 0."""
+        return self.agree(doing, number)[0][0]
+
+    def require_rows(self, rows, parts, name):
+        """Raise an error if there is not a row for each part of each rank."""
+        if rows < self.count * parts:
+            raise MXNetError(f"{name}: {rows} rows can't be divided among {self.count} ranks with {parts} contexts each; use fewer, or a layer that "
+                             "is not split")
+
+
+def ranks():
+    """Return the `Ranks` of this process; the first call joins the job."""
+    return Ranks()

@@ -1,0 +1,108 @@
+"""Parameters whose rows are divided."""
+import numpy as np
+import pytest
+
+import mxnet as mx
+from job_checks import outputs
+
+
+def _parameter(contexts, init="xavier", shape=(3000, 700)):
+    mx.random.seed(4)
+    parameter = mx.gluon.ShardedParameter("some_weight", shape=shape, init=init)
+    parameter.initialize(ctx=[mx.cpu(i) for i in range(contexts)])
+    return parameter
+
+
+def _next_number(contexts):
+    _parameter(contexts)
+    return mx.nd.random.uniform().asscalar()
+
+
+def test_values_do_not_depend_on_the_division():
+    one, three = _parameter(1), _parameter(3)
+    assert [part.shape for part in three.list_data()] == [(1000, 700)] * 3 and one.shape == three.shape == (3000, 700)
+    whole = one.data().asnumpy()
+    assert np.array_equal(whole, np.concatenate([part.asnumpy() for part in three.list_data()]))
+    bound = np.sqrt(3 / 1850)  # of the whole weight
+    assert 0.99 * bound < abs(whole).max() <= bound
+    assert len(np.unique(whole[:, 0])) > 2900  # blocks have other numbers
+    first, second = (_next_number(contexts) for contexts in (1, 3))
+    assert first == second  # the generators go on as if a single number had been drawn
+
+
+def test_moving_and_loading(tmp_path):
+    parameter = _parameter(3, "normal", (7, 2))
+    whole = parameter._reduce().asnumpy()
+    parameter.reset_ctx([mx.cpu(0), mx.cpu(1)])
+    assert [part.shape for part in parameter.list_data()] == [(3, 2), (4, 2)] == [part.shape for part in parameter.list_grad()]
+    assert np.array_equal(parameter._reduce().asnumpy(), whole)
+    layer = mx.gluon.nn.ShardedDense(7, in_units=2)
+    layer.initialize(ctx=[mx.cpu(0), mx.cpu(1)])
+    layer.save_parameters(str(tmp_path / "a"))
+    dense = mx.gluon.nn.Dense(7, in_units=2)
+    dense.load_parameters(str(tmp_path / "a"))
+    assert np.array_equal(dense.weight.data().asnumpy(), layer.weight._reduce().asnumpy())
+    dense.weight.set_data(mx.nd.arange(14).reshape((7, 2)))
+    dense.save_parameters(str(tmp_path / "b"))
+    layer.load_parameters(str(tmp_path / "b"))
+    other = mx.gluon.nn.ShardedDense(7)
+    other.load_parameters(str(tmp_path / "b"), ctx=[mx.cpu(0), mx.cpu(1)])
+    for split in layer, other:
+        assert split.weight.data(mx.cpu(1)).asnumpy().tolist() == [[6, 7], [8, 9], [10, 11], [12, 13]]
+
+
+def test_errors():
+    with pytest.raises(mx.MXNetError, match="'some_weight' is split, and Orthogonal needs the whole weight; use one of Constant, MSRAPrelu, "):
+        _parameter(1, mx.init.Orthogonal(), (4, 4))
+    with pytest.raises(mx.MXNetError, match="2 rows can't be divided among 1 ranks with 3 contexts each; use fewer"):
+        _parameter(3, "normal", (2, 2))
+
+
+def test_states_of_contexts(tmp_path):
+    contexts = [mx.cpu(0), mx.cpu(1)]
+    head = mx.gluon.nn.ShardedDense(9, in_units=5)
+    head.initialize(ctx=contexts)
+    trainer = mx.gluon.Trainer(head.collect_params(), "adam")
+
+    def step():
+        with mx.autograd.record():
+            loss = mx.gluon.loss.ShardedSoftmaxCELoss()(head(mx.nd.ones((2, 5))), mx.nd.array([3, 8]))
+        loss.backward()
+        trainer.step(2)
+    step()
+    trainer.save_states(str(tmp_path / "states"))
+    before = [updater.states[1][0].asnumpy() for updater in trainer._updaters]
+    kept = head.weight._reduce(), head.bias._reduce()
+    step()
+    expected = head.weight._reduce().asnumpy()
+    head.weight.set_data(kept[0])
+    head.bias.set_data(kept[1])
+    trainer.load_states(str(tmp_path / "states"))
+    assert [np.array_equal(updater.states[1][0].asnumpy(), own) for updater, own in zip(trainer._updaters, before)] == [True, True]
+    step()
+    assert np.array_equal(head.weight._reduce().asnumpy(), expected)
+
+
+def test_ranks_begin_alike_and_refuse_other_ways_to_train():
+    found = outputs("""
+        mx.random.seed(kv.rank)
+        layer = mx.gluon.nn.ShardedDense(5, in_units=3)
+        layer.initialize()
+        whole = layer.weight._reduce().asnumpy()
+        print(layer.weight.rows(), layer.weight.data().shape, whole.shape, round(float(abs(whole).sum()), 4))
+        trainer = mx.gluon.Trainer(layer.collect_params(), 'sgd', kvstore=kv, update_on_kvstore=True)
+        try:
+            trainer.save_states('never')
+        except mx.MXNetError as error:
+            print(str(error).split(',')[0])
+        kv._type = 'dist_async'
+        try:
+            mx.gluon.Trainer(layer.collect_params(), 'sgd', kvstore=kv).step(1)
+        except ValueError as error:
+            print(str(error).split(',')[0])
+        kv._type = 'dist_sync'
+    """, kind="dist_sync")
+    assert [lines[0].split(")")[0] for lines in found] == ["(0, 2", "(2, 5"]
+    assert found[0][0].split(")")[-1] == found[1][0].split(")")[-1]
+    assert [lines[1:] for lines in found] == [["save_states: the kvstore has the states of some parameters",
+                                               "Trainer: split layers need workers in step"]] * 2
