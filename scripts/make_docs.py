@@ -16,6 +16,8 @@ from site_pages import fingerprint, mirror
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 BUILD = ROOT / "build" / "docs"
+FIRST_PAGE = """<!doctype html><title>Remex</title><meta http-equiv="refresh" content="0; url=docs/index.html"><a href="docs/index.html">Remex</a>
+"""
 
 
 def main(arguments=None):
@@ -25,7 +27,9 @@ def main(arguments=None):
     parser.add_argument("--no-run", action="store_true", help="do not execute the guides' cells")
     parser.add_argument("--only-mirror", action="store_true", help="write the pages that Sphinx reads, and stop")
     args = parser.parse_args(arguments)
-    mirror.write(ROOT, BUILD / "source")
+    sys.path.insert(0, str(ROOT / "src"))
+    from site_pages import benchmarks, reference  # imports the package
+    mirror.write(ROOT, BUILD / "source", {**reference.pages(ROOT), **benchmarks.pages(ROOT)})
     if args.only_mirror:
         return 0
     cache = BUILD / "cache" / fingerprint.of_code(ROOT / "src" / "mxnet")
@@ -34,8 +38,7 @@ def main(arguments=None):
     status = subprocess.run([sys.executable, "-m", "sphinx", "-W", "--keep-going", "-q", "-b", "html", "-c", str(ROOT / "docs"),
                              "-d", str(BUILD / "doctrees"), str(BUILD / "source"), args.output], env=environment).returncode
     if status == 0:
-        (pathlib.Path(args.output) / "index.html").write_text('<!doctype html><title>Remex</title><meta http-equiv="refresh" content="0; url=docs/index.html">'
-                                                              '<a href="docs/index.html">Remex</a>\n')
+        (pathlib.Path(args.output) / "index.html").write_text(FIRST_PAGE)
         print(f"the site is in {args.output}; python -m http.server -d {args.output} shows it on port 8000")
     return status
 

@@ -1,6 +1,6 @@
 """Run the cells of the guides in docs/guides, without Jupyter and Sphinx:
 
-    python scripts/run_guides.py [--jobs 2] [--seconds 120] [NAME ...]
+    python scripts/run_guides.py [--jobs 2] [--seconds 300] [NAME ...]
 
 Each page runs in a process of its own, in an empty folder. A cell tagged `raises-exception` must raise. Cells tagged `picture` are left out where
 matplotlib is missing. The exit status is the number of pages that failed.
@@ -89,7 +89,7 @@ def main(arguments=None):
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("pages", nargs="*", metavar="NAME", help="names of pages, such as ndarray; all if none is given")
     parser.add_argument("--jobs", type=int, default=1, help="pages that run at a time (default: 1)")
-    parser.add_argument("--seconds", type=int, default=120, help="limit for a page (default: 120)")
+    parser.add_argument("--seconds", type=int, default=300, help="limit for a page (default: 300)")
     args = parser.parse_args(arguments)
     waiting = [GUIDES / f"{name}.md" for name in args.pages] or [p for p in sorted(GUIDES.glob("*.md")) if cells(p.read_text())]
     sys.path.insert(0, str(ROOT / "src"))
@@ -111,7 +111,8 @@ def main(arguments=None):
             path, report = running.pop(process)
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process, signal.SIGKILL)  # what the page left running
-            seconds, _, text = report.read_text().partition("\n") if report.exists() else ("", "", "it was ended by a signal, or at the limit of time\n")
+            written = report.read_text() if report.exists() else "\nended by a signal, or at the limit of time\n"
+            seconds, _, text = written.partition("\n")
             failed += status != 0
             print(f"{path.stem:24s} {'ok' if status == 0 else 'FAILED'} {seconds}\n{text}", end="", flush=True)
     return failed

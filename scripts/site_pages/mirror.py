@@ -10,10 +10,13 @@ LINKED = ("src", "tests", "scripts")  # pages link to single files of these, whi
 _LINK = re.compile(r"(\]\()([^)#\s]+)([)#])")
 
 
-def write(root, target):
-    """Bring the folder `target` up to date. Files that stay the same keep their time, so that Sphinx reads only the pages that changed."""
+def write(root, target, generated):
+    """Bring the folder `target` up to date; `generated` are the contents of further files by path.
+
+    Files that stay the same keep their time, so that Sphinx reads only the pages that changed.
+    """
     wanted = pages(root)
-    wanted.update(generated(root))
+    wanted.update(generated)
     for name in ("LICENSE", "NOTICE", "pyproject.toml", "Makefile"):
         wanted[name] = (root / name).read_bytes()
     for path in sorted(p for p in (root / "examples").rglob("*") if p.is_file() and "__pycache__" not in p.parts):
@@ -69,8 +72,3 @@ def remove_others(target, wanted):
     for folder, folders, files in os.walk(target, topdown=False):
         if not folders and not files and pathlib.Path(folder) != target:
             shutil.rmtree(folder)
-
-
-def generated(root):
-    """Return the generated pages by path."""
-    return {"reference/index.md": b"# Reference\n"}
