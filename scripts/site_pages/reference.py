@@ -173,14 +173,15 @@ def public(module):
         home = getattr(value, "__module__", None)
         if isinstance(value, types.ModuleType) or not callable(value) or home in (None, "mxnet.ndarray.op", "mxnet.symbol.op"):
             continue
-        if home.startswith("mxnet") and (listed or home.startswith(module.__name__) or not home.startswith("mxnet.base")) and is_public(module, home):
+        if home.startswith("mxnet") and (listed or is_public(module, home)):
             found[name] = value
     return found
 
 
 def is_public(module, home):
-    """Return True if the module `home` of an object belongs to `module`: it lies below it, or the module collects it by ``__all__``."""
-    return hasattr(module, "__all__") or home.startswith(module.__name__) or home.rpartition(".")[0] == module.__name__.rpartition(".")[0]
+    """Return True if the module `home` of an object belongs to `module`: it lies below it, or beside it in a package below ``mxnet``."""
+    package = module.__name__.rpartition(".")[0]
+    return home.startswith(module.__name__) or package != "mxnet" and home.rpartition(".")[0] == package
 
 
 def module_pages():
