@@ -83,13 +83,13 @@ def _paragraph(text):
 
 def inline(text):
     """Return a line with its code as Markdown's, and all else escaped."""
-    return "".join(f"`{part.strip('`')}`" if i % 2 else escaped(part) for i, part in enumerate(_CODE.split(text)))
+    return "".join(f"`{part.strip('`')}`" if i % 2 else escaped(part, first=i == 0) for i, part in enumerate(_CODE.split(text)))
 
 
-def escaped(text):
-    """Return text that Markdown shows as it is."""
+def escaped(text, first=True):
+    """Return text that Markdown shows as it is; `first` if it begins a line."""
     text = _SPECIAL.sub(r"\\\1", text)
-    return re.sub(r"^(\s*)([-+=:>])", r"\1\\\2", text)
+    return re.sub(r"^(\s*)([-+=:])", r"\1\\\2", text) if first else text
 
 
 def fenced(text, language):
