@@ -19,6 +19,8 @@ myst_enable_extensions = ["colon_fence", "deflist", "fieldlist"]
 myst_heading_anchors = 4
 # Pages of the repository begin their sections where GitHub shows them well; generated pages are linked from tables.
 suppress_warnings = ["myst.header", "toc.not_included"]
+if os.environ.get("DOCS_EXECUTION") == "off":
+    suppress_warnings.append("myst-nb.lexer")  # a kernel tells the language of cells when it runs
 
 nb_execution_mode = os.environ.get("DOCS_EXECUTION", "cache")
 nb_execution_cache_path = os.environ.get("DOCS_CACHE", str(ROOT / "build" / "docs" / "cache"))

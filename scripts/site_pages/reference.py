@@ -251,7 +251,7 @@ def numpy_pages():
     found, lines = {}, ["# mx.np and mx.npx\n", "NumPy's functions, and layers, on the same arrays. [The guide](../../docs/guides/numpy.md).\n",
                         "```{toctree}\n:maxdepth: 1\n"]
     for (short, family), functions in sorted(families.items()):
-        page = f"{short}.{family}" if family else short
+        page = f"{short}-{family}" if family else short
         title = f"mx.{short}" + (f": {family.replace('_', ' ')}" if family else "")
         parts = [f"# {title}\n"]
         for full, function in functions.items():
