@@ -93,6 +93,7 @@ def main(arguments=None):
     args = parser.parse_args(arguments)
     waiting = [GUIDES / f"{name}.md" for name in args.pages] or [p for p in sorted(GUIDES.glob("*.md")) if cells(p.read_text())]
     sys.path.insert(0, str(ROOT / "src"))
+    os.environ["PYTHONPATH"] = os.pathsep.join([str(ROOT / "src"), os.environ.get("PYTHONPATH", "")])  # for processes that a cell starts
     import mxnet  # noqa: F401  once for all pages, which are forks of this process
     failed, running = 0, {}
     with tempfile.TemporaryDirectory() as folder:
