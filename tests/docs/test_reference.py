@@ -39,8 +39,8 @@ def test_every_public_operator_has_a_page_with_an_example(pages):
     listed = re.findall(r"^\| \[([^\]]+)\]\(<([^>]+)>\) \|", pages["reference/nd/index.md"], re.M)
     assert len(listed) == len(publics) > 350
     assert {page for _, page in listed} <= {path.removeprefix("reference/nd/") for path in pages}
-    silent = [page for _, page in listed if "```pycon" not in pages[f"reference/nd/{page}"] and not page.startswith("contrib.backward_")]
-    assert silent == []
+    silent = {page for _, page in listed if "```pycon" not in pages[f"reference/nd/{page}"] and not page.startswith("contrib.backward_")}
+    assert silent == {"Custom.md"}  # docs/guides/custom_layers.md has its example, which defines an operator
 
 
 @pytest.mark.parametrize("page, names", [
@@ -51,7 +51,7 @@ def test_every_public_operator_has_a_page_with_an_example(pages):
     ("modules/lr_scheduler", ["CosineScheduler"]), ("np/np.linalg", ["norm"])])
 def test_modules_are_documented(pages, page, names):
     for name in names:
-        assert re.search(rf"^## {name}$", pages[f"reference/{page}.md"], re.M), name
+        assert re.search(rf"^## {re.escape(docstrings.escaped(name))}$", pages[f"reference/{page}.md"], re.M), name
 
 
 def test_every_variable_is_in_the_table(pages):
