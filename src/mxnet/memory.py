@@ -51,10 +51,10 @@ def without_collection():
             gc.enable()
 
 
-def trim(tensors=True):
-    """Return free memory of the allocator to the system, without that of large tensors unless `tensors`; return True if there was any."""
+def trim():
+    """Return free memory of the allocator to the system; return True if there was any."""
     library = _libc()
-    given = [function() for function in _others] if tensors else []
+    given = [function() for function in _others]
     return any([library is not None and library.malloc_trim(0), *given])
 
 

@@ -1,5 +1,5 @@
 """``mx.contrib``: the experimental parts of MXNet. Each is imported at its first use."""
-from ..reachable.finder import load as _load
+from ..lazy_modules import load_module as _load_module
 from ..suggestions import MissingAttributeError as _MissingAttributeError
 
 _SUBMODULES = ("amp", "autograd", "horovod", "io", "onnx", "quantization", "svrg_optimization", "tensorboard", "text")
@@ -12,7 +12,7 @@ def __getattr__(name):
     target = _ELSEWHERE.get(name) or (f"{__name__}.{name}" if name in _SUBMODULES else None)
     if target is None:
         raise _MissingAttributeError(__name__, name)
-    globals()[name] = _load(target)
+    globals()[name] = _load_module(target)
     return globals()[name]
 
 

@@ -1,5 +1,5 @@
 """``mx.np.random``: random numbers. Seed with ``mx.random.seed`` or `seed`."""
-from ..reachable import finder as _finder
+from ..lazy_modules import load_module as _load_module
 from . import functions  # noqa: F401  (fills the table)
 from .frontend import TABLE, arrays, bind
 
@@ -14,7 +14,7 @@ def shuffle(x):
 
 def seed(seed, ctx="all"):
     """Start the random numbers of a device, or of all, anew; see ``mx.random.seed``."""
-    _finder.load("mxnet.random").seed(seed, ctx)
+    _load_module("mxnet.random").seed(seed, ctx)
 
 
 __all__ = sorted([*TABLE["random"], "seed", "shuffle"])

@@ -11,7 +11,7 @@ from .base import Optimizer, check_arrays, is_half, register
 from .mxnet2_rules import as_in_mxnet2
 
 
-class _MasterAfterState(Optimizer):
+class MasterAfterState(Optimizer):
     """The base class of optimizers that keep ``(state, float32 copy)`` of half-precision weights (MXNet 2: reversed) for `_update_impl`."""
 
     def create_state_multi_precision(self, index, weight):
@@ -86,7 +86,7 @@ def _descend_sparse(weight, grad, mom, master, lr, wd, momentum, rescale, clip, 
 
 @register
 @as_in_mxnet2(learning_rate=0.1, momentum=0.0, lazy_update=False, multi_precision=False)
-class SGD(_MasterAfterState):
+class SGD(MasterAfterState):
     """Stochastic gradient descent: ``weight += mom``, ``mom = momentum * mom - lr * (clip(rescale_grad * grad) + wd * weight)``.
 
     Up to ``MXNET_OPTIMIZER_AGGREGATION_SIZE`` weights are updated at once.
@@ -137,7 +137,7 @@ class ccSGD(SGD):
 
 @register
 @as_in_mxnet2(learning_rate=0.1, momentum=0.9, multi_precision=False)
-class NAG(_MasterAfterState):
+class NAG(MasterAfterState):
     """Nesterov's accelerated gradient.
 
     Parameters

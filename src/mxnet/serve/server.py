@@ -146,7 +146,6 @@ class Server:
             _log.error("%s", error, exc_info=not isinstance(error, MXNetError))
             stop.set()
             return False
-        service.resident.settle()
         self._announce(f"ready: {', '.join(service.repository.models)} on {address}")
         return True
 

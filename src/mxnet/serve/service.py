@@ -14,11 +14,9 @@ from starlette.requests import Request
 from .errors import RequestError, malformed
 from .metrics import Metrics
 from .repository import Repository, Served
-from .resident import Resident
 from .settings import Settings
 
 _MOST_PARTS = 64
-_LARGE_BODY = 1 << 20  # bytes
 
 
 class Service:
@@ -37,7 +35,6 @@ class Service:
         self.repository, self.limits, self.metrics, self._control = repository, settings.limits, metrics, settings.control
         self.stopping = self.closing = False
         self._memory = 0  # bytes of bodies
-        self.resident = Resident()
         self._decoders = concurrent.futures.ThreadPoolExecutor(2, "mxnet.serve.decoder")
 
     @property
@@ -105,8 +102,6 @@ class Service:
         """Give back what the body of a request took, once it is answered."""
         self._memory -= size
         self.metrics.memory.set(self._memory)
-        if size > _LARGE_BODY:
-            self.resident.watch(self._decoders)
 
     async def parts(self, request: Request, body: bytes) -> dict[str, tuple[str, bytes]]:
         """Return the parts of a multipart body by name: their types, in lower case and without parameters, and contents.
@@ -140,15 +135,13 @@ class Service:
         served.batcher.refuse_if_full(served.decoding)
         served.decoding += 1
         try:
-            with self.resident.decoding(self._decoders):
-                return await asyncio.get_running_loop().run_in_executor(self._decoders, function, *arguments)
+            return await asyncio.get_running_loop().run_in_executor(self._decoders, function, *arguments)
         finally:
             served.decoding -= 1
 
     async def close(self) -> None:
         """Answer everything and end all threads."""
         await self.repository.close()
-        self.resident.close()
         self._decoders.shutdown()
 
 

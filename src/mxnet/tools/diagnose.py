@@ -3,7 +3,6 @@
 ``python -m mxnet.tools.diagnose`` prints it; ``--pip 0`` and the like leave a part out. Kernels are loaded, and compiled if necessary (once, for
 some seconds), to verify that they run. ``--network 1`` also tests the connections to the servers of downloads.
 """
-import argparse
 import difflib
 import importlib.metadata
 import os
@@ -20,9 +19,9 @@ from .. import environment, kernels, libinfo, memory, processor, runtime, thread
 from ..graph.backends import registry
 from ..kernels.runtime import build, libraries
 from . import progress_bar
+from .command import command, parser
 
 _INSTRUCTIONS = ("sse4_2", "avx", "fma", "f16c", "amx", "asimd", "sve", "bf16", "i8mm")
-_INTERRUPTED = 130  # the shell's exit status of a program that was ended by Ctrl-C
 _PREFIXES = ("MXNET_", "DMLC_", "OMP_", "KMP_", "MKL_", "GOMP_", "OPENCV_", "PYTORCH_", "TORCH", "CUDA_")
 _TRUTH = {"", "0", "1", "true", "false", "yes", "no", "on", "off"}
 
@@ -207,21 +206,19 @@ def report(parts=tuple(name for name in _PARTS if name != "network"), timeout=10
 
 def build_parser():
     """Return the parser of the command line: MXNet's options, and `kernels` and `backends`."""
-    parser = argparse.ArgumentParser("diagnose", formatter_class=argparse.ArgumentDefaultsHelpFormatter, description=__doc__.partition("\n")[0])
+    p = parser("diagnose")
     for name in _PARTS:
-        parser.add_argument(f"--{name}", type=int, choices=(0, 1), default=int(name != "network"), help=f"1: tell about {name}")
-    parser.add_argument("--timeout", type=float, default=10, help="seconds to wait for each server")
-    return parser
+        p.add_argument(f"--{name}", type=int, choices=(0, 1), default=int(name != "network"), help=f"1: report about {name}; 0: leave it out")
+    p.add_argument("--timeout", type=float, default=10, help="seconds to wait for each server")
+    return p
 
 
+@command
 def main(argv=None):
     """Run the program; return the exit status."""
     args = vars(build_parser().parse_args(argv))
-    try:
-        for line in report([name for name in _PARTS if args[name]], args["timeout"]):
-            print(line, flush=True)
-    except KeyboardInterrupt:
-        return _INTERRUPTED
+    for line in report([name for name in _PARTS if args[name]], args["timeout"]):
+        print(line, flush=True)
     return 0
 
 

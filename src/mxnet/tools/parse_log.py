@@ -4,9 +4,10 @@ It reads the lines of `Module.fit` and `FeedForward.fit` at the end of epochs (`
 ``Epoch[3] Validation-accuracy=0.88``), and the estimator's ``[Epoch 3] Finished in 12.3s, training accuracy: 0.91, validation accuracy: 0.88``.
 Several values of a number in one epoch are averaged.
 """
-import argparse
 import re
 import sys
+
+from .command import command, parser
 
 _NUMBER = r"([-+]?(?:\d+\.?\d*(?:[eE][-+]?\d+)?|\.\d+(?:[eE][-+]?\d+)?|nan|inf))"
 
@@ -62,14 +63,19 @@ def table(epochs, metrics=("accuracy",), markdown=True):
     return "\n".join(f"| {' | '.join(row)} |" for row in rows)
 
 
+def build_parser():
+    """Return the parser of the command line."""
+    p = parser("parse-log")
+    p.add_argument("logfile", help="path of the log")
+    p.add_argument("--format", choices=["markdown", "none"], default="markdown", help="a Markdown table, or columns between tabs")
+    p.add_argument("--metric-names", nargs="+", default=["accuracy"], help="metrics to look for")
+    return p
+
+
+@command
 def main(argv=None):
     """Run the program; return the exit status."""
-    parser = argparse.ArgumentParser("parse_log", formatter_class=argparse.ArgumentDefaultsHelpFormatter,
-                                     description="Make a table of what a training program logged.")
-    parser.add_argument("logfile", help="path of the log")
-    parser.add_argument("--format", choices=["markdown", "none"], default="markdown", help="a Markdown table, or columns between tabs")
-    parser.add_argument("--metric-names", nargs="+", default=["accuracy"], help="metrics to look for")
-    args = parser.parse_args(argv)
+    args = build_parser().parse_args(argv)
     try:
         with open(args.logfile, encoding="utf-8", errors="replace") as log:
             epochs = parse(log, args.metric_names)

@@ -3,7 +3,6 @@
 ``python -m mxnet.tools.profile profile.json`` writes ``profile.html`` beside it; a second trace is compared with the first. It reads traces of
 ``mx.profiler``, also those of killed processes, and MXNet's own traces.
 """
-import argparse
 import os
 import sys
 
@@ -11,16 +10,17 @@ from ..base import MXNetError
 from ..profiler.analysis import Analysis
 from ..profiler.report import report
 from ..profiler.trace import read
+from .command import command, parser
 
 
 def build_parser():
     """Return the parser of the command line."""
-    parser = argparse.ArgumentParser("profile", description=__doc__.partition("\n")[0])
-    parser.add_argument("trace", help="what mx.profiler.dump() has written")
-    parser.add_argument("other", nargs="?", help="a second trace, to compare with")
-    parser.add_argument("--output", help="the page; by default the trace's name with .html at the end")
-    parser.add_argument("--lines", type=int, default=15, help="how many operators the terminal shows")
-    return parser
+    p = parser("profile")
+    p.add_argument("trace", help="a file of mx.profiler.dump()")
+    p.add_argument("other", nargs="?", help="a second trace to compare with")
+    p.add_argument("--output", help="the page to write; by default the trace's name with .html at the end")
+    p.add_argument("--lines", type=int, default=15, help="the number of operators to print")
+    return p
 
 
 def summary(analysis, lines=15):
@@ -46,6 +46,7 @@ def summary(analysis, lines=15):
         yield f"- {advice.text} ({advice.number})"
 
 
+@command
 def main(argv=None):
     """Run the program; return the exit status."""
     args = build_parser().parse_args(argv)
@@ -55,7 +56,7 @@ def main(argv=None):
             print(line)
         print(report(output, args.trace, args.other))
     except MXNetError as error:
-        print(error, file=sys.stderr)
+        print(f"profile: {error}", file=sys.stderr)
         return 1
     return 0
 

@@ -3,13 +3,13 @@
 ``python -m mxnet.tools.rec2idx FILE.rec FILE.idx`` writes a line for each record, with its number, counted from 0, and its offset. The index is
 written atomically.
 """
-import argparse
 import sys
 
 from ..base import MXNetError
 from ..files import atomic_write
 from ..recordio import RecordReader
 from . import progress_bar
+from .command import INTERRUPTED, command, parser
 
 
 def make_index(record, index):
@@ -55,12 +55,18 @@ def make_index(record, index):
         reader.close()
 
 
+def build_parser():
+    """Return the parser of the command line."""
+    p = parser("rec2idx")
+    p.add_argument("record", help="path of the .rec file")
+    p.add_argument("index", help="path of the .idx file, which is replaced")
+    return p
+
+
+@command
 def main(argv=None):
     """Run the program; return the exit status."""
-    parser = argparse.ArgumentParser("rec2idx", description="Make the index of a RecordIO file.")
-    parser.add_argument("record", help="path of the .rec file")
-    parser.add_argument("index", help="path of the .idx file, which is replaced")
-    args = parser.parse_args(argv)
+    args = build_parser().parse_args(argv)
     try:
         count = make_index(args.record, args.index)
     except MXNetError as error:
@@ -68,7 +74,7 @@ def main(argv=None):
         return 1
     except KeyboardInterrupt:
         print(f"rec2idx: interrupted; {args.index} is as it was", file=sys.stderr)
-        return 130
+        return INTERRUPTED
     print(f"Wrote {args.index} with {count} records")
     return 0
 

@@ -69,7 +69,7 @@ _TESTS = {"logical_not", "isnan", "isinf", "isfinite", "isposinf", "isneginf"}
 def unary(F, name, x, out=None, kwargs=None):
     """Return an element-wise function of an array, a Symbol or a number."""
     if kwargs:
-        util._check_ufunc_arguments(name, kwargs)
+        util.check_ufunc_arguments(name, kwargs)
     operator, plain = UNARY[name]
     if F.is_array(x):
         if name in _TESTS and out is not None and out.dtype != onp.bool_:
@@ -83,7 +83,7 @@ def unary(F, name, x, out=None, kwargs=None):
 def binary(F, name, x1, x2, out=None, kwargs=None):
     """Return an element-wise function of two arrays, Symbols or numbers."""
     if kwargs:
-        util._check_ufunc_arguments(name, kwargs)
+        util.check_ufunc_arguments(name, kwargs)
     pair, right, left, plain = BINARY[name]
     if isinstance(x1, NUMBERS):
         if isinstance(x2, NUMBERS):
@@ -179,7 +179,7 @@ def clip(F, a, a_min, a_max, out=None):
 def matmul(F, a, b, out=None, **kwargs):
     """The matrix products; vectors count as a row or a column, and batches broadcast."""
     if kwargs:
-        util._check_ufunc_arguments("matmul", kwargs)
+        util.check_ufunc_arguments("matmul", kwargs)
     return F.call("_npi_matmul", a, b, out=out)
 
 

@@ -4,7 +4,7 @@ import numpy as np
 from ..builder import Unsupported
 from ..registry import exports
 
-_LAST = np.iinfo(np.int64).max
+LAST = np.iinfo(np.int64).max
 
 
 @exports("Reshape")
@@ -14,10 +14,10 @@ def reshape(on, x, *, shape, reverse, target_shape, keep_highest):
     if not shape:
         raise Unsupported("target_shape with sizes that may vary; use `shape`")
     dims = on.dims(x)
-    return on.reshape(x, _sizes(on, dims[::-1], shape[::-1])[::-1] if reverse else _sizes(on, dims, shape))
+    return on.reshape(x, reshape_sizes(on, dims[::-1], shape[::-1])[::-1] if reverse else reshape_sizes(on, dims, shape))
 
 
-def _sizes(on, dims, codes):
+def reshape_sizes(on, dims, codes):
     """Return the sizes that the codes of Reshape describe, for an array with these sizes."""
     out, codes, at = [], list(codes), 0
     while codes:
@@ -95,7 +95,7 @@ def slice_channel(on, x, *, num_outputs, axis, squeeze_axis):
     size = x.shape[axis]
     if size is None:
         raise Unsupported(f"axis {axis}, which is split, has a size that may vary")
-    return _pieces(on, x, [size // num_outputs] * num_outputs, axis, squeeze_axis)
+    return split_at(on, x, [size // num_outputs] * num_outputs, axis, squeeze_axis)
 
 
 @exports("_split_v2")
@@ -105,10 +105,10 @@ def split_v2(on, x, *, indices, axis, squeeze_axis, sections):
     if size is None:
         raise Unsupported(f"axis {axis}, which is split, has a size that may vary")
     sizes = [size // sections] * sections if sections else np.diff([*indices, size]).tolist()
-    return _pieces(on, x, sizes, axis, squeeze_axis)
+    return split_at(on, x, sizes, axis, squeeze_axis)
 
 
-def _pieces(on, x, sizes, axis, squeeze_axis):
+def split_at(on, x, sizes, axis, squeeze_axis):
     pieces = on.split(x, sizes, axis)
     return [on.squeeze(p, axis) for p in pieces] if squeeze_axis else pieces
 
@@ -116,15 +116,15 @@ def _pieces(on, x, sizes, axis, squeeze_axis):
 @exports("slice")
 def slice_(on, x, *, begin, end, step):
     steps = [s or 1 for s in step or ()] + [1] * (len(begin) - len(step or ()))
-    begin = [(0 if s > 0 else _LAST) if b is None else b for b, s in zip(begin, steps)]
+    begin = [(0 if s > 0 else LAST) if b is None else b for b, s in zip(begin, steps)]
     # Past the front there is no number but the lowest: -1 is the last position.
-    end = [(_LAST if s > 0 else -_LAST) if e is None else e for e, s in zip(end, steps)]
+    end = [(LAST if s > 0 else -LAST) if e is None else e for e, s in zip(end, steps)]
     return on.Slice(x, begin, end, list(range(len(begin))), steps)
 
 
 @exports("slice_axis")
 def slice_axis(on, x, *, axis, begin, end):
-    return on.slice(x, begin, _LAST if end is None else end, axis % x.ndim)
+    return on.slice(x, begin, LAST if end is None else end, axis % x.ndim)
 
 
 @exports("slice_like")
@@ -169,7 +169,7 @@ def repeat(on, x, *, repeats, axis):
 @exports("reverse")
 def reverse(on, x, *, axis):
     axes = [a % x.ndim for a in axis]
-    return on.Slice(x, [_LAST] * len(axes), [-_LAST] * len(axes), axes, [-1] * len(axes))
+    return on.Slice(x, [LAST] * len(axes), [-LAST] * len(axes), axes, [-1] * len(axes))
 
 
 @exports("Pad")

@@ -3,17 +3,17 @@ import numpy as np
 
 from ...builder import Unsupported
 from ...registry import exports
-from ..creation import _filled, _fixed
+from ..creation import fill, fixed_type
 
 
 @exports("_npi_zeros", "_npi_ones", ignores=("shape", "dtype", "device"))
 def filled(on, *, operator):
-    return _filled(on, on.sizes(_fixed(on)), int(operator == "_npi_ones"))
+    return fill(on, on.sizes(fixed_type(on)), int(operator == "_npi_ones"))
 
 
 @exports("_npi_full_like", ignores=("dtype", "device"))
 def full_like(on, x, *, fill_value):
-    return _filled(on, on.sizes(on.dims(x)), fill_value)
+    return fill(on, on.sizes(on.dims(x)), fill_value)
 
 
 @exports("_npi_identity", ignores=("dtype", "device"))
@@ -28,7 +28,7 @@ def eye(on, *, N, M, k):
 
 @exports("_npi_arange", ignores=("dtype", "device", "infer_range"))
 def arange(on, *, start, stop, step, repeat):
-    values = np.arange(_fixed(on)[0]) // repeat * step + (0 if stop is None else start)
+    values = np.arange(fixed_type(on)[0]) // repeat * step + (0 if stop is None else start)
     return on.const(values, on.dtype)
 
 
@@ -52,5 +52,5 @@ def drawn(on, *inputs, low=None, high=None, loc=None, scale=None, size, operator
     if inputs:
         raise Unsupported("random numbers with bounds or moments that are arrays")
     if operator == "_npi_uniform":
-        return on.RandomUniform(dtype=on.dtype, shape=list(_fixed(on)), low=float(low), high=float(high))
-    return on.RandomNormal(dtype=on.dtype, shape=list(_fixed(on)), mean=float(loc), scale=float(scale))
+        return on.RandomUniform(dtype=on.dtype, shape=list(fixed_type(on)), low=float(low), high=float(high))
+    return on.RandomNormal(dtype=on.dtype, shape=list(fixed_type(on)), mean=float(loc), scale=float(scale))

@@ -1,0 +1,180 @@
+"""The resolution of the paths and names in `table`, by an import hook for ``mxnet.*``.
+
+A path without a file becomes a module that forwards attributes; a module with a file gets missing attributes from the table, after its own names
+and its own ``__getattr__``. Imports are lazy, and no names are added to modules: a ``sum`` in a module would shadow Python's in the module's own
+code. Two modules that are read very often are the exception.
+"""
+import contextlib
+import functools
+import importlib
+import importlib.util
+import sys
+import types
+from importlib.machinery import ModuleSpec, PathFinder
+
+from ..lazy_modules import load_module
+from ..suggestions import MissingAttributeError
+from .table import BRINGS, COMMON, NAMES, OFTEN_READ, SUGGESTING
+
+_MISSING = object()
+# Modules with missing attributes: those of the table, and the parents of its paths.
+_LACKING = {*NAMES, *SUGGESTING, *(path.rpartition(".")[0] for path in NAMES)}
+
+
+@functools.cache
+def entry(path):
+    """Parse the table's entry of a module.
+
+    Returns
+    -------
+    tuple of (dict, list)
+        Names and their targets (``"module"`` or ``"module:attribute"``), and modules with the remaining names.
+    """
+    names, elsewhere, source = {}, [], ""
+    for word in NAMES.get(path, "").split():
+        name, _, target = word.partition("=")
+        target = target or name
+        if word.endswith(":"):
+            source = word
+        elif word == "*":
+            elsewhere.append(source[:-1])
+        else:
+            names[name] = source + target if source else COMMON.get(target, target)
+    return names, elsewhere
+
+
+def _follow(target):
+    module, _, attribute = target.partition(":")
+    return functools.reduce(getattr, filter(None, attribute.split(".")), load_module(module))
+
+
+def lookup(path, own, name):
+    """Return the object for `name` in the module `path`.
+
+    Parameters
+    ----------
+    path : str
+    own : callable or None
+        The module's own ``__getattr__``, which has precedence.
+    name : str
+
+    Raises
+    ------
+    AttributeError
+        If neither has the name, or its target is not installed.
+    """
+    inner = f"{path}.{name}"
+    missing: AttributeError = MissingAttributeError(path, name)
+    if own is not None:
+        try:
+            return own(name)
+        except AttributeError as error:
+            missing = error
+    if not name.startswith("__"):
+        names, elsewhere = entry(path)
+        if name in names:
+            try:
+                return _follow(names[name])
+            except ImportError as error:
+                raise AttributeError(f"module '{path}' has no attribute '{name}': it leads to {names[name]} ({error})") from error
+        if inner in NAMES:
+            return load_module(inner)
+        for module in elsewhere:
+            found = getattr(load_module(module), name, _MISSING)
+            if found is not _MISSING:
+                return found
+    raise missing
+
+
+def complete(module):
+    """Add the table's names to a module, after the module's own."""
+    if module.__name__ in OFTEN_READ:
+        for name, target in entry(module.__name__)[0].items():
+            with contextlib.suppress(ImportError):
+                vars(module).setdefault(name, _follow(target))
+        for path in NAMES:
+            if path.rpartition(".")[0] == module.__name__:
+                importlib.import_module(path)
+        return
+    module.__getattr__ = functools.partial(lookup, module.__name__, module.__dict__.get("__getattr__"))
+
+
+class _Completing:
+    """The loader of a module with missing attributes; it is not visible in the loaded module."""
+
+    def __init__(self, loader):
+        self._loader = loader
+
+    def create_module(self, spec):
+        return self._loader.create_module(spec)
+
+    def exec_module(self, module):
+        module.__spec__.loader = module.__loader__ = self._loader
+        self._loader.exec_module(module)
+        complete(module)
+        for path in NAMES:  # namespaces that the module has created itself, such as mx.nd._internal
+            made = sys.modules.get(path) if path.startswith(f"{module.__name__}.") else None
+            if made is not None and made.__spec__ is None:
+                complete(made)
+
+
+class _Leading:
+    """The loader of a path without a file: the module that has all of its names, or else an empty one that forwards attributes."""
+
+    @staticmethod
+    def create_module(spec):
+        return types.ModuleType(spec.name, f"Holds nothing of its own: it {spec.origin}.")
+
+    @staticmethod
+    def exec_module(module):
+        names, elsewhere = entry(module.__name__)
+        if len(elsewhere) == 1 and not names:
+            sys.modules[module.__name__] = importlib.import_module(elsewhere[0])
+            return
+        complete(module)
+        module.__dir__ = lambda: sorted({*vars(module), *names, *(n for m in elsewhere for n in dir(importlib.import_module(m)) if n[:2] != "__")})
+
+
+class _Same:
+    """The loader of a module that is already loaded under another name."""
+
+    def __init__(self, real):
+        self._real = real
+
+    @staticmethod
+    def create_module(spec):
+        return types.ModuleType(spec.name)
+
+    def exec_module(self, module):
+        sys.modules[module.__name__] = importlib.import_module(self._real)
+
+
+class Finder:
+    """The finder of the table's modules; all others are left to the next finders."""
+
+    @staticmethod
+    def find_spec(fullname, path=None, target=None):
+        """Return the spec of a module that the table completes or creates."""
+        if not fullname.startswith("mxnet."):
+            return None
+        parent, _, name = fullname.rpartition(".")
+        real = getattr(sys.modules.get(parent), "__name__", parent)
+        if real != parent:  # an alias of a package, which has all of the package's modules
+            return ModuleSpec(fullname, _Same(f"{real}.{name}")) if importlib.util.find_spec(f"{real}.{name}") else None
+        if fullname not in _LACKING:
+            return None
+        spec = PathFinder.find_spec(fullname, path, target)
+        if spec is not None:
+            spec.loader = _Completing(spec.loader)
+        elif fullname in NAMES:
+            origin = f"leads to {', '.join(entry(fullname)[1]) or 'what programs import from it'}"
+            spec = ModuleSpec(fullname, _Leading, origin=origin, is_package=any(p.startswith(f"{fullname}.") for p in NAMES))
+        return spec
+
+
+def install():
+    """Insert the finder before the others, once, and import the modules that programs expect to be imported."""
+    for name in BRINGS:
+        importlib.import_module(name)
+    if Finder not in sys.meta_path:
+        sys.meta_path.insert(0, Finder)
