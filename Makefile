@@ -4,7 +4,7 @@ VENV ?= .venv
 RUN = $(VENV)/bin/python
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-.PHONY: demo test gpu stubs clean
+.PHONY: demo test gpu stubs docs clean
 
 demo: $(VENV)/.demo
 	$(RUN) examples/demo.py
@@ -24,6 +24,10 @@ gpu:
 	-OMP_NUM_THREADS=1 PYTHONPATH=src:$$PYTHONPATH $(PYTHON) -m pytest tests/gpu -n 8 -p no:cacheprovider -p no:benchmark --junitxml=build/gpu-tests.xml
 	PYTHONPATH=src:$$PYTHONPATH $(PYTHON) benchmarks/gpu.py --tests build/gpu-tests.xml $(GPU_OPTIONS)
 
+# The site, in build/docs/html. Guides run again where a cell or the package has changed.
+docs: $(VENV)/.docs
+	$(RUN) scripts/make_docs.py
+
 stubs: $(VENV)/.test
 	$(RUN) scripts/make_stubs.py
 
@@ -38,4 +42,9 @@ $(VENV)/.demo: pyproject.toml
 $(VENV)/.test: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
 	$(RUN) -m pip install -q -e '.[test]'
+	touch $@
+
+$(VENV)/.docs: pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(RUN) -m pip install -q -e '.[docs]'
 	touch $@

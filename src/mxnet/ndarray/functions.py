@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..base import MXNetError, _Null
+from ..ops.docstrings import with_parameters
 from ..ops.registry import OPERATORS, Operator, exists, get
 from ..suggestions import MissingAttributeError, shortened
 from . import dispatch
@@ -114,7 +115,7 @@ def _make(op: Operator, name: str, cls: type | None) -> Callable:
     function = fast(op, cls, general)
     function.__name__ = function.__qualname__ = name
     function.__module__ = "mxnet.ndarray.op"
-    function.__doc__ = op.__doc__
+    function.__doc__ = with_parameters(op, "NDArray")
     function.__signature__ = signature(op)  # type: ignore[attr-defined]
     return function
 

@@ -1,4 +1,7 @@
-"""Docstrings of operators that are registered from a table: a description, and an example from one line of text."""
+"""Docstrings of operators: of those that are registered from a table, and the parameters of all for ``help()``."""
+import re
+
+_SECTION = re.compile(r"\n[ ]*(?:Returns|Raises|Notes|Examples?)\n[ ]*---+[ ]*\n")
 
 
 def with_example(doc, example):
@@ -27,3 +30,24 @@ def with_sample(doc, function, sample):
     if space == "mx.np":  # the repr of its arrays omits the default type
         return with_example(doc, f"{call} -> array({result})")
     return with_example(doc, f"{call}.asnumpy() -> array({result}, dtype=float32)")
+
+
+def with_parameters(op, array):
+    """Return an operator's docstring with the section Parameters: inputs, and attributes with their types and defaults.
+
+    `array` is the type of the inputs, ``"NDArray"`` or ``"Symbol"``. An operator without docstring, or with a section of its own, keeps it.
+    """
+    doc = op.__doc__
+    if not doc or "\n    Parameters\n" in doc:
+        return doc
+    several = op.inputs[-1] if op.variadic else None
+    lines = [f"*{name} : any number of {array}" if name == several else f"{name} : {array}{', optional' if name in op.optional_inputs else ''}"
+             for name in op.inputs]
+    lines += [attribute.description() for attribute in op.attributes.values()]
+    if not lines:
+        return doc
+    section = "\n    ".join(["", "Parameters", "----------", *lines]) + "\n"
+    place = _SECTION.search(doc)
+    if place is None:
+        return f"{doc.rstrip()}\n{section}    "
+    return f"{doc[:place.start()].rstrip()}\n{section}{doc[place.start():]}"

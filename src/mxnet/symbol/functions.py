@@ -4,6 +4,7 @@ from typing import Any
 
 from ..base import MXNetError
 from ..ndarray.functions import namespace_lookup, signature, split_arguments
+from ..ops.docstrings import with_parameters
 from ..ops.registry import Operator, get
 from .compose import create
 from .symbol import Symbol
@@ -47,7 +48,8 @@ def _make(op: Operator, public_name: str) -> Callable[..., Symbol]:
 
     function.__name__ = function.__qualname__ = public_name
     function.__module__ = "mxnet.symbol.op"
-    function.__doc__ = op.__doc__.replace("NDArray", "Symbol") if op.__doc__ else None
+    doc = with_parameters(op, "NDArray")
+    function.__doc__ = doc.replace("NDArray", "Symbol") if doc else None
     function.__signature__ = signature(op)  # type: ignore[attr-defined]  # read by inspect
     return function
 
