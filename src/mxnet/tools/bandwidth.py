@@ -5,11 +5,14 @@ predicts the scaling of up to 1,024 workers (`mxnet.tools.scaling`). For stores 
 
     python -m mxnet.tools.launch -n 2 -s 0 --launcher local python -m mxnet.tools.bandwidth --kv-store dist_sync --network alexnet
 """
+from __future__ import annotations
+
 import argparse
 import logging
 import sys
 import time
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -30,7 +33,7 @@ class Result(NamedTuple):
     error: float
 
 
-def parser():
+def parser() -> argparse.ArgumentParser:
     """Return the parser of the command line."""
     p = argparse.ArgumentParser(prog="python -m mxnet.tools.bandwidth", description=__doc__.split("\n")[0])
     p.add_argument("--network", default="resnet", help="a network of gluon.model_zoo.vision, or resnet and vgg with --num-layers")
@@ -84,8 +87,8 @@ def _error(devices, expected):
     return wrong / sum(float(np.abs(e).sum()) for e in expected)
 
 
-def run(network, optimizer, gpus, kv_store, image_shape, disp_batches, num_batches, test_results, gc_type, num_layers=152, num_classes=1000, cpus=2,
-        **unused):
+def run(network: str, optimizer: str, gpus: str, kv_store: str, image_shape: str, disp_batches: int, num_batches: int, test_results: int,
+        gc_type: str, num_layers: int = 152, num_classes: int = 1000, cpus: int = 2, **unused: Any) -> list[Any]:
     """Measure rounds of push and pull; see the command line for the arguments.
 
     Returns
@@ -143,7 +146,8 @@ def run(network, optimizer, gpus, kv_store, image_shape, disp_batches, num_batch
     return found
 
 
-def batch_time(network, num_layers, num_classes, image_shape, batch_size, gpus="", num_batches=2, **unused):
+def batch_time(network: str, num_layers: int, num_classes: int, image_shape: str, batch_size: int, gpus: str = "", num_batches: int = 2,
+               **unused: Any) -> float:
     """Return a device's time for a batch, forward and backward, in seconds: the minimum of `num_batches` after a warm-up."""
     ctx = mx.gpu(int(gpus.split(",")[0])) if gpus else mx.cpu()
     net = _network(network, num_layers, num_classes)
@@ -161,7 +165,7 @@ def batch_time(network, num_layers, num_classes, image_shape, batch_size, gpus="
     return min(took[1:])
 
 
-def main(arguments=None):
+def main(arguments: Sequence[str] | None = None) -> int:
     """Run the program; return the exit status."""
     logging.basicConfig(level=logging.INFO, format="%(message)s")
     chosen = parser().parse_args(arguments)

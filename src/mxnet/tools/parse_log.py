@@ -4,14 +4,17 @@ It reads the lines of `Module.fit` and `FeedForward.fit` at the end of epochs (`
 ``Epoch[3] Validation-accuracy=0.88``), and the estimator's ``[Epoch 3] Finished in 12.3s, training accuracy: 0.91, validation accuracy: 0.88``.
 Several values of a number in one epoch are averaged.
 """
+from __future__ import annotations
+
 import argparse
 import re
 import sys
+from collections.abc import Iterable, Mapping, Sequence
 
 _NUMBER = r"([-+]?(?:\d+\.?\d*(?:[eE][-+]?\d+)?|\.\d+(?:[eE][-+]?\d+)?|nan|inf))"
 
 
-def parse(lines, metrics=("accuracy",)):
+def parse(lines: Iterable[str], metrics: Sequence[str] = ("accuracy",)) -> dict[int, dict[str, float]]:
     """Return the numbers of each epoch.
 
     Parameters
@@ -47,7 +50,7 @@ def parse(lines, metrics=("accuracy",)):
     return {epoch: {name: sum(values) / len(values) for name, values in found[epoch].items()} for epoch in sorted(found)}
 
 
-def table(epochs, metrics=("accuracy",), markdown=True):
+def table(epochs: Mapping[int, Mapping[str, float]], metrics: Sequence[str] = ("accuracy",), markdown: bool = True) -> str:
     """Format a result of `parse` as a Markdown or tab-separated table. Epochs count from 1 here; missing numbers are shown as ``-``."""
     columns = [f"{part}-{metric}" for part in ("train", "val") for metric in metrics]
 
@@ -62,7 +65,7 @@ def table(epochs, metrics=("accuracy",), markdown=True):
     return "\n".join(f"| {' | '.join(row)} |" for row in rows)
 
 
-def main(argv=None):
+def main(argv: Sequence[str] | None = None) -> int:
     """Run the program; return the exit status."""
     parser = argparse.ArgumentParser("parse_log", formatter_class=argparse.ArgumentDefaultsHelpFormatter,
                                      description="Make a table of what a training program logged.")

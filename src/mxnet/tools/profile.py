@@ -3,9 +3,13 @@
 ``python -m mxnet.tools.profile profile.json`` writes ``profile.html`` beside it; a second trace is compared with the first. It reads traces of
 ``mx.profiler``, also those of killed processes, and MXNet's own traces.
 """
+from __future__ import annotations
+
 import argparse
 import os
 import sys
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 from ..base import MXNetError
 from ..profiler.analysis import Analysis
@@ -13,7 +17,7 @@ from ..profiler.report import report
 from ..profiler.trace import read
 
 
-def build_parser():
+def build_parser() -> argparse.ArgumentParser:
     """Return the parser of the command line."""
     parser = argparse.ArgumentParser("profile", description=__doc__.partition("\n")[0])
     parser.add_argument("trace", help="what mx.profiler.dump() has written")
@@ -23,7 +27,7 @@ def build_parser():
     return parser
 
 
-def summary(analysis, lines=15):
+def summary(analysis: Any, lines: int = 15) -> Iterator[str]:
     """Yield the lines of a summary of a profile's main numbers.
 
     Example
@@ -46,7 +50,7 @@ def summary(analysis, lines=15):
         yield f"- {advice.text} ({advice.number})"
 
 
-def main(argv=None):
+def main(argv: Sequence[str] | None = None) -> int:
     """Run the program; return the exit status."""
     args = build_parser().parse_args(argv)
     output = args.output or f"{os.path.splitext(args.trace)[0]}.html"

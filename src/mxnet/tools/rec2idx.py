@@ -3,8 +3,11 @@
 ``python -m mxnet.tools.rec2idx FILE.rec FILE.idx`` writes a line for each record, with its number, counted from 0, and its offset. The index is
 written atomically.
 """
+from __future__ import annotations
+
 import argparse
 import sys
+from collections.abc import Sequence
 
 from ..base import MXNetError
 from ..files import atomic_write
@@ -12,7 +15,7 @@ from ..recordio import RecordReader
 from . import progress_bar
 
 
-def make_index(record, index):
+def make_index(record: str, index: str) -> int:
     r"""Write the index of a file, and return the number of its records.
 
     Parameters
@@ -55,7 +58,7 @@ def make_index(record, index):
         reader.close()
 
 
-def main(argv=None):
+def main(argv: Sequence[str] | None = None) -> int:
     """Run the program; return the exit status."""
     parser = argparse.ArgumentParser("rec2idx", description="Make the index of a RecordIO file.")
     parser.add_argument("record", help="path of the .rec file")

@@ -10,11 +10,15 @@ import logging
 import os
 import sys
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ..base import MXNetError
 from ..context import cpu, gpu
+
+if TYPE_CHECKING:
+    from ..serve.tensors import TensorSpec
 
 _TYPES = ("bool", "uint8", "int8", "int32", "int64", "float16", "float32", "float64")
 
@@ -45,7 +49,7 @@ def build_parser() -> argparse.ArgumentParser:
     return parser
 
 
-def parse_input(text: str):
+def parse_input(text: str) -> tuple[str | None, TensorSpec]:
     """Return the model's name (or None) and the `TensorSpec` of an ``--input``.
 
     Example
