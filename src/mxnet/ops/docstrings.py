@@ -1,7 +1,8 @@
 """Docstrings of operators that are registered from a table: a description, and an example from one line of text."""
+from typing import Any
 
 
-def with_example(doc, example):
+def with_example(doc: str, example: str) -> str:
     """Append an example to `doc`: a call and its printed result, as ``"mx.np.hanning(3) -> array([0., 1., 0.])"``."""
     call, result = example.split(" -> ")
     return f"""{doc}
@@ -13,7 +14,7 @@ def with_example(doc, example):
     """
 
 
-def with_sample(doc, function, sample):
+def with_sample(doc: str, function: str, sample: Any) -> str:
     """Append an example to `doc`: a call of `function`, such as ``mx.nd.sqrt``, on arrays.
 
     The sample names the arrays, the attributes if there are any, and the elements of the result: ``"[1, 2] and [3, 4] -> [4., 6.]"``,

@@ -14,7 +14,7 @@ import importlib
 import inspect
 import types
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Literal, NamedTuple, Optional
 
 import torch
@@ -78,8 +78,10 @@ class Operator(Traits):
     names_inputs = False  # True where the inputs of a variadic operator have names of their own (`Custom`)
     partial_shapes = True  # False if the shape rule is a program's own, which may index the shape of every input (`Custom`)
 
-    def __init__(self, name, fn, *, aliases=(), num_outputs=1, output_names=None, inputs_rule=None, mutates=(), mutates_rule=None, loss=False,
-                 no_gradient=False, same_shape=False, key_var_num_args=None, frontend=True, initial=None, shares_memory=False, **traits):
+    def __init__(self, name: str, fn: Callable, *, aliases: Sequence[str] = (), num_outputs: Any = 1, output_names: Any = None,
+                 inputs_rule: Any = None, mutates: Sequence[str] = (), mutates_rule: Any = None, loss: bool = False, no_gradient: bool = False,
+                 same_shape: bool = False, key_var_num_args: Any = None, frontend: bool = True, initial: Any = None, shares_memory: bool = False,
+                 **traits: Any):
         self.name, self.fn, self.raw, self.aliases = name, fn, fn, tuple(aliases)
         if shares_memory:
             self.view, self.fn = fn, _copying(fn)
