@@ -1,5 +1,8 @@
 """ResNet v1 (He et al., arXiv:1512.03385) and v2 (He et al., arXiv:1603.05027)."""
+from __future__ import annotations
+
 from collections.abc import Callable
+from typing import Any
 
 from ....context import cpu, takes_device
 from ... import nn
@@ -206,7 +209,7 @@ resnet_block_versions = [
 
 
 @takes_device
-def get_resnet(version, num_layers, pretrained=False, ctx=cpu(), root=MODELS_DIR, **kwargs):
+def get_resnet(version: int, num_layers: int, pretrained: bool = False, ctx: Any = cpu(), root: str = MODELS_DIR, **kwargs: Any) -> HybridBlock:
     """ResNet by its version and depth.
 
     Parameters

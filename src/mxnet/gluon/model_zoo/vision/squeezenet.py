@@ -1,4 +1,8 @@
 """SqueezeNet: Iandola et al., 2016 (arXiv:1602.07360)."""
+from __future__ import annotations
+
+from typing import Any
+
 from ....context import cpu, takes_device
 from ... import nn
 from ...utils import UsageError
@@ -40,7 +44,7 @@ class SqueezeNet(Classifier):
         For another version.
     """
 
-    def __init__(self, version, classes=1000, **kwargs):
+    def __init__(self, version: str, classes: int = 1000, **kwargs: Any):
         super().__init__(**kwargs)
         if version not in _SPEC:
             raise UsageError(f"Unsupported SqueezeNet version {version}: 1.0 or 1.1 expected")
@@ -54,7 +58,7 @@ class SqueezeNet(Classifier):
 
 
 @takes_device
-def get_squeezenet(version, pretrained=False, ctx=cpu(), root=MODELS_DIR, **kwargs):
+def get_squeezenet(version: str, pretrained: bool = False, ctx: Any = cpu(), root: str = MODELS_DIR, **kwargs: Any) -> SqueezeNet:
     """SqueezeNet by its version.
 
     Parameters

@@ -1,4 +1,9 @@
 """VGG: Simonyan and Zisserman, 2014 (arXiv:1409.1556)."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
 from ....context import cpu, takes_device
 from ....initializer import Xavier
 from ... import nn
@@ -32,7 +37,7 @@ class VGG(Classifier):
         Normalize after each convolution.
     """
 
-    def __init__(self, layers, filters, classes=1000, batch_norm=False, **kwargs):
+    def __init__(self, layers: Sequence[int], filters: Sequence[int], classes: int = 1000, batch_norm: bool = False, **kwargs: Any):
         super().__init__(**kwargs)
         if len(layers) != len(filters):
             raise UsageError(f"VGG: `layers` and `filters` must have an entry for each stage, received {len(layers)} and {len(filters)}")
@@ -57,7 +62,7 @@ class VGG(Classifier):
 
 
 @takes_device
-def get_vgg(num_layers, pretrained=False, ctx=cpu(), root=MODELS_DIR, **kwargs):
+def get_vgg(num_layers: int, pretrained: bool = False, ctx: Any = cpu(), root: str = MODELS_DIR, **kwargs: Any) -> VGG:
     """VGG by its depth.
 
     Parameters
