@@ -46,7 +46,7 @@ class AttrScope(interrupts.Scope, metaclass=ClassPropertyType):
     def current(cls, scope: AttrScope) -> AttrScope:
         warnings.warn("AttrScope.current is deprecated; use `with mx.AttrScope(...):`", DeprecationWarning, stacklevel=4)
         cls._current.value = scope
-    _subgraph_names = collections.defaultdict(int)  # the number of subgraphs of loops and branches so far, by name
+    _subgraph_names: collections.defaultdict[str, int] = collections.defaultdict(int)  # the number of subgraphs of loops and branches so far, by name
 
     def __init__(self, **kwargs: str):
         for name, value in kwargs.items():

@@ -48,7 +48,7 @@ def read_params(fname: str) -> tuple[dict[str, NDArray], dict[str, NDArray]]:
         If the file is missing, damaged, or holds anything but named ``arg:`` and ``aux:`` entries.
     """
     entries = nd.load(fname)
-    found = {"arg": {}, "aux": {}}
+    found: dict[str, dict[str, NDArray]] = {"arg": {}, "aux": {}}
     if not entries:
         logging.warning("Params file '%s' is empty", fname)
     elif not isinstance(entries, dict):

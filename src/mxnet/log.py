@@ -41,7 +41,8 @@ def get_logger(name: str | None = None, filename: str | None = None, filemode: s
     """
     logger = logging.getLogger(name)
     if name is not None and not getattr(logger, "_init_done", False):
-        logger._init_done = True
+        vars(logger)["_init_done"] = True
+        handler: logging.Handler
         if filename:
             handler = logging.FileHandler(filename, filemode or "a")
         else:

@@ -21,7 +21,7 @@ _M_TRIM_THRESHOLD, _M_TOP_PAD, _M_MMAP_MAX = -1, -2, -4  # glibc's malloc.h
 _KEEP = -1  # never return free memory at the top of the heap
 _POOLED, _UNPOOLED = ("Naive", "Round"), "Unpooled"
 kept = False
-_others = []  # functions of other heaps that return free memory to the system, and the number of bytes to the caller
+_others: list[Callable[[], Any]] = []  # functions of other heaps that return free memory to the system, and the number of bytes to the caller
 
 
 def _libc():

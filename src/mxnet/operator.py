@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from .context import Context
     from .symbol import Symbol
 
-_props = {}
-_of_numpy = {}  # by operator: True if its arrays are of mx.np
+_props: dict[Any, Any] = {}
+_of_numpy: dict[Any, bool] = {}  # by operator: True if its arrays are of mx.np
 
 
 class CustomOp:

@@ -23,7 +23,7 @@ from .suggestions import did_you_mean, shortened, unexpected_argument, unknown_a
 
 __all__ = ["get_alias_func", "get_create_func", "get_register_func", "get_registry"]
 
-_REGISTRY = {}  # base class -> {lower-case name: class}
+_REGISTRY: dict[type, dict[str, type]] = {}  # base class -> {lower-case name: class}
 
 
 def get_registry(base_class: type) -> dict[str, type]:

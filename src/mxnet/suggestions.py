@@ -34,7 +34,7 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     place, beside = OF_NVIDIA.get(name, ("", frozenset()))
     if beside and not beside.isdisjoint(known):
         return f", which only NVIDIA's own MXNet has: {place}."
-    spelled = {}
+    spelled: dict[str, str] = {}
     for candidate in known:
         spelled.setdefault(candidate.lower(), candidate)
     close = [spelled[c] for c in difflib.get_close_matches(name.lower(), spelled, 3)]
@@ -77,7 +77,7 @@ def suggests_arguments(init: Callable[..., Any]) -> Callable[..., Any]:
 
 def _arguments(cls):
     """Return the names of the arguments that a class accepts, and True if it accepts any other keyword as well."""
-    known = {}
+    known: dict[str, Any] = {}
     for base in cls.__mro__:
         if "__init__" in vars(base) and base is not object:
             parameters = inspect.signature(base.__init__).parameters

@@ -20,7 +20,7 @@ __all__ = ["get_cuda_compute_capability", "get_gpu_count", "get_gpu_memory", "ge
            "use_np_array", "use_np_shape", "version", "wrap_np_binary_func", "wrap_np_unary_func"]
 
 _OFF, _THREAD, _GLOBAL = 0, 1, 2  # the levels of NumPy shape semantics, as symbol JSON stores them
-_announced = set()
+_announced: set[str] = set()
 _NOT_WITH_ARRAYS = "NumPy shape semantics can't be deactivated while NumPy array semantics is active; call npx.reset_np() to deactivate both"
 
 

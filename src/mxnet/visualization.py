@@ -67,7 +67,7 @@ _NO_PARAMETERS = {"label", "length", "state", "state_cell", "sequence_length", "
 
 def _inputs(symbol, given):
     """Return the variables of a network that are no parameters: those of `given`, the first one if it is data, labels, and states."""
-    uses = {}
+    uses: dict[Any, Any] = {}
     for node in symbol._nodes():
         if node.op is not None:
             for (source, _), name in zip(node.inputs, node.input_names()):

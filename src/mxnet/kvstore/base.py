@@ -77,7 +77,7 @@ class KVStoreBase:
     #: True if `pushpull` without an optimizer keeps the sums for a later pull. A Trainer's own store does not need it.
     keeps_sums = True
 
-    kv_registry = {}
+    kv_registry: dict[str, Any] = {}
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)

@@ -42,7 +42,7 @@ def _pairs(key, value, what):
     if not isinstance(value, (list, tuple)) or len(key) != len(value):
         raise MXNetError(f"{len(key)} keys need as many {what}s, received "
                          f"{len(value) if isinstance(value, (list, tuple)) else type(value).__name__}")
-    grouped = {}
+    grouped: dict[Any, list[Any]] = {}
     for k, v in zip(key, value):
         grouped.setdefault(k, []).extend(_pairs(k, v, what)[0][1])
     return list(grouped.items())

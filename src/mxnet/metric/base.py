@@ -243,7 +243,8 @@ class CompositeEvalMetric(EvalMetric):
 
 
 def _joined(results):
-    names, values = [], []
+    names: list[str] = []
+    values: list[float] = []
     for name, value in results:
         names.extend([name] if isinstance(name, str) else name)
         values.extend([value] if isinstance(value, numeric_types) else value)

@@ -67,7 +67,7 @@ class Optimizer:
     array([0.5, 0.5], dtype=float32)
     """
 
-    opt_registry = {}  # lower-case name -> class
+    opt_registry: dict[str, type[Any]] = {}  # lower-case name -> class
     use_fused_step = False
     _as_mxnet2 = False  # True if made after set_version("2.0"), for a class with other defaults or rules in MXNet 2
 

@@ -61,7 +61,7 @@ def descend(weights: Sequence[NDArray], grads: Sequence[NDArray], states: Sequen
 
     States are the momentum (or None), with `multi_precision` ``(momentum, float32 copy)``.
     """
-    groups = {}  # the weights of one call
+    groups: dict[Any, Any] = {}  # the weights of one call
     for weight, grad, state, lr, wd in zip(weights, grads, states, lrs, wds):
         mom, master = state if multi_precision else (state, None)
         if weight._is_sparse or grad._is_sparse:

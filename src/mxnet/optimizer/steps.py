@@ -252,7 +252,7 @@ def adam_together(weights: Sequence[torch.Tensor], grads: Sequence[torch.Tensor]
                        amsgrad=False, maximize=False)
 
 
-_FOREVER = {}  # device -> a step count at which the bias correction of the first steps has vanished
+_FOREVER: dict[torch.device, torch.Tensor] = {}  # device -> a step count at which the bias correction of the first steps has vanished
 
 
 def _forever(device):

@@ -116,7 +116,7 @@ class Updater:
         if not self.aggregate_updates:
             optimizer._update_each(indices, weights, grads, [states[i] for i in indices])
             return
-        by_type = {}
+        by_type: dict[Any, Any] = {}
         for entry in zip(indices, weights, grads):
             by_type.setdefault(entry[1].dtype, []).append(entry)
         for entries in by_type.values():

@@ -98,7 +98,7 @@ class BucketSentenceIter(DataIter):
         if not buckets:
             raise MXNetError(f"BucketSentenceIter: no length is shared by {batch_size} sentences; give buckets, or a smaller batch_size")
         buckets.sort()
-        grouped = [[] for _ in buckets]
+        grouped: list[list[Any]] = [[] for _ in buckets]
         dropped = 0
         for sentence in sentences:
             i = bisect.bisect_left(buckets, len(sentence))

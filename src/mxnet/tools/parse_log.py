@@ -41,7 +41,7 @@ def parse(lines: Iterable[str], metrics: Sequence[str] = ("accuracy",)) -> dict[
                  for word, short in (("training", "train"), ("validation", "val")) for metric in metrics]
     patterns += [("time", re.compile(rf"Epoch\[(\d{{1,9}})\] Time[^=]*={_NUMBER}")),
                  ("time", re.compile(rf"\[Epoch (\d{{1,9}})\] Finished in {_NUMBER}s"))]
-    found = {}
+    found: dict[int, dict[str, list[float]]] = {}
     for line in lines:
         for name, pattern in patterns:
             match = pattern.search(line)

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import torch
 
@@ -43,7 +43,7 @@ class LossScaler:
         params : list of Parameter
             Those without a gradient are left out.
         """
-        by_device = {}
+        by_device: dict[Any, list[Any]] = {}
         for values in (_values(grad) for parameter in params for grad in parameter._grad or ()):
             by_device.setdefault(values.device, []).append(values)
         # Few kernels and one synchronization for each device, not for each gradient: the function of torch's own scaler, with a scale of 1.

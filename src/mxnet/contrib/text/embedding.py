@@ -90,7 +90,7 @@ class _TokenEmbedding(vocab.Vocabulary):
         Shape (number of tokens, vec_len); row 0 is the vector of unknown tokens.
     """
 
-    pretrained_file_name_sha1 = {}
+    pretrained_file_name_sha1: dict[str, str] = {}
 
     vec_len = property(lambda self: self._vec_len, doc="The length of the vectors.")
     idx_to_vec = property(lambda self: self._idx_to_vec, doc="The vectors, one in each row.")

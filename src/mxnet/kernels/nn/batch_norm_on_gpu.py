@@ -118,9 +118,8 @@ def batch_norm(data: torch.Tensor, gamma: torch.Tensor, beta: torch.Tensor, movi
     """
     if not _fits(data, (gamma, beta, moving_mean, moving_var), residual, bias):
         return None
-    gamma = None if attributes.get("fix_gamma", True) else gamma
-    return _Fused.apply(data, gamma, beta, None if residual is None else _arranged(residual), bias, moving_mean, moving_var,
-                        attributes.get("eps", 1e-3), attributes.get("momentum", 0.9), bool(relu))
+    return _Fused.apply(data, None if attributes.get("fix_gamma", True) else gamma, beta, None if residual is None else _arranged(residual), bias,
+                        moving_mean, moving_var, attributes.get("eps", 1e-3), attributes.get("momentum", 0.9), bool(relu))
 
 
 class _Fused(torch.autograd.Function):

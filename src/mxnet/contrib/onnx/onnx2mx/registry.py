@@ -12,8 +12,8 @@ from typing import Any
 
 from ....base import MXNetError
 
-TRANSLATIONS = {}  # ONNX's operator -> Rule that makes a Symbol
-FOLDS = {}  # ONNX's operator -> Rule over numpy arrays
+TRANSLATIONS: dict[str, Rule] = {}  # ONNX's operator -> Rule that makes a Symbol
+FOLDS: dict[str, Rule] = {}  # ONNX's operator -> Rule over numpy arrays
 
 _WITHOUT_MEANING = {"consumed_inputs", "is_test"}  # of the first versions of the format
 _DOMAINS = {"": "", "ai.onnx": "", "com.microsoft": "com.microsoft."}
