@@ -1,6 +1,7 @@
 """How modules depend on one another: the layers are in pyproject.toml (import-linter); here is what it can't say."""
 import pathlib
 import re
+import sys
 
 import grimp
 import pytest
@@ -64,3 +65,37 @@ def test_no_module_imports_one_that_imports_it():
 def test_modules_are_imported_by_name_on_demand_only():
     users = {file.relative_to(SOURCES).as_posix() for file in SOURCES.rglob("*.py") if re.search(r"import_module\(|__import__\(", file.read_text())}
     assert {user for user in users if not user.endswith("__init__.py")} == set(BY_NAME)
+
+
+def _changes_of_file(call):
+    """How many calls, from the start of `call` to its first operator, lead from one module of the package into another."""
+    changes, arrived = [], []
+
+    def observe(frame, event, _):
+        if event == "call" and not arrived:
+            caller, called = (pathlib.Path(f.f_code.co_filename) for f in (frame.f_back, frame))
+            if called != caller and called.is_relative_to(SOURCES):
+                changes.append(called.relative_to(SOURCES))
+                arrived.extend(changes[-1:] if changes[-1].parts[0] in ("ops", "kernels") else [])
+
+    sys.setprofile(observe)
+    try:
+        call()
+    finally:
+        sys.setprofile(None)
+    assert arrived
+    return len(changes) - 1  # the first leads into the package
+
+
+def test_a_call_of_a_graph_takes_few_steps():
+    net = mx.gluon.nn.HybridSequential()
+    net.add(mx.gluon.nn.Dense(4, activation="relu"), mx.gluon.nn.Dense(2))
+    net.initialize()
+    net.hybridize()
+    x = mx.nd.ones((3, 5))
+    net(x)
+    symbol = mx.sym.FullyConnected(mx.sym.Activation(mx.sym.var("x"), act_type="relu"), num_hidden=2)
+    executor = symbol.simple_bind(mx.cpu(), x=(3, 5))
+    executor.forward()
+    assert _changes_of_file(lambda: net(x)) <= 12
+    assert _changes_of_file(executor.forward) <= 12

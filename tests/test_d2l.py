@@ -45,6 +45,8 @@ def test_cells_of_a_tab_are_its_own_and_those_of_all():
     assert sources(TEXT, "jax") == [["x = 1"], ["#@tab jax", "y = 2"], ["z = x + 1"], ["z"]]
     first, _, last = book.cells("a/b", TEXT)
     assert first.label == "first" and last == ("a/b::c865f6c5", "last", "z\n")
+    again = book.cells("a/b", TEXT + "```{.python .input}\nz\n```\n")
+    assert [cell.name for cell in again[2:]] == ["a/b::c865f6c5", "a/b::c865f6c5-2"]
 
 
 def test_a_section_without_the_tab_has_no_cells():
@@ -80,6 +82,7 @@ def test_names_that_a_cell_binds():
 def test_outputs_agree_but_for_spaces_and_last_digits():
     assert runner.numbers_agree("[1.00001,  2.]", "[1.00002 , 2.]") and not runner.numbers_agree("[1.001, 2.]", "[1., 2.]")
     assert not runner.numbers_agree("(2, 3)", "(2, 4)")
+    assert runner.numbers_agree("(np.float64(0.5), <class 'a.B'>)", "(0.5, a.B)\n[12:00:01] /src/base.cc:48: no GPUs found.")
 
 
 def test_exceptions_do_not_count_or_count_as_failed():

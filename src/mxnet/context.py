@@ -92,9 +92,9 @@ class Context(interrupts.Scope, metaclass=ClassPropertyType):
         return Context, (self.device_type, self.device_id)
 
     def _changes(self):
-        back = functools.partial(setattr, _scope, "value", current_context())
+        back = functools.partial(setattr, current, "value", current_context())
         back.entered = self
-        return functools.partial(setattr, _scope, "value", intern_context(self)), back
+        return functools.partial(setattr, current, "value", intern_context(self)), back
 
     def empty_cache(self) -> None:
         """Return memory that the device's allocator caches and no array uses to the device."""
@@ -196,8 +196,8 @@ def takes_device(fn: _Function) -> _Function:
 
 def current_context() -> Context:
     """Return the default context of new arrays: that of the innermost ``with ctx:``, else ``cpu(0)``."""
-    return _scope.value or _default
+    return current.value or _default
 
 
-_default, _scope = _interned(1, 0), Context._default_ctx
+_default, current = _interned(1, 0), Context._default_ctx
 _Current.value = _default

@@ -11,7 +11,7 @@ so are cells that need its names. Trainings are short (`session.py`). `exception
 and is known to fail. A cell's name there is its section and the first digits of the SHA-256 hash of its text; SECTION::* is not run. With
 twice, with two seeds: where both give the same text, and neither were data synthetic nor was a training shortened before it, that text is compared
 with the text that the book has stored, if it has.
-The exit status is 1 where a cell fails without a reason, or runs with one.
+The exit status is 1 where a cell fails or prints something else without a reason, or runs with one.
 """
 import argparse
 import collections
@@ -58,8 +58,13 @@ def read_rows(task):
     return {name: rows.get(name, ended) for name, _ in task["cells"]}
 
 
+# NumPy 2's scalars, classes without IPython's pretty printer, and the log of MXNet's native library.
+_STYLES = re.compile(r"np\.float64\(([^()]*)\)|<class '([\w.]+)'>|^\[\d\d:\d\d:\d\d\] /.*$", re.MULTILINE)
+
+
 def numbers_agree(text, other):
-    """Return whether two outputs are the same but for spaces and the last digits of fractions."""
+    """Return whether two outputs are the same but for spaces, the last digits of fractions, and `_STYLES`."""
+    text, other = (re.sub(_STYLES, lambda found: found[1] or found[2] or "", t) for t in (text, other))
     number = r"-?\d+\.\d*(?:e[+-]?\d+)?"
     if re.sub(r"\s", "", re.sub(number, "#", text)) != re.sub(r"\s", "", re.sub(number, "#", other)):
         return False
@@ -80,7 +85,7 @@ def judge(rows, exceptions):
     counts, reasons, lines = collections.Counter(), collections.Counter(), []
     for name, row in rows.items():
         outcome, why, known = row["outcome"], row["why"], exceptions.reason(name)
-        left_out = next((reason for pattern, reason in exceptions.left_out.items() if selection.matches(name, pattern)), None)
+        left_out = selection.reason_of(exceptions.left_out, name)
         if outcome == "failed" and left_out:
             outcome, why = "left out", left_out
         counts[outcome] += 1
@@ -123,20 +128,27 @@ def main():
         needed = total["ran"] + total["failed"]
         print(f"\n{total['ran']} of {needed} cells run ({total['ran'] / max(needed, 1):.1%}); {total['left out']} are left out.", flush=True)
         if options.outputs:
-            compare_all(options, folder, book, found, rows)
+            surprises += compare_all(options, folder, book, found, rows, exceptions.outputs)
     return surprises > 0
 
 
-def compare_all(options, folder, book, found, rows):
-    """Run all sections with another seed, and print how many outputs, and which, are those that the book has stored."""
-    same, known = 0, 0
+def compare_all(options, folder, book, found, rows, exceptions):
+    """Run all sections with another seed, and print how many outputs are those that the book has stored; return how many differ without a reason."""
+    same, known, reasons, surprises = 0, 0, collections.Counter(), 0
     stored = {section: cells for section, cells in found.items() if book.outputs(section)}
     for section, again in run_sections(options, book.version(), folder, stored, seed=2):
         equal, of, differ = compare(found[section], rows[section], again, book.outputs(section))
         same, known = same + equal, known + of
         for cell in differ:
-            print(f"  {cell.name} ({cell.label}) prints something else than the book: {rows[section][cell.name]['output'][:300]!r}", flush=True)
-    print(f"{same} of {known} deterministic outputs are those that the book has stored.")
+            if reason := selection.reason_of(exceptions, cell.name):
+                reasons[reason] += 1
+                continue
+            surprises += 1
+            print(f"  {cell.name} ({cell.label}) prints {rows[section][cell.name]['output'][:600]!r} in the place of "
+                  f"{book.outputs(section)[cell.label][:600]!r}", flush=True)
+    print(f"{same} of {known} deterministic outputs are those that the book has stored.",
+          *(f"  {count} differ: {reason}" for reason, count in reasons.items()), sep="\n")
+    return surprises
 
 
 if __name__ == "__main__":

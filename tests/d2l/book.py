@@ -1,4 +1,5 @@
 """Extraction of the book's code: the sections of a revision, the cells of a tab, and the files that cells read."""
+import collections
 import hashlib
 import json
 import re
@@ -28,6 +29,7 @@ def cells(section, text, tab="mxnet"):
 
     A section has the tab if its ``tab.interact_select`` names it, or if there is none and a cell names it. A cell belongs to the tabs that its
     ``%%tab`` or ``#@tab`` names, and to every tab if it names ``all`` or has no such line. Commands of notebooks (``%...``, ``!...``) are removed.
+    The second of two equal cells has ``-2`` at its name's end.
     """
     selected, found, named = None, [], False
     for match in CELL.finditer(text):
@@ -43,7 +45,13 @@ def cells(section, text, tab="mxnet"):
                 found.append((label[1] if label else "", MAGIC.sub("", source)))
     if not (tab in selected if selected is not None else named):
         return []
-    return [Cell(f"{section}::{hashlib.sha256(source.encode()).hexdigest()[:8]}", label, source) for label, source in found if source.strip()]
+    made, times = [], collections.Counter()
+    for label, source in found:
+        if source.strip():
+            name = f"{section}::{hashlib.sha256(source.encode()).hexdigest()[:8]}"
+            times[name] += 1
+            made.append(Cell(name if times[name] == 1 else f"{name}-{times[name]}", label, source))
+    return made
 
 
 class Book:

@@ -371,7 +371,7 @@ def test_inside_of_a_block_that_is_traced_no_graph_of_its_own_runs():
 
 
 def test_a_child_process_runs_no_threads_of_its_parent(net, monkeypatch, long_calls):
-    monkeypatch.setattr(policy, "_forked", True)
+    monkeypatch.setattr(policy.process, "forked", True)
     np.testing.assert_allclose(net(data()).asnumpy(), expected(net, data()), rtol=1e-5)
     assert len(long_calls) == 1
 

@@ -29,19 +29,26 @@ def matches(name, pattern):
     return pattern in (name, name.split("[")[0])
 
 
-class Exceptions(NamedTuple):
-    """Patterns of tests and the reason of each: `left_out` does not run or count, `failing` counts as failed.
+def reason_of(patterns, name):
+    """Return the reason of the first pattern that names this test, or None."""
+    return next((reason for pattern, reason in patterns.items() if matches(name, pattern)), None)
 
-    The file has the sections ``[left out]`` and ``[failing]``. A line that begins with ``#`` is the reason of the patterns below it: a function
+
+class Exceptions(NamedTuple):
+    """Patterns of tests and the reason of each: `left_out` does not run or count, `failing` counts as failed, `outputs` prints something else.
+
+    The file has the sections ``[left out]``, ``[failing]`` and ``[outputs]``. A line that begins with ``#`` is the reason of the
+    patterns below it: a function
     (``test_metric.py::test_f1``), one case of it, or, with ``*`` at the end, whatever begins so.
     """
 
     left_out: dict
     failing: dict
+    outputs: dict = {}
 
     @classmethod
     def read(cls, path):
-        sections = {"[left out]": {}, "[failing]": {}}
+        sections = {"[left out]": {}, "[failing]": {}, "[outputs]": {}}
         current, reason, fresh = None, [], False
         for number, line in enumerate(path.read_text().splitlines(), 1):
             line = line.strip()
@@ -53,8 +60,8 @@ class Exceptions(NamedTuple):
                 if current is None or not reason:
                     raise ValueError(f"{path}:{number}: {line} stands in no section, or has no reason above it")
                 current[line], fresh = " ".join(reason), False
-        return cls(sections["[left out]"], sections["[failing]"])
+        return cls(*sections.values())
 
     def reason(self, name):
         """The reason why a test is known to fail, or None."""
-        return next((reason for pattern, reason in self.failing.items() if matches(name, pattern)), None)
+        return reason_of(self.failing, name)

@@ -9,7 +9,7 @@ from ..ndarray import NDArray, dispatch
 from ..ndarray.dispatch import mode, wrap
 from ..util import is_np_array
 from .block import _flatten, _regroup
-from .parameter import Parameter, moves
+from .parameter import Parameter, replacements
 
 if TYPE_CHECKING:
     from ..graph.tuning.inference_states import State
@@ -27,12 +27,12 @@ class Gathered:
         self.parameters = [p for is_arg, p in inputs if not is_arg]
         # A user-defined subclass of Parameter may return other arrays.
         self.plain = all(type(p).data is Parameter.data and p._stype == "default" for p in self.parameters)
-        self._known: tuple[int, list[NDArray]] = -1, []  # the arrays, and the value of `moves` when they were collected
+        self._known: tuple[int, list[NDArray]] = -1, []  # the arrays, and the value of `replacements.count` when they were collected
 
-    def with_data(self, data: Any) -> Any:
-        """Return all inputs of the graph."""
+    def with_data(self, data: Any) -> tuple[list[NDArray], int]:
+        """Return all inputs of the graph, and the value of `replacements.count` before the parameters were read."""
         before, known = self._known
-        if before == (now := moves()):
+        if before == (now := replacements.count):
             arrays = known.copy()
         else:
             lists = list(map(_data, self.parameters))
@@ -43,7 +43,7 @@ class Gathered:
                 arrays = [p.data() for p in self.parameters]
         for k, i in self.places:
             arrays.insert(k, data[i])
-        return arrays
+        return arrays, now
 
 
 class FastPath:
@@ -63,17 +63,17 @@ class FastPath:
         For each input that is one, in order: its position, the argument's number, and the argument.
     in_format, out_format
         The structure of the arguments, of which some may have no influence, and of the result, in the format of `_flatten`.
-    moved : int
-        The value of `moves` before the parameters were read.
+    replaced : int
+        The value of `replacements.count` before the parameters were read.
 
     Copying or pickling it with its block yields None.
     """
 
-    __slots__ = ("_op", "_session", "_state", "_parameters", "_moves", "_likes", "_ctx", "_kind", "_format", "_flattens", "_out_format", "_regroups")
+    __slots__ = ("_op", "_session", "_state", "_parameters", "_replaced", "_likes", "_ctx", "_kind", "_format", "_flattens", "_out_format", "_regroups")
 
     def __init__(self, op: CachedOp, state: State, parameters: list[NDArray], arguments: list[tuple[int, int, NDArray]], in_format: Any,
-                 out_format: Any, moved: int) -> None:
-        self._op, self._session, self._state, self._parameters, self._moves = op, op._session, state, parameters, moved
+                 out_format: Any, replaced: int) -> None:
+        self._op, self._session, self._state, self._parameters, self._replaced = op, op._session, state, parameters, replaced
         self._format, self._flattens = in_format, any(form != 0 for form in in_format)
         self._out_format, self._regroups = out_format, out_format != 0 and any(form != 0 for form in out_format)
         self._kind, self._ctx = type(arguments[0][2]), arguments[0][2]._ctx
@@ -84,7 +84,7 @@ class FastPath:
 
     @classmethod
     def after(cls, op: CachedOp, inputs: Sequence[NDArray], places: Sequence[tuple[int, int]], in_format: Any, out_format: Any,
-              moved: int) -> FastPath | None:
+              replaced: int) -> FastPath | None:
         """Create the fast path for calls like the one just completed; return None if such calls do more than run the graph in inference.
 
         Parameters
@@ -96,8 +96,8 @@ class FastPath:
             For each of them that is an argument: its position, and the argument's number.
         in_format, out_format
             The structure of the arguments and of the result, in the format of `_flatten`.
-        moved : int
-            The value of `moves` before the inputs were gathered.
+        replaced : int
+            The value of `replacements.count` before the inputs were gathered.
         """
         if mode.recording or mode.training or op._hook is not None or op._handed_on or not places:
             return None
@@ -111,13 +111,13 @@ class FastPath:
             return None
         taken = {k for k, _ in places}
         return cls(op, state, [a for k, a in enumerate(inputs) if k not in taken], [(k, i, inputs[k]) for k, i in places],
-                   in_format, out_format, moved)
+                   in_format, out_format, replaced)
 
     def __call__(self, arguments: Sequence[Any]) -> Any:
         """Return the result for these arguments, or None."""
         kind, ctx = self._kind, self._ctx
         if (mode.recording or mode.training or dispatch.graph_observer is not None or self._op._hook is not None
-                or self._moves != moves() or (kind is NDArray) is is_np_array() or len(arguments) != len(self._format)):
+                or self._replaced != replacements.count or (kind is NDArray) is is_np_array() or len(arguments) != len(self._format)):
             return None
         if self._flattens:
             arguments, found_format = _flatten(arguments, "input")

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from .. import _deferred_compute, files, ndarray, symbol
-from ..context import current_context
+from ..context import current
 from ..graph.backends import registry
 from ..ndarray import NDArray, dispatch
 from ..ndarray.dispatch import mode
@@ -19,7 +19,7 @@ from ..util import version as mxnet_version
 from .block import Block, _flatten, _gather_type_ctx_info, _regroup
 from .cached_op import CachedOp
 from .fast_path import FastPath, Gathered
-from .parameter import DeferredInitializationError, Parameter, moves
+from .parameter import DeferredInitializationError, Parameter
 from .python_state import holds_arrays, is_library
 from .torch_sharing import SharesWithTorch, has_plain
 from .trace_cache import VOLATILE, TraceCache, Version, require_np, tracing_lock
@@ -263,7 +263,7 @@ class HybridBlock(SharesWithTorch, Block):
                     return self.hybrid_forward(symbol, x, *args, **parameters)
             if self._active and len(contexts) > 1:
                 raise ValueError(_several_contexts(contexts))
-        if ctx is current_context():
+        if ctx is current.value:
             return self._call_cached_op(x, *args) if self._active and mode.tracing is None else self._call_eagerly(ctx, x, *args)
         with ctx:
             return self._call_cached_op(x, *args) if self._active and mode.tracing is None else self._call_eagerly(ctx, x, *args)
@@ -346,14 +346,13 @@ class HybridBlock(SharesWithTorch, Block):
         gathered = self._gathered
         if gathered is None or gathered.inputs is not inputs:
             gathered = self._gathered = Gathered(inputs)
-        moved = moves()
-        arrays = gathered.with_data(flat)
+        arrays, replaced = gathered.with_data(flat)
         out = op(*arrays)
         if self._returns_classic and is_np_array():
             out = [o.as_nd_ndarray() for o in ([out] if isinstance(out, NDArray) else out)]
             require_np(out)
         plain = self._callback is None and gathered.plain and not self._returns_classic
-        self._shortcut = FastPath.after(op, arrays, gathered.places, fmt, self._out_format, moved) if plain else None
+        self._shortcut = FastPath.after(op, arrays, gathered.places, fmt, self._out_format, replaced) if plain else None
         return _regroup([out] if isinstance(out, NDArray) else out, self._out_format)
 
     def _check_format(self, fmt: Any) -> None:

@@ -41,21 +41,21 @@ class DeferredInitializationError(MXNetError):
     """
 
 
-_moves = 0
+class _Replacements:
+    """The replacements of arrays over all parameters: while `count` is unchanged, every parameter has the same arrays."""
+
+    count = 0
 
 
-def moves() -> int:
-    """Return the count of replacements of arrays over all parameters. While it is unchanged, every parameter has the same arrays."""
-    return _moves
+replacements = _Replacements()
 
 
 class _Arrays(list):
     """A parameter's arrays, one for each context; programs put others in, too."""
 
     def __setitem__(self, index: Any, value: Any) -> None:
-        global _moves
         list.__setitem__(self, index, value)
-        _moves += 1
+        replacements.count += 1
 
 
 class Parameter:
@@ -116,11 +116,10 @@ class Parameter:
         self.init = init
 
     def __setattr__(self, name: str, value: Any) -> None:
-        global _moves
         if name != "_data":
             return object.__setattr__(self, name, value)
         object.__setattr__(self, name, value if value is None else _Arrays(value))
-        _moves += 1
+        replacements.count += 1
 
     def __repr__(self) -> str:
         name = "" if version() == "2.0" else f"{self.name} "  # which is not passed in MXNet 2

@@ -28,7 +28,7 @@ from ..util import ByArgument, is_np_shape
 from .block import _flatten
 from .fast_path import FastPath, Gathered
 from .forward_trace import ForwardTrace, Reads, ReadShape
-from .parameter import Parameter, moves
+from .parameter import Parameter
 from .python_state import PythonState
 
 if TYPE_CHECKING:
@@ -369,15 +369,14 @@ class TraceCache:
         callback = block._callback
         if callback is not None or op._hook is not None:
             op._register_op_hook(callback, block._monitor_all)
-        moved = moves()
-        inputs = gathered.with_data(arrays)
+        inputs, replaced = gathered.with_data(arrays)
         out = op(*inputs)
         self._doubts, self._fast = 0, None
         single = type(trace.results) is not tuple
         if callback is None and gathered.plain and not mode.recording and not mode.training:
             nested = any(type(a) is list or isinstance(a, tuple) for a in args)
             deep = nested and any(isinstance(b, (list, tuple)) for a in args if isinstance(a, (list, tuple)) for b in a)
-            shortcut = None if deep else FastPath.after(op, inputs, gathered.places, trace.in_format, trace.out_format, moved)
+            shortcut = None if deep else FastPath.after(op, inputs, gathered.places, trace.in_format, trace.out_format, replaced)
             if shortcut is not None:
                 self._fast = shortcut, tuple(map(type, args)) if nested else None, None if single else trace.results, epoch
         if single and not trace.handed_on:

@@ -598,5 +598,5 @@ def test_where_races_are_not_allowed_there_is_none_and_what_one_decided_does_not
 def arguments(net, x):
     """What makes the record of a network."""
     runner = net._cached_op._runner
-    inputs = [a._data for a in net._gathered.with_data([x])]
+    inputs = [a._data for a in net._gathered.with_data([x])[0]]
     return runner.lowered(False, CPU, inputs), inputs, runner.weights, False

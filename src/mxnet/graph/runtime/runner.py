@@ -223,7 +223,7 @@ class GraphRunner:
         """Return the function that runs the graph in this call."""
         backend = self.backend
         recorded = torch.is_grad_enabled() and any(t.requires_grad for t in inputs)
-        if self._freezes and not is_train and not recorded and not self.node_devices and not policy.forked():
+        if self._freezes and not is_train and not recorded and not self.node_devices and not policy.process.forked:
             key = self._state_key(inputs, device)
             state = self._states.get(key)
             if type(state) is not Compiled and (state is None or not self._same_weights(inputs)):
@@ -260,7 +260,7 @@ class GraphRunner:
 
     def run_decided(self, state: State, inputs: Sequence[torch.Tensor]) -> Sequence[torch.Tensor] | None:
         """Return the outputs by a `decided` state for inputs like these; None if it does not hold any more."""
-        if policy.forked() or not state.holds(inputs) or type(state) is not Compiled and not self._same_weights(inputs):
+        if policy.process.forked or not state.holds(inputs) or type(state) is not Compiled and not self._same_weights(inputs):
             return None
         return state.function(*inputs)
 

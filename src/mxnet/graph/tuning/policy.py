@@ -9,7 +9,6 @@ The choice is cached on disk (`cache`): with a cached choice only that backend i
 """
 import functools
 import logging
-import operator
 import os
 import time
 import warnings
@@ -44,15 +43,17 @@ _TIMED_RUNS, _TIMED_SECONDS, _MOST_TIMED_RUNS = 3, 0.005, 50
 _ENOUGH_SECONDS = 0.3  # a single run of so many seconds suffices
 _TURN = 2  # timed calls of a turn
 _COARSE = 0.1  # largest relative difference of results on integers: each layer rounds to a 255th of its range
-_forked = False
 
+
+class _Process:
+    """The process: `forked` is True in a forked child of the one that imported this module."""
+
+    forked = False
+
+
+process = _Process()
 # The threads of a runtime that the parent started do not exist in its child. A hook written in Python could lose a Ctrl-C.
-os.register_at_fork(after_in_child=functools.partial(operator.setitem, globals(), "_forked", True))
-
-
-def forked() -> bool:
-    """Return True in a forked child of the process that imported this module."""
-    return _forked
+os.register_at_fork(after_in_child=functools.partial(setattr, process, "forked", True))
 
 
 def budget(operators: int) -> float:
@@ -62,7 +63,7 @@ def budget(operators: int) -> float:
 
 def may_compile(device: torch.device) -> bool:
     """Return True if inference on this device may be compiled."""
-    return device.type == "cpu" and not _forked and environment.get_bool("MXNET_EXEC_BULK_EXEC_INFERENCE")
+    return device.type == "cpu" and not process.forked and environment.get_bool("MXNET_EXEC_BULK_EXEC_INFERENCE")
 
 
 def candidate_backends(device: torch.device, all_backends: bool = False) -> list:

@@ -102,9 +102,9 @@ def test_torch_is_asked_about_writes_only_where_it_can_have_made_some():
     frozen, = plans(net._cached_op._runner)
     assert not frozen.weights.compares
     bias = net[2].bias.data().as_torch()
-    assert frozen.weights.compares and frozen.holds([t._data for t in net._gathered.with_data([x])])
+    assert frozen.weights.compares and frozen.holds([t._data for t in net._gathered.with_data([x])[0]])
     bias.detach().add_(1)
-    assert not frozen.weights.stale and not frozen.holds([t._data for t in net._gathered.with_data([x])])
+    assert not frozen.weights.stale and not frozen.holds([t._data for t in net._gathered.with_data([x])[0]])
 
 
 def test_moving_averages_that_training_changed_are_seen():
