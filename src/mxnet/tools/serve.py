@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..base import MXNetError
-from ..context import cpu, gpu
+from ..context import Context, cpu, gpu
 
 if TYPE_CHECKING:
     from ..serve.tensors import TensorSpec
@@ -72,7 +72,7 @@ def parse_input(text: str) -> tuple[str | None, TensorSpec]:
     return (model if colon else None), TensorSpec(own if colon else name, np.dtype(kind or "float32"), shape)
 
 
-def _device(text: str):
+def _device(text: str) -> Context:
     kind, _, number = text.partition("(")
     if kind == "cpu":
         return cpu()
