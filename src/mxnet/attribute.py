@@ -43,7 +43,7 @@ class AttrScope(interrupts.Scope, metaclass=ClassPropertyType):
         return current()
 
     @current.setter
-    def current(cls, scope: AttrScope) -> AttrScope:
+    def current(cls, scope: AttrScope) -> None:
         warnings.warn("AttrScope.current is deprecated; use `with mx.AttrScope(...):`", DeprecationWarning, stacklevel=4)
         cls._current.value = scope
     _subgraph_names: collections.defaultdict[str, int] = collections.defaultdict(int)  # the number of subgraphs of loops and branches so far, by name

@@ -68,9 +68,9 @@ class DelayedError(MXNetError):
         Attributes with which the operator would make a result of the same shape and type.
     """
 
-    def __init__(self, message: str, instead: str | None = None):
+    def __init__(self, message: str, instead: dict[str, Any] | None = None):
         super().__init__(message)
-        self.instead = instead or {}
+        self.instead: dict[str, Any] = instead or {}
 
 
 class MXNetNotImplementedError(MXNetError, NotImplementedError):

@@ -58,7 +58,7 @@ class Context(interrupts.Scope, metaclass=ClassPropertyType):
         return current_context()
 
     @default_ctx.setter
-    def default_ctx(cls, ctx: Context) -> Context:
+    def default_ctx(cls, ctx: Context) -> None:
         cls._default_ctx.value = intern_context(ctx)
 
     @property

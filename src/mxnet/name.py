@@ -31,7 +31,7 @@ class NameManager(interrupts.Scope, metaclass=ClassPropertyType):
         return current()
 
     @current.setter
-    def current(cls, manager: NameManager) -> NameManager:
+    def current(cls, manager: NameManager) -> None:
         cls._current.value = manager
 
     def __init__(self) -> None:

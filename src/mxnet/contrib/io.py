@@ -66,7 +66,7 @@ class DataLoaderIter(DataIter):
         """Return the number of padding rows in the batch."""
         return self.batch_size - self._current_batch[0].shape[0]
 
-    def getindex(self) -> list[NDArray]:
+    def getindex(self) -> None:
         """Return None, since a loader does not expose the indices of its samples."""
         return None
 

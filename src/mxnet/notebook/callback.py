@@ -140,7 +140,7 @@ class LiveBokehChart:
         If bokeh, or pandas for the logger, is not installed.
     """
 
-    def __init__(self, pandas_logger: Any, metric_name: str, display_freq: int = 10, batch_size: int | None = None, frequent: int = 50):
+    def __init__(self, pandas_logger: Any, metric_name: str | None, display_freq: int = 10, batch_size: int | None = None, frequent: int = 50):
         self._io = _needed("bokeh.io", type(self).__name__)
         self.pandas_logger = pandas_logger or (PandasLogger(batch_size, frequent) if batch_size is not None else None)
         self.metric_name, self.display_freq, self.frequent = metric_name, display_freq, frequent

@@ -68,7 +68,8 @@ def ppmt(rate: Any, per: Any, nper: Any, pv: Any, fv: Any = 0, when: str | int =
     return np.where(np.less(per, 1), np.nan, total - interest)[()]
 
 
-def rate(nper: Any, pmt: Any, pv: Any, fv: Any, when: str | int = "end", guess: float = 0.1, tol: float = 1e-6, maxiter: int = 100) -> Any:
+def rate(nper: Any, pmt: Any, pv: Any, fv: Any, when: str | int = "end", guess: float | None = 0.1, tol: float | None = 1e-6,
+         maxiter: int = 100) -> Any:
     """Return the interest at which `nper` payments `pmt` turn `pv` into `fv`: found by Newton's steps from `guess`; NaN without convergence.
 
     Example

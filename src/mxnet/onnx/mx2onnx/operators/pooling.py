@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @exports("Pooling", "Pooling_v1", ignores=("cudnn_off",))
 def pooling(on: Builder, x: Value, *, kernel: Any, pool_type: str, global_pool: bool, pooling_convention: str, stride: Any, pad: Any,
-            p_value: Any = None, count_include_pad: bool = None, layout: str | None = None) -> Value:
+            p_value: Any = None, count_include_pad: bool | None = None, layout: str | None = None) -> Value:
     data = channels_first(on, x, layout)
     if global_pool:
         out = _global(on, data, pool_type, p_value)
