@@ -82,8 +82,8 @@ def main():
         sizes = [os.path.getsize(f"{folder}/{i}.onnx") for i in range(len(kinds))]
     middle = {name: {key: statistics.median(sample[key] for sample in found) for key in found[0]} for name, found in samples.items()}
     theirs = middle.get("MXNet 1.9.1")
-    lines = [f"| {args.network}, {weights / 2 ** 20:.0f} MiB of weights | seconds | of a processor | / MXNet's "
-             "| memory, MiB | / weights | file, MiB |",
+    lines = [f"| {args.network}, {weights / 2 ** 20:.0f} MiB of weights | seconds | of a processor | / MXNet's (goal: 0.33 or less) "
+             "| memory, MiB | / weights (goal: 2.2 or less) | file, MiB |",
              "|---|" + "---:|" * 6]
     for (name, found), size in zip(middle.items(), sizes):
         ratio = f"{found['busy'] / theirs['busy']:.2f}" if theirs else "not measured"

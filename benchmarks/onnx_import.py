@@ -35,14 +35,16 @@ def measured(kind, pattern):
 def zoo(pattern):
     """Print how far each network is from what was written and read back, and whether it is the same graph."""
     print("| network | opset | largest difference here, in parts of the largest output | in ONNX Runtime "
-          "| the same operators | written again: the same nodes |\n"
+          "| the same operators | written again: the same graph |\n"
           "|---|---|---|---|---|---|")
     for name in fnmatch.filter(networks(), pattern):
         for opset in (OPSET, NEWEST):
             with tempfile.TemporaryDirectory() as folder:
                 trip = round_trip(name, pathlib.Path(folder), opset)
-            same = ["yes" if a == b else f"no: {a} and {b}" for a, b in (trip.operators, trip.nodes)]
-            print(f"| {name} | {opset} | {trip.difference:.1e} | {trip.by_runtime:.1e} | {same[0]} | {same[1]} |", flush=True)
+            lost, new = (sorted(set(a) - set(b)) for a, b in (trip.operators, trip.operators[::-1]))
+            operators = "yes" if not lost and not new else f"{', '.join(lost) or 'none'} as {', '.join(new) or 'others'}"
+            print(f"| {name} | {opset} | {trip.difference:.1e} | {trip.by_runtime:.1e} | {operators} "
+                  f"| {'yes' if trip.changed is None else f'no: {trip.changed}'} |", flush=True)
 
 
 def main():

@@ -8,10 +8,19 @@ Each part replaces its rows of benchmarks/results/serving.json, of which serving
 
 Load: 1, 16 and 64 clients in a process of their own send binary tensors over loopback. Beside it: the same network in a loop without a server, in
 batches of the size that the server chose (of one row beside one client); and a server that runs one forward pass for each request, on Starlette,
-which FastAPI is made of. Clients, server and network share the machine's cores. Peers take turns; medians are reported.
+which FastAPI is made of. With ``--peer-python PYTHON``, of an environment with the packages fastapi and litserve, there are FastAPI with a plain
+``def`` endpoint and LitServe with batches, too:
+
+    python3 -m venv peers && peers/bin/pip install fastapi litserve     # of the same version of Python
+    python benchmarks/serving.py --load --peer-python peers/bin/python
+
+They compute with this environment's torch and this checkout. Clients, server and network share the machine's cores. Servers take turns, each in a
+process of its own; medians are reported.
 """
 import argparse
+import base64
 import concurrent.futures
+import contextlib
 import json
 import os
 import pathlib
@@ -20,6 +29,7 @@ import socket
 import statistics
 import subprocess
 import sys
+import sysconfig
 import tempfile
 import threading
 import time
@@ -30,6 +40,9 @@ sys.path[:0] = [os.path.join(peers.ROOT, folder) for folder in ("src", "tests")]
 HERE = pathlib.Path(__file__).parent
 NETWORKS = {"mlp": (784,), "resnet50": (3, 224, 224)}
 CLIENTS = (1, 16, 64)
+PEERS = ("fastapi", "litserve")  # of `--peer-python`
+NAMES = {"naive": "naive server", "fastapi": "FastAPI", "litserve": "LitServe"}
+GOALS = {"naive": " (goal: 2 or more)", "fastapi": " (goal: 2 or more)"}
 PATIENT = ("--timeout", "1800")  # for machines that are busy: a request that waited for a processor is no request that was lost
 LOOP = """
 import json, sys, time
@@ -72,23 +85,59 @@ def environment():
 
 def clients(port, path, count, seconds, request):
     """Throughput and latencies that so many clients see."""
-    header_length, file = request
-    command = [sys.executable, str(HERE / "workers" / "load_client.py"), str(port), path, str(count), str(seconds), str(header_length), file]
+    command = [sys.executable, str(HERE / "workers" / "load_client.py"), str(port), path, str(count), str(seconds), *map(str, request)]
     return json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
 
 
-def naive(prefix, sizes):
-    """A server that runs one forward pass for each request, and its port."""
+def commands(args, prefix, sizes, largest):
+    """The programs of the other servers, which a port completes, by name."""
+    found = {"naive": [sys.executable, str(HERE / "workers" / "naive_server.py"), prefix, sizes]}
+    for kind in PEERS if args.peer_python else ():
+        found[kind] = [args.peer_python, str(HERE / "workers" / "peer_server.py"), kind, prefix, sizes]
+    return {name: (command, [] if name == "naive" else [str(largest)]) for name, command in found.items()}
+
+
+@contextlib.contextmanager
+def other(command, ending, foreign):
+    """Another server; yields its port when it listens."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
-    process = subprocess.Popen([sys.executable, str(HERE / "workers" / "naive_server.py"), prefix, sizes, str(port)], env=environment())
-    for _ in range(600):
-        try:
-            socket.create_connection(("127.0.0.1", port)).close()
-            return process, port
-        except OSError:
-            time.sleep(0.1)
-    raise SystemExit("the naive server does not start")
+    env = environment()
+    if foreign:  # its own packages, and of this environment what it lacks: torch, OpenVINO
+        env["PYTHONPATH"] = os.pathsep.join([env["PYTHONPATH"], sysconfig.get_path("purelib")])
+    process = subprocess.Popen([*command, str(port), *ending], env=env, start_new_session=True, stdout=subprocess.DEVNULL)
+    try:
+        for _ in range(1200):
+            if process.poll() is not None:
+                raise SystemExit(f"{' '.join(command[:3])} ended with status {process.returncode}")
+            try:
+                socket.create_connection(("127.0.0.1", port)).close()
+                break
+            except OSError:
+                time.sleep(0.1)
+        else:
+            raise SystemExit(f"{' '.join(command[:3])} does not listen")
+        yield port
+    finally:
+        os.killpg(process.pid, signal.SIGKILL)  # LitServe's workers are processes, too
+        process.wait()
+
+
+def requests_of(name, folder, own):
+    """What clients send: the lengths of the JSON in front, types, and files, of the protocol with binary data and of LitServe."""
+    import numpy as np
+
+    import serve_checks
+    data = np.random.default_rng(0).random((1, *own)).astype(np.float32)
+    headers, body = serve_checks.binary_request(data, binary_data_output=True)
+    found = {}
+    for kind, length, content_type, content in (
+            ("binary", int(headers["Inference-Header-Content-Length"]), headers["Content-Type"], body),
+            ("litserve", 0, "application/json", json.dumps({"data": base64.b64encode(data.tobytes()).decode()}).encode())):
+        file = pathlib.Path(folder, f"{name}.{kind}")
+        file.write_bytes(content)
+        found[kind] = length, content_type, str(file)
+    return found
 
 
 def load(args):
@@ -101,41 +150,36 @@ def load(args):
 
 
 def loaded(args, name, folder):
-    """The rows of one network: the server, the naive one and a loop take turns."""
-    import numpy as np
-
+    """The rows of one network: the server, others and a loop take turns."""
     import serve_checks
     own, prefix = NETWORKS[name], save(name, folder)
     sizes = ",".join(map(str, own))
-    headers, body = serve_checks.binary_request(np.random.default_rng(0).random((1, *own)).astype(np.float32), binary_data_output=True)
-    file = pathlib.Path(folder, f"{name}.request")
-    file.write_bytes(body)
-    request = int(headers["Inference-Header-Content-Length"]), str(file)
+    requests = requests_of(name, folder, own)
     options = ("--input", f"data=-1,{sizes}", "--latency-bound", args.bound, "--no-access-log")
-    with serve_checks.Running(prefix, *options) as server:
+    with serve_checks.Running(prefix, *options) as server, contextlib.ExitStack() as stack:
         curve = next(line for line in server.log if "ready after" in line).partition("batches of ")[2].strip()
         largest = int(curve.split(", ")[-1].split()[0])
         batch_seconds = float(curve.split(", ")[-1].split()[2]) / 1e3
         print(f"{name}: batches of {curve}", flush=True)
-        samples = {count: {key: [] for key in ("rate", "p50", "p99", "naive", "naive p99")} for count in CLIENTS}
+        ports = {key: stack.enter_context(other(*command, key in PEERS)) for key, command in commands(args, prefix, sizes, largest).items()}
+        targets = {"ours": (server.port, f"/v2/models/{name}/infer", requests["binary"])}
+        targets.update((key, (port, "/infer", requests.get(key, requests["binary"]))) for key, port in ports.items())
+        samples = {count: {key: [] for key in targets} for count in CLIENTS}
         loops = {batch: [] for batch in (1, largest)}
-        process, port = naive(prefix, sizes)
-        try:
-            for number in range(args.rounds):
-                for batch, found in loops.items():
-                    found.append(looped(prefix, sizes, batch, args.seconds))
-                for count in CLIENTS:
-                    ours = clients(server.port, f"/v2/models/{name}/infer", count, args.seconds, request)
-                    other = clients(port, "/infer", count, args.seconds, request)
-                    for key, value in zip(samples[count], (ours["rate"], ours["p50"], ours["p99"], other["rate"], other["p99"])):
-                        samples[count][key].append(value)
-                print(f"{name}: round {number + 1} of {args.rounds}", flush=True)
-        finally:
-            process.kill()
-            process.wait()
+        for number in range(args.rounds):
+            for batch, found in loops.items():
+                found.append(looped(prefix, sizes, batch, args.seconds))
+            for count in CLIENTS:
+                for key, (port, path, request) in targets.items():
+                    samples[count][key].append(clients(port, path, count, args.seconds, request))
+            print(f"{name}: round {number + 1} of {args.rounds}", flush=True)
+
+    def middle(count, key, what):
+        return statistics.median(sample[what] for sample in samples[count][key])
+
     return [{"network": name, "clients": count, "batch": largest, "limit": 1.5 * (batch_seconds + args.bound / 1e3),
-             "loop": statistics.median(loops[1 if count == 1 else largest]),
-             **{key: statistics.median(found) for key, found in samples[count].items()}}
+             "loop": statistics.median(loops[1 if count == 1 else largest]), **{what: middle(count, "ours", what) for what in ("rate", "p50", "p99")},
+             **{key: middle(count, key, "rate") for key in ports}, **{f"{key} p99": middle(count, key, "p99") for key in ports}}
             for count in CLIENTS]
 
 
@@ -146,13 +190,21 @@ def looped(prefix, sizes, batch, seconds):
 
 
 def table(rows):
-    """Markdown."""
-    lines = ["| network, largest batch | clients | server, requests/s | loop, rows/s | server / loop | naive server, requests/s | server / naive "
-             "| p50, ms | p99, ms | p99 limit, ms | naive p99, ms |", "|---|" + "---:|" * 10]
+    """Markdown, with the goals beside what was measured."""
+    others = [key for key in ("naive", *PEERS) if key in rows[0]]
+    head = ["network, largest batch", "clients", "server, requests/s", "loop, rows/s", "server / loop (goal at 16: 0.95 or more)",
+            *(text for key in others for text in (f"{NAMES[key]}, requests/s", f"server / it{GOALS.get(key, '')}")),
+            "p50, ms", "p99, ms", "p99 limit, ms", *(f"{NAMES[key]}: p99, ms" for key in others), "goals reached"]
+    lines = [f"| {' | '.join(head)} |", "|---|" + "---:|" * (len(head) - 2) + "---|"]
     for row in rows:
-        lines.append(f"| {row['network']}, {row['batch']} | {row['clients']} | {row['rate']:.0f} | {row['loop']:.0f} "
-                     f"| {row['rate'] / row['loop']:.2f} | {row['naive']:.0f} | {row['rate'] / row['naive']:.2f} "
-                     f"| {row['p50'] * 1e3:.1f} | {row['p99'] * 1e3:.1f} | {row['limit'] * 1e3:.1f} | {row['naive p99'] * 1e3:.1f} |")
+        fastest = max(row[key] for key in others if key in GOALS)
+        reached = [row["rate"] >= 0.95 * row["loop"] or row["clients"] != 16, row["rate"] >= 2 * fastest, row["p99"] <= row["limit"]]
+        missed = ", ".join(text for text, met in zip(("loop", "naive", "p99"), reached) if not met)
+        cells = [f"{row['network']}, {row['batch']}", row["clients"], f"{row['rate']:.0f}", f"{row['loop']:.0f}", f"{row['rate'] / row['loop']:.2f}",
+                 *(text for key in others for text in (f"{row[key]:.0f}", f"{row['rate'] / row[key]:.2f}")),
+                 f"{row['p50'] * 1e3:.1f}", f"{row['p99'] * 1e3:.1f}", f"{row['limit'] * 1e3:.1f}",
+                 *(f"{row[f'{key} p99'] * 1e3:.1f}" for key in others), f"all but {missed}" if missed else "yes"]
+        lines.append(f"| {' | '.join(map(str, cells))} |")
     return "\n".join(lines)
 
 
@@ -285,6 +337,7 @@ def main():
     parser.add_argument("--terms", type=int, default=0, metavar="N")
     parser.add_argument("--reloads", type=int, default=0, metavar="N")
     parser.add_argument("--jobs", type=int, default=8, help="servers at one time of --terms: each waits more than it computes")
+    parser.add_argument("--peer-python", default="", metavar="PYTHON", help="of an environment with fastapi and litserve, for --load")
     parser.add_argument("--bound", type=float, default=100, help="milliseconds, --latency-bound of the server")
     parser.add_argument("--seconds", type=float, default=4, help="of each measurement")
     parser.add_argument("--rounds", type=int, default=3)

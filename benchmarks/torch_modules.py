@@ -82,7 +82,7 @@ def main():
     parser.add_argument("--size", type=int, default=224)
     parser.add_argument("--pairs", type=int, default=20)
     chosen = parser.parse_args()
-    print("| network, batch | Gluon, ms | as_torch, ms | as_torch / Gluon, lower is better |\n|---|---|---|---|")
+    print("| network, batch | Gluon, ms | as_torch, ms | as_torch / Gluon (goal: 1.02 or less) |\n|---|---|---|---|")
     for batch in map(int, chosen.batches.split(",")):
         found = measure(chosen.network, batch, chosen.size, chosen.pairs)
         gluon, other = (1000 * statistics.median(times) for times in zip(*found))

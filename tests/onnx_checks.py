@@ -26,13 +26,15 @@ def exported(sym, inputs, params=None, dynamic_shapes=None, **options):
 
 
 def run(model, inputs, optimized=True):
-    """What ONNX Runtime computes, by the nodes of the file if not `optimized`: kernels on integers overflow where a processor has no VNNI."""
+    """What ONNX Runtime computes of a model, or of the file of one; by its nodes if not `optimized`: kernels on integers overflow where a
+    processor has no VNNI."""
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1
     options.log_severity_level = 3
     if not optimized:
         options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
-    session = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+    source = model if isinstance(model, str) else model.SerializeToString()
+    session = onnxruntime.InferenceSession(source, options, providers=["CPUExecutionProvider"])
     wanted = {i.name for i in session.get_inputs()}
     return session.run(None, {k: v for k, v in inputs.items() if k in wanted})
 

@@ -1,6 +1,6 @@
 """Clients that send one request after the other, each on a connection of its own; prints throughput and latencies as JSON.
 
-    python load_client.py PORT PATH CLIENTS SECONDS HEADER_LENGTH BODY_FILE
+    python load_client.py PORT PATH CLIENTS SECONDS HEADER_LENGTH TYPE BODY_FILE
 """
 import asyncio
 import json
@@ -22,9 +22,10 @@ async def client(port, request, until, latencies):
     writer.close()
 
 
-async def main(port, path, clients, seconds, header_length, body):
+async def main(port, path, clients, seconds, header_length, kind, body):
     """Run all clients, and print the result."""
-    head = f"POST {path} HTTP/1.1\r\nHost: a\r\nInference-Header-Content-Length: {header_length}\r\nContent-Length: {len(body)}\r\n\r\n"
+    head = (f"POST {path} HTTP/1.1\r\nHost: a\r\nInference-Header-Content-Length: {header_length}\r\nContent-Type: {kind}\r\n"
+            f"Content-Length: {len(body)}\r\n\r\n")
     request, latencies = head.encode() + body, []
     await asyncio.gather(*(client(port, request, time.perf_counter() + min(1, seconds / 4), []) for _ in range(clients)))
     start = time.perf_counter()
@@ -35,6 +36,6 @@ async def main(port, path, clients, seconds, header_length, body):
 
 
 if __name__ == "__main__":
-    port, path, clients, seconds, header_length, file = sys.argv[1:]
+    port, path, clients, seconds, header_length, kind, file = sys.argv[1:]
     with open(file, "rb") as content:
-        asyncio.run(main(int(port), path, int(clients), float(seconds), int(header_length), content.read()))
+        asyncio.run(main(int(port), path, int(clients), float(seconds), int(header_length), kind, content.read()))

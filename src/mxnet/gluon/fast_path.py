@@ -69,7 +69,8 @@ class FastPath:
     Copying or pickling it with its block yields None.
     """
 
-    __slots__ = ("_op", "_session", "_state", "_parameters", "_replaced", "_likes", "_ctx", "_kind", "_format", "_flattens", "_out_format", "_regroups")
+    __slots__ = ("_op", "_session", "_state", "_parameters", "_replaced", "_likes", "_ctx", "_kind", "_format", "_flattens",
+                 "_out_format", "_regroups")
 
     def __init__(self, op: CachedOp, state: State, parameters: list[NDArray], arguments: list[tuple[int, int, NDArray]], in_format: Any,
                  out_format: Any, replaced: int) -> None:

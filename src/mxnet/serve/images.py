@@ -12,6 +12,7 @@ from .errors import RequestError, malformed
 from .tensors import TensorSpec
 
 _MAGIC = (b"\xff\xd8\xff", b"\x89PNG\r\n\x1a\n", b"BM", b"RIFF", b"II*\0", b"MM\0*")
+_MANY_PIXELS = 1 << 18
 
 
 @dataclass(frozen=True)
@@ -59,6 +60,12 @@ class Preprocessing:
 def is_image(content_type: str, body: bytes) -> bool:
     """Return whether a body is an image: its type says so, or it has none and begins as image files do."""
     return content_type.startswith("image/") or content_type in ("", "application/octet-stream", "application/x-image") and body.startswith(_MAGIC)
+
+
+def has_many_pixels(body: bytes) -> bool:
+    """Return whether a body is an image that takes long to decode, however few bytes it has."""
+    size = image_header.size_of(body)
+    return size is not None and size[0] * size[1] > _MANY_PIXELS
 
 
 def takes_images(spec: TensorSpec) -> bool:

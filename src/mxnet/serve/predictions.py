@@ -11,12 +11,13 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from .errors import RequestError, malformed
+from .images import has_many_pixels
 from .payloads import arrays_of, encoded, top_classes
 from .repository import Served
 from .service import Service, media_type
 from .tensors import parsed_json
 
-_LARGE = 1 << 16  # bytes of a body that are decoded in a thread
+_LARGE = 1 << 16  # bytes of a body that is decoded in a thread
 
 
 def routes(service: Service) -> list[Route]:
@@ -56,7 +57,7 @@ def routes(service: Service) -> list[Route]:
 
 async def _predicted(service: Service, request: Request, served: Served, content_type: str, body: bytes) -> list[np.ndarray]:
     arguments = content_type, body, served.inputs, served.preprocessing, service.limits
-    arrays = arrays_of(*arguments) if len(body) < _LARGE else await service.decode(served, arrays_of, *arguments)
+    arrays = arrays_of(*arguments) if len(body) < _LARGE and not has_many_pixels(body) else await service.decode(served, arrays_of, *arguments)
     return await served.predict(arrays, service.deadline(request))
 
 

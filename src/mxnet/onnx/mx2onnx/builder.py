@@ -1,5 +1,6 @@
 """The ONNX graph that converters write to: values, nodes, constants, each under a name of its own."""
 import functools
+import math
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -137,6 +138,8 @@ class Builder:
         self.scope = ""
         self._names: set[str] = set()
         self._constants: dict[tuple, Value] = {}
+        self._truths: dict[int, Value] = {}  # the truth values that a value is a cast of, by its id
+        self._fills: dict[int, tuple[Value, np.ndarray]] = {}  # the sizes and the number of an array of one number
 
     def unique(self, name: str) -> str:
         """Return `name`, or, if it is in use, a new name that begins with it."""
@@ -203,7 +206,31 @@ class Builder:
             return x
         if x.array is not None and x.array.size <= 64:
             return self.const(x.array.astype(dtype), dtype)
-        return self.Cast(x, to=dtype, dtype=dtype, out_shape=x.shape)
+        if dtype.kind == "b" and id(x) in self._truths:
+            return self._truths[id(x)]
+        made = self.Cast(x, to=dtype, dtype=dtype, out_shape=x.shape)
+        if x.dtype == bool:
+            self._truths[id(made)] = x
+        return made
+
+    def fill(self, sizes: Value, number: Any, dtype: Any, shape: tuple | None = None) -> Value:
+        """Return an array of one number, of sizes that a value holds."""
+        made = self.ConstantOfShape(sizes, value=np.array([number], dtype), dtype=dtype, out_shape=shape)
+        self._fills[id(made)] = sizes, np.asarray(number, dtype)
+        return made
+
+    def filling(self, x: Value) -> tuple[Value, np.ndarray] | None:
+        """Return the sizes and the number of an array that `fill` made, None for others."""
+        return self._fills.get(id(x))
+
+    def keep_only(self, results: Iterable[Value]) -> None:
+        """Remove the nodes that none of these values follows from."""
+        needed, kept = {id(value) for value in results}, []
+        for node in reversed(self.nodes):
+            if any(id(made) in needed for made in node.outputs):
+                kept.append(node)
+                needed.update(id(value) for value in node.inputs if value is not None)
+        self.nodes = kept[::-1]
 
     def reshape(self, x: Value, shape: Any) -> Value:
         """Reshape `x` to other sizes: a list of `dim`s, of which one may be -1, or a value that holds them."""
@@ -211,6 +238,10 @@ class Builder:
             fixed = all(not isinstance(s, Value) for s in shape)
             if fixed and x.array is not None:
                 return self._computed(x.array.reshape(shape))
+            if fixed and x.fixed and x.shape and 0 not in x.shape:  # with all sizes known, as the file is written again after an import
+                shape = [x.shape[i] if size == 0 else size for i, size in enumerate(shape)]  # type: ignore[index]
+                rest = math.prod(x.shape) // math.prod(size for size in shape if size != -1)  # type: ignore[arg-type]
+                shape = [rest if size == -1 else size for size in shape]
             if fixed and x.shape == tuple(shape):
                 return x
             known = tuple(shape) if fixed and all(s > 0 for s in shape) else None
@@ -255,6 +286,8 @@ class Builder:
         """Split a value into pieces of these sizes along an axis."""
         if len(sizes) == 1:
             return [x]
+        if x.array is not None:
+            return [self._computed(part) for part in np.split(x.array, np.cumsum(sizes)[:-1], axis)]
         return list(self.Split(x, split=list(sizes), axis=axis, outputs=len(sizes)))
 
     def per_channel(self, x: Value, ndim: int, axis: int = 1) -> Value:

@@ -68,7 +68,9 @@ class Network:
             given = [values.get((id(n), i)) for n, i in node.inputs]
             for i, found in enumerate(convert_node(on, node, given, out)):
                 values[id(node), i] = found
-        return on, inputs, self._results(on, values, inputs)
+        results = self._results(on, values, inputs)
+        on.keep_only(results)
+        return on, inputs, results
 
     def _results(self, on: Builder, values: Mapping[tuple[int, int], Value], inputs: Sequence[Value]) -> list[Value]:
         """Return the outputs of the graph, each the result of a separate node, under MXNet's name for it."""

@@ -10,6 +10,7 @@ from ...ops.shapes import known
 from ...symbol.inference import infer_shapes, infer_types
 from ...symbol.node import Entry
 from .builder import numpy_type
+from .operators.onnx_graph import declared_shapes
 
 
 def entry_shapes(outputs: Sequence[Entry], example: Mapping[str, tuple[int, ...]], parameters: Mapping[str, tuple[int, ...]],
@@ -26,7 +27,13 @@ def entry_shapes(outputs: Sequence[Entry], example: Mapping[str, tuple[int, ...]
     """
     def infer(inputs: Mapping[str, tuple[int, ...]]) -> dict[tuple[int, int], tuple[int, ...]]:
         shapes, nodes = infer_shapes(outputs, {**parameters, **inputs})
+        kept = set()  # parts of imported graphs whose sizes follow from values, and what follows from them
         for node in nodes:
+            if node.op is not None and (node.op.name == "_contrib_onnx_graph" or any(id(source) in kept for source, _ in node.inputs)):
+                kept.add(id(node))
+                if node.op.name == "_contrib_onnx_graph":
+                    shapes.update(((id(node), i), shape) for i, shape in enumerate(declared_shapes(node.parsed()["graph"])))  # type: ignore
+                continue
             for i in range(node.num_outputs()):
                 if not known(shapes[id(node), i]):
                     raise MXNetError(f"the shape of output {i} of '{node.name}' does not follow from the shapes of the inputs, "
@@ -63,7 +70,7 @@ def entry_shapes(outputs: Sequence[Entry], example: Mapping[str, tuple[int, ...]
                     break
     if found is None:
         return shapes
-    return {entry: tuple(a if a == b else None for a, b in zip(shape, found[entry])) for entry, shape in shapes.items()}
+    return {entry: shape if shape is None else tuple(a if a == b else None for a, b in zip(shape, found[entry])) for entry, shape in shapes.items()}
 
 
 def entry_types(outputs: Sequence[Entry], inputs: Mapping[str, np.dtype], parameters: Mapping[str, np.ndarray]) -> dict[tuple[int, int], np.dtype]:

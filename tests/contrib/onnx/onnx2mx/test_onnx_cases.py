@@ -24,14 +24,14 @@ def test_the_table_of_reasons_names_cases():
     assert [pattern for pattern in KNOWN if not fnmatch.filter(names, pattern)] == []
 
 
-@pytest.mark.parametrize("name", ["resnet18_v1", "mobilenetv2_0.25", "densenet121"])
+@pytest.mark.parametrize("name", ["resnet18_v1", "mobilenetv2_0.25", "densenet121", "squeezenet1.1"])
 def test_networks_there_and_back(name, tmp_path):
     trip = round_trip(name, tmp_path)
-    assert trip.difference < 1e-4 and trip.by_runtime < 1e-4 and trip.operators[0] == trip.operators[1] and trip.nodes[0] == trip.nodes[1]
+    assert trip.difference < 1e-4 and trip.by_runtime < 1e-4 and trip.operators[0] == trip.operators[1] and trip.changed is None
 
 
-@pytest.mark.parametrize("name", ["squeezenet1.1", "encoder", "language model"])
+@pytest.mark.parametrize("name", ["encoder", "language model", "ssd"])
 def test_networks_that_come_back_by_other_operators(name, tmp_path):
-    """An embedding comes back as the gather, the remainder and the limits that ONNX has for it; numbers are the same."""
+    """Attention and layers of an RNN come back as the operators that ONNX has for them; the graph that is written again is the same."""
     trip = round_trip(name, tmp_path)
-    assert trip.difference < 1e-4 and trip.by_runtime < 1e-4
+    assert trip.difference < 1e-4 and trip.by_runtime < 1e-4 and trip.changed is None

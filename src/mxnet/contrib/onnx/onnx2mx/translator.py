@@ -13,7 +13,7 @@ from ....ops import dtypes
 from ....ops.registry import get
 from ....symbol.compose import create
 from ....symbol.inference import infer_node, infer_node_types
-from . import deferring
+from . import box_nms, deferring
 from .reading import BFLOAT16, UnknownValue, UnsupportedFeature, element_type, read_tensor, stored_type
 from .values import Value
 from .walking import Walker
@@ -70,11 +70,12 @@ class Translator(Walker):
             self._input(name, sizes)
         for name, array in arrays.items():
             self._scope[name] = self.array(array, name)
-        self.nodes(graph.node)
+        nodes = box_nms.replaced(graph, self.opset, self.folder)
+        self.nodes(nodes)
         missing = [info.name for info in graph.output if self._scope.get(info.name) is None]
         if missing:
             raise MXNetError(f"the output '{missing[0]}' is made by no node")
-        later = deferring.finish(self, graph.node, self._scope, [info for info in graph.output if self._scope[info.name].later])
+        later = deferring.finish(self, nodes, self._scope, [info for info in graph.output if self._scope[info.name].later])
         return [later.get(info.name) or self._output(info) for info in graph.output]
 
     def _open_sizes(self, values):
@@ -183,6 +184,10 @@ class Translator(Walker):
                 raise UnknownValue(f"the value '{value.name}' follows from sizes that the file leaves open, in a way that cannot be imported")
             value.entry, value.scalar, value.boolean = self.entry(made), made.scalar, made.boolean
             return value.entry
+        if value.recipe is not None and _is_filled(array):  # computed while importing: no parameter
+            filled = self.op("_full", shape=array.shape, value=array.reshape(-1)[0].item(), dtype=array.dtype.name)
+            value.entry = filled.entry
+            return value.entry
         if not array.size and not util.is_np_shape():
             raise UnsupportedFeature(f"the array '{value.name}' of shape {array.shape} has no elements; import the file within mx.np_shape(), where "
                                      "there are such arrays")
@@ -217,6 +222,15 @@ class Translator(Walker):
         values = tuple(Value("", entry=(node, i), scalar=is_scalar, boolean=is_boolean) for i in outputs)
         return values[0] if len(values) == 1 else values
 
+    def undone(self, value: Value, name: str, **attributes: Any) -> Value | None:
+        node, i = self.entry(value)
+        if node.op is None or i or node.op.name != get(name).name:
+            return None
+        parsed = node.op.with_defaults(node.parsed())
+        if any(parsed[key] != wanted for key, wanted in attributes.items()):
+            return None
+        return Value("", entry=node.inputs[0], boolean=value.boolean)
+
     def dtype(self, value: Value) -> np.dtype[Any] | None:
         if value.entry is None and value.arrays is not None:
             return value.arrays[0].dtype
@@ -240,6 +254,14 @@ class Translator(Walker):
             if partial is not None:
                 return len(partial)
         return super().rank(value)
+
+
+def _is_filled(array):
+    """Return True for an array of one finite number, of some sizes and a type that `_full` has."""
+    if array.size < 2 or array.dtype.name not in ("float16", "float32", "float64", "int8", "uint8", "int32", "int64"):
+        return False
+    first = array.reshape(-1)[0]
+    return abs(float(first)) < 2 ** 53 and bool((array == first).all())
 
 
 def _numbers():

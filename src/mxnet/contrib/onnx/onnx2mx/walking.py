@@ -77,6 +77,9 @@ class Walker:
         """Return the numpy type of a value; None where that is not known."""
         raise NotImplementedError
 
+    def undone(self, value: Value, name: str, **attributes: Any) -> Value | None:
+        """Return the input of the operator that made a value, if it is this one with these attributes; None if it is not, or not known."""
+
     def known_shapes(self, value: Value) -> list[Any] | None:
         """Return the value's ONNX shape for each set of sizes, or None if it is unknown."""
         raise NotImplementedError

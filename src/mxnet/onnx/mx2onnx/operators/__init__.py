@@ -9,6 +9,7 @@ from . import (
     linalg,
     normalization,
     numpy,
+    onnx_graph,
     pooling,
     quantized,
     random,

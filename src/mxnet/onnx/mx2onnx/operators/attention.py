@@ -37,7 +37,8 @@ def _scores(on, queries, keys, width):
 
 def _joined(on, out, x, heads, width):
     """Reshape (batch * heads, length, width) to (length, batch, heads * width)."""
-    return on.reshape(on.Transpose(out, perm=[1, 0, 2]), [0, -1, heads * width])
+    turned = on.Transpose(out, perm=[1, 0, 2], out_shape=None if None in on.shape else (on.shape[0], on.shape[1] * heads, width))
+    return on.reshape(turned, [0, -1, heads * width])
 
 
 @exports("_contrib_interleaved_matmul_selfatt_qk")

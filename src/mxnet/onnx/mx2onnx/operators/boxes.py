@@ -45,7 +45,7 @@ def box_nms(on: Builder, x: Value, *, overlap_thresh: float, valid_thresh: float
     if x.shape is None or x.shape[-2] is None or x.shape[-1] is None:
         raise Unsupported("the number of boxes must not vary")
     count, width = x.shape[-2:]
-    rows = on.cast(on.reshape(x, [-1, count, width]), _FLOAT)
+    rows = on.cast(on.Reshape(x, [-1, count, width]), _FLOAT)  # always a node, by which an import finds the first of these
     scores = _column(on, rows, score_index)
     valid = on.Greater(scores, float(valid_thresh))
     if id_index >= 0:
@@ -73,7 +73,7 @@ def box_nms(on: Builder, x: Value, *, overlap_thresh: float, valid_thresh: float
     out = on.Where(on.unsqueeze(on.Greater(marks, 0.0), 2), rows, on.const(-1, _FLOAT))
     if kept < count:
         out = on.Pad(out, [0, 0, 0, 0, count - kept, 0], on.const(-1, _FLOAT), mode="constant")
-    return on.reshape(out, on.dims(x))
+    return on.Reshape(out, on.sizes(on.dims(x)), out_shape=x.shape)
 
 
 def _column(on, rows, index):

@@ -16,7 +16,7 @@ _FILLED = {"_zeros": 0, "_ones": 1}
 
 
 def _filled(on, sizes, value):
-    return on.ConstantOfShape(sizes, value=np.array([value], on.dtype), dtype=on.dtype, out_shape=on.shape)
+    return on.fill(sizes, value, on.dtype, on.shape)
 
 
 def _fixed(on):

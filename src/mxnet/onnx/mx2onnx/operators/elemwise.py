@@ -33,6 +33,7 @@ _SCALAR = {
     "_maximum_scalar": ("Max", False), "_minimum_scalar": ("Min", False), "_equal_scalar": ("Equal", False), "_greater_scalar": ("Greater", False),
     "_lesser_scalar": ("Less", False), "_greater_equal_scalar": ("GreaterOrEqual", False), "_lesser_equal_scalar": ("LessOrEqual", False),
 }
+_FOLDED = {"Add": np.add, "Sub": np.subtract, "Mul": np.multiply}  # computed here on an array of one number: `ones_like(x) * 3`
 
 
 def _binary(kind):
@@ -72,7 +73,7 @@ def not_equal(on: Builder, lhs: Value, rhs: Value) -> Value:
 
 @exports("_not_equal_scalar")
 def not_equal_scalar(on: Builder, x: Value, *, scalar: float) -> Value:
-    return on.Not(on.Equal(x, scalar))
+    return on.Not(on.Equal(x, scalar)) if scalar else on.cast(x, bool)
 
 
 @exports("logical_not")
@@ -83,6 +84,9 @@ def logical_not(on: Builder, x: Value) -> Value:
 @exports(*_SCALAR, ignores=("is_int",))
 def scalar_operator(on: Builder, x: Value, *, scalar: float, operator: str) -> Value:
     kind, left = _SCALAR[operator]
+    if kind in _FOLDED and x.dtype == on.dtype and (found := on.filling(x)) is not None:
+        pair = (np.asarray(scalar, x.dtype), found[1]) if left else (found[1], np.asarray(scalar, x.dtype))
+        return on.fill(found[0], _FOLDED[kind](*pair).astype(x.dtype), x.dtype, x.shape)
     x = on.cast(x, on.dtype) if kind in ("Add", "Sub", "Mul", "Div") else x
     number = on.const(scalar, x.dtype)
     return _compute(on, kind, number, x) if left else _compute(on, kind, x, number)

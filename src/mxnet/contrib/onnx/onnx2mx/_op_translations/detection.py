@@ -2,6 +2,7 @@
 import numpy as np
 
 from .....base import MXNetError
+from .. import box_nms
 from ..registry import translates
 from ..reshaping import reshape
 from .elemwise import cast_to
@@ -45,6 +46,17 @@ def _selected(corners, scores, most, limit, least):
         total = area[best] + area[order] - shared
         order = order[np.divide(shared, total, out=np.zeros_like(shared), where=total > 0) <= limit]
     return kept
+
+
+@translates(f"{box_nms.DOMAIN}.{box_nms.OPERATOR}")
+def whole_box_nms(g, data, *, shape, overlap_thresh, valid_thresh, topk, coord_start, score_index, id_index, background_id, force_suppress,
+                  in_format, out_format):
+    """The operator `box_nms`, whose nodes `box_nms.replaced` found; the file may reshape the result."""
+    found = g.op("_contrib_box_nms", data, overlap_thresh=overlap_thresh, valid_thresh=valid_thresh, topk=topk, coord_start=coord_start,
+                 score_index=score_index, id_index=id_index, background_id=background_id, force_suppress=bool(force_suppress),
+                 in_format=in_format, out_format=out_format)
+    sizes = g.known_shapes(data)
+    return found if -1 in shape or sizes is not None and set(sizes) == {tuple(shape)} else reshape(g, found, [tuple(shape)] * len(sizes or [0]))
 
 
 @translates("Unique")

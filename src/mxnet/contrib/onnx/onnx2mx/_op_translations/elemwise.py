@@ -272,7 +272,12 @@ def clip(g, data, min=None, max=None):
     """The value within bounds."""
     g.entry(data)
     kind = g.dtype(data)
-    if all(bound is None or bound.array is not None for bound in (min, max)) and (kind is None or kind.kind == "f"):
+    bounds = [None if bound is None else bound.array for bound in (min, max)]
+    if kind is not None and kind.kind in "iu":  # numbers that every version of the operator holds
+        plain = all(bound is not None and bound.size == 1 and abs(int(bound.reshape(-1)[0])) <= 1 << 24 for bound in bounds)
+    else:
+        plain = all(bound is None or bound.array is not None for bound in (min, max)) and (kind is None or kind.kind == "f")
+    if plain:
         low = -math.inf if min is None else min.number("min")
         high = math.inf if max is None else max.number("max")
         if low > high:  # ONNX takes the upper bound then
@@ -286,6 +291,11 @@ def clip(g, data, min=None, max=None):
 @translates("Where")
 def where(g, condition, x, y):
     """Elements of `x` where `condition` holds, else those of `y`."""
+    for name, value, other in (("_npi_where_rscalar", x, y), ("_npi_where_lscalar", y, x)):
+        number = None if value.boolean else _number(g, other, value)
+        if number is not None and g.known_shapes(condition) is not None and g.known_shapes(value) is not None:
+            g.entry(condition)
+            return g.op(name, condition, value, scalar=number, is_scalar=condition.scalar and value.scalar)
     x, y = same_type(g, x, y)
     g.entry(condition)
     shapes = [g.known_shapes(value) for value in (condition, x, y)]

@@ -24,8 +24,22 @@ def gather(g, data, indices, *, axis=0):
     if place is not None and scalar:
         part = g.op("slice_axis", data, axis=axis, begin=int(place), end=int(place) + 1 or None)
         return g.op("Reshape", part, shape=(1,), is_scalar=True) if total == 1 else g.op("squeeze", part, axis=axis)
+    if size is not None and not scalar:
+        inside = g.undone(indices, "clip", a_min=0.0, a_max=float(size - 1))
+        if inside is not None:
+            return _looked_up(g, data, inside, axis)
     found = g.op("take", data, indices, axis=axis, mode="wrap", is_scalar=scalar and total == 1)
     return g.op("squeeze", found, axis=axis) if scalar and total > 1 else found
+
+
+def _looked_up(g, data, indices, axis):
+    """Parts of `data` by their places, of which those outside count as the nearest: an embedding, if `data` is a matrix that the file holds."""
+    kind = g.dtype(data)
+    if data.array is None or data.array.ndim != 2 or axis or kind.kind != "f":
+        return g.op("take", data, indices, axis=axis, mode="clip")
+    numbers = g.undone(indices, "Cast", dtype="int64")
+    rows, width = data.array.shape
+    return g.op("Embedding", indices if numbers is None else numbers, data, input_dim=rows, output_dim=width, dtype=kind.name)
 
 
 @translates("GatherND")

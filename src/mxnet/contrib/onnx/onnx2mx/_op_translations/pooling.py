@@ -47,6 +47,11 @@ def _plain(widths, kernel, ceil):
     return not ceil and all(before == behind < k for (before, behind), k in zip(widths, kernel))
 
 
+def _full(widths, kernel, strides, ceil):
+    """Return True if the padding behind makes as many windows as are counted if their number is rounded up."""
+    return not ceil and all(before + stride - 1 == behind < k for (before, behind), k, stride in zip(widths, kernel, strides))
+
+
 @translates("MaxPool")
 def max_pooling(g, data, *, kernel_shape, strides=None, pads=None, dilations=None, auto_pad="NOTSET", ceil_mode=0, storage_order=0):
     """The largest value of each window."""
@@ -65,6 +70,8 @@ def max_pooling(g, data, *, kernel_shape, strides=None, pads=None, dilations=Non
 def _max(g, data, kernel, strides, dilations, widths, ceil):
     if set(dilations) == {1} and _plain(widths, kernel, ceil):
         return _pool(g, data, "max", kernel, strides, widths)
+    if set(dilations) == {1} and _full(widths, kernel, strides, ceil):
+        return _pool(g, data, "max", kernel, strides, widths, pooling_convention="full")
     lowest = -65504.0 if g.dtype(data) == np.float16 else _LOWEST
     if set(dilations) == {1}:
         behind, counts = _windows(g, data, kernel, strides, widths, ceil)

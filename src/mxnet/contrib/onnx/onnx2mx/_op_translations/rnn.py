@@ -120,6 +120,8 @@ class _Layer:
         made = g.op("RNN", data, self._parameters(), *self.states, *ends, state_size=self.units, num_layers=1, bidirectional=self.directions == 2,
                     mode=mode, state_outputs=True, **given)
         out = turned(made[0]) if self.reverse else made[0]
+        if self.directions == 1 and not self.batch_first:
+            return [g.op("expand_dims", out, axis=1), *made[1:]]
         return self._results(g.op("Reshape", out, shape=(0, 0, -4, self.directions, -1)), made[1:])
 
     def _results(self, out, states):

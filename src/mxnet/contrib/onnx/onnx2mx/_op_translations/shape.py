@@ -59,7 +59,18 @@ def reshape(g, data, shape, *, allowzero=0):
             return _without_elements(g, data, targets, allowzero)
         if any(len(set(column)) > 1 for column in zip(*targets)) or data.scalar:
             targets = [_remaining(target, sizes) for target, sizes in zip(targets, g.shapes(data))]
+    before = None if data.scalar else g.undone(data, "Reshape")
+    if before is not None and _is_shape(g.known_shapes(before), targets, g.known_shapes(data)):
+        return before
     return reshaped(g, data, [tuple(target) for target in targets])
+
+
+def _is_shape(shapes, targets, current):
+    """Return True if `targets`, of which 0 stands for a size of `current` and -1 for what is left, are the same as `shapes`."""
+    if shapes is None or current is None:
+        return False
+    targets = [_remaining(target, sizes) for target, sizes in zip(targets * (len(shapes) // len(targets)), current)]
+    return all(len(shape) == len(target) and all(n in (-1, s) for n, s in zip(target, shape)) for shape, target in zip(shapes, targets))
 
 
 def _remaining(target, sizes):
@@ -96,7 +107,8 @@ def squeeze(g, data, axes=None):
         return g.op("_copy", data, is_scalar=data.scalar)
     if len(set(chosen)) == g.rank(data):
         return g.op("Reshape", data, shape=(1,), is_scalar=True)
-    return g.op("squeeze", data, axis=chosen)
+    before = g.undone(data, "expand_dims", axis=chosen[0]) if len(chosen) == 1 else None
+    return g.op("squeeze", data, axis=chosen) if before is None else before
 
 
 @translates("Unsqueeze")
@@ -118,7 +130,9 @@ def transpose(g, data, *, perm=None):
     g.entry(data)
     if data.scalar:
         return g.op("_copy", data, is_scalar=True)
-    return g.op("transpose", data, axes=tuple(perm or range(g.rank(data))[::-1]))
+    axes = tuple(perm or range(g.rank(data))[::-1])
+    before = g.undone(data, "transpose", axes=tuple(axes.index(i) for i in range(len(axes)))) if sorted(axes) == list(range(len(axes))) else None
+    return g.op("transpose", data, axes=axes) if before is None else before
 
 
 @translates("Concat")

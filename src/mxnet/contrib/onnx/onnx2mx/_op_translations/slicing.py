@@ -36,6 +36,10 @@ def split(g, data, split=None, *, axis=0, num_outputs=None):
     if min(sizes, default=0) < 0:
         raise MXNetError(f"parts of sizes {list(sizes)[:10]}")
     ends = np.cumsum(sizes).tolist()
+    if total is not None and len(sizes) > 1 and all(sizes):
+        if len(set(sizes)) == 1:
+            return g.op("SliceChannel", data, num_outputs=len(sizes), axis=axis)
+        return g.op("_split_v2", data, indices=(0, *ends[:-1]), axis=axis)
     return [g.op("slice_axis", data, axis=axis, begin=end - n, end=end) if n else nothing(g, data, axis) for n, end in zip(sizes, ends)]
 
 
@@ -139,7 +143,9 @@ def _without_elements(g, data, parts, known):
 def _taken(g, data, parts, rank):
     plain = {axis: part for axis, part in parts.items() if len(part) == 3 and part != (None, None, 1)}
     counted = {axis: part for axis, part in parts.items() if len(part) == 2}
-    if plain:
+    if len(plain) == 1 and (part := next(iter(plain.items())))[1][2] == 1:
+        data = g.op("slice_axis", data, axis=part[0], begin=part[1][0] or 0, end=part[1][1])
+    elif plain:
         begin, end, step = zip(*(plain.get(axis, (None, None, 1)) for axis in range(rank)))
         data = g.op("slice", data, begin=begin, end=end, step=step)
     elif not counted:
