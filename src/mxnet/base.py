@@ -31,7 +31,7 @@ class MXNetError(RuntimeError):
 class NotImplementedForSymbol(MXNetError):
     """Raised when an operation that needs values (``bool(x)``, ``x.asnumpy()``) is called on a Symbol."""
 
-    def __init__(self, function: Callable[..., Any], alias: str | None = None, *args: Any):
+    def __init__(self, function: Callable[..., Any] | str, alias: str | None = None, *args: Any):
         super().__init__()
         self.function = function if isinstance(function, str) else function.__name__
         self.alias = alias
@@ -46,7 +46,7 @@ class NotImplementedForSymbol(MXNetError):
 class NotSupportedForSparseNDArray(MXNetError):
     """Raised when an operation that only dense arrays support is called on a sparse array."""
 
-    def __init__(self, function: Callable[..., Any], alias: str | None = None, *args: Any):
+    def __init__(self, function: Callable[..., Any] | str, alias: str | None = None, *args: Any):
         super().__init__()
         self.function = function if isinstance(function, str) else function.__name__
         self.alias = alias

@@ -172,7 +172,7 @@ VARIABLES = {row[0]: Variable(*row) for row in _TABLE}
 _TRUE, _FALSE = frozenset(("1", "true", "yes", "on")), frozenset(("", "0", "false", "no", "off"))
 
 
-def get_str(name: str) -> str | None:
+def get_str(name: str) -> Any:
     """Return the variable's value as text, or its default; None if it has neither."""
     return os.environ.get(name) or VARIABLES[name].default
 
@@ -193,7 +193,7 @@ def get_bool(name: str) -> bool:
     raise _malformed(name, "0 or 1")
 
 
-def get_choice(name: str, *choices: str) -> str | None:
+def get_choice(name: str, *choices: str) -> Any:
     """Return the variable's value, one of `choices`.
 
     Raises
@@ -207,7 +207,7 @@ def get_choice(name: str, *choices: str) -> str | None:
     return found
 
 
-def get_int(name: str) -> int | None:
+def get_int(name: str) -> Any:
     """Return the variable as an integer; None if it is unset and has no default.
 
     Raises
@@ -218,7 +218,7 @@ def get_int(name: str) -> int | None:
     return _number(name, int, "an integer")
 
 
-def get_float(name: str) -> float | None:
+def get_float(name: str) -> Any:
     """Return the variable as a number; None if it is unset and has no default.
 
     Raises

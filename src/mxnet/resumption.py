@@ -49,7 +49,7 @@ class Saves:
         If the store's workers are not synchronous.
     """
 
-    def __init__(self, folder: str, store: Any = None):
+    def __init__(self, folder: str | os.PathLike[str], store: Any = None):
         self._net = getattr(store, "_group", None)
         if store is not None and "async" in store.type:
             raise MXNetError(f"resume: the workers of a kvstore of type {store.type!r} are at different batches; use 'dist_sync'")

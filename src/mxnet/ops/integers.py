@@ -61,7 +61,7 @@ def convert(tensor: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
     return RecordedIntegers.wrap(values, _Replaced.apply(_recorded(tensor), values))
 
 
-def differentiated(function: Callable, raw: Callable, attributes: dict[str, Any], tensors: Any) -> Any:
+def differentiated(function: Any, raw: Any, attributes: dict[str, Any], tensors: Any) -> Any:
     """Compute an operator with a gradient of its own, ``function(attributes, *tensors)``, some of whose tensors are `RecordedIntegers`.
 
     The results are those of ``raw(*tensors, **attributes)`` on the integers; the gradient is that of float64 copies, or 0 if `function` is None.

@@ -15,7 +15,7 @@ from .schema import Axes, DType, Optional
 from .shapes import product, unify
 
 
-def reduced_axes(operator: str, axis: Any, exclude: bool, ndim: int, name: str = "axis") -> Optional[tuple[int, ...]]:
+def reduced_axes(operator: str, axis: Any, exclude: bool, ndim: int, name: str = "axis") -> Any:
     """The axes to reduce, in order; None for all of them.
 
     Raises

@@ -4,7 +4,7 @@ from typing import Any
 from ..base import MXNetError
 
 
-def unify(a: tuple[int, ...] | None, b: tuple[int, ...] | None) -> tuple[int, ...] | None:
+def unify(a: tuple[int, ...] | None, b: tuple[int, ...] | None) -> Any:
     """Return the combination of two partial shapes of the same array.
 
     Raises

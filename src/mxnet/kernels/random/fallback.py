@@ -126,7 +126,7 @@ class PlainBank(Bank):
 
     # -- from the single generator -------------------------------------------------------------------------------------------
 
-    def words(self, count: int) -> torch.Tensor:
+    def words(self, count: int) -> Any:
         return self._take(STATES, count)
 
     def numbers(self, count: int, dtype: torch.dtype = torch.float32, normal: Any = False) -> torch.Tensor:

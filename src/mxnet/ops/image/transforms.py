@@ -199,7 +199,7 @@ def _mirrored(data):
     return data.flip(1) if found is None else found
 
 
-def keeps(data: torch.Tensor) -> bool:
+def keeps(data: torch.Tensor) -> Any:
     """Draw a random boolean tensor on the device of `data`: True (half of the time) if the image is not mirrored."""
     return uniform(data, 0, 1, torch.float64) < 0.5
 

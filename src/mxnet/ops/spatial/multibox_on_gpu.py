@@ -74,7 +74,7 @@ def _hard_negatives(predictions, overlap, positive, negative, ratio, threshold):
     return candidates & (torch.empty_like(order).scatter_(1, order, number) < wanted)
 
 
-def choose_detections(number: torch.Tensor, score: torch.Tensor, corners: torch.Tensor, threshold: float, nms_threshold: float, nms_topk: int,
+def choose_detections(number: torch.Tensor, score: torch.Tensor, corners: Any, threshold: float, nms_threshold: float, nms_topk: int,
                       force_suppress: bool) -> torch.Tensor:
     """Return the rows (N, A, 6) of MultiBoxDetection, of the best class and its score (N, A) and the corners, four of (N, A)."""
     rows = torch.stack([number, score, *corners], -1)

@@ -37,7 +37,7 @@ class AlexNet(Classifier):
 
 
 @takes_device
-def alexnet(pretrained: bool = False, ctx: Any = cpu(), root: str = MODELS_DIR, **kwargs: Any) -> AlexNet:
+def alexnet(pretrained: bool = False, ctx: Any = cpu(), root: str = MODELS_DIR, **kwargs: Any) -> HybridBlock:
     """AlexNet.
 
     Parameters

@@ -83,7 +83,7 @@ class DenseNet(Classifier):
 
 
 @takes_device
-def get_densenet(num_layers: int, pretrained: bool = False, ctx: Any = cpu(), root: str = MODELS_DIR, **kwargs: Any) -> DenseNet:
+def get_densenet(num_layers: int, pretrained: bool = False, ctx: Any = cpu(), root: str = MODELS_DIR, **kwargs: Any) -> HybridBlock:
     """DenseNet by its depth.
 
     Parameters

@@ -146,7 +146,7 @@ class Inception3(Classifier):
 
 
 @takes_device
-def inception_v3(pretrained: bool = False, ctx: Any = cpu(), root: str = MODELS_DIR, **kwargs: Any) -> Inception3:
+def inception_v3(pretrained: bool = False, ctx: Any = cpu(), root: str = MODELS_DIR, **kwargs: Any) -> HybridBlock:
     """Inception v3.
 
     Parameters

@@ -130,7 +130,7 @@ def _published(multiplier):
 
 
 @takes_device
-def get_mobilenet(multiplier: float, pretrained: bool = False, ctx: Any = cpu(), root: str = MODELS_DIR, **kwargs: Any) -> MobileNet:
+def get_mobilenet(multiplier: float, pretrained: bool = False, ctx: Any = cpu(), root: str = MODELS_DIR, **kwargs: Any) -> HybridBlock:
     """MobileNet by its width.
 
     Parameters
@@ -151,7 +151,7 @@ def get_mobilenet(multiplier: float, pretrained: bool = False, ctx: Any = cpu(),
 
 
 @takes_device
-def get_mobilenet_v2(multiplier: float, pretrained: bool = False, ctx: Any = cpu(), root: str = MODELS_DIR, **kwargs: Any) -> MobileNetV2:
+def get_mobilenet_v2(multiplier: float, pretrained: bool = False, ctx: Any = cpu(), root: str = MODELS_DIR, **kwargs: Any) -> HybridBlock:
     """MobileNet v2 by its width; parameters as for `get_mobilenet`."""
     net = MobileNetV2(multiplier, **kwargs)
     return load_pretrained(net, f"mobilenetv2_{_published(multiplier)}", root, ctx) if pretrained else net

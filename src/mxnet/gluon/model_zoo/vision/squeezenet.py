@@ -58,7 +58,7 @@ class SqueezeNet(Classifier):
 
 
 @takes_device
-def get_squeezenet(version: str, pretrained: bool = False, ctx: Any = cpu(), root: str = MODELS_DIR, **kwargs: Any) -> SqueezeNet:
+def get_squeezenet(version: str, pretrained: bool = False, ctx: Any = cpu(), root: str = MODELS_DIR, **kwargs: Any) -> HybridBlock:
     """SqueezeNet by its version.
 
     Parameters

@@ -62,7 +62,7 @@ class VGG(Classifier):
 
 
 @takes_device
-def get_vgg(num_layers: int, pretrained: bool = False, ctx: Any = cpu(), root: str = MODELS_DIR, **kwargs: Any) -> VGG:
+def get_vgg(num_layers: int, pretrained: bool = False, ctx: Any = cpu(), root: str = MODELS_DIR, **kwargs: Any) -> HybridBlock:
     """VGG by its depth.
 
     Parameters
