@@ -207,7 +207,10 @@ class Builder:
         if x.array is not None and x.array.size <= 64:
             return self.const(x.array.astype(dtype), dtype)
         if dtype.kind == "b" and id(x) in self._truths:
-            return self._truths[id(x)]
+            truth = self._truths[id(x)]
+            if truth.shape is None:
+                truth.shape = x.shape
+            return truth
         made = self.Cast(x, to=dtype, dtype=dtype, out_shape=x.shape)
         if x.dtype == bool:
             self._truths[id(made)] = x
