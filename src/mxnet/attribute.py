@@ -5,6 +5,7 @@ import collections
 import functools
 import threading
 import warnings
+from typing import Any
 
 from . import interrupts
 from .base import ClassPropertyType, classproperty

@@ -91,7 +91,9 @@ class Operator(Traits):
         self.mutates, self.mutates_rule, self.loss, self.no_gradient = tuple(mutates), mutates_rule, loss, no_gradient
         self.same_shape = same_shape
         self.shape_inference: Callable | None = _same_shape if same_shape else None
-        self.dtype_inference = self.sized = self.gradient_storage = None
+        self.dtype_inference: Any = None
+        self.sized: Any = None
+        self.gradient_storage: Any = None
         self.initial = initial or {}
         self.key_var_num_args = key_var_num_args
         self.frontend = frontend
@@ -102,7 +104,7 @@ class Operator(Traits):
         self.simple = (num_outputs == 1 and not self.attributes and not self.variadic and not self.wants_training
                        and not self.optional_inputs)
         self.mutated_indices = tuple(self.inputs.index(m) for m in self.mutates)
-        self._parsed = {}
+        self._parsed: dict[Any, Attributes] = {}
         self.set_traits(name, {"complete_rule": "shape", **traits} if same_shape else traits)
         if not self.draws and reaches_generator(fn):
             raise TypeError(f"operator {name}: `{fn.__name__}` can reach a random generator; say `draws=True` in @op(...), or under which "

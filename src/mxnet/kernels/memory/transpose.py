@@ -1,8 +1,6 @@
 """Transposing copies. Torch copies element by element where the last axis does not stay the last."""
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import torch
 
 from ..runtime.contract import Kernel

@@ -50,8 +50,8 @@ def batch_norm(data: torch.Tensor, gamma: torch.Tensor, beta: torch.Tensor, movi
         added = None if residual is None else residual.contiguous(memory_format=_LAST)
         plan = _forward.plan((data, added, gamma, beta, moving_mean, moving_var))
         if plan is not None:
-            gamma = None if attributes.get("fix_gamma", True) else gamma
-            return _Fused.apply(data, gamma, beta, added, moving_mean, moving_var, attributes.get("eps", 1e-3), attributes.get("momentum", 0.9),
+            scale = None if attributes.get("fix_gamma", True) else gamma
+            return _Fused.apply(data, scale, beta, added, moving_mean, moving_var, attributes.get("eps", 1e-3), attributes.get("momentum", 0.9),
                                 relu, plan)
     return None
 

@@ -1,8 +1,6 @@
 """Maximum pooling in two dimensions. Torch compares each window element by element: 14 times as slow as MXNet on large arrays."""
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import torch
 
 from ..runtime.contract import Kernel

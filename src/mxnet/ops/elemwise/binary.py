@@ -15,7 +15,7 @@ from ..shapes import known, unify
 from ._common import broadcast_rule, divide_integers, half_in_single, refuse_shapes, refuse_types, whole_power
 
 
-def elementwise_pair(function: Callable, doc: str, elementwise: tuple[Any, ...], broadcast: tuple[str, ...], broadcast_sample: Any, sample: Any = None,
+def elementwise_pair(function: Callable, doc: Any, elementwise: tuple[Any, ...], broadcast: tuple[str, ...], broadcast_sample: Any, sample: Any = None,
                      same_shape_only: Any = None, **traits: Any) -> Any:
     """Register ``function(lhs, rhs)`` twice: for inputs of one shape and for inputs that broadcast.
 

@@ -1,4 +1,6 @@
 """Type, size and orientation of images."""
+from typing import Any
+
 import torch
 
 from ...base import MXNetError

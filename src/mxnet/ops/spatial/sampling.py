@@ -533,7 +533,7 @@ def bilinear_gather(flat: torch.Tensor, base: torch.Tensor, y: torch.Tensor, x: 
     top, left = y.floor(), x.floor()
     dy, dx = y - top, x - left
     top, left = top.long(), left.long()
-    total = 0
+    total: Any = 0
     for down, right in product((0, 1), (0, 1)):
         row, column = top + down, left + right
         weight = (dy if down else 1 - dy) * (dx if right else 1 - dx)
