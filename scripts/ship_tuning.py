@@ -32,7 +32,7 @@ x = mx.nd.random.uniform(shape=(batch, 3, side, side))
 end = time.perf_counter() + seconds
 while time.perf_counter() < end:
     net(x).wait_to_read()
-    if net._cached_op._runner.settled:
+    if net._cached_op.handle.settled:
         break
 else:
     sys.exit(f"not decided after {seconds:g} s")

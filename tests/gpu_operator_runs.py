@@ -99,7 +99,7 @@ def waits_of(name):
                 for i, (a, b) in enumerate(zip(some, others)):
                     try:
                         if b is not None:
-                            check_same(a, b, gpu, not operator.draws)
+                            check_same(a, b, gpu, not operator.stochastic)
                     except AssertionError as error:
                         raise AssertionError(f"{key}, {kind} {i}: {error}") from None
     return sorted({*watch.waits, *watch.copies})

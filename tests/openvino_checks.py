@@ -51,7 +51,7 @@ def _program(name, inputs, attributes):
     symbol = compose.create(get(name), [mx.sym.Variable(f"input{i}") for i in range(len(inputs))], {k: str(v) for k, v in attributes.items()}, "node")
     order = [int(n.removeprefix("input")) for n in symbol.list_inputs()]
     tensors = [torch.from_numpy(np.array(inputs[i])) for i in order]
-    module = lower(symbol._outputs, False, torch.device("cpu"))
+    module = lower(symbol.handle, False, torch.device("cpu"))
     return Program(module, tensors, range(1, len(tensors)) if name == "RNN" else ()), tensors
 
 

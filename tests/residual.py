@@ -52,4 +52,4 @@ def numbers(*shape, seed):
 
 
 def lowered(symbol):
-    return copied(lower(symbol._outputs, True, torch.device("cpu")))
+    return copied(lower(symbol.handle, True, torch.device("cpu")))

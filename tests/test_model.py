@@ -33,8 +33,8 @@ def test_missing_checkpoints_are_named(tmp_path):
 
 
 def test_private_names_of_old_programs_lead_to_where_they_are_written():
+    from mxnet.compat import executor_manager, feedforward
     from mxnet.kvstore import updates
-    from mxnet.legacy import executor_manager, feedforward
     for name in ("create_kvstore", "create_sparse_kvstore", "initialize_kvstore", "update_params", "update_params_on_kvstore",
                  "update_params_on_kvstore_nccl"):
         assert getattr(mx.model, f"_{name}") is getattr(updates, name)

@@ -44,6 +44,11 @@ def run_fastapi():
 
 def run_litserve():
     """Serve batches of what has come within 5 ms."""
+    api = Api(max_batch_size=batch, batch_timeout=0.005, api_path="/infer")
+    litserve.LitServer(api, accelerator="cpu", timeout=600).run(host="127.0.0.1", port=port, log_level="error", generate_client_file=False)
+
+
+if kind == "litserve":  # at the top, where the process that computes finds it
     import litserve
 
     class Api(litserve.LitAPI):
@@ -66,9 +71,6 @@ def run_litserve():
 
         def encode_response(self, output):
             return {"data": base64.b64encode(output.tobytes()).decode()}
-
-    api = Api(max_batch_size=batch, batch_timeout=0.005, api_path="/infer")
-    litserve.LitServer(api, accelerator="cpu", timeout=600).run(host="127.0.0.1", port=port, log_level="error", generate_client_file=False)
 
 
 if __name__ == "__main__":

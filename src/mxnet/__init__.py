@@ -23,7 +23,8 @@ from __future__ import annotations
 from typing import Any
 import sys as _sys
 
-from .reachable import finder as _finder
+from .compat import finder as _finder
+from .lazy_modules import load_module as _load_module
 from .suggestions import MissingAttributeError as _MissingAttributeError
 
 _finder.install()
@@ -52,8 +53,8 @@ with _memory.without_collection():
 # Modules that many programs do not use are imported at their first access.
 _LAZY = {"mod": "module", "mon": "monitor", "kv": "kvstore", "th": "torch", "viz": "visualization", "img": "image", "init": "initializer",
          "np": "numpy", "npx": "numpy_extension", "np_symbol": "symbol.numpy"}
-_SUBMODULES = {"amp", "callback", "checkpoint", "contrib", "engine", "environment", "error", "executor", "gluon",
-               "graph", "image", "initializer", "io", "kvstore", "legacy", "library", "libinfo", "log", "lr_scheduler", "memory", "metric", "model",
+_SUBMODULES = {"amp", "callback", "checkpoint", "compat", "contrib", "engine", "environment", "error", "executor", "gluon",
+               "graph", "image", "initializer", "io", "kvstore", "library", "libinfo", "log", "lr_scheduler", "memory", "metric", "model",
                "module", "monitor", "ndarray_doc", "notebook", "numpy", "numpy_dispatch_protocol", "numpy_extension", "numpy_op_fallback",
                "numpy_op_signature", "onnx", "optimizer", "profiler", "recordio", "registry", "rnn", "rtc", "runtime", "symbol_doc",
                "test_utils", "tools", "torch", "visualization"}
@@ -63,7 +64,7 @@ def __getattr__(name: str) -> Any:
     target = _LAZY.get(name, name)
     if target in _SUBMODULES or target in _LAZY.values():
         try:
-            module = _finder.load(f"{__name__}.{target}")
+            module = _load_module(f"{__name__}.{target}")
         except ModuleNotFoundError as error:
             if error.name != f"{__name__}.{target}":
                 raise

@@ -9,6 +9,7 @@ from . import autograd as autograd
 from . import base as base
 from . import callback as callback
 from . import checkpoint as checkpoint
+from . import compat as compat
 from . import context as context
 from . import contrib as contrib
 from . import device as device
@@ -25,7 +26,6 @@ from . import initializer as initializer
 from . import io as io
 from . import kvstore as _kv
 from . import kvstore as kvstore
-from . import legacy as legacy
 from . import libinfo as libinfo
 from . import library as library
 from . import log as log

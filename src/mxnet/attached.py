@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from . import autograd
 from .ndarray import NDArray
-from .ndarray.ndarray import _share
+from .ndarray.ndarray import share_memory
 from .symbol import Symbol
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ class ArrayMethods(_Array):
     def as_np_ndarray(self) -> ndarray:
         """Return the array as ``mx.np.ndarray``, sharing memory."""
         from .numpy import ndarray
-        return _share(self, ndarray)
+        return share_memory(self, ndarray)
 
     def __getstate__(self) -> dict[str, Any]:
         from .ndarray.serialization import dump_array

@@ -129,7 +129,7 @@ def _heads(heads: Any, head_grads: Any, what: str) -> tuple[Sequence[NDArray], l
             seed = seed.reshape(head.shape)  # MXNet reads the numbers in memory order, regardless of the shape
         if seed is not None and seed.shape != head.shape:
             raise MXNetError(f"{what}: a head gradient of shape {seed.shape} for a head of shape {head.shape}")
-        seeds.append(_run(torch.ones_like, recorded) if seed is None else seed._data.to(recorded.device, recorded.dtype))
+        seeds.append(run_engine(torch.ones_like, recorded) if seed is None else seed._data.to(recorded.device, recorded.dtype))
     return heads, tensors, seeds
 
 
@@ -166,9 +166,9 @@ def backward(heads: NDArray | Sequence[NDArray], head_grads: NDArray | Sequence[
     mode.training = train_mode
     try:
         if tensors and light:
-            _run(openmp.alone, differentiation.backward, tensors, seeds, retain_graph)
+            run_engine(openmp.alone, differentiation.backward, tensors, seeds, retain_graph)
         elif tensors:
-            _run(differentiation.backward, tensors, seeds, retain_graph)
+            run_engine(differentiation.backward, tensors, seeds, retain_graph)
     finally:
         mode.training = training
     for v in variables:
@@ -228,7 +228,7 @@ def _before_gradients(heads: Sequence[NDArray]) -> set[TapeNode]:
     return found
 
 
-def _run(function: Callable[..., _T], *args: Any) -> _T:
+def run_engine(function: Callable[..., _T], *args: Any) -> _T:
     """Call a function of torch's engine; errors of it, and of the user's code that it runs, are raised as MXNetErrors."""
     try:
         return function(*args)
@@ -287,7 +287,7 @@ def grad(heads: NDArray | Sequence[NDArray], variables: NDArray | Sequence[NDArr
     mode.training = train_mode
     try:
         if tensors:
-            grads = _run(differentiation.gradients, tensors, [_leaf(v) for v in variables], seeds, retain_graph, create_graph)
+            grads = run_engine(differentiation.gradients, tensors, [_leaf(v) for v in variables], seeds, retain_graph, create_graph)
         else:  # heads that are constants, such as the derivative of a linear function
             grads = tuple(torch.zeros_like(v._data) for v in variables)
     finally:

@@ -523,7 +523,7 @@ def _converted(symbol: Symbol) -> set[str]:
     for node in symbol._nodes():
         for child, _ in node.inputs:
             if child.op is None:
-                (read if node.op.converts else others).add(child.name)
+                (read if node.op.is_cast else others).add(child.name)
     return read - others
 
 

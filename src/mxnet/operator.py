@@ -15,12 +15,12 @@ from . import autograd, interrupts
 from . import name as _name
 from .base import MXNetError
 from .context import current_context
+from .lazy_modules import load_module
 from .ndarray import NDArray, dispatch
 from .ndarray.dispatch import mode
 from .ndarray.ndarray import context_of
 from .ops import dtypes, schema
 from .ops.registry import OPERATORS, Operator, get
-from .reachable import finder
 from .suggestions import did_you_mean, shortened
 from .symbol import functions, inference
 from .util import is_np_array
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from .symbol import Symbol
 
 _props: dict[Any, Any] = {}
+# The module that registers operators of saved networks, which programs do not import.
+_REGISTERED_BY = dict.fromkeys(("empty_like_fallback", "mvn_fallback", "resize_fallback", "unravel_index_fallback"), "mxnet.numpy_op_fallback")
 _of_numpy: dict[Any, bool] = {}  # by operator: True if its arrays are of mx.np
 
 
@@ -198,7 +200,8 @@ def _prop(items):
     if not op_type:
         raise MXNetError("Custom: the argument `op_type`, the name of a registered operator, is missing")
     if op_type not in _props:
-        finder.register_custom_operator(op_type)
+        if op_type in _REGISTERED_BY:
+            load_module(_REGISTERED_BY[op_type])
     if op_type not in _props:
         raise MXNetError(f"Custom: no operator is registered as '{op_type}'; decorate its CustomOpProp with @mx.operator.register('{op_type}')"
                          f"{did_you_mean(op_type, _props)}")
@@ -229,7 +232,7 @@ class CustomOperator(Operator):
         def custom(*data, op_type: str):
             """Call an operator that was registered in Python with `register`."""
 
-        super().__init__("Custom", custom, by_values=True, names_output=True, amp="float32")
+        super().__init__("Custom", custom, data_dependent=True, names_output=True, amp="float32")
         self.fn = self.raw = _run_custom
         self.attributes = _AnyAttribute(self.attributes)
         self.mutates, self.shape_inference, self.dtype_inference = (), self._infer_shape, self._infer_type

@@ -344,7 +344,7 @@ def np_ufunc_legal_option(key: str, value: Any) -> bool:
     return key == "where"
 
 
-def _check_ufunc_arguments(name, kwargs):
+def check_ufunc_arguments(name, kwargs):
     for key, value in kwargs.items():
         if key not in _UFUNC_DEFAULTS:
             raise TypeError(f"{key} is an invalid keyword to function '{name}'")
@@ -359,7 +359,7 @@ def wrap_np_unary_func(func: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(func)
     def unary(x, out=None, **kwargs):
         if kwargs:
-            _check_ufunc_arguments(func.__name__, kwargs)
+            check_ufunc_arguments(func.__name__, kwargs)
         return func(x, out=out)
     return unary
 
@@ -369,7 +369,7 @@ def wrap_np_binary_func(func: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(func)
     def binary(x1, x2, out=None, **kwargs):
         if kwargs:
-            _check_ufunc_arguments(func.__name__, kwargs)
+            check_ufunc_arguments(func.__name__, kwargs)
         return func(x1, x2, out=out)
     return binary
 

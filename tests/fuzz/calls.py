@@ -253,7 +253,7 @@ class _Case:
         given = [o for o in case.get("out", ()) if o.get("input", -1) < len(self.arrays)]
         out = [_array(o, self.kind) if "shape" in o else self.arrays[o["input"]] for o in given]
         self.out = [o for o in out if o is not None] or None
-        if self.op.draws:
+        if self.op.stochastic:
             mx.random.seed(0)
 
     def marked(self):

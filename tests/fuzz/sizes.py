@@ -62,7 +62,7 @@ def chained(rng):
     widths = [rng.choice((1, 5, 31, 32, 33, 70)) for _ in range(rng.randint(1, fused_mlp.MOST))]
     names = {"n": rng.choice((1, 2, 3, 11, 12, 13, 40)), "c": rng.choice((1, 3, 17, 32)), "last": widths[-1]}
     panels = [-(-width // 32) * 32 for width in widths]
-    names.update(rectifies=rng.randrange(1 << fused_mlp.MOST), columns=sum(panels))
+    names.update(relu_mask=rng.randrange(1 << fused_mlp.MOST), columns=sum(panels))
     names["cells"] = sum(wide * deep for wide, deep in zip(panels, [names["c"], *widths]))
     return {**names, **{f"k{i + 1}": width for i, width in enumerate([*widths, *[0] * (fused_mlp.MOST - len(widths))])}}
 

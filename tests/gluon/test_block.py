@@ -8,7 +8,6 @@ import mxnet as mx
 from block_checks import Net
 from mxnet import gluon
 from mxnet.gluon import nn
-from mxnet.gluon.block import _flatten, _regroup
 
 
 def test_names(net):
@@ -109,22 +108,6 @@ def test_apply_visits_children_first(net):
 def test_cast(net):
     net.cast("float64")
     assert net(mx.nd.ones((1, 3), dtype="float64")).dtype == np.float64
-
-
-def test_flatten_and_regroup():
-    a, b = mx.nd.ones((1,)), mx.nd.ones((2,))
-    flat, fmt = _flatten((a, [b, None], []), "input")
-    assert fmt == [0, [0, -1], []] and flat[0] is a and flat[1] is b and flat[2] is None
-    assert _regroup(flat, fmt) == [a, [b, None], []]
-    pair = mx.sym.split(mx.sym.var("x"), num_outputs=2)
-    assert _flatten([pair, pair[0]], "output")[1] == [2, 0]
-    assert _regroup([1, 2, 3], [2, 0]) == [[1, 2], 3]
-    with pytest.raises(ValueError, match=r"lists of them; received as input: 3, <class 'int'>"):
-        _flatten([a, 3], "input")
-    with pytest.raises(ValueError, match="was None when the block was traced must stay None, received"):
-        _regroup([a, b], [0, -1])
-    with pytest.raises(ValueError, match="Unsupported encoded format -2"):
-        _regroup([a], [-2])
 
 
 def test_save_and_load_parameters(net, tmp_path):

@@ -31,7 +31,7 @@ def compare(name, samples, kinds):
                 if b is None:
                     continue
                 assert (a.context, a.shape, a.dtype) == (GPU, b.shape, b.dtype), f"{key}, {kind} {i}"
-                if not operator.draws:
+                if not operator.stochastic:
                     tolerance = TOLERANCES.get(b._data.dtype, 1e-3)
                     np.testing.assert_allclose(a.asnumpy().astype("f8"), b.asnumpy().astype("f8"), rtol=tolerance, atol=tolerance / 10,
                                                err_msg=f"{key}, {kind} {i}")

@@ -259,7 +259,7 @@ def residual_steps(ctx, hybridize, dtype="float32"):
         losses.append(loss)
     parameters = net.collect_params().values()
     found = [*losses, *(p.grad(ctx) for p in parameters if p.grad_req != "null"), *(p.data(ctx) for p in parameters)]
-    return [a.asnumpy() for a in found], net._cached_op._runner.reports[True, ctx.torch_device] if hybridize else []
+    return [a.asnumpy() for a in found], net._cached_op.handle.reports[True, ctx.torch_device] if hybridize else []
 
 
 @pytest.mark.parametrize("mirror", ["0", "1"])

@@ -49,7 +49,7 @@ def test_a_contest_that_native_won(monkeypatch):
     monkeypatch.setattr(policy, "candidate_backends", lambda device, all_backends=False: [Slow(False)])
     net = network()
     net(nd.ones((2, 4)))
-    assert inference_states.FASTEST in net.explain() and net._cached_op._runner.settled
+    assert inference_states.FASTEST in net.explain() and net._cached_op.handle.settled
 
 
 def test_others_with_other_results(monkeypatch, recwarn):
@@ -66,4 +66,4 @@ def test_a_candidate_is_not_settled():
     net.initialize()
     net.hybridize()
     net(nd.ones((2, 4)))
-    assert not net._cached_op._runner.settled
+    assert not net._cached_op.handle.settled

@@ -67,7 +67,7 @@ def random_graph(seed, channels=8):
 def test_random_graphs_on_openvino(seed):
     pytest.importorskip("openvino")
     out, inputs = random_graph(seed)
-    expected = lower(out._outputs, False, torch.device("cpu"))(*inputs)
+    expected = lower(out.handle, False, torch.device("cpu"))(*inputs)
     found = GraphRunner(out, backend="openvino")(inputs)
     for f, e in zip(found, expected):
         torch.testing.assert_close(f, e, rtol=1e-3, atol=1e-4 * max(e.abs().max().item(), 1.0))
@@ -83,7 +83,7 @@ def test_random_graphs_train_through_the_passes(seed, monkeypatch):
     inputs = [t.contiguous(memory_format=torch.channels_last) if t.dim() == 4 else t for t in inputs]
     aux = set(out.list_auxiliary_states())
     results = []
-    for run in (lower(out._outputs, True, torch.device("cpu")), lambda *leaves: GraphRunner(out)(list(leaves), is_train=True)):
+    for run in (lower(out.handle, True, torch.device("cpu")), lambda *leaves: GraphRunner(out)(list(leaves), is_train=True)):
         leaves = [t.clone().requires_grad_(n not in aux) for n, t in zip(out.list_inputs(), inputs)]
         y, = run(*leaves)
         y.backward(torch.linspace(-1, 1, 6).reshape(2, 3))

@@ -87,7 +87,7 @@ def test_rules_say_what_a_run_gives(name, dtype, monkeypatch):
     shapes, _, states = symbol.infer_shape(data=shape)
     known = dict(zip(symbol.list_arguments(), shapes)) | dict(zip(symbol.list_auxiliary_states(), states))
     inputs = [torch.ones(known[n], dtype=dtype) for n in symbol.list_inputs()]
-    module = lower(symbol._outputs, False, torch.device("cpu"), None, None)
+    module = lower(symbol.handle, False, torch.device("cpu"), None, None)
     with monkeypatch.context() as context:
         context.setattr(Program, "_call", lambda self, node, env: {item: item}[node.target](env[node.args[0]], node.args[1]))  # no operator is run
         program = Program(module, inputs)
@@ -117,7 +117,7 @@ print(sorted({"sympy", "torch._dynamo", "torch._inductor"} & set(sys.modules)))
 
 def test_source_is_generated_when_a_module_first_runs():
     x = mx.sym.var("data")
-    module = lower((x * 2 + 1)._outputs, False, torch.device("cpu"), None, None)
+    module = lower((x * 2 + 1).handle, False, torch.device("cpu"), None, None)
     assert "_code" not in vars(module)
     assert module(torch.ones(2))[0].tolist() == [3, 3] and "_code" in vars(module)
     copy = copied(module)
@@ -130,7 +130,7 @@ def test_source_is_generated_when_a_module_first_runs():
 def test_what_is_drawn_to_know_its_shape_is_not_missing_afterwards():
     graph, x = mx.sym.random.normal(shape=(2, 3), ctx="cpu(0)") + mx.sym.var("x"), torch.zeros(2, 3)
     mx.random.seed(3)
-    program = Program(lower(graph._outputs, False, torch.device("cpu")), [x])
+    program = Program(lower(graph.handle, False, torch.device("cpu")), [x])
     assert [program.shape(n) for n in program.outputs] == [(2, 3)]
     found = mx.nd.random.normal(shape=(2, 3)).asnumpy().tolist()
     mx.random.seed(3)

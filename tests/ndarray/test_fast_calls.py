@@ -108,7 +108,7 @@ def test_others_go_the_general_way_while_a_profiler_observes(observed, other):
 
 
 def test_who_draws_takes_fast_calls_on_every_processor():
-    result = call(negate, draws=True)(nd.ones((2,), ctx=CPU1))
+    result = call(negate, stochastic=True)(nd.ones((2,), ctx=CPU1))
     assert result.asnumpy().tolist() == [-1, -1] and result.context == CPU1
 
 

@@ -25,4 +25,4 @@ def test_how_many_outputs_there_are(name, inputs, attributes, outputs):
 
 
 def test_samples_are_drawn_each_time():
-    assert mx.ops.get("_contrib_dgl_csr_neighbor_uniform_sample").draws and not mx.ops.get("_contrib_dgl_subgraph").draws
+    assert mx.ops.get("_contrib_dgl_csr_neighbor_uniform_sample").stochastic and not mx.ops.get("_contrib_dgl_subgraph").stochastic

@@ -37,7 +37,7 @@ def test_the_signature_says_what_is_input_and_what_attribute():
     assert list(operator.attributes) == ["factor", "rows"] and operator.wants_training == "training" and operator.wants_device is None
     assert operator.attributes["rows"].required and operator.attributes["factor"].default == 2.0
     assert operator.__doc__ == "data * factor + bias." and repr(operator) == "<operator scaled>"
-    assert not operator.simple and not operator.variadic and not operator.draws
+    assert not operator.simple and not operator.variadic and not operator.stochastic
 
 
 def test_an_operator_is_simple_if_tensors_are_all_it_takes():
@@ -77,9 +77,9 @@ def test_an_operator_that_draws_says_so():
         return torch.rand(x.shape, generator=random_state.generator(x.device))
 
     drawn.__module__ = "mxnet.ops.random"  # only what stands in the package is looked into
-    with pytest.raises(TypeError, match="operator f: `drawn` can reach a random generator; say `draws=True`"):
+    with pytest.raises(TypeError, match="operator f: `drawn` can reach a random generator; say `stochastic=True`"):
         Operator("f", drawn)
-    assert Operator("f", drawn, draws=True).draws is True
+    assert Operator("f", drawn, stochastic=True).stochastic is True
 
 
 def test_unknown_traits_are_refused():

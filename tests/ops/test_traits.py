@@ -49,47 +49,47 @@ def helper(data):
     return data * torch.rand(data.shape, generator=random_state.generator(data.device))
 
 
-def test_an_operator_that_draws_must_say_so(monkeypatch):
+def test_an_operator_that_is_stochastic_must_say_so(monkeypatch):
     def noise(data):
         return helper(data)
 
     noise.__module__ = helper.__module__ = "mxnet.test"
-    with pytest.raises(TypeError, match="operator _test_noise: `noise` can reach a random generator; say `draws=True`"):
+    with pytest.raises(TypeError, match="operator _test_noise: `noise` can reach a random generator; say `stochastic=True`"):
         Operator("_test_noise", noise)
-    assert Operator("_test_noise", noise, draws=True).draws is True
+    assert Operator("_test_noise", noise, stochastic=True).stochastic is True
 
 
 def test_an_unknown_trait_is_refused():
-    with pytest.raises(TypeError, match="operator _test: there is no option or trait `keeps_layuot`; traits are draws, by_values"):
-        op("_test", keeps_layuot=True)(lambda data: data)
+    with pytest.raises(TypeError, match="operator _test: there is no option or trait `layout_agnositc`; traits are stochastic, data_dependent"):
+        op("_test", layout_agnositc=True)(lambda data: data)
     assert "_test" not in OPERATORS
 
 
 @pytest.mark.parametrize("operator", EVERY, ids=lambda o: o.name)
-def test_who_can_reach_a_generator_says_that_it_draws(operator):
+def test_who_can_reach_a_generator_declares_it(operator):
     # Anew: at registration a helper that stands further down in the module was not there yet.
     traits._reaching.clear()
     kernel = dispatch._kernels.get(operator)  # where the operator itself is for sparse arrays only
-    assert bool(operator.draws) == (traits.reaches_generator(operator.raw) or traits.reaches_generator(kernel))
+    assert bool(operator.stochastic) == (traits.reaches_generator(operator.raw) or traits.reaches_generator(kernel))
 
 
 # -- each trait ---------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("operator", saying("draws"), ids=lambda o: o.name)
-def test_draws(operator):
+@pytest.mark.parametrize("operator", saying("stochastic"), ids=lambda o: o.name)
+def test_stochastic(operator):
     for tensors, attributes, everything in uses(operator):
-        if not operator.holds("draws", everything):
+        if not operator.holds("stochastic", everything):
             runs = [first(operator.raw(*tensors, **attributes)) for _ in range(2)]
             assert torch.equal(*runs) or torch.equal(*(r.isnan() for r in runs))
 
 
-@pytest.mark.parametrize("operator", saying("keeps_layout"), ids=lambda o: o.name)
-def test_keeps_layout(operator):
+@pytest.mark.parametrize("operator", saying("layout_agnostic"), ids=lambda o: o.name)
+def test_layout_agnostic(operator):
     """The values are the same whether images lie with their channels first or last, and with random data there are images."""
-    if operator.draws:
+    if operator.stochastic:
         return
-    for tensors, attributes, _ in [*uses(operator, "keeps_layout"), *_images(operator)]:
+    for tensors, attributes, _ in [*uses(operator, "layout_agnostic"), *_images(operator)]:
         moved = [t.contiguous(memory_format=torch.channels_last) if t is not None and t.dim() == 4 else t for t in tensors]
         state = [None if t is None else t.clone() for t in tensors]
         expected, found = (first(operator.raw(*t, **attributes)) for t in (state, moved))
@@ -99,7 +99,7 @@ def test_keeps_layout(operator):
 
 def _images(operator):
     """Images for an operator that goes element by element."""
-    if operator.same_shape and not operator.mutates and not operator.draws:
+    if operator.same_shape and not operator.mutates and not operator.stochastic:
         required = {n: 0.5 for n, a in operator.attributes.items() if a.required and a.kind is float}
         if any(a.required and n not in required for n, a in operator.attributes.items()):
             return
@@ -138,10 +138,10 @@ def _gradients_behind(relu, operator, tensors, attributes):
     return torch.autograd.grad(result.sum(), [t for t in leaves if t is not None and t.requires_grad], allow_unused=True)
 
 
-@pytest.mark.parametrize("operator", saying("overwritable"), ids=lambda o: o.name)
-def test_overwritable(operator):
+@pytest.mark.parametrize("operator", saying("inplace_safe"), ids=lambda o: o.name)
+def test_inplace_safe(operator):
     tried = 0
-    for tensors, attributes, _ in uses(operator, "overwritable"):
+    for tensors, attributes, _ in uses(operator, "inplace_safe"):
         for found, expected in zip(*(_gradients_behind(relu, operator, tensors, attributes) for relu in (torch.relu_, torch.relu))):
             assert (found is None) == (expected is None)
             if found is not None:
@@ -150,14 +150,14 @@ def test_overwritable(operator):
     assert tried
 
 
-@pytest.mark.parametrize("operator", saying("rectifies"), ids=lambda o: o.name)
-def test_rectifies(operator):
+@pytest.mark.parametrize("operator", saying("is_relu"), ids=lambda o: o.name)
+def test_is_relu(operator):
     data = torch.tensor([-2.0, -0.0, 0.5, float("inf")])
     attributes = {"act_type": "relu"} if "act_type" in operator.attributes else {}
-    assert operator.holds("rectifies", operator.with_defaults(attributes))
+    assert operator.holds("is_relu", operator.with_defaults(attributes))
     assert torch.equal(operator.raw(data, **attributes), torch.tensor([0.0, 0.0, 0.5, float("inf")]))
     if attributes:
-        assert not operator.holds("rectifies", operator.with_defaults({"act_type": "tanh"}))
+        assert not operator.holds("is_relu", operator.with_defaults({"act_type": "tanh"}))
 
 
 @pytest.mark.parametrize("operator", saying("arithmetic"), ids=lambda o: o.name)
@@ -177,19 +177,19 @@ def test_stops_gradient():
         assert not found.requires_grad or not torch.autograd.grad(found.sum(), x)[0].any()
 
 
-def test_converts_and_changes_storage():
+def test_is_cast_and_changes_storage():
     x = torch.tensor([1.5])
-    assert [o.name for o in saying("converts")] == ["Cast"]
+    assert [o.name for o in saying("is_cast")] == ["Cast"]
     assert OPERATORS["Cast"].raw(x, dtype=torch.float64).dtype is torch.float64
     assert [o.name for o in saying("changes_storage")] == ["cast_storage"]
 
 
-def test_sized_by_values():
+def test_data_dependent_shape():
     """No other operator of the records gives results of two shapes for inputs of the same shapes and attributes."""
-    assert sorted(o.name for o in saying("sized_by_values")) == [
+    assert sorted(o.name for o in saying("data_dependent_shape")) == [
         "_contrib_boolean_mask", "_cvimdecode", "_npi_bincount", "_npi_delete", "_npi_unique", "_npx_nonzero"]
     for operator in EVERY:
-        if operator.sized_by_values or operator.by_values:
+        if operator.data_dependent_shape or operator.data_dependent:
             continue
         for tensors, attributes, _ in uses(operator):
             try:

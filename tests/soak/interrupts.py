@@ -101,7 +101,7 @@ def _drop_compiled():
     """Drop what graphs have been compiled to. When that happens depends on the time that they have run for: each has threads and memory, and stays
     until it is called with other weights, so that samples would differ without anything growing."""
     for runner in [o for o in gc.get_objects() if type(o) is GraphRunner]:
-        runner._states.clear()
+        runner.states.clear()
 
 
 def _fill_pools(graphs=16):

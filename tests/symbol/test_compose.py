@@ -29,7 +29,7 @@ def fresh_names():
     (lambda a, b: a.sum(axis=1), ("sum", "sum0", {"axis": "1"})),
 ])
 def test_operators_and_generated_names(make, expected):
-    node = make(mx.sym.var("a"), mx.sym.var("b"))._outputs[0][0]
+    node = make(mx.sym.var("a"), mx.sym.var("b")).handle[0][0]
     assert (node.op.name, node.name, node.attrs) == expected
 
 

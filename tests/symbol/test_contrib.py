@@ -48,7 +48,7 @@ def test_adamw_takes_the_scale_as_a_symbol_or_a_number():
 
 
 def test_operators_of_contrib_are_found_without_their_prefix():
-    node = sym.contrib.quadratic(sym.var("x"), a=1, b=2, c=3)._outputs[0][0]
+    node = sym.contrib.quadratic(sym.var("x"), a=1, b=2, c=3).handle[0][0]
     assert (node.op.name, node.attrs) == ("_contrib_quadratic", {"a": "1", "b": "2", "c": "3"})
     assert "quadratic" in dir(sym.contrib)
     with pytest.raises(AttributeError, match="nothing_of_the_kind"):

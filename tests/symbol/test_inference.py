@@ -56,7 +56,7 @@ def test_sizes_of_zero_are_unknown_except_with_the_semantics_of_numpy():
 
 
 def test_what_is_known_of_the_outputs_says_something_about_the_inputs():
-    total = (mx.sym.var("a") + mx.sym.var("b"))._outputs
+    total = (mx.sym.var("a") + mx.sym.var("b")).handle
     shapes, nodes = inference.infer_shapes(total, {}, results=[(3, 4)])
     assert [shapes[id(n), 0] for n in nodes] == [(3, 4)] * 3
 
@@ -69,7 +69,7 @@ def test_operators_run_without_data():
 
 def test_types_go_both_ways_and_stop_at_casts():
     a, b = mx.sym.var("a"), mx.sym.var("b", dtype="float64")
-    types, nodes = inference.infer_types((a + b)._outputs, {})
+    types, nodes = inference.infer_types((a + b).handle, {})
     assert [types[id(n), 0] for n in nodes] == [torch.float64] * 3
     assert mx.sym.cast(a, dtype="int32").infer_type(a="float16")[1] == [np.int32]
     with pytest.raises(mx.MXNetError, match=r"^Error in operator sum \(broadcast_add\)|^Error in operator"):

@@ -13,7 +13,7 @@ def test_deep_graphs_do_not_exhaust_the_stack():
 
 
 def fc():
-    return mx.sym.FullyConnected(mx.sym.var("x"), num_hidden=2, name="fc")._outputs[0][0]
+    return mx.sym.FullyConnected(mx.sym.var("x"), num_hidden=2, name="fc").handle[0][0]
 
 
 def test_a_node_knows_its_inputs_and_outputs():
@@ -21,7 +21,7 @@ def test_a_node_knows_its_inputs_and_outputs():
     assert repr(node) == "<FullyConnected fc>" and repr(node.inputs[0][0]) == "<variable x>"
     assert node.input_names() == ("data", "weight", "bias") and (node.num_outputs(), node.output_names()) == (1, ["fc_output"])
     assert node.parsed()["num_hidden"] == 2 and node.parsed() is node.parsed()
-    parts = mx.sym.split(mx.sym.var("x"), num_outputs=2, name="s")._outputs[0][0]
+    parts = mx.sym.split(mx.sym.var("x"), num_outputs=2, name="s").handle[0][0]
     assert (parts.num_outputs(), parts.output_names()) == (2, ["s_output0", "s_output1"])
     assert parts.inputs[0][0].num_outputs() == 1 and parts.inputs[0][0].output_names() == ["x"]
 
@@ -29,13 +29,13 @@ def test_a_node_knows_its_inputs_and_outputs():
 def test_nodes_come_after_their_inputs_and_once():
     x = mx.sym.exp(mx.sym.var("x"), name="e")
     both = mx.sym.Group([mx.sym.negative(x, name="n"), x * mx.sym.var("y")])
-    assert [n.name for n in topological(both._outputs)][:4] == ["x", "e", "n", "y"]
-    assert len(topological(both._outputs)) == 5
+    assert [n.name for n in topological(both.handle)][:4] == ["x", "e", "n", "y"]
+    assert len(topological(both.handle)) == 5
 
 
 def test_variables_that_are_written_to_are_auxiliary():
     net = mx.sym.BatchNorm(mx.sym.FullyConnected(mx.sym.var("x"), num_hidden=2, name="fc"), name="bn")
-    nodes = topological(net._outputs)
+    nodes = topological(net.handle)
     assert [n.name for n in nodes if id(n) in auxiliary(nodes)] == ["bn_moving_mean", "bn_moving_var"]
 
 
@@ -53,4 +53,4 @@ def test_a_copy_shares_no_node():
     (lambda x: mx.sym.Pooling(x, kernel=(1, 1)), ("data",)), (lambda x: mx.sym.exp(x), ("input0",)), (lambda x: mx.sym.softmax(x), ("data",)),
     (lambda x: mx.sym.FullyConnected(x, num_hidden=1), ("data", "weight", "bias"))])
 def test_names_that_a_monitor_is_told(make, expected):
-    assert tuple(monitored_inputs(make(mx.sym.var("x"))._outputs[0][0])) == expected
+    assert tuple(monitored_inputs(make(mx.sym.var("x")).handle[0][0])) == expected

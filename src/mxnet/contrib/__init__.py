@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..reachable.finder import load as _load
+from ..lazy_modules import load_module as _load_module
 from ..suggestions import MissingAttributeError as _MissingAttributeError
 
 _SUBMODULES = ("amp", "autograd", "horovod", "io", "onnx", "quantization", "svrg_optimization", "tensorboard", "text")
@@ -16,7 +16,7 @@ def __getattr__(name: str) -> Any:
     target = _ELSEWHERE.get(name) or (f"{__name__}.{name}" if name in _SUBMODULES else None)
     if target is None:
         raise _MissingAttributeError(__name__, name)
-    globals()[name] = _load(target)
+    globals()[name] = _load_module(target)
     return globals()[name]
 
 

@@ -28,6 +28,6 @@ if TYPE_CHECKING:
 else:
     def __getattr__(name: str) -> Any:
         if name in ("contrib", "data", "metric", "model_zoo", "probability"):
-            from ..reachable.finder import load
-            return load(f"{__name__}.{name}")
+            from ..lazy_modules import load_module
+            return load_module(f"{__name__}.{name}")
         raise _MissingAttributeError(__name__, name)

@@ -13,9 +13,7 @@ from .. import initializer, interrupts, ndarray
 from .. import name as naming
 from ..base import MXNetError
 from ..context import ctx_or_device
-from ..ndarray import NDArray
 from ..suggestions import suggests_arguments
-from ..symbol import Symbol
 from ..util import is_np_array, version
 from .parameter import Parameter
 from .parameter_dict import ParameterDict, PlacedParameters
@@ -29,7 +27,7 @@ if TYPE_CHECKING:
     from ..initializer import Initializer
 
 if TYPE_CHECKING:
-    # Stand above this module; programs find them here too: `reachable` leads to them.
+    # Stand above this module; programs find them here too: `compat.table` leads to them.
     from .hybrid_block import HybridBlock
     from .symbol_block import SymbolBlock
 
@@ -75,91 +73,6 @@ class _BlockScope(interrupts.Scope):
                 for scope, naming_too in zip((inner, outer), manager._changes())]
 
 
-def _gather_type_ctx_info(args: Any) -> tuple[bool, bool, set[Context], Context | None]:
-    """Collect the kinds and contexts of the arrays and Symbols in a nested list of arguments.
-
-    Returns
-    -------
-    has_symbol, has_ndarray : bool
-    contexts : set of Context
-    first : Context or None
-        That of the first array.
-    """
-    if isinstance(args, NDArray):
-        return False, True, {args._ctx}, args._ctx
-    if isinstance(args, Symbol):
-        return True, False, set(), None
-    has_symbol, has_ndarray, contexts, first = False, False, set(), None
-    if isinstance(args, (list, tuple)):
-        for arg in args:
-            symbol_in, ndarray_in, contexts_in, first_in = _gather_type_ctx_info(arg)
-            has_symbol, has_ndarray = has_symbol or symbol_in, has_ndarray or ndarray_in
-            contexts |= contexts_in
-            first = first or first_in
-    return has_symbol, has_ndarray, contexts, first
-
-
-def _flatten(args: Any, inout_str: str):
-    """Flatten a nested list; return the flat list and its format, from which `_regroup` restores the nesting.
-
-    The format is 0 for an array or Symbol, n for a Symbol of n outputs, -1 for None, a list of these for a list.
-
-    Raises
-    ------
-    ValueError
-        If there is anything else among `args`; `inout_str` ("input" or "output") names them in the error message.
-    """
-    if isinstance(args, NDArray):
-        return [args], 0
-    if isinstance(args, Symbol):
-        count = len(args.list_outputs())
-        return [args], count if count > 1 else 0
-    if args is None:
-        return [None], -1
-    if not isinstance(args, (list, tuple)):
-        raise ValueError(f"A hybridized block takes and returns arrays, Symbols and (nested) lists of them; received as {inout_str}: {args}, "
-                         f"{type(args)}")
-    flat, formats = [], []
-    for arg in args:
-        items, item_format = _flatten(arg, inout_str)
-        flat += items
-        formats.append(item_format)
-    return flat, formats
-
-
-def _regroup(args: Any, fmt: Any):
-    """Restore the nested list that `_flatten` turned into the flat list `args` and the format `fmt`.
-
-    Raises
-    ------
-    ValueError
-        If a value is not None where the format requires None.
-    """
-    if fmt == 0:  # the usual case
-        return args[0]
-    return _take(args, 0, fmt)[0]
-
-
-def _take(args: Any, position: int, fmt: Any):
-    """Return the part of `args` that starts at `position` and has the format `fmt`, and the position after it."""
-    if not isinstance(fmt, int):
-        group = []
-        for item in fmt:
-            value, position = _take(args, position, item)
-            group.append(value)
-        return group, position
-    if fmt == 0:
-        return args[position], position + 1
-    if fmt == -1:
-        if args[position] is not None:
-            raise ValueError(f"An argument that was None when the block was traced must stay None, received {args[position]}; call hybridize() "
-                             "again to trace the block with the new arguments")
-        return None, position + 1
-    if fmt < -1:
-        raise ValueError(f"Unsupported encoded format {fmt}.")
-    return args[position:position + fmt], position + fmt
-
-
 class Block:
     """The base of all layers and networks.
 
@@ -203,7 +116,7 @@ class Block:
 
     def __repr__(self) -> str:
         blocks = {key: value for key, value in self.__dict__.items() if isinstance(value, Block)}
-        return f"{type(self).__name__}(\n{_list_blocks(blocks)}\n)"
+        return f"{type(self).__name__}(\n{describe_blocks(blocks)}\n)"
 
     def __setattr__(self, name: str, value: Any) -> None:
         existing = self.__dict__.get(name)
@@ -599,6 +512,6 @@ def _holds_others(value: Any, known: set[int]) -> bool:
     return isinstance(value, dict) and any(_holds_others(v, known) for v in value.values())
 
 
-def _list_blocks(blocks: dict[str, Any]) -> str:
+def describe_blocks(blocks: dict[str, Any]) -> str:
     """Return the lines of a block's repr that show its children."""
     return "\n".join(f"  ({key}): {_indent(repr(block), 2)}" for key, block in blocks.items())

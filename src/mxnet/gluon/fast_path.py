@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ..ndarray import NDArray, dispatch
 from ..ndarray.dispatch import mode, wrap
 from ..util import is_np_array
-from .block import _flatten, _regroup
+from .nested import flatten, has_arrays_only, regroup
 from .parameter import Parameter, replacements
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ class FastPath:
     arguments : list of (int, int, NDArray)
         For each input that is one, in order: its position, the argument's number, and the argument.
     in_format, out_format
-        The structure of the arguments, of which some may have no influence, and of the result, in the format of `_flatten`.
+        The structure of the arguments, of which some may have no influence, and of the result, in the format of `flatten`.
     replaced : int
         The value of `replacements.count` before the parameters were read.
 
@@ -96,7 +96,7 @@ class FastPath:
         places : list of (int, int)
             For each of them that is an argument: its position, and the argument's number.
         in_format, out_format
-            The structure of the arguments and of the result, in the format of `_flatten`.
+            The structure of the arguments and of the result, in the format of `flatten`.
         replaced : int
             The value of `replacements.count` before the inputs were gathered.
         """
@@ -106,7 +106,7 @@ class FastPath:
         if any(a._is_sparse for a in inputs):  # or hold an error, which is not to be raised yet
             return None
         state = op._session.decided(list(map(_data, inputs)), inputs[places[0][0]]._ctx)
-        if state is None or not _holds_arrays(in_format) or not _holds_arrays(out_format):
+        if state is None or not has_arrays_only(in_format) or not has_arrays_only(out_format):
             return None
         if any(type(inputs[k]) is not kind for k, _ in places):
             return None
@@ -121,7 +121,7 @@ class FastPath:
                 or self._replaced != replacements.count or (kind is NDArray) is is_np_array() or len(arguments) != len(self._format)):
             return None
         if self._flattens:
-            arguments, found_format = _flatten(arguments, "input")
+            arguments, found_format = flatten(arguments, "input")
             if found_format != self._format:
                 return None
         tensors = list(map(_data, self._parameters))
@@ -139,9 +139,4 @@ class FastPath:
         if self._out_format == 0:
             return wrap(kind, found[0], ctx)
         arrays = [wrap(kind, t, ctx) for t in found]
-        return _regroup(arrays, self._out_format) if self._regroups else arrays
-
-
-def _holds_arrays(form: Any) -> bool:
-    """Return True if a structure in the format of `_flatten` consists of arrays only."""
-    return all(map(_holds_arrays, form)) if isinstance(form, list) else form == 0
+        return regroup(arrays, self._out_format) if self._regroups else arrays

@@ -16,9 +16,10 @@ from ..ndarray.dispatch import mode
 from ..suggestions import shortened, suggests_arguments
 from ..util import ByArgument, is_np_array, np_shape
 from ..util import version as mxnet_version
-from .block import Block, _flatten, _gather_type_ctx_info, _regroup
+from .block import Block
 from .cached_op import CachedOp
 from .fast_path import FastPath, Gathered
+from .nested import flatten, kinds_and_contexts, regroup
 from .parameter import DeferredInitializationError, Parameter
 from .python_state import holds_arrays, is_library
 from .torch_sharing import SharesWithTorch, has_plain
@@ -227,7 +228,7 @@ class HybridBlock(SharesWithTorch, Block):
         self._backend_opts = kwargs or self._backend_opts
         self.hybridize(True, backend, clear, static_alloc, static_shape, inline_limit, forward_bulk_size, backward_bulk_size,
                        partition_if_dynamic=partition_if_dynamic)
-        has_symbol, has_ndarray, contexts, _ = _gather_type_ctx_info([x, *args])
+        has_symbol, has_ndarray, contexts, _ = kinds_and_contexts([x, *args])
         if not (has_symbol or has_ndarray):
             raise ValueError(f"HybridBlock: at least one NDArray or Symbol expected, received {[type(a).__name__ for a in (x, *args)]}")
         if len(contexts) > 1:
@@ -251,7 +252,7 @@ class HybridBlock(SharesWithTorch, Block):
         if not args and isinstance(x, NDArray):
             ctx = x._ctx
         else:
-            has_symbol, has_ndarray, contexts, ctx = _gather_type_ctx_info([x, *args])
+            has_symbol, has_ndarray, contexts, ctx = kinds_and_contexts([x, *args])
             if has_symbol and has_ndarray:
                 raise ValueError("HybridBlock: either NDArrays or Symbols expected, not both at once, "
                                  f"received {[type(a).__name__ for a in (x, *args)]}")
@@ -298,7 +299,7 @@ class HybridBlock(SharesWithTorch, Block):
             parameters = {name: array.as_np_ndarray() if numpy else array.as_nd_ndarray() for name, array in parameters.items()}
         out = self.hybrid_forward(ndarray, *args, **parameters)
         if numpy:
-            require_np(_flatten(out, "output")[0])
+            require_np(flatten(out, "output")[0])
         return out
 
     def _call_traced(self, args: tuple) -> Any:
@@ -339,7 +340,7 @@ class HybridBlock(SharesWithTorch, Block):
                 op, inputs = self._cached_op, self._cached_op_args
         if self._callback is not None or op._hook is not None:
             op._register_op_hook(self._callback, self._monitor_all)
-        flat, fmt = _flatten(args, "input")
+        flat, fmt = flatten(args, "input")
         if fmt != self._in_format:
             self._check_format(fmt)
         flat = [arg for arg in flat if arg is not None]
@@ -353,7 +354,7 @@ class HybridBlock(SharesWithTorch, Block):
             require_np(out)
         plain = self._callback is None and gathered.plain and not self._returns_classic
         self._shortcut = FastPath.after(op, arrays, gathered.places, fmt, self._out_format, replaced) if plain else None
-        return _regroup([out] if isinstance(out, NDArray) else out, self._out_format)
+        return regroup([out] if isinstance(out, NDArray) else out, self._out_format)
 
     def _check_format(self, fmt: Any) -> None:
         """Accept another structure of the arguments if the two differ only by None at the end."""
@@ -380,7 +381,7 @@ class HybridBlock(SharesWithTorch, Block):
                 if is_np_array() and has_plain(self):
                     self._trace_cache().prepare(args)
                     return self._cached_graph
-                flat, self._in_format = _flatten(args, "input")
+                flat, self._in_format = flatten(args, "input")
                 given = sum(arg is not None for arg in flat)
                 if not given:
                     raise ValueError(f"HybridBlock: all arguments are None, at least one array is needed; received {args}")
@@ -390,8 +391,8 @@ class HybridBlock(SharesWithTorch, Block):
                     variables = [v if v is None else v.as_np_ndarray() for v in variables]
                 parameters = {name: parameter.var() for name, parameter in self._reg_params.items()}
                 with self.name_scope():
-                    out = self.hybrid_forward(symbol, *_regroup(variables, self._in_format), **parameters)
-                out, self._out_format = _flatten(out, "output")
+                    out = self.hybrid_forward(symbol, *regroup(variables, self._in_format), **parameters)
+                out, self._out_format = flatten(out, "output")
                 if is_np_array():
                     require_np(out)
                 self._returns_classic = is_np_array() and any(type(o) is symbol.Symbol for o in out)
@@ -412,7 +413,7 @@ class HybridBlock(SharesWithTorch, Block):
     def _build_cache(self, *args: Any) -> None:
         """Make the CachedOp: trace, finish deferred initialization, prepare for the backend."""
         variables, out = self._get_graph(*args)
-        arrays = [arg for arg in _flatten(args, "input")[0] if arg is not None]
+        arrays = [arg for arg in flatten(args, "input")[0] if arg is not None]
         positions = {variable.name: i for i, variable in enumerate(variables)}
         # A graph that a backend has rewritten may need parameters of the backend's own.
         parameters = {p.name: p for _, p in self._cached_op_args if isinstance(p, Parameter)} or dict(self._by_name().items())
@@ -480,7 +481,7 @@ class HybridBlock(SharesWithTorch, Block):
     def _infer_attrs(self, infer_fn: str, attr: str, *args: Any) -> None:
         """Set `attr` of the parameters to the result of the graph's method `infer_fn` for these inputs."""
         variables, out = self._get_graph(*args)
-        arrays = [arg for arg in _flatten(args, "input")[0] if arg is not None]
+        arrays = [arg for arg in flatten(args, "input")[0] if arg is not None]
         known = {variable.name: getattr(array, attr) for variable, array in zip(variables, arrays)}
         # Not `Symbol.infer_shape`, whose warning would have to be caught: an interrupt in that would disable warnings for good.
         result = out._infer_shape(False, (), known) if infer_fn == "infer_shape" else out._infer_type((), known)
@@ -523,7 +524,7 @@ class HybridBlock(SharesWithTorch, Block):
         """
         if self._cached_op is None:
             raise RuntimeError("explain: call hybridize() and run the block once, so that there is a graph to explain")
-        return self._cached_op._runner.explain()
+        return self._cached_op.handle.explain()
 
     # -- files and hooks ---------------------------------------------------------------------------------------------------
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from ..ndarray import NDArray
 
 if TYPE_CHECKING:
-    # Stands above this module; programs find it here too: `reachable` leads to it.
+    # Stands above this module; programs find it here too: `compat.table` leads to it.
     from .parameter_dict import ParameterDict
 
 __all__ = ["DeferredInitializationError", "Parameter", "Constant", "ParameterDict", "tensor_types"]

@@ -11,8 +11,8 @@ from ..ndarray import NDArray
 from ..ndarray.dispatch import mode
 from ..symbol import Symbol
 from ..util import version
-from .block import _flatten, _regroup
 from .hybrid_block import HybridBlock
+from .nested import flatten, regroup
 from .parameter import Parameter, ParameterDict
 from .utils import UsageError
 
@@ -87,8 +87,8 @@ class SymbolBlock(HybridBlock):
             inputs = [inputs]
         if isinstance(outputs, (list, tuple)) and len(outputs) == 1:
             outputs = outputs[0]
-        variables, self._in_format = _flatten(inputs, "input")
-        parts, self._out_format = _flatten(outputs, "output")
+        variables, self._in_format = flatten(inputs, "input")
+        parts, self._out_format = flatten(outputs, "output")
         for variable in variables:
             if len(variable.get_internals().list_outputs()) != 1:
                 raise UsageError(f"SymbolBlock: inputs must be variables, received {variable}, the output of an operator")
@@ -131,13 +131,13 @@ class SymbolBlock(HybridBlock):
                 return self._call_cached_op(x, *args)
         if not isinstance(x, Symbol):
             raise UsageError(f"SymbolBlock takes NDArrays or Symbols, received {type(x)}")
-        given, fmt = _flatten([x, *args], "input")
+        given, fmt = flatten([x, *args], "input")
         if fmt != self._in_format:
             raise UsageError(f"Invalid input format: the block was made for {self._in_format}, received {fmt}")
         inputs, out = self._cached_graph
         out = copy.copy(out)
         out._compose(**{variable.name: arg for variable, arg in zip(inputs, given)})
-        return _regroup(list(out), self._out_format)
+        return regroup(list(out), self._out_format)
 
     def hybrid_forward(self, F: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
         """Not used: the Symbol is the computation."""

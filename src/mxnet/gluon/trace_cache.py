@@ -25,9 +25,9 @@ from ..ndarray.dispatch import mode
 from ..symbol import inference
 from ..symbol.node import topological
 from ..util import ByArgument, is_np_shape
-from .block import _flatten
 from .fast_path import FastPath, Gathered
 from .forward_trace import ForwardTrace, Reads, ReadShape
+from .nested import flatten
 from .parameter import Parameter
 from .python_state import PythonState
 
@@ -186,7 +186,7 @@ class CachedTrace:
             except TraceError:  # then only calls of the very same shapes and types are sure to agree
                 pass
             sized = any(reads.axes for reads in self._between) and self._read is not None and \
-                next((node.op.name for node in topological(self._read._outputs) if node.op is not None and node.op.sized_by_values), None)
+                next((node.op.name for node in topological(self._read._outputs) if node.op is not None and node.op.data_dependent_shape), None)
             if sized:
                 raise TraceError(f"it reads a shape that depends on values, those of the inputs of {sized}")
         self._known = {name: tuple(array.shape) for name, array in trace.constants.items()}
@@ -506,7 +506,7 @@ class TraceCache:
         block = self.block
         block._cached_op, block._cached_op_args = None, []
         block._cached_graph = trace.variables, trace.graph
-        block._in_format, block._out_format = _flatten(args, "input")[1], _flatten(out, "output")[1]
+        block._in_format, block._out_format = flatten(args, "input")[1], flatten(out, "output")[1]
         own = block._by_name()
         block._constants = {name: p for name, p in trace.parameters.items() if name not in own}
         for name, array in trace.constants.items():

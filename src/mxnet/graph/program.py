@@ -242,12 +242,12 @@ def holds(node: object, trait: str) -> bool:
 
 def is_stochastic(node: FxNode) -> bool:
     """Return True if the node draws random numbers, or may do so (see `is_data_dependent`)."""
-    return holds(node, "draws") or is_data_dependent(node)
+    return holds(node, "stochastic") or is_data_dependent(node)
 
 
 def is_data_dependent(node: FxNode) -> bool:
     """Return True if the computation may depend on more than shapes: a loop, a branch, a user's operator."""
-    return holds(node, "by_values")
+    return holds(node, "data_dependent")
 
 
 def mutates_inputs(node: FxNode) -> bool:

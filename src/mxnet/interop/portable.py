@@ -88,8 +88,8 @@ def portable(symbol: Symbol, is_train: bool, device: torch.device, source_shapes
             node.target = _FORMS[op]
         elif op is not None and is_stochastic(node):
             attributes = attributes_of(node)
-            by_values = op.holds("by_values", attributes)
-            why = "runs Python code or control flow of the program" if by_values else "draws random numbers of MXNet's generators"
+            data_dependent = op.holds("data_dependent", attributes)
+            why = "runs Python code or control flow of the program" if data_dependent else "draws random numbers of MXNet's generators"
             raise NotPortable(f"operator {op.name} (node {node.meta['node'].name}) {why}: torch.export and torch.compile can't look into it")
         if node.target.__module__ != "_operator":
             torch.compiler.allow_in_graph(node.target)

@@ -17,7 +17,7 @@ class _Failure:
         self.error = error
 
 
-class _Channel:
+class Channel:
     """A bounded queue that can be closed from both ends without blocking any thread forever.
 
     An interrupt in `threading.Condition` can leave its lock acquired; the queues used here are written in C and wait atomically.
@@ -58,7 +58,7 @@ class _Channel:
         self._items.put(_END)
 
 
-def _fill(channel: _Channel, items: Iterator[Any]) -> None:
+def _fill(channel: Channel, items: Iterator[Any]) -> None:
     """Run the thread. It has no reference to the Background, which can therefore be garbage collected while the thread waits."""
     try:
         for item in items:
@@ -74,7 +74,7 @@ def _fill(channel: _Channel, items: Iterator[Any]) -> None:
             close()
 
 
-def _stop(channel: _Channel, thread: threading.Thread, pid: int) -> None:
+def _stop(channel: Channel, thread: threading.Thread, pid: int) -> None:
     if pid != os.getpid():
         return  # a forked process does not have the thread, and its queues may be in an inconsistent state
     channel.close()
@@ -99,7 +99,7 @@ class Background:
     """
 
     def __init__(self, items: Iterator[Any], ahead: int) -> None:
-        self._channel = _Channel(ahead)
+        self._channel = Channel(ahead)
         self._pid = os.getpid()
         self.thread = threading.Thread(target=_fill, args=(self._channel, items), daemon=True, name="mxnet-io")
         with interrupts.deferred():  # an interrupt can block a starting thread forever

@@ -15,7 +15,7 @@ __all__ = ["NDArrayIter"]
 _HANDLINGS = ("pad", "discard", "roll_over")
 
 
-def _is_h5py(x: Any) -> bool:
+def is_h5py(x: Any) -> bool:
     # Checking the name of the type's module avoids the import of h5py.
     return type(x).__module__.partition(".")[0] == "h5py"
 
@@ -24,7 +24,7 @@ def _named_arrays(source: Any, allow_empty: bool, default_name: str) -> list[tup
     """Return (name, array) pairs for an array, or for a list or a dict of arrays, sorted by name."""
     if source is None:
         source = []
-    if isinstance(source, (np.ndarray, NDArray, torch.Tensor)) or _is_h5py(source):
+    if isinstance(source, (np.ndarray, NDArray, torch.Tensor)) or is_h5py(source):
         source = [source]
     if isinstance(source, (list, tuple)):
         source = ({default_name: source[0]} if len(source) == 1 else
@@ -36,7 +36,7 @@ def _named_arrays(source: Any, allow_empty: bool, default_name: str) -> list[tup
         raise MXNetError("NDArrayIter: `data` holds no array")
     pairs = []
     for name, x in sorted(source.items()):
-        if not isinstance(x, NDArray) and not _is_h5py(x):
+        if not isinstance(x, NDArray) and not is_h5py(x):
             try:
                 x = array(x)
             except (TypeError, ValueError, MXNetError) as error:
@@ -152,7 +152,7 @@ class NDArrayIter(DataIter):
     def _shuffle_data(self) -> None:
         np.random.shuffle(self.idx)
         # Shuffling the shuffled order again gives MXNet's order for the same seed in each epoch; for h5py data MXNet uses the order directly.
-        self._order = self.idx.copy() if all(map(_is_h5py, self.data_list)) else self._order[self.idx]
+        self._order = self.idx.copy() if all(map(is_h5py, self.data_list)) else self._order[self.idx]
 
     def hard_reset(self) -> None:
         """Return to the beginning and drop the examples of ``'roll_over'``."""
@@ -253,7 +253,7 @@ class NDArrayIter(DataIter):
         return [concat(*[x] * repeats, dim=0) for x in arrays]
 
     def _pick_from(self, x: Any, positions: np.ndarray, in_order: bool) -> NDArray:
-        if _is_h5py(x):
+        if is_h5py(x):
             # h5py requires unique, increasing indices.
             unique, inverse = np.unique(positions, return_inverse=True)
             return array(np.take(x[(slice(None),) * self._axis + (unique,)], inverse, axis=self._axis), dtype=x.dtype)

@@ -11,7 +11,7 @@ from ..base import MXNetError
 from . import group
 from .base import KVStoreBase, built_in, check_capability
 from .dist_sync import DistSyncKVStore, hand_over
-from .kvstore import _pairs
+from .kvstore import key_value_pairs
 from .overlap import COLLECTS, Overlap
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ class CollectiveKVStore(group.Member, KVStoreBase):
         priority : int
             Has no effect: keys go in the order in which they stand.
         """
-        pairs, outs = _pairs(key, value, "value"), dict(_pairs(key, out, "out"))
+        pairs, outs = key_value_pairs(key, value, "value"), dict(key_value_pairs(key, out, "out"))
         names = [k for k, _ in pairs]
         doing = f"broadcast of key {names[0]!r}"
         self._group.agree([group.digest("broadcast", [(k, a[0].shape, a[0].dtype) for k, a in pairs])], doing)()
@@ -72,8 +72,8 @@ class CollectiveKVStore(group.Member, KVStoreBase):
         priority : int
             Has no effect: keys go in the order in which they stand.
         """
-        pairs = _pairs(key, value, "value")
-        outs = dict(pairs if out is None else _pairs(key, out, "out"))
+        pairs = key_value_pairs(key, value, "value")
+        outs = dict(pairs if out is None else key_value_pairs(key, out, "out"))
         names = [k for k, _ in pairs]
         doing = f"pushpull of key {names[0]!r}"
         for k, arrays in pairs:

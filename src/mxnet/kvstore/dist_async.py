@@ -20,7 +20,7 @@ from ..optimizer import pickles
 from . import group, messages, row_sparse
 from .base import built_in
 from .compression import make_compression
-from .kvstore import KVStore, _pairs, _require_stype
+from .kvstore import KVStore, key_value_pairs, require_stype
 from .liveness import STEP, name
 from .parts import Part, cut, divide
 
@@ -274,13 +274,13 @@ class DistAsyncKVStore(group.Member, KVStore):
         row_ids = [row_ids] if isinstance(row_ids, NDArray) else row_ids
         if not isinstance(key, (list, tuple)):
             key, out, row_ids = [key], [out], [row_ids]
-        ids_of = dict(_pairs(key, row_ids, "row_ids"))
+        ids_of = dict(key_value_pairs(key, row_ids, "row_ids"))
         for k, arrays in self._checked(key, out, "out"):
             ids = ids_of[k] * len(arrays) if len(ids_of[k]) == 1 else ids_of[k]
             if len(ids) != len(arrays):
                 raise MXNetError(f"row_sparse_pull: key {k!r} has {len(arrays)} arrays to fill and {len(ids)} row_ids")
             for array in arrays:
-                _require_stype(k, "out", array, "row_sparse")
+                require_stype(k, "out", array, "row_sparse")
             yield k, list(zip(arrays, ids))
 
     def _reduce(self, key, arrays):

@@ -29,7 +29,7 @@ _LARGE = 1 << 20  # the least number of elements of a value that the update also
 _WRITES_COPIES = (opt.Adam, opt.Adamax)  # their `update` ends with the kernel's step; derived classes may do more after it
 
 
-def _pairs(key, value, what):
+def key_value_pairs(key, value, what):
     """Return ``[(key, [arrays])]`` for a key and its array(s), or lists of both; the arrays of a repeated key are merged."""
     if not isinstance(key, (list, tuple)):
         if not isinstance(key, (int, str)):
@@ -44,11 +44,11 @@ def _pairs(key, value, what):
                          f"{len(value) if isinstance(value, (list, tuple)) else type(value).__name__}")
     grouped: dict[Any, list[Any]] = {}
     for k, v in zip(key, value):
-        grouped.setdefault(k, []).extend(_pairs(k, v, what)[0][1])
+        grouped.setdefault(k, []).extend(key_value_pairs(k, v, what)[0][1])
     return list(grouped.items())
 
 
-def _require_stype(key, what, array, stype):
+def require_stype(key, what, array, stype):
     if array.stype != stype:
         raise MXNetError(f"row_sparse_pull: {what} of key {key!r} must have storage type {stype!r}, it has {array.stype!r}")
 
@@ -196,7 +196,7 @@ class KVStore(KVStoreBase):
             raise MXNetError(f"row_sparse_pull: row_ids must be an NDArray or a list of them, received {shortened(row_ids)}")
         if not isinstance(key, (list, tuple)):
             key, out, row_ids = [key], [out], [row_ids]
-        ids_of = dict(_pairs(key, row_ids, "row_ids"))
+        ids_of = dict(key_value_pairs(key, row_ids, "row_ids"))
         for k, arrays in self._checked(key, out, "out"):
             ids = ids_of[k]
             if len(ids) == 1:
@@ -205,9 +205,9 @@ class KVStore(KVStoreBase):
                 raise MXNetError(f"row_sparse_pull: key {k!r} has {len(arrays)} arrays to fill and {len(ids)} row_ids")
             stored = self._cached(k)
             for array, rows in zip(arrays, ids):
-                _require_stype(k, "out", array, "row_sparse")
-                _require_stype(k, "row_ids", rows, "default")
-                _require_stype(k, "the kept value", stored, "row_sparse")
+                require_stype(k, "out", array, "row_sparse")
+                require_stype(k, "row_ids", rows, "default")
+                require_stype(k, "the kept value", stored, "row_sparse")
                 wanted = unique(rows._on(stored.ctx)._raw().long())
                 rows = retain(stored, NDArray._new(wanted, stored.ctx))
                 if rows.ctx == array.ctx:
@@ -216,7 +216,7 @@ class KVStore(KVStoreBase):
                     rows.copyto(array)
 
     def _checked(self, key, value, what):
-        pairs = _pairs(key, value, what)
+        pairs = key_value_pairs(key, value, what)
         for k, _ in pairs:
             kind = str if isinstance(k, str) else int
             self._key_kind = self._key_kind or kind

@@ -200,7 +200,7 @@ class DataParallelExecutorGroup:
         self.aux_names = symbol.list_auxiliary_states()
         self.output_names = symbol.list_outputs()
         self.num_outputs = len(self.output_names)
-        self._meets = any(node.op is not None and node.op.meets and node.op.holds("meets", node.op.with_defaults(node.parsed()))
+        self._synchronizes = any(node.op is not None and node.op.synchronizes and node.op.holds("synchronizes", node.op.with_defaults(node.parsed()))
                           for node in symbol._nodes())
         self.output_layouts = [DataDesc.get_batch_axis(symbol[i].attr("__layout__")) for i in range(self.num_outputs)]
         data_shapes = [d if isinstance(d, DataDesc) else DataDesc(*d) for d in data_shapes]
@@ -382,7 +382,7 @@ class DataParallelExecutorGroup:
         self._run_each(calls, True)
 
     def _run_each(self, calls: list[Any], is_train: bool) -> None:
-        if is_train and self._meets and len(calls) > 1:
+        if is_train and self._synchronizes and len(calls) > 1:
             rendezvous.in_order_of_devices(calls)
             return
         for call in calls:

@@ -27,7 +27,7 @@ _NUMPY = {"np": "numpy", "numpy": "numpy", "npx": "numpy_extension", "numpy_exte
 def __getattr__(name: str) -> _Any:
     if name in _NUMPY:
         import importlib
-        # These are paths of `reachable.table`: hybrid_forward(F=mx.nd) finds mx.np and mx.npx by them.
+        # These are paths of `compat.table`: hybrid_forward(F=mx.nd) finds mx.np and mx.npx by them.
         globals()[name] = importlib.import_module(f"{__name__}.{_NUMPY[name]}")
         return globals()[name]
     return _find_operator(name)

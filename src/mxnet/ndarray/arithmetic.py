@@ -32,12 +32,12 @@ BINARY = {
     "logical_xor": ("broadcast_logical_xor", "_logical_xor_scalar", "_logical_xor_scalar"),
 }
 # The functions for two numbers in place of arrays.
-_PLAIN: dict[str, Callable] = {
+OF_NUMBERS: dict[str, Callable] = {
     "add": np.add, "subtract": np.subtract, "multiply": np.multiply, "divide": np.divide, "modulo": np.mod, "power": np.power,
     "maximum": np.maximum, "minimum": np.minimum, "equal": np.equal, "not_equal": np.not_equal, "greater": np.greater,
     "greater_equal": np.greater_equal, "lesser": np.less, "lesser_equal": np.less_equal, "logical_and": np.logical_and,
     "logical_or": np.logical_or, "logical_xor": np.logical_xor}
-_METHODS = {"add": "__add__", "subtract": "__sub__", "multiply": "__mul__", "divide": "__truediv__", "modulo": "__mod__",
+METHODS = {"add": "__add__", "subtract": "__sub__", "multiply": "__mul__", "divide": "__truediv__", "modulo": "__mod__",
             "power": "__pow__", "equal": "__eq__", "not_equal": "__ne__", "greater": "__gt__", "greater_equal": "__ge__",
             "lesser": "__lt__", "lesser_equal": "__le__"}
 _NUMBERS = (*numeric_types, numbers.Real)
@@ -61,7 +61,7 @@ def _general(name: str) -> Callable:
             if isinstance(rhs, NDArray):
                 return invoke(reflected_op, (rhs,), {"scalar": float(lhs)})
             if isinstance(rhs, _NUMBERS):
-                return _PLAIN[name](lhs, rhs)
+                return OF_NUMBERS[name](lhs, rhs)
         return _refuse(rhs if isinstance(lhs, (NDArray, *_NUMBERS)) else lhs)
 
     return compute
@@ -100,10 +100,10 @@ def _function(name: str) -> Callable:
     return function
 
 
-for _name, _method in _METHODS.items():
+for _name, _method in METHODS.items():
     setattr(NDArray, _method, _forward(_name))
 for _name in ("add", "subtract", "multiply", "divide", "modulo", "power"):
-    _suffix = _METHODS[_name].strip("_")
+    _suffix = METHODS[_name].strip("_")
     setattr(NDArray, f"__r{_suffix}__", _reflected_method(_name))
     if _name != "power":
         setattr(NDArray, f"__i{_suffix}__", _inplace_method(_name))

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -12,7 +12,7 @@ from ..context import current_context
 from ..ops import differentiation
 from ..ops.grad_mode import enable_grad
 from ..ops.registry import get
-from ..suggestions import shortened
+from . import nested
 from .creation import full
 from .dispatch import explain
 from .functions import namespace_lookup as _namespace_lookup
@@ -187,42 +187,6 @@ def multi_mp_lamb_update(weights: Sequence[NDArray], grads: Sequence[NDArray], m
 # -- loops and branches ---------------------------------------------------------------------------------------------------------
 
 
-def _flatten(structure: Any, kind: type[Any], message: str) -> tuple[list[Any], Any]:
-    """Flatten nested arrays (or Symbols); return the list and its structure: 0 for one, n for a Symbol with n outputs, a list for a list.
-
-    Raises
-    ------
-    AssertionError
-        As MXNet does, with `message`, if anything else is found.
-    """
-    if isinstance(structure, kind):
-        n = 0 if issubclass(kind, NDArray) else len(structure.list_outputs())
-        return ([structure], 0) if n <= 1 else (list(structure), n)
-    if not isinstance(structure, (list, tuple)):
-        raise AssertionError(f"{message}; received {shortened(structure)} of type {type(structure).__name__}")
-    parts = [_flatten(s, kind, message) for s in structure]
-    return [a for flat, _ in parts for a in flat], [shape for _, shape in parts]
-
-
-def _regroup(flat: Iterable[Any], structure: Any) -> Any:
-    """The inverse of `_flatten`."""
-    remaining = iter(flat)
-
-    def build(shape: Any) -> Any:
-        if isinstance(shape, int):
-            return next(remaining) if shape == 0 else [next(remaining) for _ in range(shape)]
-        return [build(s) for s in shape]
-
-    return build(structure)
-
-
-def _to_python(value: Any, kind: type[Any], name: str) -> Any:
-    try:
-        return kind(value.asnumpy().item() if isinstance(value, NDArray) else value)
-    except Exception:
-        raise ValueError(f"Cannot convert {name} to python {kind.__name__}") from None
-
-
 def foreach(body: Callable[[Any, Any], Any], data: Any, init_states: Any) -> tuple[Any, Any]:
     """Run a function over the first axis of `data`, carrying states along. Autograd records it like any other computation.
 
@@ -250,15 +214,15 @@ def foreach(body: Callable[[Any, Any], Any], data: Any, init_states: Any) -> tup
     >>> outs.asnumpy().T, total.asscalar()
     (array([[1., 3., 6.]], dtype=float32), np.float32(6.0))
     """
-    flat, structure = _flatten(data, NDArray, "data should be an NDArray or a nested list of NDArrays")
-    _flatten(init_states, NDArray, "init_states should be an NDArray or a nested list of NDArrays")
+    flat, structure = nested.flatten(data, NDArray, "data should be an NDArray or a nested list of NDArrays")
+    nested.flatten(init_states, NDArray, "init_states should be an NDArray or a nested list of NDArrays")
     states, steps, out_structure = init_states, [], []
     for i in range(flat[0].shape[0]):
-        outputs, states = body(_regroup([d[i] for d in flat], structure), states)
-        outputs, out_structure = _flatten(outputs, NDArray, "the output should be an NDArray or a nested list of NDArrays")
+        outputs, states = body(nested.regroup([d[i] for d in flat], structure), states)
+        outputs, out_structure = nested.flatten(outputs, NDArray, "the output should be an NDArray or a nested list of NDArrays")
         steps.append(outputs)
     stack = _operator_function("stack", type(flat[0]))
-    return _regroup([stack(*column) for column in zip(*steps)], out_structure), states
+    return nested.regroup([stack(*column) for column in zip(*steps)], out_structure), states
 
 
 def while_loop(cond: Callable[..., Any], func: Callable[..., Any], loop_vars: Any, max_iterations: int | None = None) -> tuple[Any, Any]:
@@ -286,19 +250,20 @@ def while_loop(cond: Callable[..., Any], func: Callable[..., Any], loop_vars: An
     """
     if max_iterations is None:
         raise ValueError("max_iterations should be specified")
-    max_iterations = _to_python(max_iterations, int, "max_iteration")
+    max_iterations = nested.to_python(max_iterations, int, "max_iteration")
     if len(loop_vars) == 0:
         raise ValueError("while_loop: at least one of loop_vars expected, received none")
     single = isinstance(loop_vars, NDArray)
     loop_vars = [loop_vars] if single else list(loop_vars)
     steps, structure = [], []
-    while len(steps) < max_iterations and _to_python(cond(*loop_vars), bool, "Return value of cond"):
+    while len(steps) < max_iterations and nested.to_python(cond(*loop_vars), bool, "Return value of cond"):
         outputs, new_vars = func(*loop_vars)
         new_vars = [] if new_vars is None else [new_vars] if isinstance(new_vars, NDArray) else list(new_vars)
         if len(new_vars) != len(loop_vars):
             raise ValueError(f"while_loop: func must return as many loop_vars as it receives, {len(loop_vars)}; received {len(new_vars)}")
         loop_vars = new_vars
-        outputs, structure = _flatten([] if outputs is None else outputs, NDArray, "step_output should be an NDArray or a nested list of NDArrays")
+        outputs = [] if outputs is None else outputs
+        outputs, structure = nested.flatten(outputs, NDArray, "step_output should be an NDArray or a nested list of NDArrays")
         if steps and len(outputs) != len(steps[0]):
             raise ValueError(f"while_loop: each step must give as many outputs as the first, {len(steps[0])}; received {len(outputs)}")
         steps.append(outputs)
@@ -313,7 +278,7 @@ def while_loop(cond: Callable[..., Any], func: Callable[..., Any], loop_vars: An
         if len(column) < max_iterations:
             rows.append(type(first)._new(first._data.new_zeros((max_iterations - len(column), *first.shape)), first._ctx))
         stacked.append(_operator_function("Concat", type(first))(*rows, dim=0) if len(rows) > 1 else rows[0])
-    return _regroup(stacked, structure), loop_vars[0] if single else loop_vars
+    return nested.regroup(stacked, structure), loop_vars[0] if single else loop_vars
 
 
 def cond(pred: Any, then_func: Callable[[], Any], else_func: Callable[[], Any]) -> Any:
@@ -331,4 +296,4 @@ def cond(pred: Any, then_func: Callable[[], Any], else_func: Callable[[], Any]) 
     >>> mx.nd.contrib.cond(a < 5, lambda: a + 1, lambda: a - 1).asscalar()
     np.float32(4.0)
     """
-    return then_func() if _to_python(pred, bool, "pred") else else_func()
+    return then_func() if nested.to_python(pred, bool, "pred") else else_func()

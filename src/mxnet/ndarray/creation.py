@@ -16,7 +16,7 @@ from . import indexing, sparse
 from .deferred_errors import throw_all
 from .dense import dense_array, filled, not_made, place, sizes
 from .dispatch import invoke
-from .ndarray import NDArray, _index_tensor, context_of, from_torch
+from .ndarray import NDArray, context_of, from_torch, index_tensor
 
 if TYPE_CHECKING:
     from ..context import Context
@@ -278,7 +278,7 @@ def get_indexing_dispatch_code(key: Any) -> int:
     arrays = [k for k in (key if isinstance(key, tuple) else (key,)) if not indexing.is_basic(k) and not isinstance(k, bool)]
     try:
         for k in arrays:
-            _index_tensor(k)
+            index_tensor(k)
     except ValueError:
         return indexing.UNSUPPORTED
     return indexing.ADVANCED if arrays else indexing.BASIC

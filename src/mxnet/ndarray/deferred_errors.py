@@ -24,11 +24,11 @@ _waiting: list[Failure] = []
 class Failure:
     """An error that has not been raised yet; None afterwards. All that draw random numbers share one, since each waits for the one before."""
 
-    __slots__ = ("error", "draws")
+    __slots__ = ("error", "stochastic")
 
-    def __init__(self, error: MXNetError, draws: bool) -> None:
+    def __init__(self, error: MXNetError, stochastic: bool) -> None:
         self.error: MXNetError | None = error
-        self.draws = draws
+        self.stochastic = stochastic
 
     def throw(self) -> None:
         error, self.error = self.error, None
@@ -101,7 +101,7 @@ def begin(op: Operator, error: DelayedError, arrays: Sequence[Any], attrs: dict[
     """Return the failed arrays for a call that detected `error`. With `out`, or on ``mx.np`` arrays, raise the error now."""
     if out is not None or cls is not NDArray:
         raise MXNetError(str(error)) from error
-    return _references(dispatch.invoke(op, arrays, {**attrs, **error.instead}, None, cls), _noted(error, bool(op.draws)))
+    return _references(dispatch.invoke(op, arrays, {**attrs, **error.instead}, None, cls), _noted(error, bool(op.stochastic)))
 
 
 def results(arrays: list[Any], error: DelayedError) -> list[Any]:
@@ -114,11 +114,11 @@ def is_failed(array: Any) -> bool:
     return isinstance(array, Failed)
 
 
-def _noted(error: DelayedError, draws: bool) -> Failure:
+def _noted(error: DelayedError, stochastic: bool) -> Failure:
     _waiting[:] = [f for f in _waiting if f.error is not None]
-    found = next((f for f in _waiting if f.draws), None) if draws else None
+    found = next((f for f in _waiting if f.stochastic), None) if stochastic else None
     if found is None:
-        found = Failure(MXNetError(str(error)), draws)
+        found = Failure(MXNetError(str(error)), stochastic)
         _waiting.append(found)
     return found
 

@@ -310,7 +310,7 @@ def invoke(op: Operator, arrays: Sequence[Any], attrs: dict[str, Any], out: Any 
             tensors.append(None)
             continue
         if not isinstance(a, NDArray):
-            _refuse_input(op, arrays)
+            refuse_input(op, arrays)
         if a._is_sparse:
             return invoke_other(op, arrays, attrs, out, cls)
         tensors.append(a._data)
@@ -410,7 +410,7 @@ def explain(op: Any, error: Exception, tensors: Sequence[Any], kwargs: dict[str,
     return f"{op.name}: {reason} [inputs: {inputs or 'none'}; attributes: {attributes or 'none'}]"
 
 
-def _refuse_input(op: Operator, arrays: Sequence[Any]) -> None:
+def refuse_input(op: Operator, arrays: Sequence[Any]) -> None:
     for i, a in enumerate(arrays):
         if a is not None and not isinstance(a, NDArray):
             name = op.inputs[min(i, len(op.inputs) - 1)]

@@ -13,7 +13,7 @@ from .. import util
 from ..base import MXNetError, integer_types, numeric_types
 from ..context import Context, cpu, current_context, gpu, intern_context
 from ..ops import dtypes, host_arrays
-from ..ops.elemwise._common import wrap_integer
+from ..ops.elemwise.common import wrap_integer
 from ..ops.registry import get as get_operator
 from ..suggestions import shortened
 from . import dispatch, handles, index_helpers, indexing, memory_format, mutation_tracking, object_arrays
@@ -346,7 +346,7 @@ class NDArray(_Methods):
         if in_graph(self):
             refuse_inplace(self)
         target = self._writable()
-        copied = source._recorded_call(lambda t: target.copy_(mutation_tracking.apart(_drop_leading(t, target.dim()), target)), "_copyto", self._ctx)
+        copied = source._recorded_call(lambda t: target.copy_(mutation_tracking.apart(drop_leading(t, target.dim()), target)), "_copyto", self._ctx)
         self._data = copied._data
         share_history(self, copied._autograd)
 
@@ -372,7 +372,7 @@ class NDArray(_Methods):
                 return self._assign_reversed(key, value)
             target = indexing.basic_view(target, key)
         else:
-            where = indexing.advanced_key(_plain_key(key), target.shape, target.device, _index_tensor)
+            where = indexing.advanced_key(_plain_key(key), target.shape, target.device, index_tensor)
             values = mutation_tracking.apart(self._as_values(value).to(target.dtype), target)
             try:
                 target[where] = values
@@ -391,7 +391,7 @@ class NDArray(_Methods):
             return None
         values = self._as_values(value)
         try:
-            source = mutation_tracking.apart(_drop_leading(values, target.dim()), target)
+            source = mutation_tracking.apart(drop_leading(values, target.dim()), target)
             if target.is_cuda:
                 target.copy_(host_arrays.staged(source, target.device), non_blocking=True)
             else:
@@ -412,7 +412,7 @@ class NDArray(_Methods):
             axis += k is None or isinstance(k, slice)
             forward.append(k)
         view = indexing.basic_view(target, tuple(forward))
-        values = _drop_leading(self._as_values(value), view.dim())
+        values = drop_leading(self._as_values(value), view.dim())
         try:
             view.copy_(values.expand(view.shape).flip(flipped))
         except RuntimeError:
@@ -456,7 +456,7 @@ class NDArray(_Methods):
             return mode.tracing.index(self, key)
         if type(key) is bool or type(key) is tuple and any(type(k) is bool for k in key):
             return self[tuple(int(k) if type(k) is bool else k for k in _plain_key(key))]
-        where = indexing.advanced_key(_plain_key(key), self.shape, self._data.device, _index_tensor)
+        where = indexing.advanced_key(_plain_key(key), self.shape, self._data.device, index_tensor)
         return self._recorded_call(lambda t: t[where], "_advanced_indexing", self._ctx, [key])
 
     def _select(self, view: Callable[[torch.Tensor], torch.Tensor], key: Any) -> NDArray:
@@ -586,7 +586,7 @@ class NDArray(_Methods):
         return self.abs()
 
 
-def _share(array: Any, cls: type[Any]) -> Any:
+def share_memory(array: Any, cls: type[Any]) -> Any:
     """Return the array as another class, with the same values, gradient and history."""
     if type(array) is cls:
         return array
@@ -634,7 +634,7 @@ def _plain_key(key: Any) -> tuple[Any, ...]:
     return tuple(key) if isinstance(key, tuple) else (key,)
 
 
-def _index_tensor(k: Any) -> torch.Tensor:
+def index_tensor(k: Any) -> torch.Tensor:
     if isinstance(k, NDArray):
         return k._raw()
     if isinstance(k, (list, np.ndarray, tuple, range)):
@@ -652,7 +652,7 @@ def _is_whole(key: Any, shape: Sequence[int]) -> bool:
         type(k) is slice and indexing.normalize_slice(k, size)[1:] == (size, 1, size) and not k.start for k, size in zip(keys, shape))
 
 
-def _drop_leading(values: torch.Tensor, ndim: int) -> torch.Tensor:
+def drop_leading(values: torch.Tensor, ndim: int) -> torch.Tensor:
     """Values with more axes than the target, the extra ones of size 1, as numpy allows in assignments."""
     while values.dim() > ndim and values.shape[0] == 1:
         values = values[0]

@@ -14,7 +14,7 @@ from typing import Any
 from numpy import __version__ as _official_version
 from numpy import bool_, e, float16, float32, float64, inf, int8, int32, int64, nan, newaxis, pi, uint8
 
-from ..reachable import finder as _finder
+from ..lazy_modules import load_module as _load_module
 from ..suggestions import MissingAttributeError as _MissingAttributeError
 from . import _internal, linalg, random
 from . import arithmetic as _arithmetic
@@ -64,7 +64,7 @@ for _names, _make in ((_arithmetic.BINARY, _arithmetic.binary_function), (_arith
 
 def __getattr__(name: str) -> Any:
     if name == "array_api":  # rarely used modules are loaded on demand
-        return _finder.load(f"{__name__}.array_api")
+        return _load_module(f"{__name__}.array_api")
     raise _MissingAttributeError(__name__, name)
 
 

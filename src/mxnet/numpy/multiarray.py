@@ -9,13 +9,13 @@ import torch
 
 from ..base import MXNetError, integer_types, numeric_types
 from ..context import Context, cpu, intern_context
+from ..lazy_modules import load_module
 from ..ndarray import NDArray, dispatch, indexing, memory_format, mutation_tracking
 from ..ndarray.dispatch import in_graph, invoke, mode, refuse_inplace, traces, wrap
 from ..ndarray.fast_calls import eligibility
-from ..ndarray.ndarray import _drop_leading, _share
+from ..ndarray.ndarray import drop_leading, share_memory
 from ..ops import dtypes, host_arrays
 from ..ops.registry import get
-from ..reachable import finder
 from ..suggestions import shortened
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ class ndarray(_Base):  # noqa: N801
         """
         if api_version not in (None, "2021.10", "2021.12", "2022.12", "2023.12", "2024.12"):
             raise ValueError(f"api_version must be '2024.12' or an earlier version, received {shortened(api_version)}")
-        return finder.load("mxnet.numpy.array_api")
+        return load_module("mxnet.numpy.array_api")
 
     def __dlpack__(self, *, stream: Any = None, max_version: tuple[int, int] | None = None, dl_device: tuple[int, int] | None = None,
                    copy: bool | None = None) -> Any:
@@ -182,7 +182,7 @@ class ndarray(_Base):  # noqa: N801
 
     def as_nd_ndarray(self) -> NDArray:
         """Return the same array as ``mx.nd.NDArray``: memory, gradient and history are shared."""
-        return _share(self, NDArray)
+        return share_memory(self, NDArray)
 
     def as_np_ndarray(self) -> "ndarray":
         """Return the array itself."""
@@ -340,7 +340,7 @@ class ndarray(_Base):  # noqa: N801
             return
         selected = tuple(target[where].shape) if values.dim() else ()
         try:
-            target[where] = _drop_leading(values, len(selected))
+            target[where] = drop_leading(values, len(selected))
             if flips:
                 base.copy_(target.flip(flips))
         except (RuntimeError, IndexError):

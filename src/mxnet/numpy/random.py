@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ..reachable import finder as _finder
+from ..lazy_modules import load_module as _load_module
 from . import functions  # noqa: F401  (fills the table)
 from .frontend import TABLE, arrays, bind
 
@@ -21,7 +21,7 @@ def shuffle(x: Any) -> None:
 
 def seed(seed: int, ctx: Context | str = "all") -> None:
     """Start the random numbers of a device, or of all, anew; see ``mx.random.seed``."""
-    _finder.load("mxnet.random").seed(seed, ctx)
+    _load_module("mxnet.random").seed(seed, ctx)
 
 
 __all__ = sorted([*TABLE["random"], "seed", "shuffle"])

@@ -19,8 +19,8 @@ from .operators import constraint_check, deconvolution, from_numpy, nonzero, res
 
 def __getattr__(name: str) -> Any:
     if name == "image":
-        from ..reachable import finder
-        module = finder.load(f"{__name__}.image")
+        from ..lazy_modules import load_module
+        module = load_module(f"{__name__}.image")
         globals()[name] = module
         return module
     function = _operators.lookup(name, _ndarray)

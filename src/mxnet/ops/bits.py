@@ -5,7 +5,7 @@ import torch
 
 from ..base import MXNetError
 from . import dtypes
-from .elemwise._common import broadcast_rule
+from .elemwise.common import broadcast_rule
 from .registry import op
 from .schema import DType
 from .shapes import unify

@@ -117,7 +117,7 @@ def dgl_graph_compact(*graph_data, num_args: int = 2, return_mapping: bool, grap
     _refuse("_contrib_dgl_graph_compact", graph_data[0])
 
 
-@op("_contrib_dgl_csr_neighbor_uniform_sample", num_outputs=lambda a: 3 * (a["num_args"] - 1), no_gradient=True, draws=True, amp="widest")
+@op("_contrib_dgl_csr_neighbor_uniform_sample", num_outputs=lambda a: 3 * (a["num_args"] - 1), no_gradient=True, stochastic=True, amp="widest")
 def dgl_csr_neighbor_uniform_sample(csr_matrix, *seed_arrays, num_args: int = 2, num_hops: int = 1, num_neighbor: int = 2,
                                     max_num_vertices: int = 100):
     """Subgraphs around seed vertices: `num_hops` times the sampled vertices' neighbours join, at most `num_neighbor` of each.
@@ -142,7 +142,7 @@ def dgl_csr_neighbor_uniform_sample(csr_matrix, *seed_arrays, num_args: int = 2,
     _refuse("_contrib_dgl_csr_neighbor_uniform_sample", csr_matrix)
 
 
-@op("_contrib_dgl_csr_neighbor_non_uniform_sample", num_outputs=lambda a: 4 * (a["num_args"] - 2), no_gradient=True, draws=True, amp="widest")
+@op("_contrib_dgl_csr_neighbor_non_uniform_sample", num_outputs=lambda a: 4 * (a["num_args"] - 2), no_gradient=True, stochastic=True, amp="widest")
 def dgl_csr_neighbor_non_uniform_sample(csr_matrix, probability, *seed_arrays, num_args: int = 3, num_hops: int = 1, num_neighbor: int = 2,
                                         max_num_vertices: int = 100):
     """As ``dgl_csr_neighbor_uniform_sample``, where neighbours are drawn in proportion to `probability` (vertices of the graph,), float32.

@@ -7,7 +7,7 @@ from ..base import DelayedError, MXNetError
 from ..kernels.memory import gather_scatter
 from .axes import normalize_axis
 from .bounds import IndexOutOfBoundsError, within
-from .elemwise._common import wrap_integer
+from .elemwise.common import wrap_integer
 from .registry import op
 from .schema import Axes, DType, Shape
 from .shapes import known, product, unify
@@ -473,7 +473,7 @@ def _(in_shapes, out_shapes, *, shape):
     return [data], [out]
 
 
-@op("_contrib_boolean_mask", aliases=("_npi_boolean_mask",), sized_by_values=True)
+@op("_contrib_boolean_mask", aliases=("_npi_boolean_mask",), data_dependent_shape=True)
 def boolean_mask(data, index, *, axis: int = 0):
     """The rows of `data` where the 1-D `index` is not 0; how many depends on its values.
 

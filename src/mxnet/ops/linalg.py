@@ -25,7 +25,7 @@ def _product(a, b):
     return tensor_cores.product(a, b) if a.is_cuda else batched(a, b)
 
 
-@op("dot", aliases=("_sparse_dot",), heavy=True, complete_rule=True, amp="widest")
+@op("dot", aliases=("_sparse_dot",), compute_bound=True, complete_rule=True, amp="widest")
 def dot(lhs, rhs, *, transpose_a: bool = False, transpose_b: bool = False, forward_stype: _Stype = None):
     """The product over the last axis of `lhs` (the first, with `transpose_a`) and the first of `rhs` (the last, with `transpose_b`).
 
@@ -70,7 +70,7 @@ def _(position, in_stypes, attributes):
     return None
 
 
-@op("batch_dot", complete_rule="shape", aliases=("_npx_batch_dot",), heavy=True, amp="widest")
+@op("batch_dot", complete_rule="shape", aliases=("_npx_batch_dot",), compute_bound=True, amp="widest")
 def batch_dot(lhs, rhs, *, transpose_a: bool = False, transpose_b: bool = False, forward_stype: _Stype = None):
     """The matrix products of two batches: (..., n, k) and (..., k, m) to (..., n, m); the transposes swap the last two axes.
 
@@ -200,7 +200,7 @@ def gemm(A, B, C, *, transpose_a: bool = False, transpose_b: bool = False, alpha
     return product.add(C, alpha=beta)
 
 
-@op("_linalg_gemm2", aliases=("linalg_gemm2",), heavy=True, complete_rule="shape", amp="float32")
+@op("_linalg_gemm2", aliases=("linalg_gemm2",), compute_bound=True, complete_rule="shape", amp="float32")
 def gemm2(A, B, *, transpose_a: bool = False, transpose_b: bool = False, alpha: float = 1.0, axis: int = -2):
     """``alpha * op(A) op(B)``: (..., n, k) and (..., k, m) to (..., n, m), where op transposes or not.
 

@@ -106,8 +106,8 @@ class Operator(Traits):
         self.mutated_indices = tuple(self.inputs.index(m) for m in self.mutates)
         self._parsed: dict[Any, Attributes] = {}
         self.set_traits(name, {"complete_rule": "shape", **traits} if same_shape else traits)
-        if not self.draws and reaches_generator(fn):
-            raise TypeError(f"operator {name}: `{fn.__name__}` can reach a random generator; say `draws=True` in @op(...), or under which "
+        if not self.stochastic and reaches_generator(fn):
+            raise TypeError(f"operator {name}: `{fn.__name__}` can reach a random generator; say `stochastic=True` in @op(...), or under which "
                             "attributes it draws")
 
     def _read_signature(self, fn: Callable) -> None:
@@ -458,7 +458,7 @@ def op(name: str, **options: Any) -> Callable[[Callable], Operator]:
     ``same_shape``
         True if all inputs and outputs have one shape, which is all that there is to say about shapes unless `complete_rule` says otherwise.
 
-    All others are `Traits`: ``draws``, ``keeps_layout``, ``amp``, ...
+    All others are `Traits`: ``stochastic``, ``layout_agnostic``, ``amp``, ...
     """
     def register(fn: Callable) -> Operator:
         operator = Operator(name, fn, **options)

@@ -92,7 +92,7 @@ def _to_str(value):
     return value if type(value) is str else str(value)
 
 
-def _to_shape(value):
+def to_shape(value):
     if type(value) is tuple and all(type(v) is int and -_INT64 <= v < _INT64 for v in value):
         return value
     if isinstance(value, str):
@@ -116,7 +116,7 @@ def _to_ends(value):
         value = _parse_literal(value)
     if isinstance(value, (tuple, list)):
         return tuple(None if v is None else _to_int64(v) for v in value)
-    return _to_shape(value)
+    return to_shape(value)
 
 
 def _to_floats(value):
@@ -134,7 +134,7 @@ def _to_axes(value):
         return value
     if isinstance(value, (int, np.integer)) or getattr(value, "ndim", 1) == 0:
         return int(value)
-    return _to_shape(value)
+    return to_shape(value)
 
 
 def _to_dtype(value):
@@ -148,7 +148,7 @@ def _to_dtype(value):
 
 
 _PARSERS = {int: (_to_int, "an integer"), float: (_to_float, "a number"), bool: (_to_bool, "True or False"), str: (_to_str, "a string"),
-            Shape: (_to_shape, "a tuple of integers"), Ends: (_to_ends, "a tuple of integers or None"), Floats: (_to_floats, "a tuple of numbers"),
+            Shape: (to_shape, "a tuple of integers"), Ends: (_to_ends, "a tuple of integers or None"), Floats: (_to_floats, "a tuple of numbers"),
             Axes: (_to_axes, "an integer, a tuple of integers or None"), DType: (_to_dtype, "the name of a data type")}
 
 

@@ -3,7 +3,7 @@
 A trait is an option of ``@op(...)`` or a registration below the function, so that no other code lists operators by name. Where a trait
 depends on how the operator is used, it is a function of all attributes, as `Operator.with_defaults` gives them::
 
-    @op("Pooling", keeps_layout=lambda a: a["layout"] in (None, "NCHW"), heavy=True)
+    @op("Pooling", layout_agnostic=lambda a: a["layout"] in (None, "NCHW"), compute_bound=True)
 """
 import types
 import typing
@@ -24,22 +24,22 @@ class Traits:
 
     Attributes
     ----------
-    draws : bool or function of the attributes
+    stochastic : bool or function of the attributes
         It draws random numbers. `training` is among the attributes if the operator declares it. Registration fails where a function can
         reach a generator and does not set this trait.
-    by_values : bool
+    data_dependent : bool
         Its computation may depend on more than shapes and types: a loop, a branch, an operator of the user's.
-    sized_by_values : bool
+    data_dependent_shape : bool
         The shapes of its results depend on values of its inputs.
-    meets : bool or function of the attributes
-        In training a device's call synchronizes with those of other devices (`meetings`).
-    keeps_layout : bool or function of the attributes
+    synchronizes : bool or function of the attributes
+        In training a device's call synchronizes with those of other devices (`rendezvous`).
+    layout_agnostic : bool or function of the attributes
         Its result lies in memory as its (first) input does, with channels first or last, and has the same values either way.
     result_type : 'data', 'inputs' or None
         The result always has the type of the first input; or the one type that all inputs have. None: neither, or it is not known.
-    overwritable : bool or function of the attributes
+    inplace_safe : bool or function of the attributes
         Its result is a new array that its own gradient does not read: what follows may compute in the same memory.
-    heavy : bool
+    compute_bound : bool
         It computes enough to outweigh the call of another runtime.
     complete_rule : bool
         For floating inputs of one type its shape rule determines its results completely, which have the type of the data; no run is needed.
@@ -49,11 +49,11 @@ class Traits:
         It is a method of arrays and Symbols, under its own or that name.
     arithmetic : str or None
         The operation that it computes on its two inputs, or on its one input and `scalar`: ``'add'``, ``'multiply'`` or ``'divide'``.
-    rectifies : bool or function of the attributes
+    is_relu : bool or function of the attributes
         It computes max(x, 0) and nothing else.
     stops_gradient : bool
         Nothing flows back through it.
-    converts : bool
+    is_cast : bool
         It gives its input another type, and nothing else.
     changes_storage : bool
         It only changes how values are stored, which tensors don't show.
@@ -70,20 +70,20 @@ class Traits:
         mixed precision inserts itself. None: MXNet has it in no list. A pair says it for float16 and bfloat16.
     """
 
-    draws: ByUse = False
-    by_values: bool = False
-    sized_by_values: bool = False
-    meets: ByUse = False
-    keeps_layout: ByUse = False
+    stochastic: ByUse = False
+    data_dependent: bool = False
+    data_dependent_shape: bool = False
+    synchronizes: ByUse = False
+    layout_agnostic: ByUse = False
     result_type: Optional[Literal["data", "inputs"]] = None
-    overwritable: ByUse = False
-    heavy: bool = False
+    inplace_safe: ByUse = False
+    compute_bound: bool = False
     complete_rule: Union[bool, Literal["mixed", "shape"]] = False
     method: Union[bool, str] = False
     arithmetic: Optional[str] = None
-    rectifies: ByUse = False
+    is_relu: ByUse = False
     stops_gradient: bool = False
-    converts: bool = False
+    is_cast: bool = False
     changes_storage: bool = False
     names_input: bool = False
     names_output: bool = False

@@ -14,7 +14,7 @@ from ..ops.optimizer_update import rules
 from . import steps
 from .base import Optimizer, check_arrays, is_half, register
 from .mxnet2_rules import as_in_mxnet2
-from .sgd import _MasterAfterState, as_lists, descend
+from .sgd import MasterAfterState, as_lists, descend
 
 if TYPE_CHECKING:
     from ..ndarray import NDArray
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @register
 @as_in_mxnet2(learning_rate=0.1, momentum=0.0, eta=0.001, epsilon=1e-8, lazy_update=False, momentum_correction=False)
-class LARS(_MasterAfterState):
+class LARS(MasterAfterState):
     """SGD with momentum whose learning rate is scaled, for each weight, by the weight's norm over the gradient's norm.
 
     Biases, betas and gammas, identified by their names, have the unscaled learning rate.

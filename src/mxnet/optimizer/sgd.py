@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from ..ndarray import NDArray
 
 
-class _MasterAfterState(Optimizer):
+class MasterAfterState(Optimizer):
     """The base class of optimizers that keep ``(state, float32 copy)`` of half-precision weights (MXNet 2: reversed) for `_update_impl`."""
 
     def create_state_multi_precision(self, index, weight):
@@ -94,7 +94,7 @@ def _descend_sparse(weight, grad, mom, master, lr, wd, momentum, rescale, clip, 
 
 @register
 @as_in_mxnet2(learning_rate=0.1, momentum=0.0, lazy_update=False, multi_precision=False)
-class SGD(_MasterAfterState):
+class SGD(MasterAfterState):
     """Stochastic gradient descent: ``weight += mom``, ``mom = momentum * mom - lr * (clip(rescale_grad * grad) + wd * weight)``.
 
     Up to ``MXNET_OPTIMIZER_AGGREGATION_SIZE`` weights are updated at once.
@@ -145,7 +145,7 @@ class ccSGD(SGD):
 
 @register
 @as_in_mxnet2(learning_rate=0.1, momentum=0.9, multi_precision=False)
-class NAG(_MasterAfterState):
+class NAG(MasterAfterState):
     """Nesterov's accelerated gradient.
 
     Parameters

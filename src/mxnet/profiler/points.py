@@ -19,7 +19,7 @@ from ..executor import Executor
 from ..gluon.block import Block
 from ..gluon.cached_op import CachedOp
 from ..gluon.data import dataloader
-from ..gluon.data._workers import WorkerPool, WorkerThreads
+from ..gluon.data.workers import WorkerPool, WorkerThreads
 from ..gluon.trainer import Trainer
 from ..io import background
 from ..io.base import DataIter
@@ -140,7 +140,7 @@ POINTS = [
     Point(Server, "_handle", _request, API),
     Point(Block, "__call__", _layer, LAYER),
     Point(Trainer, "step", "Trainer.step", LAYER),
-    Point(background._Channel, "get", WAITING, DATA),
+    Point(background.Channel, "get", WAITING, DATA),
     Point(dataloader._MultiWorkerIter, "__next__", WAITING, DATA),
     Point(dataloader.DataLoader, "_batch", WORKING, DATA),
 ]
@@ -205,7 +205,7 @@ def _reported_by_thread(original: Callable[..., Any], recorder: Recorder) -> Cal
 
 
 _OTHERS = ((WorkerPool, "apply_async", _reported_by_workers),
-           (WorkerThreads, "apply_async", _reported_by_workers), (background._Channel, "put", _reported_by_thread))
+           (WorkerThreads, "apply_async", _reported_by_workers), (background.Channel, "put", _reported_by_thread))
 
 
 def _found() -> Iterator[Point]:

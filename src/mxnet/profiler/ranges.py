@@ -61,7 +61,7 @@ def calls(enclose: Enclose) -> Iterator[tuple[Any, str, Callable[..., Any]]]:
     """Yield (owner, attribute, wrapper) for the functions that need ranges beside the points."""
     yield dispatch, "run", _enclosed(dispatch.run, lambda args: args[0].name, enclose)
     yield fast_calls, "watched", lambda *args: None  # all go the general way, through `run`
-    yield autograd, "_run", _enclosed(autograd._run, lambda args: "MXAutogradBackwardEx", enclose)
+    yield autograd, "run_engine", _enclosed(autograd.run_engine, lambda args: "MXAutogradBackwardEx", enclose)
 
 
 def _enclosed(original: Callable[..., Any], name: Callable[[tuple[Any, ...]], str], enclose: Enclose) -> Callable[..., Any]:

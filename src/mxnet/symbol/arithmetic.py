@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..base import numeric_types
-from ..ndarray.arithmetic import _PLAIN
+from ..ndarray.arithmetic import OF_NUMBERS
 from .functions import operator_function
 from .symbol import Symbol
 
@@ -46,7 +46,7 @@ def _apply(name: str, lhs: Any, rhs: Any) -> Any:
         if isinstance(rhs, Symbol):
             return operator_function(left_number)(rhs, scalar=lhs)
         if isinstance(rhs, _NUMBERS):
-            return _PLAIN[name](lhs, rhs) if name != "hypot" else (lhs * lhs + rhs * rhs) ** 0.5  # type: ignore[operator]  # numbers of any kind
+            return OF_NUMBERS[name](lhs, rhs) if name != "hypot" else (lhs * lhs + rhs * rhs) ** 0.5  # type: ignore[operator]  # numbers of any kind
         raise TypeError(f"type {type(rhs)} not supported")
     raise TypeError(f"types ({type(lhs)}, {type(rhs)}) not supported")
 

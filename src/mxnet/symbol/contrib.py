@@ -8,7 +8,7 @@ from .. import attribute
 from .. import name as _name
 from ..attribute import AttrScope
 from ..base import MXNetError
-from ..ndarray.contrib import _flatten, _regroup, _to_python
+from ..ndarray import nested
 from ..ops.registry import OPERATORS
 from ..ops.schema import to_string
 from . import control_flow  # noqa: F401  (registers its operators)
@@ -223,14 +223,14 @@ def foreach(body: Callable, data: Any, init_states: Any, name: str = "foreach") 
     >>> outs.eval(x=mx.nd.array([[1], [2], [3]]), s=mx.nd.array([0]))[0].asnumpy().T
     array([[1., 3., 6.]], dtype=float32)
     """
-    flat_data, data_format = _flatten(data, Symbol, "data should be a symbol or a nested list of symbols")
-    flat_states, states_format = _flatten(init_states, Symbol, "init_states should be a symbol or a nested list of symbols")
+    flat_data, data_format = nested.flatten(data, Symbol, "data should be a symbol or a nested list of symbols")
+    flat_states, states_format = nested.flatten(init_states, Symbol, "init_states should be a symbol or a nested list of symbols")
     scope = _scope_name(name)
     with AttrScope(__subgraph_name__=scope):
         rows, states = _parameters(flat_data), _parameters(flat_states)
-        outputs, new_states = body(_regroup(rows, data_format), _regroup(states, states_format))
-        outputs, out_format = _flatten(outputs, Symbol, "the output should be a Symbol or a nested list of Symbols")
-        new_states, new_format = _flatten(new_states, Symbol, "the output states should be a Symbol or a nested list of Symbols")
+        outputs, new_states = body(nested.regroup(rows, data_format), nested.regroup(states, states_format))
+        outputs, out_format = nested.flatten(outputs, Symbol, "the output should be a Symbol or a nested list of Symbols")
+        new_states, new_format = nested.flatten(new_states, Symbol, "the output states should be a Symbol or a nested list of Symbols")
         if new_format != states_format:
             raise AssertionError("foreach: the body must return states in the structure in which it receives them (a list for a list), "
                                  f"received {len(new_states)} for {len(flat_states)}")
@@ -244,7 +244,7 @@ def foreach(body: Callable, data: Any, init_states: Any, name: str = "foreach") 
     inputs = [s._outputs[0] for s in flat_data + flat_states] + [graph.origin[i] for i in rest]
     results = _node("_foreach", inputs, [graph], num_outputs=len(outputs) + len(new_states), num_out_data=len(outputs),
                     in_state_locs=[position[id(n)] for n in _nodes(states)], in_data_locs=[position[id(n)] for n in _nodes(rows)], remain_locs=rest)
-    return _regroup(results[:len(outputs)], out_format), _regroup(results[len(outputs):], new_format)
+    return nested.regroup(results[:len(outputs)], out_format), nested.regroup(results[len(outputs):], new_format)
 
 
 def while_loop(cond: Callable, func: Callable, loop_vars: Any, max_iterations: int | None = None, name: str = "while_loop") -> tuple[Any, Any]:
@@ -274,25 +274,26 @@ def while_loop(cond: Callable, func: Callable, loop_vars: Any, max_iterations: i
     """
     if max_iterations is None:
         raise ValueError("max_iterations should be specified")
-    max_iterations = _to_python(max_iterations, int, "max_iteration")
+    max_iterations = nested.to_python(max_iterations, int, "max_iteration")
     if len(loop_vars) == 0:
         raise ValueError("while_loop: at least one of loop_vars expected, received none")
-    flat, structure = _flatten(loop_vars, Symbol, "loop_vars should be a symbol or a nested list of symbols")
+    flat, structure = nested.flatten(loop_vars, Symbol, "loop_vars should be a symbol or a nested list of symbols")
 
     def trace(function: Callable, kind: str) -> tuple:
         scope = _scope_name(f"{name}_{kind}")
         with AttrScope(__subgraph_name__=scope):
             parameters = _parameters(flat)
-            arguments = _regroup(parameters, structure)
+            arguments = nested.regroup(parameters, structure)
             arguments = arguments if isinstance(arguments, list) else [arguments]
             result = function(*arguments)
             if kind == "cond":
-                return _Subgraph(_flatten([result], Symbol, "the condition should be a symbol")[0], scope, _nodes(parameters)), parameters, None, None
+                condition, _ = nested.flatten([result], Symbol, "the condition should be a symbol")
+                return _Subgraph(condition, scope, _nodes(parameters)), parameters, None, None
             outputs, new_vars = ([] if r is None else r for r in result)
             if isinstance(loop_vars, Symbol) and isinstance(new_vars, (list, tuple)) and len(new_vars) == 1:
                 new_vars = new_vars[0]
-            outputs, out_format = _flatten(outputs, Symbol, "step_output should be a symbol or a nested list of symbols")
-            new_vars, _ = _flatten(new_vars, Symbol, "new loop_vars should be a symbol or a nested list of symbols")
+            outputs, out_format = nested.flatten(outputs, Symbol, "step_output should be a symbol or a nested list of symbols")
+            new_vars, _ = nested.flatten(new_vars, Symbol, "new loop_vars should be a symbol or a nested list of symbols")
             if len(new_vars) != len(flat):
                 raise ValueError(f"while_loop: func must return as many loop_vars as it receives, {len(flat)}; received {len(new_vars)}")
             return _Subgraph(outputs + new_vars, scope, _nodes(parameters)), parameters, out_format, len(outputs)
@@ -317,7 +318,7 @@ def while_loop(cond: Callable, func: Callable, loop_vars: Any, max_iterations: i
     results = _node("_while_loop", inputs.entries, [condition, body], max_iterations=max_iterations, cond_input_locs=cond_locs,
                     func_input_locs=func_locs, func_var_locs=[position[id(n)] for n in _nodes(parameters)], num_out_data=count,
                     num_outputs=len(body.outputs))
-    return _regroup(results[:count], out_format), _regroup(results[count:], structure)
+    return nested.regroup(results[:count], out_format), nested.regroup(results[count:], structure)
 
 
 def cond(pred: Symbol, then_func: Callable, else_func: Callable, name: str = "cond") -> Any:
@@ -345,7 +346,7 @@ def cond(pred: Symbol, then_func: Callable, else_func: Callable, name: str = "co
     def trace(function: Callable, kind: str) -> tuple[_Subgraph, Any]:
         scope = _scope_name(f"{name}_{kind}")
         with AttrScope(__subgraph_name__=scope):
-            outputs, structure = _flatten(function(), Symbol, f"{kind} should be a symbol or a nested list of symbols")
+            outputs, structure = nested.flatten(function(), Symbol, f"{kind} should be a symbol or a nested list of symbols")
             return _Subgraph(outputs, scope, ()), structure
 
     graphs = [trace(lambda: pred, "pred"), trace(then_func, "then"), trace(else_func, "else")]
@@ -358,7 +359,7 @@ def cond(pred: Symbol, then_func: Callable, else_func: Callable, name: str = "co
     locs = [[inputs.place(origin) for origin in g.origin] for g, _ in graphs]
     results = _node("_cond", inputs.entries, [g for g, _ in graphs], cond_input_locs=locs[0], then_input_locs=locs[1], else_input_locs=locs[2],
                     num_outputs=sizes[1])
-    return _regroup(results, graphs[1][1])
+    return nested.regroup(results, graphs[1][1])
 
 
 __all__ = ["AttrScope", "MXNetError", "Symbol", "adamw_update", "cond", "foreach", "group", "mp_adamw_update", "rand_zipfian", "while_loop"]

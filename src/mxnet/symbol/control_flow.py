@@ -22,7 +22,7 @@ class ControlFlow(Operator):
 
     def __init__(self, fn: Callable, subgraphs: int, input_locs: Callable[[Mapping[str, Any]], list]):
         """`subgraphs` is their number; ``input_locs(attributes)`` returns, for each, the inputs of the node that feed its variables."""
-        super().__init__(fn.__name__, fn, key_var_num_args="num_args", num_outputs=lambda a: a["num_outputs"], by_values=True)
+        super().__init__(fn.__name__, fn, key_var_num_args="num_args", num_outputs=lambda a: a["num_outputs"], data_dependent=True)
         self.subgraphs, self.input_locs = subgraphs, input_locs
 
     def with_defaults(self, parsed: dict[str, Any]) -> dict[str, Any]:

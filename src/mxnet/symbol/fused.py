@@ -305,6 +305,6 @@ def stands_for(node: Node) -> Sequence[Entry] | None:
 
 OPERATORS["_CachedOp"] = CachedGraph()
 SG_CONV = OPERATORS["_sg_mkldnn_conv"] = _Convolution("_sg_mkldnn_conv", _conv, convolution,
-                                                      {"with_relu": "with_act", "with_postsum_relu": "with_postsum_act"}, heavy=True)
+                                                      {"with_relu": "with_act", "with_postsum_relu": "with_postsum_act"}, compute_bound=True)
 SG_FULLY_CONNECTED = OPERATORS["_sg_mkldnn_fully_connected"] = _FullyConnected("_sg_mkldnn_fully_connected", _fully_connected, fully_connected,
-                                                                               {"with_relu": "with_eltwise"}, heavy=True)
+                                                                               {"with_relu": "with_eltwise"}, compute_bound=True)

@@ -9,7 +9,7 @@ from ..base import MXNetError
 from ..ops import dtypes, failures
 from ..ops.grad_mode import no_grad
 from ..ops.registry import Operator
-from ..ops.schema import _to_shape
+from ..ops.schema import to_shape
 from ..ops.shapes import known, unify
 from .node import Entry, Node, topological
 
@@ -58,7 +58,7 @@ def infer_shapes(outputs: Sequence[Entry], given: Mapping[str, Partial], results
             shape = given.get(node.name)
             if shape is None and "__shape__" in node.attrs:
                 try:
-                    shape = from_user(_to_shape(node.attrs["__shape__"]))
+                    shape = from_user(to_shape(node.attrs["__shape__"]))
                 except (ValueError, TypeError, OverflowError):
                     raise MXNetError(f"variable '{node.name}': a shape is a tuple of sizes, received {node.attrs['__shape__']!r:.80}") from None
             shapes[id(node), 0] = shape

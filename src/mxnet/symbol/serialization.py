@@ -44,7 +44,7 @@ def _graph(outputs: Sequence[Entry], indent: int, *last: str, versions: bool = T
         entries = [f"[{number[id(n)]}, {i}, {int(n.op is None and id(n) in aux)}]" for n, i in node.inputs]
         fields.append(("inputs", _array(entries, indent + 6)))
         if node.subgraphs:
-            graphs = [_graph(s, indent + 8, versions=node.op.by_values) for s in node.subgraphs]
+            graphs = [_graph(s, indent + 8, versions=node.op.data_dependent) for s in node.subgraphs]
             fields.append(("subgraphs", f"[\n{pad}        " + f", \n{pad}        ".join(graphs) + f"\n{pad}      ]"))
         rows.append(f"{pad}    {{\n" + ", \n".join(f'{pad}      "{k}": {v}' for k, v in fields) + f"\n{pad}    }}")
         entry_count.append(entry_count[-1] + node.num_outputs())

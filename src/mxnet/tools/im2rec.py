@@ -20,7 +20,7 @@ import numpy as np
 from .. import opencv
 from ..base import MXNetError
 from ..files import atomic_write
-from ..gluon.data._workers import WorkerThreads
+from ..gluon.data.workers import WorkerThreads
 from ..image_header import decode
 from ..io.decoder import Decoder
 from ..io.image_list import read_image_list

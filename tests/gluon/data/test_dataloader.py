@@ -11,7 +11,8 @@ import pytest
 import mxnet as mx
 from interrupt_checks import interrupt, interrupted, settle
 from loader_checks import Failing, Numbers
-from mxnet.gluon.data import ArrayDataset, BatchSampler, DataLoader, SequentialSampler, SimpleDataset, _workers
+from mxnet.gluon.data import ArrayDataset, BatchSampler, DataLoader, SequentialSampler, SimpleDataset
+from mxnet.gluon.data import workers as data_workers
 from mxnet.gluon.data.dataloader import _as_in_context, _MultiWorkerIter, default_batchify_fn, default_mp_batchify_fn
 
 WAYS = [{}, {"num_workers": 2}, {"num_workers": 2, "thread_pool": True}]
@@ -159,13 +160,13 @@ def test_nothing_keeps_a_loader_alive(way):
 
 
 def test_an_interrupt_while_a_loader_ends_comes_afterwards(monkeypatch):
-    end = _workers._Worker.end
+    end = data_workers._Worker.end
 
     def slow(worker):
         interrupt()
         end(worker)
 
-    monkeypatch.setattr(_workers._Worker, "end", slow)
+    monkeypatch.setattr(data_workers._Worker, "end", slow)
     loader = DataLoader(Numbers(), 2, num_workers=2)
     next(iter(loader))
     with interrupted():
@@ -265,7 +266,7 @@ def test_try_nopython(tmp_path):
     cv2.imwrite(str(tmp_path / "a" / "1.png"), np.zeros((9, 9, 3), np.uint8))
     images = mx.gluon.data.vision.ImageFolderDataset(str(tmp_path))
     loader = DataLoader(images.transform_first(T.Compose([T.Resize(4), T.ToTensor()])), batch_size=1, num_workers=2, try_nopython=True)
-    assert [data.shape for data, _ in loader] == [(1, 3, 4, 4)] and isinstance(loader._worker_pool, _workers.WorkerThreads)
+    assert [data.shape for data, _ in loader] == [(1, 3, 4, 4)] and isinstance(loader._worker_pool, data_workers.WorkerThreads)
     for dataset, extra, reason in ((images.transform_first(lambda x: x), {}, "the transform <function .* is not a Compose"),
                                    ([1, 2], {}, "list does not read image files"), (images, {"batchify_fn": list}, "there is a batchify_fn")):
         with pytest.raises(RuntimeError, match=f"try_nopython=True needs work that runs without the interpreter, and {reason}"):

@@ -8,7 +8,7 @@ import torch
 import mxnet as mx
 from interrupt_checks import interrupt, interrupted, settle
 from loader_checks import Numbers
-from mxnet.gluon.data import DataLoader, Dataset, SimpleDataset, _shared_memory
+from mxnet.gluon.data import DataLoader, Dataset, SimpleDataset, shared_memory
 from mxnet.gluon.data.dataloader import default_mp_batchify_fn
 
 
@@ -99,9 +99,9 @@ def test_a_fork_gives_nothing_back():
 
 
 def test_memory_is_mapped_as_long_as_something_is_in_it():
-    fd = _shared_memory._anonymous_file(4096)
-    memory, let_go = _shared_memory.Memory(fd), []
-    other = _shared_memory.Memory(fd).tensor()
+    fd = shared_memory._anonymous_file(4096)
+    memory, let_go = shared_memory.Memory(fd), []
+    other = shared_memory.Memory(fd).tensor()
     os.close(fd)
     tensor = memory.tensor(64, lambda: let_go.append(True))
     assert memory.size == 4096 and tensor.shape == (4032,)
@@ -118,8 +118,8 @@ def test_memory_is_mapped_as_long_as_something_is_in_it():
 
 def test_a_message_carries_arrays_of_all_kinds():
     large = mx.nd.arange(40000)
-    message, descriptors = _shared_memory.pack({"large": large, "small": mx.nd.array([1, 2]), "numpy": np.arange(3), "text": "x"})[:2]
-    found = _shared_memory.unpack(message, descriptors)
+    message, descriptors = shared_memory.pack({"large": large, "small": mx.nd.array([1, 2]), "numpy": np.arange(3), "text": "x"})[:2]
+    found = shared_memory.unpack(message, descriptors)
     assert found["large"].context == mx.Context("cpu_shared", 0) and found["large"].asnumpy()[-1] == 39999
     assert found["small"].asnumpy().tolist() == [1, 2] and found["numpy"].tolist() == [0, 1, 2] and found["text"] == "x"
 
@@ -130,8 +130,8 @@ def test_an_interrupt_while_memory_is_let_go_comes_afterwards():
         done.append(True)
 
     done = []
-    fd = _shared_memory._anonymous_file(4096)
-    tensor = _shared_memory.Memory(fd).tensor(64, let_go)
+    fd = shared_memory._anonymous_file(4096)
+    tensor = shared_memory.Memory(fd).tensor(64, let_go)
     os.close(fd)
     with interrupted():
         del tensor

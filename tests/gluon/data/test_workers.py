@@ -18,7 +18,8 @@ import mxnet as mx
 from forked import python
 from interrupt_checks import interrupt, interrupted
 from loader_checks import Failing, Numbers
-from mxnet.gluon.data import DataLoader, SimpleDataset, _workers
+from mxnet.gluon.data import DataLoader, SimpleDataset
+from mxnet.gluon.data import workers as data_workers
 
 
 def test_errors_that_cannot_be_pickled():
@@ -108,16 +109,16 @@ def test_an_interrupt_in_the_hook_of_a_fork_comes_afterwards():
 
 
 def test_an_interrupt_does_not_cut_messages(monkeypatch):
-    read, flush = _workers._Incoming.read, _workers._Worker.flush
-    pool = _workers.WorkerPool(1)
+    read, flush = data_workers._Incoming.read, data_workers._Worker.flush
+    pool = data_workers.WorkerPool(1)
     try:
         first = pool.apply_async(pow, (2, 10))
         with monkeypatch.context() as patch, interrupted():
-            patch.setattr(_workers._Incoming, "read", lambda self: [read(self), interrupt()][0])
+            patch.setattr(data_workers._Incoming, "read", lambda self: [read(self), interrupt()][0])
             first.get(10)
         assert first.get(10) == 1024
         with monkeypatch.context() as patch, interrupted():
-            patch.setattr(_workers._Worker, "flush", lambda self: [flush(self), interrupt()][0])
+            patch.setattr(data_workers._Worker, "flush", lambda self: [flush(self), interrupt()][0])
             pool.apply_async(pow, (2, 11))
         assert pool.apply_async(pow, (2, 12)).get(10) == 4096
     finally:
@@ -125,12 +126,12 @@ def test_an_interrupt_does_not_cut_messages(monkeypatch):
 
 
 def test_a_worker_that_does_not_listen_keeps_nobody_waiting(monkeypatch):
-    monkeypatch.setattr(_workers, "_PATIENCE", 0.1)
-    pool = _workers.WorkerPool(1)
+    monkeypatch.setattr(data_workers, "_PATIENCE", 0.1)
+    pool = data_workers.WorkerPool(1)
     process = pool._workers[0].process
     os.kill(process.pid, signal.SIGSTOP)
     results = [pool.apply_async(len, (bytes(1 << 20),)) for _ in range(10)]
-    with pytest.raises(_workers.WorkerTimeout, match="no batch within 0.05 seconds"):
+    with pytest.raises(data_workers.WorkerTimeout, match="no batch within 0.05 seconds"):
         results[0].get(0.05)
     os.kill(process.pid, signal.SIGCONT)
     assert [result.get(10) for result in results] == [1 << 20] * 10
@@ -158,7 +159,7 @@ def test_without_descriptors_left_it_says_so():
 
 
 def test_threads():
-    pool = _workers.WorkerThreads(1, lambda: None)
+    pool = data_workers.WorkerThreads(1, lambda: None)
     assert pool.apply_async(pow, (2, 10)).get(10) == 1024
     with pytest.raises(ZeroDivisionError):
         pool.apply_async(divmod, (1, 0)).get(10)
@@ -223,7 +224,7 @@ def test_seeds_repeat_whatever_the_number_of_workers():
 
 
 def test_a_pool_runs_functions_in_its_processes():
-    pool = _workers.WorkerPool(2)
+    pool = data_workers.WorkerPool(2)
     try:
         first, second = pool.apply_async(os.getpid), pool.apply_async(pow, (2, 10))
         assert second.get(10) == 1024 and first.get(10) != os.getpid()
@@ -237,10 +238,10 @@ def test_a_pool_runs_functions_in_its_processes():
 
 def test_messages_arrive_whole():
     ours, theirs = socket.socketpair()
-    incoming = _workers._Incoming(theirs)
+    incoming = data_workers._Incoming(theirs)
     with ours, theirs, open(os.devnull, "rb") as file:
-        _workers._send(ours, 7, b"x" * 1000, [file.fileno()] * 250)
-        _workers._send(ours, 8, b"", [])
+        data_workers._send(ours, 7, b"x" * 1000, [file.fileno()] * 250)
+        data_workers._send(ours, 8, b"", [])
         messages = []
         while len(messages) < 2:
             messages += incoming.read()
@@ -249,7 +250,7 @@ def test_messages_arrive_whole():
             os.close(fd)
         theirs.setblocking(False)
         assert incoming.read() == []
-        whole = _workers._HEADER.pack(9, 3, 0) + b"abc"
+        whole = data_workers._HEADER.pack(9, 3, 0) + b"abc"
         for byte in whole[:-1]:
             ours.send(bytes([byte]))
             assert incoming.read() == []

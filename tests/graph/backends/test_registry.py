@@ -10,7 +10,7 @@ from residual import lowered, trained
 def test_the_passes_can_be_turned_off(monkeypatch, variable):
     monkeypatch.setenv(variable, "0")
     _, net = trained(True)
-    assert net._cached_op._runner.reports[True, torch.device("cpu")] == []
+    assert net._cached_op.handle.reports[True, torch.device("cpu")] == []
 
 
 def test_the_passes_say_what_they_did(monkeypatch, caplog):

@@ -110,7 +110,7 @@ def test_sums_of_more_than_16_bits(dtype, low, high):
     packed = gemm.Packed([weight], attributes, data, weight, torch.ones(1), None)
     assert (packed.product(data.values) == 64 * most * 127).all()
     assert (packed.product(data.values, 64 * most, torch.int8) == 127).all()
-    assert (packed.product(data.values, 64 * most, torch.uint8, rectifies=True) == 127).all()
+    assert (packed.product(data.values, 64 * most, torch.uint8, relu=True) == 127).all()
 
 
 def test_padding_stands_for_zero():

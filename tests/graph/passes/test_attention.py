@@ -346,7 +346,7 @@ def test_a_network_end_to_end():
             loss.backward()
             trainer.step(6)
         results.append([loss.asnumpy(), x.grad.asnumpy(), *[p.data().asnumpy() for p in net.collect_params().values()], net(x, length).asnumpy()])
-    assert "fusion: 1 x attention" in net._cached_op._runner.explain()
+    assert "fusion: 1 x attention" in net._cached_op.handle.explain()
     for f, e in zip(*results):
         np.testing.assert_allclose(f, e, rtol=1e-4, atol=1e-5)
 

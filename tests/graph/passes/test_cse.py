@@ -10,7 +10,7 @@ def operators(outputs):
 
 
 def merged(symbol):
-    return operators(eliminate_common_expressions(symbol._outputs))
+    return operators(eliminate_common_expressions(symbol.handle))
 
 
 X = mx.sym.var("x")
@@ -19,7 +19,7 @@ X = mx.sym.var("x")
 def test_what_is_computed_twice_is_computed_once():
     twice = mx.sym.exp(X, name="a") * mx.sym.exp(X, name="b")
     assert merged(twice) == ["elemwise_mul", "exp"]
-    assert operators(twice._outputs) == ["elemwise_mul", "exp", "exp"]  # the Symbol itself stays as it is
+    assert operators(twice.handle) == ["elemwise_mul", "exp", "exp"]  # the Symbol itself stays as it is
     chained = mx.sym.negative(mx.sym.exp(X)) * mx.sym.negative(mx.sym.exp(X))
     assert merged(chained) == ["elemwise_mul", "exp", "negative"]
 
@@ -38,12 +38,12 @@ def test_other_attributes_inputs_or_annotations_keep_nodes_apart():
     lambda: mx.sym.Dropout(X), lambda: mx.sym.random.uniform(shape=(2,)), lambda: mx.sym.shuffle(X), lambda: mx.sym.sample_normal(X, X),
     lambda: mx.sym.BatchNorm(X, *(mx.sym.var(n) for n in "gbmv")), lambda: mx.sym.image.random_flip_left_right(X)])
 def test_what_draws_writes_or_depends_on_training_is_done_each_time(make):
-    name = make()._outputs[0][0].op.name
+    name = make().handle[0][0].op.name
     assert merged(mx.sym.Group([make(), make()])).count(name) == 2
 
 
 def test_outputs_stay_apart():
-    outputs = eliminate_common_expressions(mx.sym.Group([mx.sym.exp(X, name="a"), mx.sym.exp(X, name="b")])._outputs)
+    outputs = eliminate_common_expressions(mx.sym.Group([mx.sym.exp(X, name="a"), mx.sym.exp(X, name="b")]).handle)
     assert [n.name for n, _ in outputs] == ["a", "b"] and operators(outputs) == ["_copy", "exp"]
 
 

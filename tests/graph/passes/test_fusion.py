@@ -19,7 +19,7 @@ def test_a_hybridized_block_trains_as_its_operators_do(kernel, monkeypatch):
     monkeypatch.setattr(fused, "_WORTHWHILE", 0 if kernel else 1 << 40)
     expected, _ = trained(False)
     found, net = trained(True)
-    report = net._cached_op._runner.reports[True, torch.device("cpu")]
+    report = net._cached_op.handle.reports[True, torch.device("cpu")]
     assert report == ["layout: 3 convolutions with channels last, 1 arrays reordered before and 1 after them",
                       "fusion: 1 x batch norm", "fusion: 1 x batch norm + relu", "fusion: 1 x batch norm + add + relu",
                       "kernels: 3 x convolution"]
@@ -70,7 +70,7 @@ def test_a_bias_stays_where_the_convolution_is_read_otherwise():
 
 
 def test_on_gpus_batch_norms_are_fused_for_training_alone():
-    module = copied(lower(biased()[1]._outputs, False, torch.device("cpu")))
+    module = copied(lower(biased()[1].handle, False, torch.device("cpu")))
     assert fusion.fuse_batch_norms(module, on_gpu=True) == []
 
 
@@ -119,7 +119,7 @@ def test_recurrent_layers_train_without_a_copy_of_their_parameters(bidirectional
             loss = (net(x) ** 2).sum()
         loss.backward()
         found.append([loss.asnumpy(), x.grad.asnumpy(), *[p.grad().asnumpy() for p in net.collect_params().values()]])
-    assert net._cached_op._runner.reports[True, torch.device("cpu")] == ["memory: 1 x recurrent layers without a copy of their parameters"]
+    assert net._cached_op.handle.reports[True, torch.device("cpu")] == ["memory: 1 x recurrent layers without a copy of their parameters"]
     for imperative, traced in zip(*found):
         np.testing.assert_allclose(traced, imperative, rtol=1e-5, atol=1e-7)
 
@@ -138,7 +138,7 @@ def two_convolutions(monkeypatch, **flags):
     for _ in range(2):  # the first puts the weights in order
         with mx.autograd.record():
             net(nd.ones((2, 16, 9, 9))).backward()
-    return net._cached_op._runner.explain()
+    return net._cached_op.handle.explain()
 
 
 def test_explain_says_what_computed_the_convolutions(monkeypatch):

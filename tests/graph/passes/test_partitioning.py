@@ -11,7 +11,7 @@ from mxnet.ops import get
 
 
 def program(symbol, *inputs, weights=()):
-    return Program(lower(symbol._outputs, False, torch.device("cpu")), list(inputs), weights)
+    return Program(lower(symbol.handle, False, torch.device("cpu")), list(inputs), weights)
 
 
 def accepts(*names):

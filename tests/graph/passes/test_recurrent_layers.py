@@ -125,13 +125,13 @@ def test_a_graph_that_openvino_runs_gives_up_what_it_kept(packings, monkeypatch)
     net, x = network(), nd.random.normal(shape=(5, 2, 8))
     net.hybridize()
     expected = [net(x).asnumpy() for _ in range(2)][0]
-    runner = net._cached_op._runner
+    runner = net._cached_op.handle
     layer, = layers(next(iter(runner._on_native.values())).__self__)
     assert layer._cached is not None and packings
-    state, = runner._states.values()
+    state, = runner.states.values()
     state.budget = 0.0
     monkeypatch.setattr(Validating, "is_faster", True)
     for _ in range(100):
         np.testing.assert_allclose(net(x).asnumpy(), expected, rtol=1e-4, atol=1e-5)
-    state, = runner._states.values()
+    state, = runner.states.values()
     assert type(state) is Compiled and state.name == "openvino" and layer._cached is None

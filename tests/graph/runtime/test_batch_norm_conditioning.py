@@ -56,7 +56,7 @@ def test_shapes_are_told_apart():
     for shape in ((2, 32, 1, 1), (2, 32, 8, 8)):
         with mx.autograd.record():
             net(mx.nd.ones(shape))
-    runner = net._cached_op._runner
+    runner = net._cached_op.handle
     assert sorted(runner._ill_conditioned.values()) == [False, True] and len(runner._on_native) == 2
 
 

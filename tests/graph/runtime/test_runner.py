@@ -63,7 +63,7 @@ class Doubling:
 def doubling():
     backend = register_backend(Doubling())
     yield backend
-    del registry._backends["test_doubling"]
+    del registry.BACKENDS["test_doubling"]
 
 
 def test_backends_compile_for_each_shape(doubling):
@@ -122,7 +122,7 @@ def test_new_shapes_do_not_wait_for_those_that_are_compiled(monkeypatch):
     go_on.set()
     thread.join(60)
     assert not thread.is_alive()
-    assert [type(s) for s in runner._states.values()] == [inference_states.Native, inference_states.Warmup]
+    assert [type(s) for s in runner.states.values()] == [inference_states.Native, inference_states.Warmup]
 
 
 def test_threads_that_meet_a_changed_weight_compile_once(monkeypatch):
@@ -147,7 +147,7 @@ def test_threads_that_meet_a_changed_weight_compile_once(monkeypatch):
         mutation_tracking.written(inputs[1])
         assert runner(inputs)[0].tolist() == [[2]] and backend.compiled == 2
     finally:
-        del registry._backends["test_slow"]
+        del registry.BACKENDS["test_slow"]
 
 
 def test_zeros_of_open_size_go_by_the_shapes_of_weights_too():

@@ -81,7 +81,7 @@ def network(weight="ones", **flags):
 
 
 def state_of(net):
-    state, = net._cached_op._runner._states.values()
+    state, = net._cached_op.handle.states.values()
     return state
 
 
@@ -264,8 +264,8 @@ def test_a_graph_whose_shapes_may_change_spends_its_time_first(backend):
     net = network(static_alloc=False)
     assert right(net) and type(state_of(net)) is inference_states.Warmup and backend.compiled == 1
     spend(net)
-    assert right(net) and type(state_of(net)) is CachedChoice and not net._cached_op._runner.settled
-    assert right(net) and type(state_of(net)) is inference_states.Compiled and net._cached_op._runner.settled and backend.timed == 0
+    assert right(net) and type(state_of(net)) is CachedChoice and not net._cached_op.handle.settled
+    assert right(net) and type(state_of(net)) is inference_states.Compiled and net._cached_op.handle.settled and backend.timed == 0
 
 
 @pytest.mark.parametrize("seconds, name", [(0.5, "test_counting"), (2.0, NATIVE)])
@@ -375,7 +375,7 @@ net.initialize(mx.init.Normal())
 net.hybridize(static_alloc=True, static_shape=True)
 for _ in range(2):
     net(mx.nd.ones((1, 3)))
-state, = net._cached_op._runner._states.values()
+state, = net._cached_op.handle.states.values()
 print(type(state).__name__, len(timed))
 """
 
@@ -597,6 +597,6 @@ def test_where_races_are_not_allowed_there_is_none_and_what_one_decided_does_not
 
 def arguments(net, x):
     """What makes the record of a network."""
-    runner = net._cached_op._runner
+    runner = net._cached_op.handle
     inputs = [a._data for a in net._gathered.with_data([x])[0]]
     return runner.lowered(False, CPU, inputs), inputs, runner.weights, False

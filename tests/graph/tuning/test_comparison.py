@@ -298,7 +298,7 @@ def image():
 
 
 def state_of(net):
-    state, = net._cached_op._runner._states.values()
+    state, = net._cached_op.handle.states.values()
     return state
 
 
@@ -308,7 +308,7 @@ PROMISED = {"static_alloc": True, "static_shape": True}
 def settle(net, x):
     for _ in range(60):
         found = net(x).asnumpy()
-        if net._cached_op._runner.settled:
+        if net._cached_op.handle.settled:
             return found
     raise AssertionError(net.explain())
 
@@ -322,7 +322,7 @@ def test_kernels_take_over_and_the_loser_goes(flags, holder, monkeypatch):
     while not net._cached_op or type(state_of(net)) is not comparison.Comparing:
         expected = net(x).asnumpy()
     before = weakref.ref(state_of(net).incumbent)
-    assert not net._cached_op._runner.settled
+    assert not net._cached_op.handle.settled
     np.testing.assert_allclose(settle(net, x), expected, rtol=1e-4, atol=1e-5)
     gc.collect()
     state = state_of(net)

@@ -85,7 +85,7 @@ def test_the_slower_one_is_not_kept(challenger, monkeypatch):
     for _ in range(3):
         net(x)
     assert backend.compiled == 1
-    assert not any(isinstance(p, inference_states.Compiled) for p in net._cached_op._runner._states.values())
+    assert not any(isinstance(p, inference_states.Compiled) for p in net._cached_op.handle.states.values())
 
 
 def test_wrong_results_are_not_kept(challenger):
@@ -135,7 +135,7 @@ def test_a_forked_child_runs_on_native(challenger):
     challenger()
     net, x = network(static_alloc=True, static_shape=True), nd.ones((1, 3))
     net(x)
-    plan, = net._cached_op._runner._states.values()
+    plan, = net._cached_op.handle.states.values()
     assert isinstance(plan, inference_states.Compiled)
     child = os.fork()
     if not child:
@@ -152,7 +152,7 @@ def test_auto_compares_all_backends_for_inference(challenger):
     backend, net = challenger(), network(backend="auto")
     net(nd.ones((1, 3)))
     assert backend.compiled == 1
-    assert isinstance(*net._cached_op._runner._states.values(), inference_states.Compiled)
+    assert isinstance(*net._cached_op.handle.states.values(), inference_states.Compiled)
 
 
 @pytest.mark.parametrize("seconds, winner", [(0.5, "challenger"), (2.0, "native")])
@@ -163,7 +163,7 @@ def test_auto_compares_steps_of_training(challenger, monkeypatch, seconds, winne
     net, x = network(backend="auto"), nd.ones((1, 3))
     with mx.autograd.record():
         net(x)
-    chosen, = (f for k, f in net._cached_op._runner._compiled.items() if k[0] == "fastest")
+    chosen, = (f for k, f in net._cached_op.handle._compiled.items() if k[0] == "fastest")
     assert (chosen is backend.function) is (winner == "challenger")
 
 
@@ -200,7 +200,7 @@ def spent(monkeypatch, net, x):
 
 
 def state_of(net):
-    state, = net._cached_op._runner._states.values()
+    state, = net._cached_op.handle.states.values()
     return state
 
 

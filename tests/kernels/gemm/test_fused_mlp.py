@@ -14,10 +14,10 @@ needs_compiler = pytest.mark.skipif(kernels.load("gemm/prepacked_skinny") is Non
 WIDTHS = (1, 2, 5, 15, 16, 17, 31, 32, 33, 63, 64, 65, 100)
 
 
-def layers(widths, bias=True, rectifies=True, seed=0):
-    """Layers from each width to the next; `bias` and `rectifies` for all of them, or one after another."""
+def layers(widths, bias=True, relu=True, seed=0):
+    """Layers from each width to the next; `bias` and `relu` for all of them, or one after another."""
     generator = torch.Generator().manual_seed(seed)
-    each = zip(itertools.pairwise(widths), *[itertools.cycle(v if isinstance(v, list) else [v]) for v in (bias, rectifies)])
+    each = zip(itertools.pairwise(widths), *[itertools.cycle(v if isinstance(v, list) else [v]) for v in (bias, relu)])
     return [Layer(torch.randn(k, c, generator=generator) / c ** 0.5, torch.randn(k, generator=generator) if has_bias else None, rectified)
             for (c, k), has_bias, rectified in each]
 
@@ -26,9 +26,9 @@ def exact(data, layers, flatten=True):
     found = data.double()
     if flatten:
         found = found.flatten(1)
-    for weight, bias, rectifies in layers:
+    for weight, bias, relu in layers:
         found = found @ weight.double().t() + (0 if bias is None else bias.double())
-        found = found.clamp(min=0) if rectifies else found
+        found = found.clamp(min=0) if relu else found
     return found
 
 
@@ -160,8 +160,8 @@ def test_what_does_not_fit_is_refused(data, said):
 @pytest.mark.parametrize("integers, cells, columns, said", [
     ([9, 0, 6, 0, 0, 0, 0, 0, 0], 128, 64, "k2 > 0 or k3 == 0 does not hold for "),
     ([9, -6, 0, 0, 0, 0, 0, 0, 0], 128, 32, "min(k1, k2, k3, k4, k5, k6, k7, k8) >= 0 does not hold for "),
-    ([9, 6, 0, 0, 0, 0, 0, 0, 256], 416, 64, "0 <= rectifies < 256 does not hold for "),
-    ([9, 6, 0, 0, 0, 0, 0, 0, -1], 416, 64, "0 <= rectifies < 256 does not hold for "),
+    ([9, 6, 0, 0, 0, 0, 0, 0, 256], 416, 64, "0 <= relu_mask < 256 does not hold for "),
+    ([9, 6, 0, 0, 0, 0, 0, 0, -1], 416, 64, "0 <= relu_mask < 256 does not hold for "),
     ([9, 40, 0, 0, 0, 0, 0, 0, 0], 416, 64, "`panels` must be float32 (cells) for "),
     ([9, 6, 0, 0, 0, 0, 0, 0, 0], 416, 32, "`bias` must be float32 (columns) for "),
     ([9, 6, 0, 0, 0, 0, 0, 0], 416, 64, "it takes 3 arrays and 9 integers, received 3 and 8")])

@@ -6,7 +6,7 @@ from mxnet.onnx.mx2onnx.sizes import entry_shapes, entry_types
 
 
 def shape_of(sym, example, declared, parameters=None):
-    return entry_shapes(sym._outputs, example, parameters or {}, declared)[id(sym._outputs[0][0]), 0]
+    return entry_shapes(sym.handle, example, parameters or {}, declared)[id(sym.handle[0][0]), 0]
 
 
 def test_sizes_that_vary_with_the_inputs_are_none():
@@ -40,5 +40,5 @@ def test_shapes_that_do_not_fit_or_do_not_suffice():
 def test_types():
     x = mx.sym.var("x")
     sym = mx.sym.cast(x, dtype="float16")
-    types = entry_types(sym._outputs, {"x": np.dtype("int64")}, {})
+    types = entry_types(sym.handle, {"x": np.dtype("int64")}, {})
     assert sorted(str(t) for t in types.values()) == ["float16", "int64"]

@@ -2,7 +2,7 @@ import pytest
 import torch
 
 from mxnet import MXNetError
-from mxnet.ops.elemwise import _common as common
+from mxnet.ops.elemwise import common
 
 
 @pytest.mark.parametrize("lhs, rhs, expected", [

@@ -3,7 +3,7 @@ import torch
 
 from mxnet import MXNetError
 from mxnet.ops import random_state
-from mxnet.ops.image import _common as common
+from mxnet.ops.image import common
 
 
 def test_images_have_three_axes():

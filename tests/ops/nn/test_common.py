@@ -2,7 +2,7 @@ import pytest
 import torch
 
 from mxnet import MXNetError
-from mxnet.ops.nn import _common as common
+from mxnet.ops.nn import common
 
 F16, F32, F64 = torch.float16, torch.float32, torch.float64
 

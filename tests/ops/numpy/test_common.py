@@ -2,7 +2,7 @@ import pytest
 import torch
 
 from mxnet import MXNetError
-from mxnet.ops.numpy import _common as common
+from mxnet.ops.numpy import common
 
 F16, F32, I32, I64 = torch.float16, torch.float32, torch.int32, torch.int64
 

@@ -61,7 +61,7 @@ def test_what_the_operator_on_real_numbers_does_not_have(scaled):
 
 def test_who_draws():
     """Registration fails for a form that can reach a generator, through what it wraps, and does not say so."""
-    assert reaches_generator(FORMS["RNN"].raw) and FORMS["RNN"].draws is get("RNN").draws
+    assert reaches_generator(FORMS["RNN"].raw) and FORMS["RNN"].stochastic is get("RNN").stochastic
     assert not reaches_generator(FORMS["Convolution"].raw)
 
 

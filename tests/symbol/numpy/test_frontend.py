@@ -10,7 +10,7 @@ X = mx.sym.var("x").as_np_ndarray()
 
 def test_a_call_makes_a_symbol_of_numpy():
     made = symbols.call("_npi_exp", X)
-    assert type(made) is _Symbol and made.attr_dict() == {} and made._outputs[0][0].op.name == "_npi_exp"
+    assert type(made) is _Symbol and made.attr_dict() == {} and made.handle[0][0].op.name == "_npi_exp"
     with mx.name.NameManager():
         assert [symbols.call(n, X).name for n in ("_npi_exp", "_np_transpose", "_npx_relu")] == ["exp0", "transpose0", "relu0"]
     assert symbols.call("_npi_argmax", X, axis=None, keepdims=True).attr("axis") is None
@@ -18,7 +18,7 @@ def test_a_call_makes_a_symbol_of_numpy():
 
 def test_several_results_are_a_list():
     parts = symbols.call("_split_v2", X, indices=(0, 1), axis=0, sections=0)
-    assert [type(p) for p in parts] == [_Symbol] * 2 and [p._outputs[0][1] for p in parts] == [0, 1]
+    assert [type(p) for p in parts] == [_Symbol] * 2 and [p.handle[0][1] for p in parts] == [0, 1]
 
 
 def test_a_number_says_whether_it_is_an_integer():

@@ -8,7 +8,7 @@ X = mx.sym.var("x").as_np_ndarray()
 
 def test_operators_are_found_by_name():
     assert type(mx.sym.npx.relu(X)) is _Symbol and mx.sym.npx.relu is mx.sym.npx.relu
-    assert mx.sym.npx.image.to_tensor(X)._outputs[0][0].op.name == mx.ops.get("_npx__image_to_tensor").name
+    assert mx.sym.npx.image.to_tensor(X).handle[0][0].op.name == mx.ops.get("_npx__image_to_tensor").name
     assert {"relu", "image", "reshape", "random"} <= set(dir(mx.sym.npx))
     for name in ("nothing", "_relu"):
         with pytest.raises(AttributeError, match=f"has no attribute '{name}'"):

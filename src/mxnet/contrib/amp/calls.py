@@ -219,7 +219,7 @@ class Installation:
             old = arithmetic.FUNCTIONS[name]
             for attribute in [key for key, value in vars(ndarray).items() if value is old]:
                 self._set(ndarray, attribute, arithmetic_function(old, chosen))
-            method = arithmetic._METHODS.get(name)
+            method = arithmetic.METHODS.get(name)
             if method:
                 self._set(NDArray, method, arithmetic_function(getattr(NDArray, method), chosen))
                 reflected = f"__r{method.strip('_')}__"

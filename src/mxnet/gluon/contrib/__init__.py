@@ -4,7 +4,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any
 
-from ...reachable.finder import load as _load
+from ...lazy_modules import load_module as _load_module
 from ...suggestions import MissingAttributeError as _MissingAttributeError
 
 _PARTS = ("cnn", "data", "estimator", "nn", "rnn")
@@ -18,5 +18,5 @@ if _TYPE_CHECKING:
 else:
     def __getattr__(name: str) -> Any:
         if name in _PARTS:
-            return _load(f"{__name__}.{name}")
+            return _load_module(f"{__name__}.{name}")
         raise _MissingAttributeError(__name__, name)

@@ -11,15 +11,15 @@ from ...ndarray import NDArray
 from ...suggestions import shortened
 from ...util import is_np_array
 from ..utils import UsageError
-from . import _shared_memory
-from .dataloader import _batchify
+from . import shared_memory
+from .dataloader import batchify_nested
 
 __all__ = ["Stack", "Pad", "Append", "Group", "AsList"]
 
 
 def _array(values: Any, shared: bool) -> Any:
     """Return an array of ``mx.nd``, or of ``mx.np`` where it is on, of the type of a NumPy array; with `shared` in memory for other processes."""
-    ctx = _shared_memory.SHARED if shared else context.cpu()
+    ctx = shared_memory.SHARED if shared else context.cpu()
     if is_np_array():
         from ... import numpy as mx_np
         return mx_np.array(values, dtype=values.dtype, ctx=ctx)
@@ -49,8 +49,8 @@ class Stack:
         if isinstance(data[0], (tuple, list)):
             return [self(part) for part in zip(*data)]
         if isinstance(data[0], NDArray):
-            allocate = _shared_memory.empty if self._use_shared_mem else lambda shape, dtype: None
-            return _batchify(list(data), self, allocate, _shared_memory.SHARED if self._use_shared_mem else None)
+            allocate = shared_memory.empty if self._use_shared_mem else lambda shape, dtype: None
+            return batchify_nested(list(data), self, allocate, shared_memory.SHARED if self._use_shared_mem else None)
         return _array(np.asarray(data), self._use_shared_mem)
 
 
@@ -132,7 +132,7 @@ class Append:
             if not isinstance(x, NDArray):
                 x = _array(np.asarray(x), self._use_shared_mem)
             elif self._use_shared_mem:
-                x = x.as_in_context(_shared_memory.SHARED)
+                x = x.as_in_context(shared_memory.SHARED)
             arrays.append(x.expand_dims(axis=self._batch_axis) if self._expand else x)
         return arrays
 

@@ -21,13 +21,13 @@ from ...ops import dtypes, host_arrays
 from ...suggestions import shortened
 from ...util import is_np_array, is_np_shape, set_np
 from ..utils import UsageError
-from . import _shared_memory
 from . import sampler as _sampler
-from ._shared_memory import reduce_ndarray
-from ._workers import WorkerPool, WorkerThreads, WorkerTimeout, leave_opencv_alone
+from . import shared_memory
 from .dataset import _LazyTransformDataset, _TransformFirstClosure
+from .shared_memory import reduce_ndarray
 from .vision.datasets import ImageFolderDataset, ImageListDataset, ImageRecordDataset
 from .vision.transforms import Compose
+from .workers import WorkerPool, WorkerThreads, WorkerTimeout, leave_opencv_alone
 
 if TYPE_CHECKING:
     from ...context import Context
@@ -51,7 +51,7 @@ def _array_class():
     return NDArray
 
 
-def _batchify(data: Any, recurse: Any, allocate: Any, ctx: Any) -> Any:
+def batchify_nested(data: Any, recurse: Any, allocate: Any, ctx: Any) -> Any:
     """Stack samples. `allocate(shape, dtype)` returns the tensor to stack into, or None for a new one."""
     first = data[0]
     if isinstance(first, NDArray):
@@ -90,12 +90,12 @@ def default_batchify_fn(data: list[Any]) -> Any:
     >>> [part.shape for part in default_batchify_fn([([1, 2], 0), ([3, 4], 1), ([5, 6], 0)])]
     [(3, 2), (3,)]
     """
-    return _batchify(data, default_batchify_fn, lambda shape, dtype: None, None)
+    return batchify_nested(data, default_batchify_fn, lambda shape, dtype: None, None)
 
 
 def default_mp_batchify_fn(data: Any) -> Any:
     """Make a batch of samples in memory that other processes can have; see `default_batchify_fn`."""
-    return _batchify(data, default_mp_batchify_fn, _shared_memory.empty, _shared_memory.SHARED)
+    return batchify_nested(data, default_mp_batchify_fn, shared_memory.empty, shared_memory.SHARED)
 
 
 def _as_in_context(data: Any, ctx: Context) -> Any:

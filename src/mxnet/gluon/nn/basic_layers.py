@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ... import ndarray, symbol
 from ...util import version
-from ..block import Block, _list_blocks
+from ..block import Block, describe_blocks
 from ..hybrid_block import HybridBlock
 from ..utils import UsageError
 from .activations import Activation
@@ -33,7 +33,7 @@ class _Stack(Block):
             self.register_child(block)
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}(\n{_list_blocks(self._children)}\n)"
+        return f"{type(self).__name__}(\n{describe_blocks(self._children)}\n)"
 
     def __getitem__(self, key: int | slice) -> Any:
         found = list(self._children.values())[key]

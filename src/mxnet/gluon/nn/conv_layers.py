@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 __all__ = ["Conv1D", "Conv2D", "Conv3D", "Conv1DTranspose", "Conv2DTranspose", "Conv3DTranspose", "ReflectionPad2D"]
 
 
-def _sizes(value: Any, ndim: int, what):
+def as_sizes(value: Any, ndim: int, what):
     """Return a number for each of `ndim` axes."""
     if isinstance(value, numeric_types):
         return (value,) * ndim
@@ -25,7 +25,7 @@ def _sizes(value: Any, ndim: int, what):
     return value
 
 
-def _check_layout(layout: str, allowed) -> None:
+def check_layout(layout: str, allowed) -> None:
     if layout not in allowed:
         raise UsageError(f"layout must be {' or '.join(repr(name) for name in allowed)}, received {shortened(layout)}")
 
@@ -52,8 +52,8 @@ class _Conv(HybridBlock):
         ndim = len(kernel_size)
         self._channels, self._in_channels, self._op_name = channels, in_channels, op_name
         self._kwargs: dict[str, Any] = {
-            "kernel": kernel_size, "stride": _sizes(strides, ndim, "strides"), "dilate": _sizes(dilation, ndim, "dilation"),
-            "pad": _sizes(padding, ndim, "padding"), "num_filter": channels, "num_group": groups, "no_bias": not use_bias, "layout": layout}
+            "kernel": kernel_size, "stride": as_sizes(strides, ndim, "strides"), "dilate": as_sizes(dilation, ndim, "dilation"),
+            "pad": as_sizes(padding, ndim, "padding"), "num_filter": channels, "num_group": groups, "no_bias": not use_bias, "layout": layout}
         if adj is not None:
             self._kwargs["adj"] = adj
         transposed = op_name.lower() == "deconvolution"
@@ -116,8 +116,8 @@ class Conv1D(_Conv):
                  dilation: int | tuple[int] = 1, groups: int = 1, layout: str = "NCW", activation: str | None = None, use_bias: bool = True,
                  weight_initializer: str | Initializer | None = None, bias_initializer: str | Initializer | None = "zeros", in_channels: int = 0,
                  **kwargs: Any) -> None:
-        _check_layout(layout, ("NCW",))
-        super().__init__(channels, _sizes(kernel_size, 1, "kernel_size"), strides, padding, dilation, groups, layout, in_channels,
+        check_layout(layout, ("NCW",))
+        super().__init__(channels, as_sizes(kernel_size, 1, "kernel_size"), strides, padding, dilation, groups, layout, in_channels,
                          activation, use_bias, weight_initializer, bias_initializer, kwargs.pop("op_name", "Convolution"), **kwargs)
 
 
@@ -154,8 +154,8 @@ class Conv2D(_Conv):
                  padding: int | tuple[int, int] = (0, 0), dilation: int | tuple[int, int] = (1, 1), groups: int = 1, layout: str = "NCHW",
                  activation: str | None = None, use_bias: bool = True, weight_initializer: str | Initializer | None = None,
                  bias_initializer: str | Initializer | None = "zeros", in_channels: int = 0, **kwargs: Any) -> None:
-        _check_layout(layout, ("NCHW", "NHWC"))
-        super().__init__(channels, _sizes(kernel_size, 2, "kernel_size"), strides, padding, dilation, groups, layout, in_channels,
+        check_layout(layout, ("NCHW", "NHWC"))
+        super().__init__(channels, as_sizes(kernel_size, 2, "kernel_size"), strides, padding, dilation, groups, layout, in_channels,
                          activation, use_bias, weight_initializer, bias_initializer, kwargs.pop("op_name", "Convolution"), **kwargs)
 
 
@@ -184,8 +184,8 @@ class Conv3D(_Conv):
                  padding: int | tuple[int, int, int] = (0, 0, 0), dilation: int | tuple[int, int, int] = (1, 1, 1), groups: int = 1,
                  layout: str = "NCDHW", activation: str | None = None, use_bias: bool = True, weight_initializer: str | Initializer | None = None,
                  bias_initializer: str | Initializer | None = "zeros", in_channels: int = 0, **kwargs: Any) -> None:
-        _check_layout(layout, ("NCDHW", "NDHWC"))
-        super().__init__(channels, _sizes(kernel_size, 3, "kernel_size"), strides, padding, dilation, groups, layout, in_channels,
+        check_layout(layout, ("NCDHW", "NDHWC"))
+        super().__init__(channels, as_sizes(kernel_size, 3, "kernel_size"), strides, padding, dilation, groups, layout, in_channels,
                          activation, use_bias, weight_initializer, bias_initializer, kwargs.pop("op_name", "Convolution"), **kwargs)
 
 
@@ -216,9 +216,9 @@ class Conv1DTranspose(_Conv):
                  output_padding: int | tuple[int] = 0, dilation: int | tuple[int] = 1, groups: int = 1, layout: str = "NCW",
                  activation: str | None = None, use_bias: bool = True, weight_initializer: str | Initializer | None = None,
                  bias_initializer: str | Initializer | None = "zeros", in_channels: int = 0, **kwargs: Any) -> None:
-        _check_layout(layout, ("NCW",))
-        self.outpad = _sizes(output_padding, 1, "output_padding")
-        super().__init__(channels, _sizes(kernel_size, 1, "kernel_size"), strides, padding, dilation, groups, layout, in_channels,
+        check_layout(layout, ("NCW",))
+        self.outpad = as_sizes(output_padding, 1, "output_padding")
+        super().__init__(channels, as_sizes(kernel_size, 1, "kernel_size"), strides, padding, dilation, groups, layout, in_channels,
                          activation, use_bias, weight_initializer, bias_initializer, kwargs.pop("op_name", "Deconvolution"), self.outpad,
                          **kwargs)
 
@@ -251,9 +251,9 @@ class Conv2DTranspose(_Conv):
                  groups: int = 1, layout: str = "NCHW", activation: str | None = None, use_bias: bool = True,
                  weight_initializer: str | Initializer | None = None, bias_initializer: str | Initializer | None = "zeros", in_channels: int = 0,
                  **kwargs: Any) -> None:
-        _check_layout(layout, ("NCHW", "NHWC"))
-        self.outpad = _sizes(output_padding, 2, "output_padding")
-        super().__init__(channels, _sizes(kernel_size, 2, "kernel_size"), strides, padding, dilation, groups, layout, in_channels,
+        check_layout(layout, ("NCHW", "NHWC"))
+        self.outpad = as_sizes(output_padding, 2, "output_padding")
+        super().__init__(channels, as_sizes(kernel_size, 2, "kernel_size"), strides, padding, dilation, groups, layout, in_channels,
                          activation, use_bias, weight_initializer, bias_initializer, kwargs.pop("op_name", "Deconvolution"), self.outpad,
                          **kwargs)
 
@@ -286,9 +286,9 @@ class Conv3DTranspose(_Conv):
                  dilation: int | tuple[int, int, int] = (1, 1, 1), groups: int = 1, layout: str = "NCDHW", activation: str | None = None,
                  use_bias: bool = True, weight_initializer: str | Initializer | None = None, bias_initializer: str | Initializer | None = "zeros",
                  in_channels: int = 0, **kwargs: Any) -> None:
-        _check_layout(layout, ("NCDHW", "NDHWC"))
-        self.outpad = _sizes(output_padding, 3, "output_padding")
-        super().__init__(channels, _sizes(kernel_size, 3, "kernel_size"), strides, padding, dilation, groups, layout, in_channels,
+        check_layout(layout, ("NCDHW", "NDHWC"))
+        self.outpad = as_sizes(output_padding, 3, "output_padding")
+        super().__init__(channels, as_sizes(kernel_size, 3, "kernel_size"), strides, padding, dilation, groups, layout, in_channels,
                          activation, use_bias, weight_initializer, bias_initializer, kwargs.pop("op_name", "Deconvolution"), self.outpad,
                          **kwargs)
 

@@ -5,7 +5,7 @@ from ...base import numeric_types
 from ...suggestions import shortened
 from ..hybrid_block import HybridBlock
 from ..utils import UsageError
-from .conv_layers import _sizes
+from .conv_layers import as_sizes
 
 __all__ = ["MaxPool1D", "MaxPool2D", "MaxPool3D", "AvgPool1D", "AvgPool2D", "AvgPool3D", "GlobalMaxPool1D", "GlobalMaxPool2D",
            "GlobalMaxPool3D", "GlobalAvgPool1D", "GlobalAvgPool2D", "GlobalAvgPool3D"]
@@ -61,7 +61,7 @@ class MaxPool1D(_Pooling):
 
     def __init__(self, pool_size: int | tuple[int] = 2, strides: int | tuple[int] | None = None, padding: int | tuple[int] = 0, layout: str = "NCW",
                  ceil_mode: bool = False, **kwargs: Any) -> None:
-        super().__init__(_sizes(pool_size, 1, "pool_size"), strides, padding, ceil_mode, False, "max", layout, **kwargs)
+        super().__init__(as_sizes(pool_size, 1, "pool_size"), strides, padding, ceil_mode, False, "max", layout, **kwargs)
 
 
 class MaxPool2D(_Pooling):
@@ -83,7 +83,7 @@ class MaxPool2D(_Pooling):
 
     def __init__(self, pool_size: int | tuple[int, int] = (2, 2), strides: int | tuple[int, int] | None = None, padding: int | tuple[int, int] = 0,
                  layout: str = "NCHW", ceil_mode: bool = False, **kwargs: Any) -> None:
-        super().__init__(_sizes(pool_size, 2, "pool_size"), strides, padding, ceil_mode, False, "max", layout, **kwargs)
+        super().__init__(as_sizes(pool_size, 2, "pool_size"), strides, padding, ceil_mode, False, "max", layout, **kwargs)
 
 
 class MaxPool3D(_Pooling):
@@ -105,7 +105,7 @@ class MaxPool3D(_Pooling):
 
     def __init__(self, pool_size: int | tuple[int, int, int] = (2, 2, 2), strides: int | tuple[int, int, int] | None = None,
                  padding: int | tuple[int, int, int] = 0, ceil_mode: bool = False, layout: str = "NCDHW", **kwargs: Any) -> None:
-        super().__init__(_sizes(pool_size, 3, "pool_size"), strides, padding, ceil_mode, False, "max", layout, **kwargs)
+        super().__init__(as_sizes(pool_size, 3, "pool_size"), strides, padding, ceil_mode, False, "max", layout, **kwargs)
 
 
 class AvgPool1D(_Pooling):
@@ -129,7 +129,7 @@ class AvgPool1D(_Pooling):
 
     def __init__(self, pool_size: int | tuple[int] = 2, strides: int | tuple[int] | None = None, padding: int | tuple[int] = 0, layout: str = "NCW",
                  ceil_mode: bool = False, count_include_pad: bool = True, **kwargs: Any) -> None:
-        super().__init__(_sizes(pool_size, 1, "pool_size"), strides, padding, ceil_mode, False, "avg", layout, count_include_pad, **kwargs)
+        super().__init__(as_sizes(pool_size, 1, "pool_size"), strides, padding, ceil_mode, False, "avg", layout, count_include_pad, **kwargs)
 
 
 class AvgPool2D(_Pooling):
@@ -153,7 +153,7 @@ class AvgPool2D(_Pooling):
 
     def __init__(self, pool_size: int | tuple[int, int] = (2, 2), strides: int | tuple[int, int] | None = None, padding: int | tuple[int, int] = 0,
                  ceil_mode: bool = False, layout: str = "NCHW", count_include_pad: bool = True, **kwargs: Any) -> None:
-        super().__init__(_sizes(pool_size, 2, "pool_size"), strides, padding, ceil_mode, False, "avg", layout, count_include_pad, **kwargs)
+        super().__init__(as_sizes(pool_size, 2, "pool_size"), strides, padding, ceil_mode, False, "avg", layout, count_include_pad, **kwargs)
 
 
 class AvgPool3D(_Pooling):
@@ -178,7 +178,7 @@ class AvgPool3D(_Pooling):
     def __init__(self, pool_size: int | tuple[int, int, int] = (2, 2, 2), strides: int | tuple[int, int, int] | None = None,
                  padding: int | tuple[int, int, int] = 0, ceil_mode: bool = False, layout: str = "NCDHW", count_include_pad: bool = True,
                  **kwargs: Any) -> None:
-        super().__init__(_sizes(pool_size, 3, "pool_size"), strides, padding, ceil_mode, False, "avg", layout, count_include_pad, **kwargs)
+        super().__init__(as_sizes(pool_size, 3, "pool_size"), strides, padding, ceil_mode, False, "avg", layout, count_include_pad, **kwargs)
 
 
 class GlobalMaxPool1D(_Pooling):

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from ..parameter_dict import ParameterDict
 
 if TYPE_CHECKING:
-    # Stand above this module; programs find them here too: `reachable` leads to them.
+    # Stand above this module; programs find them here too: `compat.table` leads to them.
     from .container_cells import BidirectionalCell, HybridSequentialRNNCell, SequentialRNNCell
     from .modifier_cells import DropoutCell, ModifierCell, ResidualCell, ZoneoutCell
 

@@ -39,7 +39,7 @@ from ..passes.layout import channels_last
 from ..program import Program
 
 _log = logging.getLogger(__name__)
-_backends: dict = {}
+BACKENDS: dict = {}
 AUTO = "auto"  # the name that asks for a comparison of all backends at the first call
 _NAMES_OF_MXNET = {"TENSORRT": "tensorrt"}
 # MXNet's names for "the best there is on this device".
@@ -140,7 +140,7 @@ def register(backend: Any) -> Any:
     for needed in ("name", "compile", "specializes", "trains"):
         if not hasattr(backend, needed):
             raise MXNetError(f"a backend needs `{needed}`; {backend!r} has none")
-    _backends[backend.name] = backend
+    BACKENDS[backend.name] = backend
     return backend
 
 
@@ -161,12 +161,12 @@ def get(name: str | None = None) -> Any:
     if name == AUTO:
         return None
     if str(name).upper() == "NONE":
-        return _backends["native"]
+        return BACKENDS["native"]
     try:
-        return _backends[_NAMES_OF_MXNET.get(str(name).upper(), name)]
+        return BACKENDS[_NAMES_OF_MXNET.get(str(name).upper(), name)]
     except KeyError:
-        raise Unavailable(f"no backend is called {name!r}; there are {', '.join(sorted(_backends))}, auto, and MKLDNN or ONEDNN for the "
-                          f"default{did_you_mean(name, _backends)}") from None
+        raise Unavailable(f"no backend is called {name!r}; there are {', '.join(sorted(BACKENDS))}, auto, and MKLDNN or ONEDNN for the "
+                          f"default{did_you_mean(name, BACKENDS)}") from None
 
 
 def available(name: str) -> bool:

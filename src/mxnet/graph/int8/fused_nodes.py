@@ -51,10 +51,10 @@ class IntegerWeights(NamedTuple):
 
 
 def _at_once(following: Sequence[tuple[Operator, dict]]) -> tuple[bool, bool] | None:
-    """Return (adds, rectifies) if only a sum, and ReLU behind it, follow a product, which kernels compute as they store; None for anything else."""
+    """Return (adds, relu) if only a sum, and ReLU behind it, follow a product, which kernels compute as they store; None for anything else."""
     adds = bool(following) and following[0][0] is elemwise_add
     rest = following[adds:]
-    if len(rest) > 1 or rest and not rest[0][0].holds("rectifies", rest[0][1]):
+    if len(rest) > 1 or rest and not rest[0][0].holds("is_relu", rest[0][1]):
         return None
     return adds, bool(rest)
 
@@ -112,10 +112,10 @@ class Integers:
             weights = self.weights(given, data.unit)
             packed = self._packed = gemm.Packed(sources, attributes, data, weights.values, weights.unit, weights.bias)
         if self._unit and self._at_once and self.ends:
-            adds, rectifies = self._at_once
+            adds, relu = self._at_once
             added = self.quantized(given, "sum") if adds else None
             if added is None or packed.adds(added, self.dtype):
-                return packed.product(data.values, self._unit, self.dtype, rectifies, added), *as_arrays(*self.ends, data.low)
+                return packed.product(data.values, self._unit, self.dtype, relu, added), *as_arrays(*self.ends, data.low)
         return self._stored(self._followed(packed.product(data.values), given))
 
     def _stored(self, out: torch.Tensor) -> Any:

@@ -86,7 +86,7 @@ class Packed:
         """Return True if `product` can add these integers to a result of that type: the types must be equal."""
         return self._convolves and added.values.dtype is dtype
 
-    def product(self, values: torch.Tensor, unit: float = 1.0, dtype: torch.dtype = torch.float32, rectifies: bool = False,
+    def product(self, values: torch.Tensor, unit: float = 1.0, dtype: torch.dtype = torch.float32, relu: bool = False,
                 added: Quantized | None = None) -> torch.Tensor:
         """Return the product with integer data, plus the bias, in `dtype`.
 
@@ -98,7 +98,7 @@ class Packed:
             The scale of an integer result; 1 for real numbers.
         dtype : torch.dtype
             float32, uint8 or int8.
-        rectifies : bool
+        relu : bool
             If True, ReLU is applied at the end.
         added : Quantized, optional
             An array that is added before ReLU; see `adds`.
@@ -106,7 +106,7 @@ class Packed:
         zero = self._zero(values)
         if zero:  # the kernels read only uint8
             values = values.view(torch.uint8) ^ 128
-        end: tuple = (unit, 0, dtype, "relu" if rectifies else "none", [], "")
+        end: tuple = (unit, 0, dtype, "relu" if relu else "none", [], "")
         weight = values, self._data_unit, zero, self._weight, self._unit, self._none
         if added is not None:
             total = added.values.clone(memory_format=torch.channels_last)  # the kernel's output array

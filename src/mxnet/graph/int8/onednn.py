@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 from ... import environment
 from ...ops.elemwise.binary import quantized_elemwise_add, quantized_elemwise_mul
 from ...ops.elemwise.unary import clip, identity
-from ...ops.nn._common import channels_last
 from ...ops.nn.activation import activation, leaky_relu
 from ...ops.nn.attention import interleaved_matmul_selfatt_qk, interleaved_matmul_selfatt_valatt, selfatt_qk, selfatt_valatt
+from ...ops.nn.common import channels_last
 from ...ops.nn.convolution import convolution
 from ...ops.nn.dense import fully_connected
 from ...ops.nn.dropout import dropout

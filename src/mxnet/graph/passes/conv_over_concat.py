@@ -34,7 +34,7 @@ def split_convolutions(program: Program) -> None:
 def _parts(program: Program, node: FxNode) -> tuple | None:
     """Return the concatenated arrays of a convolution's input, and the pooling in between (or None); None if splitting does not pay."""
     source, pooling = node.args[0], None
-    if calls(source, pooling_operator) and len(source.users) == 1 and holds(source, "keeps_layout"):
+    if calls(source, pooling_operator) and len(source.users) == 1 and holds(source, "layout_agnostic"):
         source, pooling = source.args[0], source
     if not calls(source, concat) or len(source.users) != 1 or attributes_of(source)["dim"] != 1:
         return None

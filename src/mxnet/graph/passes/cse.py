@@ -50,4 +50,4 @@ def _with_inputs(node: Node, inputs: list[Entry]) -> Node:
 
 def _is_not_shareable(op: Operator) -> bool:
     """Return True if equal calls of the operator must not be merged."""
-    return bool(op.draws or op.by_values or op.mutates or op.wants_training or op.wants_device)
+    return bool(op.stochastic or op.data_dependent or op.mutates or op.wants_training or op.wants_device)

@@ -109,7 +109,7 @@ def scale_and_shift(bias: torch.Tensor | None, numbers: Iterable[torch.Tensor], 
 
 def ceiling(node: FxNode) -> float:
     """Return the upper limit of a node that clamps its results to 0 and that limit; else `ANY`."""
-    if holds(node, "rectifies"):
+    if holds(node, "is_relu"):
         return math.inf
     if calls(node, clip) and attributes_of(node)["a_min"] == 0 and attributes_of(node)["a_max"] > 0:
         return float(attributes_of(node)["a_max"])

@@ -44,7 +44,7 @@ def rectify_in_place(module: fx.GraphModule) -> list[str]:
     """Apply ReLU in place if it is the only reader of its input."""
     count = 0
     for node in module.graph.nodes:
-        if holds(node, "rectifies") and holds(node.args[0], "overwritable") and _only_user(node.args[0]) is node:
+        if holds(node, "is_relu") and holds(node.args[0], "inplace_safe") and _only_user(node.args[0]) is node:
             node.target, node.args, node.kwargs = rectify, node.args[:1], {}
             count += 1
     return [f"memory: {count} x relu in place"] if count else []
@@ -89,11 +89,11 @@ def fuse_batch_norms(module: fx.GraphModule, on_gpu: bool = False) -> list[str]:
         bias = _bias_before(node) if on_gpu else None
         biases += bias is not None
         user, last, residual, relu = _only_user(node), node, None, False
-        if user is not None and holds(user, "rectifies"):
+        if user is not None and holds(user, "is_relu"):
             last, relu = user, True
         elif user is not None and adds(user) and user not in taken:
             above = _only_user(user)
-            if above is not None and holds(above, "rectifies") and user.args[0] is not user.args[1]:
+            if above is not None and holds(above, "is_relu") and user.args[0] is not user.args[1]:
                 residual = user.args[1] if user.args[0] is node else user.args[0]
                 last, relu = above, True
                 taken.add(user)

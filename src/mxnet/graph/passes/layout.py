@@ -52,7 +52,7 @@ def apply(module: fx.GraphModule) -> list[str]:
             if node.args[0] not in last:
                 node.update_arg(0, other(node.args[0], channels_last, node))
             last.add(node)
-        elif holds(node, "keeps_layout") and any(a in last for a in node.all_input_nodes):
+        elif holds(node, "layout_agnostic") and any(a in last for a in node.all_input_nodes):
             last.add(node)
         else:
             for i, a in enumerate(node.args):

@@ -11,7 +11,7 @@ from ..program import FxNode, Program, holds
 
 def worthwhile(nodes: Iterable[FxNode]) -> bool:
     """Return True if these nodes are worth a partition: one of them is compute-bound."""
-    return any(holds(n, "heavy") for n in nodes)
+    return any(holds(n, "compute_bound") for n in nodes)
 
 
 class _Support(OperatorSupportBase):

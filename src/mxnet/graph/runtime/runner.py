@@ -93,7 +93,7 @@ class GraphRunner:
         self.options = options or {}
         if self.options and self.backend is registry.get("native"):
             raise MXNetError(f"backend 'native' takes no options, received {sorted(self.options)}")
-        self.is_stochastic = any(n.op is not None and (n.op.wants_training or n.op.draws) for n in nodes)
+        self.is_stochastic = any(n.op is not None and (n.op.wants_training or n.op.stochastic) for n in nodes)
         self._fused = any(isinstance(n.op, (CachedGraph, Fused)) for n in nodes)
         self._open = [n for n in nodes if inference.open_shape(n)]
         self.weights = tuple(_weights(nodes, self.input_names) if weights is None else weights)
@@ -114,7 +114,7 @@ class GraphRunner:
         self._on_native: dict[tuple, Function] = {}
         self._compiled: dict[tuple, Function] = {}  # by backends that were named, or are the fastest in training
         self._trained: dict[tuple, training_capture.Captured] = {}  # on GPUs, by mode, device and shapes
-        self._states: dict[tuple, State] = {}  # of inference with compiled weights or captured graphs
+        self.states: dict[tuple, State] = {}  # of inference with compiled weights or captured graphs
         self._nodes = nodes
         self._fit: set[tuple] = set()  # shapes of data that passed the operators' shape rules, with weights of the following shapes
         self._fit_shapes: list[torch.Size] = []
@@ -215,7 +215,7 @@ class GraphRunner:
                         self._recurrences = rnn_fusion.apply(module, is_train, device)
                     output_ownership.apply(module)
                     self._lowered[key] = module
-                    if device.type == "cpu" and any(holds(n, "heavy") for n in module.graph.nodes):
+                    if device.type == "cpu" and any(holds(n, "compute_bound") for n in module.graph.nodes):
                         warn_if_slow(t.dtype for t in inputs)
         return module
 
@@ -225,7 +225,7 @@ class GraphRunner:
         recorded = torch.is_grad_enabled() and any(t.requires_grad for t in inputs)
         if self._freezes and not is_train and not recorded and not self.node_devices and not policy.process.forked:
             key = self._state_key(inputs, device)
-            state = self._states.get(key)
+            state = self.states.get(key)
             if type(state) is not Compiled and (state is None or not self._same_weights(inputs)):
                 self._check(inputs)
             return state.function if state is not None and state.holds(inputs) else self._next(key, inputs, device).function
@@ -255,7 +255,7 @@ class GraphRunner:
 
     def decided(self, inputs: Sequence[torch.Tensor], device: torch.device) -> State | None:
         """Return the state of inference on inputs like these if only a changed weight leads on from it; else None."""
-        state = self._states.get(self._state_key(inputs, device)) if self._freezes and not self.node_devices else None
+        state = self.states.get(self._state_key(inputs, device)) if self._freezes and not self.node_devices else None
         return state if type(state) is Compiled or type(state) in (Native, graph_capture.Captured) and not self._open else None
 
     def run_decided(self, state: State, inputs: Sequence[torch.Tensor]) -> Sequence[torch.Tensor] | None:
@@ -282,10 +282,10 @@ class GraphRunner:
         (or `Native`) takes the place of `Validating` and `Comparing`.
         """
         named, compilable = self.backend is not None, policy.may_compile(device)
-        patient, before = not named and compilable and self._patient, self._states.get(key)
+        patient, before = not named and compilable and self._patient, self.states.get(key)
         follows: State
         if isinstance(before, (Comparing, CachedChoice)) and before.choice is not None and before.choice.holds(inputs):
-            follows = self._states[key] = before.choice
+            follows = self.states[key] = before.choice
             before.release()
             return follows
         if patient and type(before) is not Warmup:
@@ -304,10 +304,10 @@ class GraphRunner:
                     message = entry.store(before.frozen.name if before.is_faster else NATIVE, before.seconds, before.waited)
                     if before.is_faster:
                         before.frozen.program.note(f"{before.frozen.name}: {message}")
-            self._states[key] = follows
+            self.states[key] = follows
             return follows
         with self._lock:
-            state = self._states.get(key)
+            state = self.states.get(key)
             if state is not None and state.holds(inputs):  # another thread was faster
                 return state
             if named:
@@ -319,7 +319,7 @@ class GraphRunner:
                 state = self._on_gpu(inputs, device, before)
             else:
                 state = Native(self._native(inputs, False, device))
-            self._states[key] = state
+            self.states[key] = state
             return state
 
     def _on_gpu(self, inputs: Sequence[torch.Tensor], device: torch.device, before: State | None) -> State:
@@ -328,7 +328,7 @@ class GraphRunner:
         if not self._captures_at_once:
             if type(before) is not Warmup:
                 return Warmup(native, policy.budget(sum(n.op is not None for n in self.symbol._nodes())))
-            if sum(type(state) is graph_capture.Captured for state in self._states.values()) >= _MOST_CAPTURES:
+            if sum(type(state) is graph_capture.Captured for state in self.states.values()) >= _MOST_CAPTURES:
                 return Native(native, f"after CUDA graphs for {_MOST_CAPTURES} sets of shapes")
         module = self.lowered(False, device, inputs)
         state = graph_capture.Captured(native, module, inputs, self.weights, device, self._exact, self._captures)
@@ -401,7 +401,7 @@ class GraphRunner:
     @property
     def settled(self) -> bool:
         """True if no state is temporary: the backend is decided for each set of shapes so far, and call times will not change."""
-        return not any(isinstance(state, (Warmup, Validating, Comparing, CachedChoice)) for state in self._states.values())
+        return not any(isinstance(state, (Warmup, Validating, Comparing, CachedChoice)) for state in self.states.values())
 
     def explain(self) -> str:
         """Return the rewrites of the graph so far and its backends, for each mode and set of shapes, as text."""
@@ -412,7 +412,7 @@ class GraphRunner:
         for (_, device, _, *shapes), captured in self._trained.items():
             lines.append(f"gradients on {device} for {', '.join(str(tuple(shape)) for shape, _ in shapes)}:")
             lines += [f"  {line}" for line in captured.explain()]
-        for (device, *shapes), state in self._states.items():
+        for (device, *shapes), state in self.states.items():
             data = dict(zip(self._key_positions, shapes))
             inputs = ", ".join(f"{self.input_names[i]} {TORCH_TO_NAME.get(data[i][1])}{tuple(data[i][0])}" for i in self._data)
             lines.append(f"inference on {device} for {inputs}:")

@@ -35,7 +35,7 @@ def runs_single_threaded(nodes: Sequence[Node], given: Mapping[str, tuple[int, .
     if sum(map(math.prod, given.values())) > _VARIABLES:
         return False
     operators = [node for node in nodes if node.op is not None]
-    if any(node.op not in _products and node.op.holds("heavy", node.op.with_defaults(node.parsed())) for node in operators):
+    if any(node.op not in _products and node.op.holds("compute_bound", node.op.with_defaults(node.parsed())) for node in operators):
         return False
     shapes = inference.check_shapes(nodes, given)
     for node in operators:

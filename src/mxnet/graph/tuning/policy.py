@@ -72,7 +72,7 @@ def candidate_backends(device: torch.device, all_backends: bool = False) -> list
     With `all_backends` slow compilers are included.
     """
     names = ("openvino", "inductor") if all_backends else ("openvino",)
-    return [b for b in map(registry._backends.get, names) if b is not None and registry.can_run(b, device)]
+    return [b for b in map(registry.BACKENDS.get, names) if b is not None and registry.can_run(b, device)]
 
 
 def freeze(backend: Any, module: fx.GraphModule, inputs: Sequence[torch.Tensor], weights: Iterable[int], options: Mapping,

@@ -6,7 +6,7 @@ import math
 import torch
 
 from ... import symbol as sym
-from .layers import _as_matrices, _with_batch
+from .layers import as_matrices, with_batch
 from .registry import converts
 from .values import Call, Value
 
@@ -17,12 +17,12 @@ def attention(call: Call, query: Value, key: Value, value: Value, mask: Value | 
     if grouped and len(query.shape) > 2 and query.shape[-3] != key.shape[-3]:
         raise call.refuse("`enable_gqa` is set")
     batch, size = query.shape[:-2], call.sizes(query.shape[-1:])[0]
-    q, k, v = (_as_matrices(call, x, batch) for x in (query, key, value))
+    q, k, v = (as_matrices(call, x, batch) for x in (query, key, value))
     scores = sym.batch_dot(q * (1 / math.sqrt(size) if scale is None else scale), k, transpose_b=True)
     offset, attends = _mask(call, query, key, mask, causal)
     if offset is not None:
         shape = (*batch, query.shape[-2], key.shape[-2])
-        scores = scores if len(batch) == 1 else _with_batch(call, scores, batch)
+        scores = scores if len(batch) == 1 else with_batch(call, scores, batch)
         scores = sym.broadcast_add(scores, call.ranked(offset, query.dtype, len(shape)))
         for _ in range(len(batch) - 1):
             scores = sym.reshape(scores, shape=(-3, -2))
@@ -30,7 +30,7 @@ def attention(call: Call, query: Value, key: Value, value: Value, mask: Value | 
     if dropout:
         weights = sym.Dropout(weights, p=dropout)
     mixed = sym.batch_dot(weights, v)
-    mixed = mixed if len(batch) == 1 else _with_batch(call, mixed, batch)
+    mixed = mixed if len(batch) == 1 else with_batch(call, mixed, batch)
     return call.value(mixed if attends is None else sym.broadcast_mul(mixed, call.ranked(attends, query.dtype, len(call.shape))))
 
 

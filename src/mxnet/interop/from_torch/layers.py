@@ -103,12 +103,12 @@ def matmul(call: Call, first: Value, second: Value) -> Value:
     if ranks[0] < 2:
         raise call.refuse("a vector is multiplied by several matrices")
     batch = call.shape[:-2]
-    a, b = (_as_matrices(call, v, batch) for v in (first, second))
+    a, b = (as_matrices(call, v, batch) for v in (first, second))
     product = sym.batch_dot(a, b)
-    return call.value(product if len(batch) == 1 else _with_batch(call, product, batch))
+    return call.value(product if len(batch) == 1 else with_batch(call, product, batch))
 
 
-def _as_matrices(call: Call, value: Value, batch: Sequence[Any]) -> Symbol:
+def as_matrices(call: Call, value: Value, batch: Sequence[Any]) -> Symbol:
     """An array of matrices with one axis for all of the batch."""
     whole = (*batch, *value.shape[-2:])
     symbol = call.broadcast(value, whole)
@@ -117,7 +117,7 @@ def _as_matrices(call: Call, value: Value, batch: Sequence[Any]) -> Symbol:
     return symbol
 
 
-def _with_batch(call: Call, symbol: Symbol, batch: Sequence[Any]) -> Symbol:
+def with_batch(call: Call, symbol: Symbol, batch: Sequence[Any]) -> Symbol:
     """Return what one axis holds along the axes of the batch again."""
     inner = call.sizes(batch[1:], "more than the first size varies")
     for size in reversed(inner):

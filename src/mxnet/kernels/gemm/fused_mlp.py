@@ -14,12 +14,12 @@ BETWEEN = 1 << 14  # most numbers between two layers: the kernel stores them on 
 _widths = [f"k{i}" for i in range(1, MOST + 1)]
 _columns = [f"({k} + 31) // 32 * 32" for k in _widths]
 _fused_mlp = Kernel("gemm/prepacked_skinny", "chain_float32", {"rows": "float32 (n, c)", "panels": "float32 (cells)", "bias": "float32 (columns)"},
-                {"out": "float32 (n, last)"}, integers=(*_widths, "rectifies"),
+                {"out": "float32 (n, last)"}, integers=(*_widths, "relu_mask"),
                 where={"last": " or ".join(reversed(_widths)), "columns": " + ".join(_columns),
                        "cells": " + ".join(f"{wide} * {deep}" for wide, deep in zip(_columns, ["c", *_widths]))},
                 preconditions=("min(n, c, k1) >= 1", f"min({', '.join(_widths)}) >= 0", f"n * max({', '.join(_widths)}) <= {BETWEEN}",
-                         *[f"{before} > 0 or {after} == 0" for before, after in zip(_widths, _widths[1:])], f"0 <= rectifies < {1 << MOST}"),
-                sizes=("n", "c", *_widths, "rectifies"), packed=True,
+                         *[f"{before} > 0 or {after} == 0" for before, after in zip(_widths, _widths[1:])], f"0 <= relu_mask < {1 << MOST}"),
+                sizes=("n", "c", *_widths, "relu_mask"), packed=True,
                 multiplies=f"n * ({' + '.join(f'{deep} * {wide}' for wide, deep in zip(_widths, ['c', *_widths]))})")
 
 
@@ -28,7 +28,7 @@ class Layer(NamedTuple):
 
     weight: torch.Tensor
     bias: Optional[torch.Tensor]
-    rectifies: bool
+    relu: bool
 
 
 class FusedMLP(Bindable):
@@ -58,7 +58,7 @@ class FusedMLP(Bindable):
     def __init__(self, layers: Sequence[Layer], flatten: bool):
         widths = [len(layer.weight) for layer in layers]
         self._flatten, self._inputs, self._outputs = flatten, layers[0].weight.shape[1], widths[-1]
-        self._integers = [*widths, *[0] * (MOST - len(layers)), sum(layer.rectifies << i for i, layer in enumerate(layers))]
+        self._integers = [*widths, *[0] * (MOST - len(layers)), sum(layer.relu << i for i, layer in enumerate(layers))]
         self._panels = torch.cat([prepacked_skinny.packed(layer.weight) for layer in layers])
         self._bias = torch.cat([_padded(layer) for layer in layers])
         # The last number of rows, and the kernel with its constant arguments: checking the contract takes as long as the kernel.

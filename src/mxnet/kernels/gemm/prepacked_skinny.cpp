@@ -162,11 +162,11 @@ constexpr int64_t kShared = 1 << 18;   // multiplications for each thread, from 
 // mask of the layers with a ReLU.
 void chain(const float* rows, const float* panels, const float* bias, float* out, const int64_t* sizes, int threads) {
   alignas(64) float between[2][kNumbers];
-  const int64_t n = sizes[0], *width = sizes + 1, rectifies = sizes[2 + kLayers];
+  const int64_t n = sizes[0], *width = sizes + 1, relu_mask = sizes[2 + kLayers];
   for (int64_t i = 0; i < kLayers && width[i + 1]; ++i) {
     const int64_t depth = width[i], columns = width[i + 1], blocks = (columns + kColumns - 1) / kColumns;
     float* to = i + 1 < kLayers && width[i + 2] ? between[i % 2] : out;
-    const float ceiling = rectifies >> i & 1 ? __builtin_inff() : kAny;
+    const float ceiling = relu_mask >> i & 1 ? __builtin_inff() : kAny;
     const int64_t share = std::min<int64_t>({threads, blocks, n * depth * columns / kShared});
     if (share > 1)
       multiply(rows, panels, bias, to, n, depth, columns, ceiling, int(share));

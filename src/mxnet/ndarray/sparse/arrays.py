@@ -20,8 +20,9 @@ from ..ndarray import GRAD_REQS, NDArray
 from .rows import Dense, token
 
 if TYPE_CHECKING:
-    from .._attached import _Number
     from ..ndarray import DType
+
+    Number = float | np.number[Any] | np.bool_
 
 _INDEX = torch.int64
 
@@ -251,16 +252,16 @@ class BaseSparseNDArray(NDArray):
 
     # In place: the result of the operation, in this array's storage type.
 
-    def __iadd__(self, other: NDArray | _Number) -> Any:
+    def __iadd__(self, other: NDArray | Number) -> Any:
         return (self + other).copyto(self)
 
-    def __isub__(self, other: NDArray | _Number) -> Any:
+    def __isub__(self, other: NDArray | Number) -> Any:
         return (self - other).copyto(self)
 
-    def __imul__(self, other: NDArray | _Number) -> Any:
+    def __imul__(self, other: NDArray | Number) -> Any:
         return (self * other).copyto(self)
 
-    def __itruediv__(self, other: NDArray | _Number) -> Any:
+    def __itruediv__(self, other: NDArray | Number) -> Any:
         return (self / other).copyto(self)
 
 

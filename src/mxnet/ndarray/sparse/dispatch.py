@@ -98,7 +98,7 @@ def invoke_sparse(op: Operator, arrays: Sequence[Any], attrs: dict[str, Any], ou
     """
     for a in arrays:
         if a is not None and not isinstance(a, NDArray):
-            dispatch._refuse_input(op, arrays)
+            dispatch.refuse_input(op, arrays)
     if op in _refusals:
         _refusals[op](op, arrays, op.parse_cached(attrs))
     fn = _kernels.get(op)

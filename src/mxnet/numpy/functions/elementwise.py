@@ -75,7 +75,7 @@ _TESTS = {"logical_not", "isnan", "isinf", "isfinite", "isposinf", "isneginf"}
 def unary(F: Any, name: str, x: Any, out: Array | None = None, kwargs: Any = None) -> Any:
     """Return an element-wise function of an array, a Symbol or a number."""
     if kwargs:
-        util._check_ufunc_arguments(name, kwargs)
+        util.check_ufunc_arguments(name, kwargs)
     operator, plain = UNARY[name]
     if F.is_array(x):
         if name in _TESTS and out is not None and out.dtype != onp.bool_:
@@ -89,7 +89,7 @@ def unary(F: Any, name: str, x: Any, out: Array | None = None, kwargs: Any = Non
 def binary(F: Any, name: str, x1: Any, x2: Any, out: Array | None = None, kwargs: Any = None) -> Any:
     """Return an element-wise function of two arrays, Symbols or numbers."""
     if kwargs:
-        util._check_ufunc_arguments(name, kwargs)
+        util.check_ufunc_arguments(name, kwargs)
     pair, right, left, plain = BINARY[name]
     if isinstance(x1, NUMBERS):
         if isinstance(x2, NUMBERS):
@@ -185,7 +185,7 @@ def clip(F: Any, a: Any, a_min: Any, a_max: Any, out: Array | None = None) -> Ar
 def matmul(F: Any, a: Any, b: Any, out: Array | None = None, **kwargs: Any) -> Array:
     """The matrix products; vectors count as a row or a column, and batches broadcast."""
     if kwargs:
-        util._check_ufunc_arguments("matmul", kwargs)
+        util.check_ufunc_arguments("matmul", kwargs)
     return F.call("_npi_matmul", a, b, out=out)
 
 

@@ -41,7 +41,7 @@ def report(network: Network, path: str, strict: bool) -> None:
     if strict:
         logging.info("%s: what ONNX Runtime computes differs by at most %.3g", path, largest_difference(network, path))
         return
-    if is_remote(path) or _draws(network):
+    if is_remote(path) or _is_stochastic(network):
         return
     try:
         logging.info("%s: what ONNX Runtime computes differs by at most %.3g", path, largest_difference(network, path))
@@ -51,9 +51,9 @@ def report(network: Network, path: str, strict: bool) -> None:
         logging.warning("%s; the file is written nevertheless", error)
 
 
-def _draws(network: Network) -> bool:
+def _is_stochastic(network: Network) -> bool:
     sym: Any = Symbol(network.outputs)
-    return any(node.op is not None and node.op.draws for node in sym._nodes())
+    return any(node.op is not None and node.op.stochastic for node in sym._nodes())
 
 
 def largest_difference(network: Network, path: str) -> float:

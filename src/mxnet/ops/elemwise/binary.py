@@ -12,11 +12,11 @@ from ..quantization.form import EightBits, Int8, quantized_form
 from ..registry import get, op
 from ..schema import Finite
 from ..shapes import known, unify
-from ._common import broadcast_rule, divide_integers, half_in_single, refuse_shapes, refuse_types, whole_power
+from .common import broadcast_rule, divide_integers, half_in_single, refuse_shapes, refuse_types, whole_power
 
 
-def elementwise_pair(function: Callable, doc: Any, elementwise: tuple[Any, ...], broadcast: tuple[str, ...], broadcast_sample: Any, sample: Any = None,
-                     same_shape_only: Any = None, **traits: Any) -> Any:
+def elementwise_pair(function: Callable, doc: Any, elementwise: tuple[Any, ...], broadcast: tuple[str, ...], broadcast_sample: Any,
+                     sample: Any = None, same_shape_only: Any = None, **traits: Any) -> Any:
     """Register ``function(lhs, rhs)`` twice: for inputs of one shape and for inputs that broadcast.
 
     `elementwise` and `broadcast` are the names, the one that JSON files use first; the samples are the examples of the docstrings, see
@@ -44,7 +44,7 @@ def elementwise_pair(function: Callable, doc: Any, elementwise: tuple[Any, ...],
         same_shape.__doc__ = with_sample(same_shape.__doc__, f"mx.nd.{name}", sample)
     broadcasting.__doc__ = with_sample(f"{doc} The arrays have one type and broadcast: a size of 1 is extended to any other.",
                                        f"mx.nd.{broadcast_name}", broadcast_sample)
-    traits = {"keeps_layout": True, "result_type": "inputs", "complete_rule": True, **traits}
+    traits = {"layout_agnostic": True, "result_type": "inputs", "complete_rule": True, **traits}
     operators = (op(name, aliases=elementwise[1:], same_shape=True, **{**traits, **(same_shape_only or {})})(same_shape),
                  op(broadcast_name, aliases=broadcast[1:], **traits)(broadcasting))
     operators[1].shape_rule(broadcast_rule)
@@ -90,7 +90,7 @@ elemwise_add, broadcast_add = elementwise_pair(
     torch.add, "The sum.", ("elemwise_add", "_Plus", "_plus", "_add", "_sparse_elemwise_add"),
     ("broadcast_add", "broadcast_plus", "_sparse_broadcast_add", "_sparse_broadcast_plus"),
     "[[1], [2]] and [[10, 20]] -> [[11., 21.], [12., 22.]]", "[1, 2] and [10, 20] -> [11., 22.]", arithmetic="add", amp="widest",
-    same_shape_only={"overwritable": True, "names_output": True})
+    same_shape_only={"inplace_safe": True, "names_output": True})
 elementwise_pair(torch.sub, "The difference.", ("elemwise_sub", "_Minus", "_minus", "_sub", "_sparse_elemwise_sub"),
                  ("broadcast_sub", "broadcast_minus", "_sparse_broadcast_sub", "_sparse_broadcast_minus"),
                  "[[1], [2]] and [[10, 20]] -> [[ -9., -19.], [ -8., -18.]]", "[1, 2] and [10, 20] -> [ -9., -18.]", amp="widest")
@@ -139,7 +139,7 @@ for _operator in _minimum:
     _operator.gradient(_selection_gradient(pointwise.smaller_back, torch.le, torch.gt))
 
 
-@op("_grad_add", complete_rule="shape", same_shape=True, arithmetic="add", no_gradient=True, keeps_layout=True, result_type="inputs")
+@op("_grad_add", complete_rule="shape", same_shape=True, arithmetic="add", no_gradient=True, layout_agnostic=True, result_type="inputs")
 def grad_add(lhs, rhs):
     """The sum of two gradients of one array; graphs of MXNet's own backward passes contain it."""
     if lhs.shape != rhs.shape:
@@ -156,7 +156,7 @@ def scatter_elemwise_div(lhs, rhs):
 
 
 @op("add_n", aliases=("ElementWiseSum", "_sparse_add_n", "_sparse_ElementWiseSum", "_npx_add_n"), same_shape=True, key_var_num_args="num_args",
-    keeps_layout=True,
+    layout_agnostic=True,
     complete_rule="shape", result_type="inputs", amp="widest")
 def add_n(*args):
     """The sum of any number of arrays of one shape.

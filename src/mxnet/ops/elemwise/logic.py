@@ -3,8 +3,8 @@ from functools import partial
 
 import torch
 
-from ._common import truth
 from .binary import elementwise_pair
+from .common import truth
 
 _LARGE = 4096  # elements
 

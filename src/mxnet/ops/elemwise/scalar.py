@@ -4,7 +4,7 @@ import torch
 from ...kernels.elementwise import pointwise
 from ..integers import convert, plain
 from ..registry import op
-from ._common import divide_integers, truth, whole_power, wrap_integer
+from .common import divide_integers, truth, whole_power, wrap_integer
 
 
 def _scalar(function, doc, name, *aliases, **traits):
@@ -25,7 +25,7 @@ def _scalar(function, doc, name, *aliases, **traits):
 
     fn.__name__ = fn.__qualname__ = name
     fn.__doc__ = doc
-    operator = op(name, aliases=aliases, same_shape=True, keeps_layout=True, result_type="data", complete_rule=True, **traits)(fn)
+    operator = op(name, aliases=aliases, same_shape=True, layout_agnostic=True, result_type="data", complete_rule=True, **traits)(fn)
     operator.dtype_rule(_result_type)
     return operator
 

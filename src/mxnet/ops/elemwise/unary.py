@@ -11,7 +11,7 @@ from ..integers import convert
 from ..registry import op
 from ..schema import DType
 from ..shapes import unify
-from ._common import half_in_single, refuse_shapes, truth
+from .common import half_in_single, refuse_shapes, truth
 
 
 def _math(name, function, doc, sample, aliases=None, **traits):
@@ -27,7 +27,7 @@ def _math(name, function, doc, sample, aliases=None, **traits):
     fn.__name__ = fn.__qualname__ = name
     fn.__doc__ = with_sample(f"{doc} Element by element, in the shape and type of `data`; integers are truncated.",
                              f"mx.nd.{name}", sample)
-    return op(name, aliases=(f"_sparse_{name}",) if aliases is None else aliases, same_shape=True, keeps_layout=True,
+    return op(name, aliases=(f"_sparse_{name}",) if aliases is None else aliases, same_shape=True, layout_agnostic=True,
               result_type="data", complete_rule=True, **traits)(fn)
 
 
@@ -122,7 +122,7 @@ _math("ceil", torch.ceil, "The smallest integer that is not below x.", "[-1.5, 1
 _math("trunc", torch.trunc, "x without its fraction.", "[-1.5, 1.5] -> [-1., 1.]", method=True)
 _math("fix", torch.trunc, "The nearest integer towards zero.", "[-1.5, 1.5] -> [-1., 1.]", method=True)
 
-relu = _math("relu", torch.relu, "max(x, 0).", "[-1, 0, 2] -> [0., 0., 2.]", rectifies=True, method=True,
+relu = _math("relu", torch.relu, "max(x, 0).", "[-1, 0, 2] -> [0., 0., 2.]", is_relu=True, method=True,
              amp=("inputs", "inputs"))
 sigmoid = _math("sigmoid", torch.sigmoid, "1 / (1 + exp(-x)).", "[0, 2] -> [0.5 , 0.880...]", method=True)
 _softsign_op = _math("softsign", _softsign, "x / (1 + |x|).", "[-1, 0, 3] -> [-0.5 , 0. , 0.75]", ())
@@ -171,7 +171,7 @@ def _(out_grads, inputs, outputs):
     return out_grads[0] * _digamma(inputs[0])
 
 
-@op("_copy", complete_rule="shape", aliases=("identity", "_copyto", "_npi_copyto"), same_shape=True, keeps_layout=True, result_type="data")
+@op("_copy", complete_rule="shape", aliases=("identity", "_copyto", "_npi_copyto"), same_shape=True, layout_agnostic=True, result_type="data")
 def identity(data):
     """A copy of `data`, in memory of its own; the gradient passes through it unchanged.
 
@@ -186,7 +186,7 @@ def identity(data):
     return data.clone()
 
 
-@op("BlockGrad", aliases=("stop_gradient", "_sparse_stop_gradient", "_npx_stop_gradient"), same_shape=True, keeps_layout=True, result_type="data",
+@op("BlockGrad", aliases=("stop_gradient", "_sparse_stop_gradient", "_npx_stop_gradient"), same_shape=True, layout_agnostic=True, result_type="data",
     complete_rule="shape",
     stops_gradient=True)
 def block_grad(data):
@@ -238,7 +238,7 @@ def identity_with_attr_like_rhs(lhs, rhs):
     return lhs.clone()
 
 
-@op("zeros_like", complete_rule="shape", aliases=("_sparse_zeros_like",), same_shape=True, keeps_layout=True, result_type="data", method=True)
+@op("zeros_like", complete_rule="shape", aliases=("_sparse_zeros_like",), same_shape=True, layout_agnostic=True, result_type="data", method=True)
 def zeros_like(data):
     """Zeros in the shape and type of `data`.
 
@@ -250,7 +250,7 @@ def zeros_like(data):
     return torch.zeros_like(data)
 
 
-@op("ones_like", complete_rule="shape", same_shape=True, keeps_layout=True, result_type="data", method=True)
+@op("ones_like", complete_rule="shape", same_shape=True, layout_agnostic=True, result_type="data", method=True)
 def ones_like(data):
     """Ones in the shape and type of `data`.
 
@@ -262,7 +262,7 @@ def ones_like(data):
     return torch.ones_like(data)
 
 
-@op("Cast", complete_rule="shape", aliases=("cast", "_npi_cast", "_npx_cast"), same_shape=True, keeps_layout=True, converts=True)
+@op("Cast", complete_rule="shape", aliases=("cast", "_npi_cast", "_npx_cast"), same_shape=True, layout_agnostic=True, is_cast=True)
 def cast(data, *, dtype: DType):
     """Convert to another type. Floating-point numbers are truncated towards zero when they become integers.
 
@@ -282,7 +282,7 @@ def _(in_types, out_types, *, dtype):
 MIXED = (torch.float32, torch.float16, torch.bfloat16)  # what mixed precision converts; other types stay as they are
 
 
-@op("amp_cast", complete_rule="shape", same_shape=True, keeps_layout=True, amp="cast")
+@op("amp_cast", complete_rule="shape", same_shape=True, layout_agnostic=True, amp="cast")
 def amp_cast(data, *, dtype: DType):
     """Convert float32, float16 and bfloat16 to another type, for mixed precision; leave other types as they are.
 
@@ -342,7 +342,7 @@ def _(in_types, out_types, *, num_outputs, cast_narrow):
     return in_types, [dtype if t in MIXED else t for t in in_types]
 
 
-@op("clip", aliases=("_npi_clip", "_sparse_clip"), same_shape=True, keeps_layout=True, result_type="data", complete_rule="shape", method=True,
+@op("clip", aliases=("_npi_clip", "_sparse_clip"), same_shape=True, layout_agnostic=True, result_type="data", complete_rule="shape", method=True,
     amp=("inputs", "inputs"))
 def clip(data, *, a_min: float, a_max: float):
     """Limit values to the range from `a_min` to `a_max`; both borders let the gradient through.

@@ -7,7 +7,7 @@ from ..host_arrays import constant, sent
 from ..registry import op
 from ..schema import Floats
 from ..shapes import unify
-from ._common import normal, order, require_color, uniform
+from .common import normal, order, require_color, uniform
 from .constants import EIGENVALUES, EIGENVECTORS, LUMA
 
 _NOTHING, _LUMA = torch.zeros(3), torch.tensor(LUMA, dtype=torch.float64)
@@ -81,7 +81,7 @@ def _require_factors(operator, min_factor, max_factor):
         raise MXNetError(f"{operator}: min_factor and max_factor should be greater equal to 0, received {min_factor} and {max_factor}")
 
 
-@op("_image_random_brightness", aliases=("_npx__image_random_brightness",), same_shape=True, draws=True)
+@op("_image_random_brightness", aliases=("_npx__image_random_brightness",), same_shape=True, stochastic=True)
 def random_brightness(data, *, min_factor: float, max_factor: float):
     """Multiply an image (H, W, C) by a random factor in [`min_factor`, `max_factor`]; bytes stay between 0 and 255.
 
@@ -101,7 +101,7 @@ def random_brightness(data, *, min_factor: float, max_factor: float):
     return _brightness(data, uniform(data, *sorted((min_factor, max_factor))))
 
 
-@op("_image_random_contrast", aliases=("_npx__image_random_contrast",), same_shape=True, draws=True)
+@op("_image_random_contrast", aliases=("_npx__image_random_contrast",), same_shape=True, stochastic=True)
 def random_contrast(data, *, min_factor: float, max_factor: float):
     """Stretch an image (H, W, C) about its mean gray by a random factor in [`min_factor`, `max_factor`]; bytes stay between 0 and 255.
 
@@ -121,7 +121,7 @@ def random_contrast(data, *, min_factor: float, max_factor: float):
     return _contrast(data, uniform(data, *sorted((min_factor, max_factor))))
 
 
-@op("_image_random_saturation", aliases=("_npx__image_random_saturation",), same_shape=True, draws=True)
+@op("_image_random_saturation", aliases=("_npx__image_random_saturation",), same_shape=True, stochastic=True)
 def random_saturation(data, *, min_factor: float, max_factor: float):
     """Strengthen the colours of an image (H, W, C) by a random factor in [`min_factor`, `max_factor`]; bytes stay between 0 and 255.
 
@@ -143,7 +143,7 @@ def random_saturation(data, *, min_factor: float, max_factor: float):
     return _saturation(data, uniform(data, *sorted((min_factor, max_factor))))
 
 
-@op("_image_random_hue", aliases=("_npx__image_random_hue",), same_shape=True, draws=True)
+@op("_image_random_hue", aliases=("_npx__image_random_hue",), same_shape=True, stochastic=True)
 def random_hue(data, *, min_factor: float, max_factor: float):
     """Rotate the hue of an image (H, W, C) by a random part of the circle in [`min_factor`, `max_factor`].
 
@@ -163,7 +163,7 @@ def random_hue(data, *, min_factor: float, max_factor: float):
     return _hue(data, uniform(data, *sorted((min_factor, max_factor))))
 
 
-@op("_image_random_color_jitter", aliases=("_npx__image_random_color_jitter",), same_shape=True, draws=True)
+@op("_image_random_color_jitter", aliases=("_npx__image_random_color_jitter",), same_shape=True, stochastic=True)
 def random_color_jitter(data, *, brightness: float, contrast: float, saturation: float, hue: float):
     """Change brightness, contrast, saturation and hue of an image (H, W, C), each by up to that much, in random order.
 
@@ -227,7 +227,7 @@ def adjust_lighting(data, *, alpha: Floats):
     return _lighting(data, constant(alpha, torch.float32, data.device))
 
 
-@op("_image_random_lighting", aliases=("_npx__image_random_lighting",), same_shape=True, draws=True)
+@op("_image_random_lighting", aliases=("_npx__image_random_lighting",), same_shape=True, stochastic=True)
 def random_lighting(data, *, alpha_std: float = 0.05):
     """`adjust_lighting` by normally distributed numbers with standard deviation `alpha_std` (Krizhevsky et al. 2012).
 

@@ -8,7 +8,7 @@ from ..dtypes import name_of
 from ..registry import op
 from ..schema import AtLeast0, Device, Floats
 from ..shapes import unify
-from ._common import require_image
+from .common import require_image
 
 _CV2_TYPES = (torch.uint8, torch.int16, torch.float32, torch.float64)
 
@@ -35,7 +35,7 @@ def _decode(encoded, flag, to_rgb, what):
     return torch.from_numpy(image).reshape(*image.shape[:2], -1)
 
 
-@op("_cvimdecode", aliases=("_npi_cvimdecode",), sized_by_values=True)
+@op("_cvimdecode", aliases=("_npi_cvimdecode",), data_dependent_shape=True)
 def cvimdecode(buf, *, flag: AtLeast0 = 1, to_rgb: bool = True):
     """The image in the bytes `buf` of a file, as uint8 (H, W, C): in colour (RGB, or BGR without `to_rgb`), or gray with flag=0.
 

@@ -12,7 +12,7 @@ from ..registry import op
 from ..schema import Floats, Shape
 from ..shapes import unify
 from . import resampling
-from ._common import require_color, uniform
+from .common import require_color, uniform
 from .geometry import shorter_side
 from .opencv import cv2_resize
 
@@ -213,7 +213,7 @@ def _flip_or_not(data, axis):
     return data.clone() if keep else _mirrored(data) if axis == 1 else data.flip(axis)
 
 
-@op("_image_random_flip_left_right", aliases=("_npx__image_random_flip_left_right",), same_shape=True, draws=True)
+@op("_image_random_flip_left_right", aliases=("_npx__image_random_flip_left_right",), same_shape=True, stochastic=True)
 def random_flip_left_right(data):
     """Mirror an image (H, W, C) horizontally, or not, with equal chances. `MXNetError` unless there are 1 or 3 channels.
 
@@ -228,7 +228,7 @@ def random_flip_left_right(data):
     return _flip_or_not(data, 1)
 
 
-@op("_image_random_flip_top_bottom", aliases=("_npx__image_random_flip_top_bottom",), same_shape=True, draws=True)
+@op("_image_random_flip_top_bottom", aliases=("_npx__image_random_flip_top_bottom",), same_shape=True, stochastic=True)
 def random_flip_top_bottom(data):
     """Mirror an image (H, W, C) vertically, or not, with equal chances. `MXNetError` unless there are 1 or 3 channels.
 

@@ -17,8 +17,8 @@ _ACTIVATIONS = {"relu": torch.relu, "sigmoid": torch.sigmoid, "softrelu": torch.
                 "tanh": torch.tanh, "log_sigmoid": torch.nn.functional.logsigmoid, "mish": torch.nn.functional.mish}
 
 
-@op("Activation", aliases=("_npx_activation",), same_shape=True, rectifies=lambda a: a["act_type"] == "relu",
-    float32_when=("act_type", ("softrelu",)), keeps_layout=True, result_type="data", complete_rule=True, names_output=True)
+@op("Activation", aliases=("_npx_activation",), same_shape=True, is_relu=lambda a: a["act_type"] == "relu",
+    float32_when=("act_type", ("softrelu",)), layout_agnostic=True, result_type="data", complete_rule=True, names_output=True)
 def activation(data, *, act_type: Literal["relu", "sigmoid", "softrelu", "softsign", "tanh", "log_sigmoid", "mish"]):
     """Apply one of the classic activation functions to each element.
 
@@ -48,7 +48,7 @@ def quantized_act(data: EightBits, *, act_type) -> Quantized:
     return data.with_values(data.values.clamp(min=0))
 
 
-@op("hard_sigmoid", complete_rule="shape", same_shape=True, keeps_layout=True, result_type="data")
+@op("hard_sigmoid", complete_rule="shape", same_shape=True, layout_agnostic=True, result_type="data")
 def hard_sigmoid(data, *, alpha: float = 0.2, beta: float = 0.5):
     """``alpha * x + beta``, clipped to the range from 0 to 1: a piecewise linear sigmoid.
 
@@ -97,8 +97,8 @@ def _random_slopes(data, lower, upper):
 
 @op("LeakyReLU", complete_rule="shape", aliases=("_npx_leaky_relu",), inputs_rule=_leaky_inputs, output_names=("output", "mask"),
     initial={"gamma": ["Constant", {"value": 0.25}]},
-    num_outputs=lambda attributes: 2 if attributes["act_type"] == "rrelu" else 1, draws=lambda a: a["act_type"] == "rrelu" and a["training"],
-    keeps_layout=True, result_type="data", names_input=True, names_output=True, float32_when=("act_type", ("elu", "selu")))
+    num_outputs=lambda attributes: 2 if attributes["act_type"] == "rrelu" else 1, stochastic=lambda a: a["act_type"] == "rrelu" and a["training"],
+    layout_agnostic=True, result_type="data", names_input=True, names_output=True, float32_when=("act_type", ("elu", "selu")))
 def leaky_relu(data, gamma=None, *, act_type: Literal["elu", "gelu", "gelu_erf", "gelu_tanh", "leaky", "prelu", "rrelu", "selu"] = "leaky",
                slope: float = 0.25, lower_bound: float = 0.125, upper_bound: float = 0.334, training: Training = False):
     """Variants of ReLU that let something through below zero. The result has the shape of `data` (N, C, ...).

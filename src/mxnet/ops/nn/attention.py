@@ -14,7 +14,7 @@ from ..quantization.arithmetic import INT8, INT32, calibrated, limit_of, ranged,
 from ..quantization.plan import Plan
 from ..registry import op
 from ..schema import Finite
-from ._common import assign
+from .common import assign
 
 
 @op("_contrib_div_sqrt_dim", same_shape=True)
@@ -51,8 +51,8 @@ def _mix(attention, values, batch):
     return mixed.transpose(0, 1).reshape(attention.shape[1], batch, heads * values.shape[2])
 
 
-@op("_contrib_interleaved_matmul_selfatt_qk", aliases=("_npx_interleaved_matmul_selfatt_qk",), complete_rule="shape", heavy=True, names_output=True,
-    amp=("widest", None))
+@op("_contrib_interleaved_matmul_selfatt_qk", aliases=("_npx_interleaved_matmul_selfatt_qk",), complete_rule="shape", compute_bound=True,
+    names_output=True, amp=("widest", None))
 def interleaved_matmul_selfatt_qk(queries_keys_values, *, heads: int):
     """Scores (N * heads, T, T) of queries with keys, scaled by ``1 / sqrt(size)``, from projections (T, N, heads * 3 * size).
 
@@ -77,7 +77,7 @@ def interleaved_matmul_selfatt_qk(queries_keys_values, *, heads: int):
     return _scores(queries, keys)
 
 
-@op("_contrib_interleaved_matmul_selfatt_valatt", aliases=("_npx_interleaved_matmul_selfatt_valatt",), complete_rule="shape", heavy=True,
+@op("_contrib_interleaved_matmul_selfatt_valatt", aliases=("_npx_interleaved_matmul_selfatt_valatt",), complete_rule="shape", compute_bound=True,
     names_output=True, amp=("widest", None))
 def interleaved_matmul_selfatt_valatt(queries_keys_values, attention, *, heads: int):
     """Values weighted by `attention` (N * heads, T, T), shape (T, N, heads * size), from projections (T, N, heads * 3 * size).
@@ -104,8 +104,8 @@ def interleaved_matmul_selfatt_valatt(queries_keys_values, attention, *, heads: 
     return _mix(attention, _heads(queries_keys_values, heads, 3)[2], queries_keys_values.shape[1])
 
 
-@op("_contrib_interleaved_matmul_encdec_qk", aliases=("_npx_interleaved_matmul_encdec_qk",), complete_rule="shape", heavy=True, names_output=True,
-    amp=("widest", None))
+@op("_contrib_interleaved_matmul_encdec_qk", aliases=("_npx_interleaved_matmul_encdec_qk",), complete_rule="shape", compute_bound=True,
+    names_output=True, amp=("widest", None))
 def interleaved_matmul_encdec_qk(queries, keys_values, *, heads: int):
     """Scores (N * heads, T, S) of `queries` (T, N, heads * size) with the keys in `keys_values` (S, N, heads * 2 * size).
 
@@ -127,7 +127,7 @@ def interleaved_matmul_encdec_qk(queries, keys_values, *, heads: int):
     return _scores(_heads(queries, heads, 1)[0], _heads(keys_values, heads, 2)[0])
 
 
-@op("_contrib_interleaved_matmul_encdec_valatt", aliases=("_npx_interleaved_matmul_encdec_valatt",), complete_rule="shape", heavy=True,
+@op("_contrib_interleaved_matmul_encdec_valatt", aliases=("_npx_interleaved_matmul_encdec_valatt",), complete_rule="shape", compute_bound=True,
     names_output=True, amp=("widest", None))
 def interleaved_matmul_encdec_valatt(keys_values, attention, *, heads: int):
     """Values in `keys_values` (S, N, heads * 2 * size) weighted by `attention` (N * heads, T, S), shape (T, N, heads * size).

@@ -5,7 +5,7 @@ from ...base import MXNetError
 from ...kernels.elementwise import pointwise
 from ..bounds import within
 from ..registry import op
-from ._common import assign
+from .common import assign
 
 
 @op("_contrib_quadratic", complete_rule="shape", same_shape=True)

@@ -10,7 +10,7 @@ from ..quantization.arithmetic import Quantized, holding, in_units_of_product, p
 from ..quantization.form import EightBits, Int8, quantized_form
 from ..registry import op
 from ..schema import AtLeast1, Shape
-from ._common import (
+from .common import (
     LAYOUTS,
     assign,
     bias_inputs,
@@ -30,8 +30,8 @@ Layout = Optional[Literal["NCW", "NCHW", "NCDHW", "NWC", "NHWC", "NDHWC"]]
 Tuning = Optional[Literal["off", "limited_workspace", "fastest"]]
 
 
-@op("Convolution", aliases=("_npx_convolution",), inputs_rule=bias_inputs, result_type="inputs", overwritable=True, heavy=True, complete_rule=True,
-    names_output=True, amp=("low", "low"))
+@op("Convolution", aliases=("_npx_convolution",), inputs_rule=bias_inputs, result_type="inputs", inplace_safe=True, compute_bound=True,
+    complete_rule=True, names_output=True, amp=("low", "low"))
 def convolution(data, weight, bias=None, *, kernel: Shape, stride: Shape = (), dilate: Shape = (), pad: Shape = (), num_filter: AtLeast1,
                 num_group: int = 1, workspace: int = 1024, no_bias: bool = False, cudnn_tune: Tuning = None, cudnn_off: bool = False,
                 layout: Layout = None):
@@ -203,7 +203,7 @@ def _transposed_padding(sizes, kernel, stride, dilate, pad, adj, target_shape):
     return tuple(pads), tuple(adjs)
 
 
-@op("Deconvolution", aliases=("_npx_deconvolution",), inputs_rule=bias_inputs, result_type="inputs", overwritable=True, heavy=True,
+@op("Deconvolution", aliases=("_npx_deconvolution",), inputs_rule=bias_inputs, result_type="inputs", inplace_safe=True, compute_bound=True,
     complete_rule="shape", names_output=True, amp="low")
 def deconvolution(data, weight, bias=None, *, kernel: Shape, stride: Shape = (), dilate: Shape = (), pad: Shape = (), adj: Shape = (),
                   target_shape: Shape = (), num_filter: AtLeast1, num_group: int = 1, workspace: int = 512, no_bias: bool = True,

@@ -5,7 +5,7 @@ import torch
 
 from ...base import MXNetError
 from ..registry import op
-from ._common import assign
+from .common import assign
 
 
 def _input_names(attributes):

@@ -9,11 +9,11 @@ from ..quantization.form import EightBits, Int8, quantized_form
 from ..registry import op
 from ..schema import AtLeast1
 from ..shapes import product
-from ._common import assign, bias_inputs, check_bias, same_type
+from .common import assign, bias_inputs, check_bias, same_type
 
 
-@op("FullyConnected", aliases=("_npx_fully_connected", "_sparse_FullyConnected"), inputs_rule=bias_inputs, result_type="inputs", overwritable=True,
-    heavy=True, complete_rule=True, names_output=True, amp=("low", "low"))
+@op("FullyConnected", aliases=("_npx_fully_connected", "_sparse_FullyConnected"), inputs_rule=bias_inputs, result_type="inputs", inplace_safe=True,
+    compute_bound=True, complete_rule=True, names_output=True, amp=("low", "low"))
 def fully_connected(data, weight, bias=None, *, num_hidden: AtLeast1, no_bias: bool = False, flatten: bool = True):
     """``data @ weight.T + bias``, with `weight` (num_hidden, inputs) and, unless `no_bias`, `bias` (num_hidden,).
 

@@ -12,8 +12,8 @@ from ..schema import Fraction, Shape, Training
 from ..shapes import product
 
 
-@op("Dropout", aliases=("_npx_dropout",), same_shape=True, draws=lambda a: a["p"] > 0 and (a["training"] or a["mode"] == "always"),
-    keeps_layout=True, result_type="data", complete_rule=True, names_input=True, names_output=True)
+@op("Dropout", aliases=("_npx_dropout",), same_shape=True, stochastic=lambda a: a["p"] > 0 and (a["training"] or a["mode"] == "always"),
+    layout_agnostic=True, result_type="data", complete_rule=True, names_input=True, names_output=True)
 def dropout(data, *, p: Fraction = 0.5, mode: Literal["always", "training"] = "training", axes: Shape = (), cudnn_off: Optional[bool] = False,
             training: Training = False):
     """Set a fraction `p` of the elements to zero and scale the others by ``1 / (1 - p)``; outside training nothing changes (Srivastava et al. 2014).

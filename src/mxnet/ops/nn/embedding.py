@@ -8,7 +8,7 @@ from ...kernels.memory import gather_scatter
 from ..quantization.arithmetic import Quantized
 from ..quantization.form import Int8, quantized_form
 from ..registry import op
-from ._common import assign
+from .common import assign
 
 _Types = Literal["bfloat16", "float16", "float32", "float64", "int32", "int64", "int8", "uint8"]
 

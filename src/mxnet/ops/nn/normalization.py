@@ -12,7 +12,7 @@ from ..quantization.form import EightBits, quantized_form
 from ..registry import op
 from ..schema import AtLeast0, Finite, Training
 from ..shapes import unify
-from ._common import assign, check_axis, norm_types, same_type
+from .common import assign, check_axis, norm_types, same_type
 
 _functional = torch.nn.functional
 
@@ -80,8 +80,8 @@ _MOVING = {"mutates": ("moving_mean", "moving_var"), "num_outputs": _moment_outp
            "initial": {"moving_mean": ["zero", {}], "moving_var": ["one", {}]}}
 
 
-@op("BatchNorm", aliases=("_npx_batch_norm", "CuDNNBatchNorm"), **_MOVING, keeps_layout=lambda a: a["axis"] == 1 and not a["output_mean_var"],
-    result_type="data", overwritable=lambda a: not a["output_mean_var"], heavy=True, complete_rule="mixed", names_output=True,
+@op("BatchNorm", aliases=("_npx_batch_norm", "CuDNNBatchNorm"), **_MOVING, layout_agnostic=lambda a: a["axis"] == 1 and not a["output_mean_var"],
+    result_type="data", inplace_safe=lambda a: not a["output_mean_var"], compute_bound=True, complete_rule="mixed", names_output=True,
     amp=("inputs", "inputs"))
 def batch_norm(data, gamma, beta, moving_mean, moving_var, *, eps: float = 1e-3, momentum: float = 0.9, fix_gamma: bool = True,
                use_global_stats: bool = False, output_mean_var: bool = False, axis: int = 1, cudnn_off: bool = False,
@@ -150,7 +150,7 @@ def batch_norm_v1(data, gamma, beta, moving_mean, moving_var, *, eps: float = 1e
 
 
 @op("_contrib_SyncBatchNorm", aliases=("_npx_sync_batch_norm",), complete_rule="shape", **_MOVING, names_output=True,
-    meets=lambda a: a["ndev"] > 1 and not a["use_global_stats"],
+    synchronizes=lambda a: a["ndev"] > 1 and not a["use_global_stats"],
     amp="float32")
 def sync_batch_norm(data, gamma, beta, moving_mean, moving_var, *, eps: float = 1e-3, momentum: float = 0.9, fix_gamma: bool = True,
                     use_global_stats: bool = False, output_mean_var: bool = False, ndev: AtLeast0 = 1, key: str, training: Training = False):
@@ -284,8 +284,8 @@ def _layer_norm(data, gamma, beta, eps):
     return out
 
 
-@op("LayerNorm", aliases=("_npx_layer_norm",), num_outputs=_moment_outputs, output_names=("output", "mean", "std"), heavy=True, names_output=True,
-    complete_rule="shape", amp="float32")
+@op("LayerNorm", aliases=("_npx_layer_norm",), num_outputs=_moment_outputs, output_names=("output", "mean", "std"), compute_bound=True,
+    names_output=True, complete_rule="shape", amp="float32")
 def layer_norm(data, gamma, beta, *, axis: int = -1, eps: float = 1e-5, output_mean_var: bool = False):
     """Normalize along `axis` to mean 0 and variance 1, then scale by `gamma` and shift by `beta`, both of that axis's size (Ba et al. 2016).
 

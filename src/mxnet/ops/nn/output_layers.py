@@ -5,11 +5,11 @@ from typing import Literal
 import torch
 
 from ...base import MXNetError
-from ..elemwise._common import truth
+from ..elemwise.common import truth
 from ..registry import op
 from ..schema import Fraction
 from ..shapes import known, product, unify
-from ._common import assign, minus_one_hot, same_type
+from .common import assign, minus_one_hot, same_type
 
 
 def _log_loss_gradient(out, label, ignore_label, smooth_alpha):

@@ -12,7 +12,7 @@ from ..quantization.arithmetic import Quantized
 from ..quantization.form import EightBits, quantized_form
 from ..registry import op
 from ..schema import Shape
-from ._common import assign, channels_last, shape_to_channels_first, shape_to_channels_last, to_channels_first, to_channels_last
+from .common import assign, channels_last, shape_to_channels_first, shape_to_channels_last, to_channels_first, to_channels_last
 
 _functional = torch.nn.functional
 _MAX = {1: torch.max_pool1d, 2: torch.max_pool2d, 3: torch.max_pool3d}
@@ -113,8 +113,8 @@ def _window_pool(data, kernel, stride, pad, convention, pool_type, p, include_pa
     return total if pool_type == "sum" or p == 1 else _root(total, p)
 
 
-@op("Pooling", aliases=("_npx_pooling",), keeps_layout=lambda a: a["layout"] in (None, "NCHW"), result_type="data", heavy=True, complete_rule=True,
-    names_input=True, names_output=True, amp=("inputs", "inputs"))
+@op("Pooling", aliases=("_npx_pooling",), layout_agnostic=lambda a: a["layout"] in (None, "NCHW"), result_type="data", compute_bound=True,
+    complete_rule=True, names_input=True, names_output=True, amp=("inputs", "inputs"))
 def pooling(data, *, kernel: Shape = (), pool_type: Literal["avg", "lp", "max", "sum"] = "max", global_pool: bool = False,
             cudnn_off: bool = False, pooling_convention: Literal["full", "same", "valid"] = "valid", stride: Shape = (), pad: Shape = (),
             p_value: Optional[int] = None, count_include_pad: Optional[bool] = None, layout: _Layout = None):

@@ -12,7 +12,7 @@ from .. import random_state
 from ..quantization.form import SHIFTED, Uint8, quantized_form
 from ..registry import op
 from ..schema import Fraction, Training
-from ._common import assign, same_type
+from .common import assign, same_type
 from .rnn_layout import layout_of
 
 _FUSED: dict[str, Any] = {"rnn_relu": torch._VF.rnn_relu, "rnn_tanh": torch._VF.rnn_tanh, "lstm": torch._VF.lstm, "gru": torch._VF.gru}
@@ -183,7 +183,7 @@ def _check(mode, state_size, num_layers, p, projection_size, clip_min, clip_max)
 
 
 @op("RNN", aliases=("_npx_rnn",), inputs_rule=_input_names, num_outputs=_num_outputs,
-    output_names=("output", "state_output", "statecell_output"), draws=lambda a: a["p"] > 0 and a["training"], heavy=True,
+    output_names=("output", "state_output", "statecell_output"), stochastic=lambda a: a["p"] > 0 and a["training"], compute_bound=True,
     complete_rule=True, names_output=True, amp="low")
 def rnn(data, parameters, state, state_cell=None, sequence_length=None, *, state_size: int, num_layers: int, bidirectional: bool = False,
         mode: Literal["gru", "lstm", "rnn_relu", "rnn_tanh"], p: Fraction = 0.0, state_outputs: bool = False,
@@ -306,9 +306,9 @@ def _rnn_dtype_rule(in_types, out_types, *, mode, use_sequence_length, **_):
     return [*found, *(t or found[0] for t in in_types[count:])], out_types
 
 
-@quantized_form(rnn, "_contrib_quantized_rnn", ends=SHIFTED, result=torch.float32, real=lambda attributes: True, draws=rnn.draws, must=True, amp=None,
-                when=lambda attributes: attributes["mode"] == "lstm" and not attributes["use_sequence_length"], adds={"quantized": "true"},
-                output_names=("output", "state_output", "statecell_ouput"),  # spelled as in MXNet's files
+@quantized_form(rnn, "_contrib_quantized_rnn", ends=SHIFTED, result=torch.float32, real=lambda attributes: True, stochastic=rnn.stochastic,
+                must=True, amp=None, when=lambda attributes: attributes["mode"] == "lstm" and not attributes["use_sequence_length"],
+                adds={"quantized": "true"}, output_names=("output", "state_output", "statecell_ouput"),  # spelled as in MXNet's files
                 inputs_rule=lambda attributes: ("data", "parameters", "state", "state_cell", "min_data", "max_data"))
 def quantized_rnn(data: Uint8, parameters: torch.Tensor, state: torch.Tensor, state_cell: torch.Tensor, *, mode, use_sequence_length,
                   quantized: bool = True, training: Training = False, **attributes):

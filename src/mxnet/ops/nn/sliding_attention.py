@@ -40,7 +40,7 @@ def _require_window(score, dilation, w, symmetric):
                          f"{tuple(score)}")
 
 
-@op("_contrib_sldwin_atten_score", aliases=("_npx_sldwin_atten_score",), complete_rule="shape", heavy=True, amp=None)
+@op("_contrib_sldwin_atten_score", aliases=("_npx_sldwin_atten_score",), complete_rule="shape", compute_bound=True, amp=None)
 def sldwin_atten_score(query, key, dilation, *, w: int, symmetric: bool = True):
     """The products (B, L, H, K) of each query with the keys in its window; `query` and `key` are (B, L, H, D), `dilation` (H,).
 
@@ -89,7 +89,7 @@ def sldwin_atten_mask_like(score, dilation, valid_length, *, w: int, symmetric: 
     return torch.stack(masks, -1).to(score.dtype)
 
 
-@op("_contrib_sldwin_atten_context", aliases=("_npx_sldwin_atten_context",), complete_rule="shape", heavy=True, amp=None)
+@op("_contrib_sldwin_atten_context", aliases=("_npx_sldwin_atten_context",), complete_rule="shape", compute_bound=True, amp=None)
 def sldwin_atten_context(score, value, dilation, *, w: int, symmetric: bool = True):
     """The sums (B, L, H, D) of the values in each window, weighted by `score` (B, L, H, K); `value` is (B, L, H, D), `dilation` (H,).
 

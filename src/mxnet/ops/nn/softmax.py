@@ -8,7 +8,7 @@ from ...kernels.nn import softmax as kernels
 from ..dtypes import name_of
 from ..registry import op
 from ..shapes import unify
-from ._common import assign, check_axis, minus_one_hot, same_type
+from .common import assign, check_axis, minus_one_hot, same_type
 
 _Types = Optional[Literal["float16", "float32", "float64"]]
 
@@ -37,7 +37,7 @@ def _beyond(data, length, axis):
     return positions.view(-1, *[1] * (data.dim() - 1 - axis)) >= (length.unsqueeze(axis) if data.dim() > 1 else length)
 
 
-@op("softmax", aliases=("_npx_softmax",), inputs_rule=_length_inputs, heavy=True, complete_rule="shape", method=True, names_input=True,
+@op("softmax", aliases=("_npx_softmax",), inputs_rule=_length_inputs, compute_bound=True, complete_rule="shape", method=True, names_input=True,
     names_output=True, amp="float32")
 def softmax(data, length=None, *, axis: int = -1, temperature: Optional[float] = None, dtype: _Types = None,
             use_length: Optional[bool] = False):

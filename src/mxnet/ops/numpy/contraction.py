@@ -9,11 +9,11 @@ from ..registry import op
 from ..schema import Shape
 from ..shapes import unify
 from . import unsigned
-from ._common import agree, broadcast, promoted, reduced, require_float, require_one_type, shape_of_inputs
+from .common import agree, broadcast, promoted, reduced, require_float, require_one_type, shape_of_inputs
 from .promotion import promoted_pair
 
 
-@op("_np_dot", heavy=True, complete_rule="shape")
+@op("_np_dot", compute_bound=True, complete_rule="shape")
 def dot(a, b):
     """Matrix product: sums over `a`'s last axis and `b`'s last but one (its only one, for vectors); numbers multiply.
 
@@ -57,7 +57,7 @@ def _(in_shapes, out_shapes):
     return [a, b], [unify(out_shapes[0], (*a[:-1], *b[:summed], *b[summed + 1:]))]
 
 
-@op("_npi_matmul", heavy=True, complete_rule="shape")
+@op("_npi_matmul", compute_bound=True, complete_rule="shape")
 def matmul(a, b):
     """The matrix products: (..., n, k) and (..., k, m) to (..., n, m). Batches broadcast; a vector counts as a row or a column.
 

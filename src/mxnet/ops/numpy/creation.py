@@ -8,10 +8,10 @@ from ..creation import stated_shape, stated_shape_rule
 from ..docstrings import with_example
 from ..registry import op
 from ..schema import Device, DType, Optional, Shape
-from ._common import from_dtype_or_input, shape_of_inputs
+from .common import from_dtype_or_input, shape_of_inputs
 
 
-def _states_type(in_types, out_types, *, dtype, **_):
+def stated_type(in_types, out_types, *, dtype, **_):
     return in_types, [dtype]
 
 
@@ -23,7 +23,7 @@ def _constant(name, make, doc, example):
     fn.__doc__ = with_example(doc, example)
     operator = op(f"_npi_{name}")(fn)
     operator.shape_rule(stated_shape_rule)
-    operator.dtype_rule(_states_type)
+    operator.dtype_rule(stated_type)
 
 
 _constant("zeros", torch.zeros, "An array of zeros, float32 by default.", "mx.np.zeros((2, 2)) -> array([[0., 0.], [0., 0.]])")
@@ -201,7 +201,7 @@ def _window(name, function, doc, example):
     fn.__name__ = fn.__qualname__ = name
     fn.__doc__ = with_example(doc, example)
     operator = op(f"_npi_{name}", complete_rule="shape")(fn)
-    operator.dtype_rule(_states_type)
+    operator.dtype_rule(stated_type)
     operator.shape_rule(shape_of_inputs(lambda *, M, **_: (max(M or 0, 0),)))
 
 
@@ -212,4 +212,4 @@ _window("blackman", lambda x: 0.42 - 0.5 * torch.cos(x) + 0.08 * torch.cos(2 * x
         "mx.np.blackman(4)[1:3] -> array([0.63, 0.63])")
 
 for _operator in (identity, eye, arange, logspace, indices):
-    _operator.dtype_rule(_states_type)
+    _operator.dtype_rule(stated_type)

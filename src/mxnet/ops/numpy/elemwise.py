@@ -7,10 +7,10 @@ import torch
 from ...base import MXNetError
 from ..docstrings import with_example, with_sample
 from ..dtypes import name_of
-from ..elemwise._common import broadcast_rule
+from ..elemwise.common import broadcast_rule
 from ..registry import alias, get, op
 from . import unsigned
-from ._common import InvalidValueError, promoted, result_is
+from .common import InvalidValueError, promoted, result_is
 from .promotion import promoted_pair
 
 # -- one array -----------------------------------------------------------------------------------------------------------
@@ -131,7 +131,7 @@ def copy(a):
     return a.clone()
 
 
-@op("_npx_relu", same_shape=True, rectifies=True)
+@op("_npx_relu", same_shape=True, is_relu=True)
 def relu(data):
     """max(x, 0), element by element.
 

@@ -3,7 +3,7 @@ from ...base import MXNetError
 from .. import bounds
 from ..registry import alias, op
 from ..schema import Optional, Shape
-from ._common import shape_of_inputs
+from .common import shape_of_inputs
 from .shape import reshape_with_codes, transpose
 
 _NAMES = {

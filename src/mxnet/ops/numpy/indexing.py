@@ -10,7 +10,7 @@ from ..host_arrays import constant
 from ..registry import op
 from ..schema import Optional
 from ..shapes import product, unify
-from ._common import InvalidValueError, agree, broadcast, require_one_type, result_is, shape_of_inputs
+from .common import InvalidValueError, agree, broadcast, require_one_type, result_is, shape_of_inputs
 
 
 def _refuse_meta(tensor):
@@ -19,7 +19,7 @@ def _refuse_meta(tensor):
         raise NotImplementedError
 
 
-@op("_npx_nonzero", aliases=("_npi_nonzero",), no_gradient=True, sized_by_values=True)
+@op("_npx_nonzero", aliases=("_npi_nonzero",), no_gradient=True, data_dependent_shape=True)
 def nonzero(x):
     """The indices of the elements other than 0: one row for each, one column for each axis. A number counts as an array of one.
 
@@ -36,7 +36,7 @@ def nonzero(x):
 nonzero.dtype_rule(result_is(torch.int64))
 
 
-@op("_npi_unique", no_gradient=True, sized_by_values=True,
+@op("_npi_unique", no_gradient=True, data_dependent_shape=True,
     num_outputs=lambda attributes: 1 + attributes["return_index"] + attributes["return_inverse"] + attributes["return_counts"])
 def unique(data, *, return_index: bool = False, return_inverse: bool = False, return_counts: bool = False, axis: Optional[int] = None):
     """The unique elements in ascending order, or the unique slices along `axis`.
@@ -76,7 +76,7 @@ def _(in_types, out_types, **_):
     return in_types, [in_types[0]] + [torch.int64] * (len(out_types) - 1)
 
 
-@op("_npi_bincount", no_gradient=True, sized_by_values=True,
+@op("_npi_bincount", no_gradient=True, data_dependent_shape=True,
     inputs_rule=lambda attributes: ("data", "weights") if attributes["has_weights"] else ("data",))
 def bincount(data, weights=None, *, minlength: int = 0, has_weights: bool = False):
     """Count each of 0, 1, 2, ... in `data`, in its type; with `weights`, sum the weights at each of them, in their type.
@@ -241,7 +241,7 @@ def _positions(operator, size, obj, start, stop, step, int_ind, room=0, ignore_o
     return [i + size if i < 0 else i for i in found]
 
 
-@op("_npi_delete", sized_by_values=True, complete_rule="shape")
+@op("_npi_delete", data_dependent_shape=True, complete_rule="shape")
 def delete(arr, obj=None, *, start: Optional[int] = None, stop: Optional[int] = None, step: Optional[int] = None,
            int_ind: Optional[int] = None, axis: Optional[int] = None):
     """Without the entries of `axis` that an index, a slice or an array names; flattened if `axis` is None.

@@ -7,7 +7,7 @@ from ..docstrings import with_example
 from ..registry import get, op
 from ..schema import Optional, Shape
 from ..shapes import known, product, unify
-from ._common import InvalidValueError, require_one_type, shape_of_inputs
+from .common import InvalidValueError, require_one_type, shape_of_inputs
 
 
 @op("_npi_concatenate", key_var_num_args="num_args", complete_rule="shape")

@@ -10,7 +10,7 @@ from ..norms import vector_norm
 from ..registry import op
 from ..schema import Axes, Shape
 from ..shapes import product, unify
-from ._common import agree, broadcast, reduced, require_float, shape_of_inputs
+from .common import agree, broadcast, reduced, require_float, shape_of_inputs
 
 
 def _require_square(operator, matrix):

@@ -8,8 +8,8 @@ from ..registry import op
 from ..schema import Device, DType, Optional
 from ..shapes import product
 from . import unsigned
-from ._common import broadcast, promoted, shape_of_inputs
-from .creation import _states_type
+from .common import broadcast, promoted, shape_of_inputs
+from .creation import stated_type
 from .promotion import promoted_pair
 
 
@@ -54,7 +54,7 @@ def _tri_shape(*, N, M, **_):
 
 
 tri.shape_rule(shape_of_inputs(_tri_shape))
-tri.dtype_rule(_states_type)
+tri.dtype_rule(stated_type)
 
 
 @op("_npi_kron", complete_rule="shape")

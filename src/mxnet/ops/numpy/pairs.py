@@ -5,10 +5,10 @@ from ...base import MXNetError
 from .. import integers
 from ..docstrings import with_example, with_sample
 from ..dtypes import name_of
-from ..elemwise._common import broadcast_rule, divide_integers
+from ..elemwise.common import broadcast_rule, divide_integers
 from ..registry import op
 from . import unsigned
-from ._common import promoted, result_is
+from .common import promoted, result_is
 from .promotion import number_beside, promoted_pair
 
 

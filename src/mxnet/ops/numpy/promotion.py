@@ -5,7 +5,7 @@ import torch
 
 from ...base import MXNetError
 from ..dtypes import name_of
-from ..elemwise._common import wrap_integer
+from ..elemwise.common import wrap_integer
 from ..host_arrays import constant
 from .unsigned import WIDER
 

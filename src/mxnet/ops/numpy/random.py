@@ -17,7 +17,7 @@ from ..random_state import generator, source
 from ..registry import op
 from ..schema import Between, Device, Floats, Optional, Shape
 from ..shapes import product, unify
-from ._common import InvalidValueError, broadcast, result_is, shape_of_inputs
+from .common import InvalidValueError, broadcast, result_is, shape_of_inputs
 
 _Real = Literal["float16", "float32", "float64"]
 _TINY = torch.finfo(torch.float32).tiny
@@ -152,7 +152,7 @@ def _two_parameters(name, first, second, compute, doc, batch=False, check=None):
             return fn(_parameters((input1, input2), {"loc": loc, "scale": scale}, device), size, dtype, device)
     operator.__name__ = operator.__qualname__ = name
     operator.__doc__ = doc
-    operator = op(f"_npi_{name}", inputs_rule=_inputs_where_none(first, second), draws=True, complete_rule="shape")(operator)
+    operator = op(f"_npi_{name}", inputs_rule=_inputs_where_none(first, second), stochastic=True, complete_rule="shape")(operator)
     operator.shape_rule(_drawn_in_batches if batch else _drawn)
 
     @operator.dtype_rule
@@ -194,7 +194,7 @@ _two_parameters("laplace", "loc", "scale", _laplace,
 
 
 def _register_single(name, fn, *parameters):
-    operator = op(f"_npi_{name}", inputs_rule=_inputs_where_none(*parameters), draws=True, complete_rule="shape")(fn)
+    operator = op(f"_npi_{name}", inputs_rule=_inputs_where_none(*parameters), stochastic=True, complete_rule="shape")(fn)
     operator.dtype_rule(result_is(torch.float32))
     operator.shape_rule(_drawn)
 
@@ -274,7 +274,7 @@ _shaped("powerd", lambda u, a: _power(1 - u, a),
         _with_mean("Numbers in [0, 1] with the density ``a * x**(a - 1)``. The mean is ``a / (a + 1)``.", "power(4)", "0.8"), spare=1)
 
 
-@op("_npi_gamma", inputs_rule=_inputs_where_none("shape", "scale"), draws=True, complete_rule="shape")
+@op("_npi_gamma", inputs_rule=_inputs_where_none("shape", "scale"), stochastic=True, complete_rule="shape")
 def gamma(input1=None, input2=None, *, shape: Optional[float] = None, scale: Optional[float] = None, size: Optional[Shape] = None,
           dtype: _Real = "float32", device: Device = None):
     """Numbers of the gamma distribution; its mean is ``shape * scale``.
@@ -333,7 +333,7 @@ def _(in_types, out_types, *, dtype, **_):
     return [t or torch.float32 for t in in_types], [dtypes.NAME_TO_TORCH[dtype]]
 
 
-@op("_npi_bernoulli", no_gradient=True, draws=True, complete_rule="shape",
+@op("_npi_bernoulli", no_gradient=True, stochastic=True, complete_rule="shape",
     inputs_rule=lambda attributes: ("input1",) if attributes["prob"] is None and attributes["logit"] is None else ())
 def bernoulli(input1=None, *, prob: Optional[float] = None, logit: Optional[float] = None, size: Optional[Shape] = None,
               dtype: Literal["bool", "float16", "float32", "float64", "int32", "uint8"] = "float32", is_logit: bool = False,
@@ -365,7 +365,7 @@ def _(in_types, out_types, *, dtype, **_):
     return [t or torch.float32 for t in in_types], [dtypes.NAME_TO_TORCH[dtype]]
 
 
-@op("_npi_multinomial", no_gradient=True, inputs_rule=lambda attributes: ("a",) if attributes["pvals"] is None else (), draws=True)
+@op("_npi_multinomial", no_gradient=True, inputs_rule=lambda attributes: ("a",) if attributes["pvals"] is None else (), stochastic=True)
 def multinomial(a=None, *, n: Annotated[int, Between(0, 1 << 53)], pvals: Optional[Floats] = None, size: Optional[Shape] = None,
                 device: Device = None):
     """Draw the counts of each outcome in `n` experiments, as int64; the last axis holds the outcomes.
@@ -404,7 +404,7 @@ def multinomial(a=None, *, n: Annotated[int, Between(0, 1 << 53)], pvals: Option
 multinomial.dtype_rule(result_is(torch.int64))
 
 
-@op("_npx__random_multinomial", no_gradient=True, draws=True)
+@op("_npx__random_multinomial", no_gradient=True, stochastic=True)
 def multinomial_of_each(n, p, *, shape: Shape = (), dtype: Optional[Literal["uint8", "int32", "float16", "float32", "float64"]] = None):
     """Draw the counts of k outcomes: `n` (...) has the numbers of experiments, `p` (..., k) the probabilities.
 
@@ -452,7 +452,7 @@ def _(in_types, out_types, *, dtype, **_):
 
 
 @op("_npi_choice", no_gradient=True,
-    inputs_rule=lambda attributes: ("input1", "input2")[:(attributes["a"] is None) + attributes["weighted"]], draws=True)
+    inputs_rule=lambda attributes: ("input1", "input2")[:(attributes["a"] is None) + attributes["weighted"]], stochastic=True)
 def choice(input1=None, input2=None, *, a: Optional[int] = None, size: Optional[Shape] = None, replace: bool = True, weighted: bool = False,
            device: Device = None):
     """Random indices below `a`, or of the first axis of the array in its place; `weighted` by the following probabilities.
@@ -541,7 +541,7 @@ def _distinct(population, count, source, device):
     return found[:count]
 
 
-@op("_npi_mvn_fallback", no_gradient=True, draws=True)
+@op("_npi_mvn_fallback", no_gradient=True, stochastic=True)
 def multivariate_normal(mean, cov, *, size: Optional[Shape] = None):
     """Normally distributed vectors: means (..., N), covariances (..., N, N); `size` stands before the axes these broadcast to."""
     batch = broadcast(mean.shape[:-1], cov.shape[:-2])

@@ -7,7 +7,7 @@ from ..docstrings import with_sample
 from ..integers import convert
 from ..registry import op
 from ..schema import Axes, DType, Optional
-from ._common import agree, axes_of, from_dtype_or_input, reduced, reduced_shape, result_is, shape_of_inputs
+from .common import agree, axes_of, from_dtype_or_input, reduced, reduced_shape, result_is, shape_of_inputs
 
 
 def _sum_type(dtype, given):

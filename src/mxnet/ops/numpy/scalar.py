@@ -3,9 +3,9 @@ import torch
 
 from ...base import MXNetError
 from ..dtypes import name_of
-from ..elemwise._common import wrap_integer
+from ..elemwise.common import wrap_integer
 from ..registry import get, op
-from ._common import result_is
+from .common import result_is
 from .elemwise import angle, lcm
 from .promotion import number_beside
 from .unsigned import WIDER

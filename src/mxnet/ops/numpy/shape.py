@@ -14,7 +14,7 @@ from ..host_arrays import constant, sent
 from ..registry import op
 from ..schema import Axes, Optional, Shape
 from ..shapes import known, product, unify
-from ._common import reduced, require_one_type, shape_of_inputs
+from .common import reduced, require_one_type, shape_of_inputs
 
 
 @op("_np_reshape", complete_rule="shape", shares_memory=True)

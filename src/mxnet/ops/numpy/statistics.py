@@ -5,10 +5,10 @@ import torch
 
 from ...base import MXNetError
 from ..axes import normalize_axis
-from ..elemwise._common import quotient
+from ..elemwise.common import quotient
 from ..registry import op
 from ..schema import Axes, Optional
-from ._common import InvalidValueError, reduced, require_one_type, shape_of_inputs
+from .common import InvalidValueError, reduced, require_one_type, shape_of_inputs
 
 
 @op("_npi_percentile", no_gradient=True, complete_rule="shape",

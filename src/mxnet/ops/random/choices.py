@@ -14,7 +14,7 @@ from ..schema import Between, Device, DType, Optional, Shape
 from ..shapes import product, unify
 
 
-@op("_sample_multinomial", aliases=("sample_multinomial",), num_outputs=lambda attributes: 2 if attributes["get_prob"] else 1, draws=True)
+@op("_sample_multinomial", aliases=("sample_multinomial",), num_outputs=lambda attributes: 2 if attributes["get_prob"] else 1, stochastic=True)
 def sample_multinomial(data, *, shape: Shape = (), get_prob: bool = False, dtype: DType = torch.int32):
     """Draw classes with the probabilities `data`: (k,) or (..., k), along the last axis.
 
@@ -86,7 +86,7 @@ def _(in_types, out_types, *, dtype, get_prob, **_):
     return in_types, [dtype, in_types[0]] if get_prob else [dtype]
 
 
-@op("_sample_unique_zipfian", draws=True, num_outputs=2, output_names=("samples", "num_tries"), no_gradient=True)
+@op("_sample_unique_zipfian", stochastic=True, num_outputs=2, output_names=("samples", "num_tries"), no_gradient=True)
 def sample_unique_zipfian(*, range_max: Annotated[int, Between(1, 1 << 52)], shape: Optional[Shape] = None, device: Device = None):
     """For each of the n rows of `shape` (n, k) different classes below `range_max`, small ones more likely, and the draws it took.
 
@@ -173,7 +173,7 @@ def _(in_types, out_types, **_):
     return in_types, [torch.int64, torch.int64]
 
 
-@op("_shuffle", aliases=("shuffle", "_npi_shuffle"), same_shape=True, draws=True, amp=("inputs", "inputs"))
+@op("_shuffle", aliases=("shuffle", "_npi_shuffle"), same_shape=True, stochastic=True, amp=("inputs", "inputs"))
 def shuffle(data):
     """The entries of the first axis in random order.
 

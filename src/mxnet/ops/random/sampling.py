@@ -111,7 +111,7 @@ def _require(operator, good, what, **received):
 def _random(name, *aliases):
     """Register a function of attributes as ``_random_<name>``."""
     def register(fn):
-        operator = op(f"_random_{name}", aliases=(f"random_{name}", *aliases), draws=True, complete_rule="shape")(fn)
+        operator = op(f"_random_{name}", aliases=(f"random_{name}", *aliases), stochastic=True, complete_rule="shape")(fn)
         operator.shape_rule(stated_shape_rule)
         return operator
     return register
@@ -244,7 +244,7 @@ def random_generalized_negative_binomial(*, mu: float = 1.0, alpha: float = 1.0,
     return _draw("generalized_negative_binomial", shape or (1,), _of_type(dtype), device, mu, alpha)
 
 
-@op("_random_randint", aliases=("random_randint", "_npi_random_randint"), draws=True)
+@op("_random_randint", aliases=("random_randint", "_npi_random_randint"), stochastic=True)
 def random_randint(*, low: int, high: int, shape: Optional[Shape] = None, dtype: IntegerType = None, device: Device = None):
     """Uniformly distributed integers from `low` up to, not including, `high`.
 
@@ -276,7 +276,7 @@ def _(in_types, out_types, *, dtype, **_):
 
 
 def _like(name):
-    return op(f"_random_{name}_like", same_shape=True, draws=True)
+    return op(f"_random_{name}_like", same_shape=True, stochastic=True)
 
 
 def _draw_like(distribution, data, *parameters):
@@ -395,7 +395,7 @@ def _sample_types(in_types, out_types, *, dtype, **_):
 def _sample(name):
     """Register a function of arrays of parameters as ``_sample_<name>``."""
     def register(fn):
-        operator = op(f"_sample_{name}", aliases=(f"sample_{name}",), draws=True, complete_rule="shape")(fn)
+        operator = op(f"_sample_{name}", aliases=(f"sample_{name}",), stochastic=True, complete_rule="shape")(fn)
         operator.shape_rule(_sample_rule)
         operator.dtype_rule(_sample_types)
         return operator

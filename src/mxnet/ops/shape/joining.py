@@ -18,7 +18,7 @@ def _same_type(operator, data):
                              "convert with astype")
 
 
-@op("Concat", aliases=("concat", "_sparse_concat"), key_var_num_args="num_args", keeps_layout=lambda a: a["dim"] == 1, result_type="inputs",
+@op("Concat", aliases=("concat", "_sparse_concat"), key_var_num_args="num_args", layout_agnostic=lambda a: a["dim"] == 1, result_type="inputs",
     complete_rule=True, names_output=True, amp=("widest", "inputs"))
 def concat(*data, dim: int = 1):
     """Join arrays along the existing axis `dim`; all their other sizes must agree.

@@ -8,7 +8,7 @@ from ...kernels.conv.deformable import patches as compiled_patches
 from ...suggestions import shortened
 from ..axes import require_ndim
 from ..host_arrays import constant
-from ..nn._common import check_bias
+from ..nn.common import check_bias
 from ..registry import op
 from ..schema import AtLeast1, Shape
 from ..shapes import known, unify

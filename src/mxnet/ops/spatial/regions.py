@@ -12,7 +12,7 @@ import torch
 
 from ...base import MXNetError
 from ...kernels.nn import roi_pooling as kernels
-from ..elemwise._common import quotient
+from ..elemwise.common import quotient
 from ..registry import op
 from ..schema import Between, Fraction, Shape
 from ..shapes import unify

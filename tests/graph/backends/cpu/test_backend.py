@@ -134,7 +134,7 @@ def test_dropout_that_drops_nothing_is_left_out(mode, count):
     net.initialize()
     net.hybridize(backend="kernels")
     net(image())
-    state, = net._cached_op._runner._states.values()
+    state, = net._cached_op.handle.states.values()
     assert sum(calls(n, dropout) for n in state.program.graph.nodes) == count
 
 
@@ -272,7 +272,7 @@ def test_what_is_used_otherwise_stays():
 def compiled(net, x):
     net.hybridize()
     net(x)
-    runner = net._cached_op._runner
+    runner = net._cached_op.handle
     inputs = [x.as_torch() if name == "data" else net.collect_params()[name].data().as_torch() for name in runner.input_names]
     return runner, runner.lowered(False, CPU, inputs), inputs
 

@@ -98,6 +98,6 @@ def test_what_looks_at_several_images_ends_the_beginning():
 def test_its_layers_are_found_with_the_others():
     net = Beginning()
     found(net)
-    state, = net._cached_op._runner._states.values()
+    state, = net._cached_op.handle.states.values()
     assert sum(isinstance(target, PrepackedConv) for target in batch_tiling.targets(state.program.graph)) == 5
     assert not any(isinstance(node.target, PrepackedConv) for node in state.program.graph.nodes)

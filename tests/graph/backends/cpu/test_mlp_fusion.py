@@ -40,7 +40,7 @@ def data(*shape):
 
 def calls_of(net):
     """How many layers each call of a chain stands for."""
-    state, = net._cached_op._runner._states.values()
+    state, = net._cached_op.handle.states.values()
     found = [node.target for node in state.program.graph.nodes if isinstance(node.target, FusedMLP)]
     return [sum(width > 0 for width in chain._integers[:MOST]) for chain in found]
 
@@ -299,5 +299,5 @@ def test_a_contest_takes_them_where_they_are_faster(monkeypatch, seconds, kind):
     net.hybridize(static_alloc=True, static_shape=True)
     for _ in range(2):
         np.testing.assert_allclose(net(given).asnumpy(), expected, rtol=1e-4, atol=1e-5)
-    state, = net._cached_op._runner._states.values()
+    state, = net._cached_op.handle.states.values()
     assert type(state) is kind and (kind is inference_states.Native or state.name == "kernels")

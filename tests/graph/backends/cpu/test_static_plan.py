@@ -46,7 +46,7 @@ def compiled(net, x):
     net(x)
     net.hybridize(backend="kernels")
     net(x)
-    state, = net._cached_op._runner._states.values()
+    state, = net._cached_op.handle.states.values()
     assert isinstance(state.function, static_plan.StaticPlan)
     return state.function
 
@@ -125,7 +125,7 @@ def test_a_pixel_that_no_kernel_reads_in_any_order_in_memory():
     wanted = numbers(net(x, other))
     net.hybridize(backend="kernels")
     net(x, other)
-    state, = net._cached_op._runner._states.values()
+    state, = net._cached_op.handle.states.values()
     read = [n for n in state.program.graph.nodes if n.op == "placeholder" and n.users]  # weights are built in
     assert len(read) == 2
     for given in (other._data, other._data.repeat_interleave(2, 1)[:, ::2]):
@@ -140,7 +140,7 @@ def test_threads_at_once():
     compiled(net, image())
     wanted = {seed: expected(net, image(seed))[0] for seed in range(4)}
     net(image())
-    run, = [s.function for s in net._cached_op._runner._states.values()]
+    run, = [s.function for s in net._cached_op.handle.states.values()]
     start, wrong = threading.Barrier(4), []
 
     def call(seed):
@@ -169,7 +169,7 @@ def test_another_number_of_threads(monkeypatch):
 
 
 def given(net, x):
-    state, = net._cached_op._runner._states.values()
+    state, = net._cached_op.handle.states.values()
     count = sum(n.op == "placeholder" for n in state.program.graph.nodes)
     return [x._data, *[torch.empty(0)] * (count - 1)]  # weights are built in
 
@@ -253,7 +253,7 @@ def test_what_has_no_kernels_is_not_planned():
     net.initialize()
     net.hybridize(backend="kernels")
     net(x)
-    state, = net._cached_op._runner._states.values()
+    state, = net._cached_op.handle.states.values()
     assert not isinstance(state.function, static_plan.StaticPlan)
 
 

@@ -56,7 +56,7 @@ def test_data_is_copied_in_the_order_in_which_it_is_read(cuda):
     runner, inputs = graph_of(*network(), fixed_shape=True)
     for t in (inputs[0], inputs[0].contiguous(memory_format=torch.channels_last)):
         check(on_gpu(runner, [t, *inputs[1:]]), runner, inputs)
-    state, = runner._states.values()
+    state, = runner.states.values()
     assert state._buffers[0].is_contiguous(memory_format=torch.channels_last)
     read = [func for func, args, *_ in cuda.graphs[0].steps if args[0].data_ptr() == state._buffers[0].data_ptr()]
     assert read == [torch.ops.aten.convolution.default]
@@ -142,7 +142,7 @@ def test_a_weight_that_moves_is_captured_anew(cuda):
 def test_prepared_weights_of_another_shape_are_captured_anew(cuda, monkeypatch):
     runner, inputs = graph_of(*network(), fixed_shape=True)
     on_gpu(runner, inputs)
-    state, = runner._states.values()
+    state, = runner.states.values()
     state._prepared = [torch.empty(1) for _ in state._prepared]
     state._unchanged.stale = True
     check(on_gpu(runner, inputs), runner, inputs)
@@ -171,7 +171,7 @@ def test_memory_that_was_given_back_holds_another_weight():
 def test_the_prepared_weights_end_with_the_runner(cuda):
     runner, inputs = graph_of(*network(), fixed_shape=True)
     on_gpu(runner, inputs)
-    state, = runner._states.values()
+    state, = runner.states.values()
     held = [weakref.ref(t) for t in (*state._prepared, *state._buffers, *state._outputs)]
     assert len(held) >= 4
     cuda.graphs.clear()
@@ -232,12 +232,12 @@ def test_without_a_promise_it_runs_on_native_first(cuda, monkeypatch, variables,
         monkeypatch.setenv(name, value)
     runner, inputs = graph_of(*network())
     on_gpu(runner, inputs)
-    state, = runner._states.values()
+    state, = runner.states.values()
     assert type(state) is Warmup and not runner.settled
     state.spent = state.budget
     for _ in range(2):
         check(on_gpu(runner, inputs), runner, inputs)
-    state, = runner._states.values()
+    state, = runner.states.values()
     assert type(state) is graph_capture.Captured and runner.settled and len(cuda.graphs) == captures
     assert "cuda: 1 x convolution + batch norm + relu" in runner.explain()
     assert ("not as a CUDA graph: MXNET_ENABLE_CUDA_GRAPHS is 0" in runner.explain()) == (not captures)
@@ -258,7 +258,7 @@ def test_without_anything_to_gain_native_stays(cuda, monkeypatch):
     monkeypatch.setenv("MXNET_ENABLE_CUDA_GRAPHS", "0")
     runner = GraphRunner(mx.sym.var("x") * 2, fixed_shape=True)
     assert runner([torch.ones(2)], ctx=CONTEXT)[0].tolist() == [2, 2]
-    assert [type(s) for s in runner._states.values()] == [Native]
+    assert [type(s) for s in runner.states.values()] == [Native]
 
 
 @pytest.mark.parametrize("variables", [{"MXNET_EXEC_BULK_EXEC_INFERENCE": "0"}, {"MXNET_USE_FUSION": "0"}])

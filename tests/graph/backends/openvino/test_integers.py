@@ -22,7 +22,7 @@ def compiled(net, arrays):
         runner = GraphRunner(net, backend=backend)
         found.append([t.numpy() for t in runner([arrays[n].as_torch() for n in runner.input_names])])
         if backend == "openvino":
-            frozen = next(iter(runner._states.values()))
+            frozen = next(iter(runner.states.values()))
     return found[0], found[1], frozen
 
 

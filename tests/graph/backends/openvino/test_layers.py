@@ -54,7 +54,7 @@ def test_without_an_observer_nothing_is_compiled_twice(calls):
     net = network(gluon.nn.Dense(5, in_units=4))
     x = nd.ones((2, 4))
     net(x)
-    compiled = net._cached_op._runner._states
+    compiled = net._cached_op.handle.states
     function = next(iter(compiled.values())).function
     assert function._counting is None
     calls(lambda: net(x))

@@ -10,7 +10,7 @@ pytest.importorskip("openvino")
 
 
 def plans(runner):
-    return [p for p in runner._states.values() if isinstance(p, inference_states.Compiled)]
+    return [p for p in runner.states.values() if isinstance(p, inference_states.Compiled)]
 
 
 def test_an_output_that_is_an_input_is_a_copy():

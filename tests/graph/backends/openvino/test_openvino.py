@@ -28,7 +28,7 @@ def network(**flags):
 
 
 def runner_of(net):
-    return net._cached_op._runner
+    return net._cached_op.handle
 
 
 def eager(net, x):
@@ -40,7 +40,7 @@ def eager(net, x):
 
 
 def plans(runner):
-    return [p for p in runner._states.values() if isinstance(p, inference_states.Compiled)]
+    return [p for p in runner.states.values() if isinstance(p, inference_states.Compiled)]
 
 
 def test_one_piece():
@@ -99,7 +99,7 @@ def test_torch_is_asked_about_writes_only_where_it_can_have_made_some():
     net = network()
     x = nd.random.uniform(shape=(3, 5))
     net(x)
-    frozen, = plans(net._cached_op._runner)
+    frozen, = plans(net._cached_op.handle)
     assert not frozen.weights.compares
     bias = net[2].bias.data().as_torch()
     assert frozen.weights.compares and frozen.holds([t._data for t in net._gathered.with_data([x])[0]])

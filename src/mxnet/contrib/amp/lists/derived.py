@@ -28,7 +28,7 @@ def unlisted(low: str) -> tuple[list[str], list[str]]:
     """
     found = [op for name, op in OPERATORS.items() if name == op.name and not name.startswith("_np") and op.precision(low) is None
              and len(op.inputs) > 1 and "indices" not in op.inputs and not (op.mutates or op.computes_quantized or op.no_gradient)]
-    return [op.name for op in found if op.heavy], [op.name for op in found if not op.heavy]
+    return [op.name for op in found if op.compute_bound], [op.name for op in found if not op.compute_bound]
 
 
 def losses() -> list[str]:

@@ -4,7 +4,7 @@ bfloat16 has 8 significant bits to float16's 11, and MXNet has fewer operators f
 runs in float32 here. The lists follow from the operators' traits (``mxnet.ops.traits``).
 """
 from .derived import conditional, losses, spellings
-from .symbol_fp16 import _ELSEWHERE
+from .symbol_fp16 import OTHER_OPERATORS
 
 # Sparse forms that MXNet lists otherwise than the operator.
 _SPARSE_FP32 = [f"_sparse_{name}" for name in "FullyConnected abs clip concat relu sqrt square tanh".split()]
@@ -15,7 +15,7 @@ _FUSED = "BatchNormWithReLU"
 BF16_FUNCS = sorted(spellings("bfloat16", "low", without=_SPARSE_FP32))
 BF16_FP32_FUNCS = spellings("bfloat16", "inputs", without=[*_SPARSE_FP32, "CuDNNBatchNorm"], besides=["_add", _FUSED])
 FP32_FUNCS = spellings("bfloat16", "float32", without=[*_SPARSE_WIDEST, "linalg_syevd"],
-                       besides=[*_SPARSE_FP32, "_NDArray", "_Native", *(name for name in _ELSEWHERE if name != "_TensorRT")])
+                       besides=[*_SPARSE_FP32, "_NDArray", "_Native", *(name for name in OTHER_OPERATORS if name != "_TensorRT")])
 WIDEST_TYPE_CASTS = spellings("bfloat16", "widest", without=["_add"], besides=_SPARSE_WIDEST)
 
 # Inputs that stay float32 where the operator itself runs in bfloat16.

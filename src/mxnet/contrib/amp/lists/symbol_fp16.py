@@ -10,11 +10,11 @@ from .derived import conditional, losses, spellings
 _AS_THEY_COME = ["_add", "_sparse_sinh", "_sparse_FullyConnected", "_sparse_concat"]
 _WIDEST = ["_sparse_sum"]
 # Operators that exist in MXNet only: fused nodes, gradients and helpers that our graphs do not contain.
-_ELSEWHERE = """_sg_mkldnn_conv _sg_mkldnn_fully_connected _TensorRT _split_v2_backward _broadcast_backward _CrossDeviceCopy _NoGradient
+OTHER_OPERATORS = """_sg_mkldnn_conv _sg_mkldnn_fully_connected _TensorRT _split_v2_backward _broadcast_backward _CrossDeviceCopy _NoGradient
 _CachedOp _CustomFunction""".split()
 
 FP16_FUNCS = sorted(spellings("float16", "low", without=_AS_THEY_COME))
-FP16_FP32_FUNCS = spellings("float16", "inputs", "cast", besides=[*_AS_THEY_COME, *_ELSEWHERE])
+FP16_FP32_FUNCS = spellings("float16", "inputs", "cast", besides=[*_AS_THEY_COME, *OTHER_OPERATORS])
 FP32_FUNCS = spellings("float16", "float32", without=[*_AS_THEY_COME, *_WIDEST, "linalg_syevd"], besides=["_NDArray", "_Native"])
 WIDEST_TYPE_CASTS = spellings("float16", "widest", without=_AS_THEY_COME, besides=_WIDEST)
 

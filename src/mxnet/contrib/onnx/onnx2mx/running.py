@@ -144,13 +144,13 @@ def _parsed(text):
     return model
 
 
-def _draws(attributes):
+def _is_stochastic(attributes):
     model = _parsed(attributes["graph"])
     return any(node.op_type in _RANDOM for nodes in (all_nodes(model.graph), *(function.node for function in model.functions)) for node in nodes)
 
 
-@op(OPERATOR, num_outputs=lambda attributes: attributes["num_outputs"], key_var_num_args="num_args", sized_by_values=True, by_values=True,
-    draws=_draws, amp=None)
+@op(OPERATOR, num_outputs=lambda attributes: attributes["num_outputs"], key_var_num_args="num_args", data_dependent_shape=True, data_dependent=True,
+    stochastic=_is_stochastic, amp=None)
 def onnx_graph(*data, graph: str, num_outputs: int = 1, training: Training = False, device: Device = None):
     """Compute a graph of ONNX's operators whose shapes follow from values, node by node.
 

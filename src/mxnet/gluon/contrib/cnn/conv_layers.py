@@ -5,7 +5,7 @@ from typing import Any
 
 from ...hybrid_block import HybridBlock
 from ...nn import Activation
-from ...nn.conv_layers import _check_layout, _sizes
+from ...nn.conv_layers import as_sizes, check_layout
 from ...parameter import Parameter
 
 __all__ = ["DeformableConvolution", "ModulatedDeformableConvolution"]
@@ -21,11 +21,11 @@ class _Deformable(HybridBlock):
                  activation, weight_initializer, bias_initializer, offset_weight_initializer, offset_bias_initializer, offset_use_bias,
                  op_name, adj, prefix, params):
         super().__init__(prefix=prefix, params=params)
-        _check_layout(layout, ("NCHW", "NHWC"))
+        check_layout(layout, ("NCHW", "NHWC"))
         self._channels, self._in_channels, self._op_name = channels, in_channels, op_name
-        kernel = _sizes(kernel_size, 2, "kernel_size")
-        common = {"kernel": kernel, "stride": _sizes(strides, 2, "strides"), "dilate": _sizes(dilation, 2, "dilation"),
-                  "pad": _sizes(padding, 2, "padding"), "num_group": groups, "layout": layout, **({"adj": adj} if adj else {})}
+        kernel = as_sizes(kernel_size, 2, "kernel_size")
+        common = {"kernel": kernel, "stride": as_sizes(strides, 2, "strides"), "dilate": as_sizes(dilation, 2, "dilation"),
+                  "pad": as_sizes(padding, 2, "padding"), "num_group": groups, "layout": layout, **({"adj": adj} if adj else {})}
         points = kernel[0] * kernel[1] * num_deformable_group
         self.offset_split_index = 2 * points
         self._kwargs_offset = {**common, "num_filter": self._per_point * points, "no_bias": not offset_use_bias}

@@ -1,6 +1,6 @@
 """Recurrent cells that convolve instead of multiplying: `hidden_channels` states at every position."""
 from ....ops.nn.rnn_layout import GATES
-from ...nn.conv_layers import _sizes
+from ...nn.conv_layers import as_sizes
 from ...rnn import HybridRecurrentCell
 from ...utils import UsageError
 
@@ -55,7 +55,7 @@ class _BaseConvRNNCell(HybridRecurrentCell):
                                                                                          activation)
         self._stride = (1,) * dims
         self._i2h_kernel, self._i2h_pad, self._i2h_dilate, self._h2h_kernel, self._h2h_dilate = (
-            tuple(_sizes(value, dims, f"for {dims}D convolution, {what}"))
+            tuple(as_sizes(value, dims, f"for {dims}D convolution, {what}"))
             for what, value in (("i2h_kernel", i2h_kernel), ("i2h_pad", i2h_pad), ("i2h_dilate", i2h_dilate),
                                 ("h2h_kernel", h2h_kernel), ("h2h_dilate", h2h_dilate)))
         if any(k % 2 == 0 for k in self._h2h_kernel):

@@ -1,12 +1,16 @@
 """AlexNet, in the form of Krizhevsky, 2014 (arXiv:1404.5997)."""
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ....context import cpu, takes_device
 from ... import nn
 from ..model_store import MODELS_DIR, load_pretrained
 from ._blocks import Classifier, chain
+
+if TYPE_CHECKING:
+    from ...hybrid_block import HybridBlock
+
 
 __all__ = ["AlexNet", "alexnet"]
 

@@ -1,13 +1,17 @@
 """SqueezeNet: Iandola et al., 2016 (arXiv:1602.07360)."""
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ....context import cpu, takes_device
 from ... import nn
 from ...utils import UsageError
 from ..model_store import MODELS_DIR, load_pretrained
 from ._blocks import Classifier, chain, named, relu, side_by_side
+
+if TYPE_CHECKING:
+    from ...hybrid_block import HybridBlock
+
 
 __all__ = ["SqueezeNet", "squeezenet1_0", "squeezenet1_1"]
 

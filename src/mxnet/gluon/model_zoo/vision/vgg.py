@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ....context import cpu, takes_device
 from ....initializer import Xavier
@@ -10,6 +10,10 @@ from ... import nn
 from ...utils import UsageError
 from ..model_store import MODELS_DIR, load_pretrained
 from ._blocks import Classifier, chain, named, relu
+
+if TYPE_CHECKING:
+    from ...hybrid_block import HybridBlock
+
 
 __all__ = ["VGG", "vgg11", "vgg13", "vgg16", "vgg19", "vgg11_bn", "vgg13_bn", "vgg16_bn", "vgg19_bn", "get_vgg"]
 

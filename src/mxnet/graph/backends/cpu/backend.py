@@ -146,7 +146,7 @@ def _pool(program: Program) -> list[str]:
     for node in list(graph.nodes):
         if isinstance(node.target, StridedOutputLayer) or node.target is layout.channels_last:
             last.add(node)
-        elif holds(node, "keeps_layout") and any(n in last for n in node.all_input_nodes):
+        elif holds(node, "layout_agnostic") and any(n in last for n in node.all_input_nodes):
             last.add(node)
             layer = _pooling(program, node) if calls(node, pooling) else None
             if layer is not None:
@@ -186,7 +186,7 @@ def _keep_dense(program: Program, brief: bool) -> list[str]:
             continue
         weight, bias = (program.constants[n] for n in node.args[1:]) if len(node.args) == 3 else (program.constants[node.args[1]], None)
         relu = folding.only_user(node)
-        relu = relu if holds(relu, "rectifies") else None
+        relu = relu if holds(relu, "is_relu") else None
         layer = prepacked_skinny.Dense(weight.detach(), bias, attributes_of(node)["flatten"], relu is not None, brief)
         last = relu or node
         with graph.inserting_before(last):

@@ -117,7 +117,7 @@ def _alone(program: Program, node: FxNode, data: FxNode) -> bool:
     value, shape = program.values.get(node), program.shape(data) or ()
     if not isinstance(value, torch.Tensor) or value.dim() != 4 or value.shape[0] != shape[0] or value.dtype is not torch.float32:
         return False
-    return node.target is layout.channels_last or holds(node, "keeps_layout")
+    return node.target is layout.channels_last or holds(node, "layout_agnostic")
 
 
 def _bytes(program: Program, node: FxNode) -> int:

@@ -37,7 +37,7 @@ def apply(program: Program) -> list[str]:
     for node in list(graph.nodes):
         place[node] = len(place)
         shape = program.shape(node) if calls(node, concat) else None
-        if shape is None or len(shape) != 4 or attributes_of(node)["dim"] != 1 or not holds(node, "keeps_layout"):
+        if shape is None or len(shape) != 4 or attributes_of(node)["dim"] != 1 or not holds(node, "layout_agnostic"):
             continue
         values = [v for v in map(program.values.get, node.args) if isinstance(v, torch.Tensor) and v.dtype is torch.float32 and v.dim() == 4]
         if len(values) < len(node.args):

@@ -31,7 +31,7 @@ def apply(program: Program) -> list[str]:
 def may_suit(module: fx.GraphModule) -> bool:
     """Return True if the operators and their number allow a fused MLP; `suits` then checks shapes and weights."""
     operators = [n for n in module.graph.nodes if n.op not in ("placeholder", "output")]
-    return 0 < len(operators) <= 2 * MOST and all(calls(n, fully_connected) or holds(n, "rectifies") for n in operators)
+    return 0 < len(operators) <= 2 * MOST and all(calls(n, fully_connected) or holds(n, "is_relu") for n in operators)
 
 
 def suits(program: Program) -> bool:
@@ -50,9 +50,9 @@ def _chain(program: Program, node: FxNode) -> tuple[list[FxNode], list[Layer]]:
         if layer is None or layers and program.values[node.args[0]].dim() > 2 and attributes_of(node)["flatten"] is not flattens:
             break
         relu = _only_user(node)
-        rectifies = relu is not None and holds(relu, "rectifies")
-        layers.append(layer._replace(rectifies=rectifies))
-        parts += [node, relu] if rectifies else [node]
+        is_relu = relu is not None and holds(relu, "is_relu")
+        layers.append(layer._replace(relu=is_relu))
+        parts += [node, relu] if is_relu else [node]
         node = _only_user(parts[-1])
     return parts, layers
 

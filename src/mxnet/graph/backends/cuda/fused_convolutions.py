@@ -175,7 +175,7 @@ def _pool(program: Program) -> list[str]:
     """Replace maximum pooling; return lines of the report."""
     count = 0
     for node in list(program.graph.nodes):
-        layer = _pooling(program, node) if calls(node, pooling) and holds(node, "keeps_layout") else None
+        layer = _pooling(program, node) if calls(node, pooling) and holds(node, "layout_agnostic") else None
         if layer is not None:
             with program.graph.inserting_before(node):
                 new = program.graph.call_function(layer, node.args)

@@ -26,10 +26,10 @@ from ..registry import wants_channels_last
 from . import prepared_weights
 
 _log = logging.getLogger(__name__)
-_cuda: Any = torch.cuda  # replaced in tests
+cuda: Any = torch.cuda  # replaced in tests
 _WARM_UPS = 3  # runs in which cuDNN and cuBLAS select algorithms and allocate memory; as many as in torch's own captures
 _MOST = 4  # captures of one graph, after which its weights are assumed to move at every call
-_one_at_a_time = threading.Lock()  # torch allows one capture in a process
+capture_lock = threading.Lock()  # torch allows one capture in a process
 _devices: dict[torch.device, "_Device"] = {}
 
 
@@ -51,7 +51,7 @@ def at_once(fixed_shape: bool) -> bool:
 def random_in_inference(node: fx.Node) -> bool:
     """Return True if a node draws random numbers outside of training, too."""
     op = operator_of(node)
-    return op is not None and (op.holds("draws", {**attributes_of(node), "training": False}) or is_data_dependent(node))
+    return op is not None and (op.holds("stochastic", {**attributes_of(node), "training": False}) or is_data_dependent(node))
 
 
 def operators_of(program: Program, device: torch.device) -> Iterator[tuple[fx.Node, str, str | None]]:
@@ -94,7 +94,7 @@ class Pool:
         """Return the handle for the next capture; after a success `give` returns it: a failed capture may leave the handle in use."""
         handle = self._handle if self._graphs else None  # torch frees a pool with its last graph
         self._handle = None
-        return _cuda.graph_pool_handle() if handle is None else handle
+        return cuda.graph_pool_handle() if handle is None else handle
 
     def give(self, handle: Any, *graphs: Any) -> None:
         self._handle = handle
@@ -115,36 +115,36 @@ class _Device:
     """
 
     def __init__(self, device: torch.device):
-        with _cuda.device(device):
-            self.lock, self.done, self._device, self.stream = threading.Lock(), _cuda.Event(), device, _cuda.Stream()
+        with cuda.device(device):
+            self.lock, self.done, self._device, self.stream = threading.Lock(), cuda.Event(), device, cuda.Stream()
         self._pool = Pool()
 
     def captured(self, function: Function, inputs: Sequence[torch.Tensor]) -> tuple:
         """Return a CUDA graph of ``function(*inputs)``, and the tensors that hold the outputs of its last replay."""
-        with _one_at_a_time, _cuda.device(self._device):
+        with capture_lock, cuda.device(self._device):
             stream = self.stream
-            stream.wait_stream(_cuda.current_stream())
+            stream.wait_stream(cuda.current_stream())
             stream.wait_event(self.done)
             # One stream for all, because libraries keep their state for each. Leaving it also leaves a capture that failed.
-            with _cuda.stream(stream):
+            with cuda.stream(stream):
                 try:
                     for _ in range(_WARM_UPS):
                         function(*inputs)
                 finally:
                     self.done.record(stream)
-                graph, pool = _cuda.CUDAGraph(), self._pool.take()
+                graph, pool = cuda.CUDAGraph(), self._pool.take()
                 # Other threads, such as those that load data, may go on allocating meanwhile.
-                with _cuda.graph(graph, pool=pool, stream=stream, capture_error_mode="thread_local"):
+                with cuda.graph(graph, pool=pool, stream=stream, capture_error_mode="thread_local"):
                     outputs = function(*inputs)
             self._pool.give(pool, graph)
-            _cuda.current_stream().wait_stream(stream)
+            cuda.current_stream().wait_stream(stream)
             return graph, tuple(outputs)
 
 
 def _shared(device: torch.device) -> _Device:
     shared = _devices.get(device)
     if shared is None:
-        with _one_at_a_time:
+        with capture_lock:
             shared = _devices.get(device)
             if shared is None:
                 shared = _devices[device] = _Device(device)
@@ -207,7 +207,7 @@ class Captured:
         """Return the outputs, a tuple of tensors."""
         if dispatch.graph_observer is not None:
             return instrumented(self._native)(*inputs)
-        if _cuda.is_current_stream_capturing():  # weights derived within another capture would be stale when that runs
+        if cuda.is_current_stream_capturing():  # weights derived within another capture would be stale when that runs
             return self._native(*inputs)
         if self.obstacle is None:
             shared = _shared(self.device)
@@ -239,7 +239,7 @@ class Captured:
             fresh = prepared.prepare(*inputs)
             if any(t.shape != m.shape or t.dtype is not m.dtype for t, m in zip(self._prepared, fresh)):
                 return False
-            _cuda.current_stream(self.device).wait_event(shared.done)
+            cuda.current_stream(self.device).wait_event(shared.done)
             for target, source in zip(self._prepared, fresh):
                 target.copy_(source)
         self._unchanged = unchanged
@@ -250,7 +250,7 @@ class Captured:
         return [prepared_weights.place(inputs[i]) for i in (self._weights if self.prepared is None else self._direct)]
 
     def _replay(self, shared: _Device, inputs: Sequence[torch.Tensor]) -> tuple[torch.Tensor, ...]:
-        stream = _cuda.current_stream(self.device)
+        stream = cuda.current_stream(self.device)
         stream.wait_event(shared.done)
         for i, buffer in zip(self._data, self._buffers):
             buffer.copy_(inputs[i])

@@ -133,7 +133,7 @@ class Captured:
         self.in_place = sorted(in_place)
         self.data = [i for i in range(len(inputs)) if i not in in_place]
         self.differentiated = [i for i, t in enumerate(inputs) if t.requires_grad]
-        self.is_stochastic = any(operator_of(n) is not None and operator_of(n).holds("draws", attributes_of(n)) for n in module.graph.nodes
+        self.is_stochastic = any(operator_of(n) is not None and operator_of(n).holds("stochastic", attributes_of(n)) for n in module.graph.nodes
                          if n.op == "call_function")
         self._instances: dict[int, _Instance] = {}  # by level
 
@@ -145,7 +145,7 @@ class Captured:
             self._patience -= 1
         elif batch_norm_on_gpu.compiling():
             pass
-        elif self.obstacle is None and not graph_capture._cuda.is_current_stream_capturing():
+        elif self.obstacle is None and not graph_capture.cuda.is_current_stream_capturing():
             with _lock:
                 instance = self._instance(inputs)
                 if instance is not None:
@@ -230,7 +230,7 @@ class _Instance:
     """The two captured graphs with their memory."""
 
     def __init__(self, owner: Captured, native: Function, inputs: Sequence[torch.Tensor], places: list[tuple], level: _Level):
-        cuda = graph_capture._cuda
+        cuda = graph_capture.cuda
         self._level, self._device, self.places = level, owner.device, places
         arguments = [t.detach() for t in inputs]
         for i in owner.data:
@@ -240,7 +240,7 @@ class _Instance:
             arguments[i] = arguments[i].detach().requires_grad_()
         generator = random_state.generator(owner.device) if owner.is_stochastic else None
         stream, pool = graph_capture.stream(owner.device), level.pool.take()
-        with graph_capture._one_at_a_time, cuda.device(owner.device), enable_grad():
+        with graph_capture.capture_lock, cuda.device(owner.device), enable_grad():
             stream.wait_stream(cuda.current_stream())
             with cuda.stream(stream):
                 _warm_up(owner, native, arguments, generator)
@@ -275,7 +275,7 @@ class _Instance:
 
     def forward(self, inputs: Sequence[torch.Tensor]) -> tuple[torch.Tensor, ...]:
         with _lock:
-            self._level.follow(graph_capture._cuda.current_stream(self._device))
+            self._level.follow(graph_capture.cuda.current_stream(self._device))
             for i, buffer in self._buffers:
                 buffer.copy_(inputs[i])
             self._forward.replay()
@@ -283,7 +283,7 @@ class _Instance:
 
     def backward(self, gradients: Sequence[torch.Tensor | None]) -> tuple[torch.Tensor | None, ...]:
         with _lock:
-            self._level.follow(graph_capture._cuda.current_stream(self._device))
+            self._level.follow(graph_capture.cuda.current_stream(self._device))
             for buffer, gradient in zip(self._heads, gradients):
                 if gradient is None:
                     buffer.zero_()

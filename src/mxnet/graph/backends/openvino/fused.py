@@ -34,7 +34,7 @@ def fused(call: Call, *inputs: Value) -> list | Value:
         if op is elemwise_add:
             added, = arrays(call, (given["sum"],), 1)
             rest = integers.recipe.following[i + 1:]
-            if integers.ends is not None and not between and all(after.holds("rectifies", values) for after, values in rest):
+            if integers.ends is not None and not between and all(after.holds("is_relu", values) for after, values in rest):
                 out = in_units(out, added, max(map(abs, integers.ends)))
             out = ops.add(out, added.value)
         else:

@@ -15,11 +15,11 @@ _LIKE = {"zeros_like": 0, "ones_like": 1}
 _FILLED = {"_zeros": 0, "_ones": 1}
 
 
-def _filled(on, sizes, value):
+def fill(on: Builder, sizes: Value, value: Any) -> Value:
     return on.fill(sizes, value, on.dtype, on.shape)
 
 
-def _fixed(on):
+def fixed_type(on: Builder) -> Value:
     if None in on.shape:
         raise Unsupported("its size follows from an input's that may vary; pass the array as an input of the network instead")
     return on.shape
@@ -27,12 +27,12 @@ def _fixed(on):
 
 @exports("_zeros", "_ones", "_full", "_zeros_without_dtype", ignores=("shape", "dtype", "device"))
 def filled(on: Builder, *, value: Any = None, operator: str) -> Value:
-    return _filled(on, on.sizes(_fixed(on)), _FILLED.get(operator, 0) if value is None else value)
+    return fill(on, on.sizes(fixed_type(on)), _FILLED.get(operator, 0) if value is None else value)
 
 
 @exports("zeros_like", "ones_like", ignores=("dtype",))
 def like(on: Builder, x: Value, *, operator: str) -> Value:
-    return _filled(on, on.sizes(on.dims(x)), _LIKE[operator])
+    return fill(on, on.sizes(on.dims(x)), _LIKE[operator])
 
 
 def _ramp(count, start, step, repeat, dtype):
@@ -45,7 +45,7 @@ def _ramp(count, start, step, repeat, dtype):
 @exports("_arange", ignores=("dtype", "device"))
 def arange(on: Builder, *, start: float, stop: Any, step: float, repeat: int, infer_range: bool) -> Value:
     """Write the values as a constant; without `stop` they end before `start`, unless the length is inferred (`infer_range`)."""
-    return on.const(_ramp(_fixed(on)[0], start if stop is not None or infer_range else 0, step, repeat, on.dtype), on.dtype)
+    return on.const(_ramp(fixed_type(on)[0], start if stop is not None or infer_range else 0, step, repeat, on.dtype), on.dtype)
 
 
 @exports("_contrib_arange_like")

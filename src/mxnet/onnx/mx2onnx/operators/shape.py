@@ -1,6 +1,7 @@
 """Operators that change shapes, join, repeat and cut arrays."""
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from ..registry import exports
 if TYPE_CHECKING:
     from ..builder import Builder, Value
 
-_LAST = np.iinfo(np.int64).max
+LAST = np.iinfo(np.int64).max
 
 
 @exports("Reshape")
@@ -21,10 +22,10 @@ def reshape(on: Builder, x: Value, *, shape: Any, reverse: Any, target_shape: An
     if not shape:
         raise Unsupported("target_shape with sizes that may vary; use `shape`")
     dims = on.dims(x)
-    return on.reshape(x, _sizes(on, dims[::-1], shape[::-1])[::-1] if reverse else _sizes(on, dims, shape))
+    return on.reshape(x, reshape_sizes(on, dims[::-1], shape[::-1])[::-1] if reverse else reshape_sizes(on, dims, shape))
 
 
-def _sizes(on, dims, codes):
+def reshape_sizes(on: Builder, dims: Any, codes: Any) -> Any:
     """Return the sizes that the codes of Reshape describe, for an array with these sizes."""
     out, codes, at = [], list(codes), 0
     while codes:
@@ -103,7 +104,7 @@ def slice_channel(on: Builder, x: Value, *, num_outputs: int, axis: int | None, 
     size = x.shape[axis]
     if size is None:
         raise Unsupported(f"axis {axis}, which is split, has a size that may vary")
-    return _pieces(on, x, [size // num_outputs] * num_outputs, axis, squeeze_axis)
+    return split_at(on, x, [size // num_outputs] * num_outputs, axis, squeeze_axis)
 
 
 @exports("_split_v2")
@@ -113,10 +114,10 @@ def split_v2(on: Builder, x: Value, *, indices: Any, axis: int | None, squeeze_a
     if size is None:
         raise Unsupported(f"axis {axis}, which is split, has a size that may vary")
     sizes = [size // sections] * sections if sections else np.diff([*indices, size]).tolist()
-    return _pieces(on, x, sizes, axis, squeeze_axis)
+    return split_at(on, x, sizes, axis, squeeze_axis)
 
 
-def _pieces(on, x, sizes, axis, squeeze_axis):
+def split_at(on: Builder, x: Value, sizes: Sequence[int], axis: int, squeeze_axis: bool) -> list[Value]:
     pieces = on.split(x, sizes, axis)
     return [on.squeeze(p, axis) for p in pieces] if squeeze_axis else pieces
 
@@ -124,15 +125,15 @@ def _pieces(on, x, sizes, axis, squeeze_axis):
 @exports("slice")
 def slice_(on: Builder, x: Value, *, begin: Any, end: Any, step: float) -> Value:
     steps = [s or 1 for s in step or ()] + [1] * (len(begin) - len(step or ()))
-    begin = [(0 if s > 0 else _LAST) if b is None else b for b, s in zip(begin, steps)]
+    begin = [(0 if s > 0 else LAST) if b is None else b for b, s in zip(begin, steps)]
     # Past the front there is no number but the lowest: -1 is the last position.
-    end = [(_LAST if s > 0 else -_LAST) if e is None else e for e, s in zip(end, steps)]
+    end = [(LAST if s > 0 else -LAST) if e is None else e for e, s in zip(end, steps)]
     return on.Slice(x, begin, end, list(range(len(begin))), steps)
 
 
 @exports("slice_axis")
-def slice_axis(on: Builder, x: Value, *, axis: int | None, begin: Any, end: Any) -> Value:
-    return on.slice(x, begin, _LAST if end is None else end, axis % x.ndim)
+def slice_axis(on: Builder, x: Value, *, axis: int, begin: int, end: int | None) -> Value:
+    return on.slice(x, begin, LAST if end is None else end, axis % x.ndim)
 
 
 @exports("slice_like")
@@ -177,7 +178,7 @@ def repeat(on: Builder, x: Value, *, repeats: int, axis: int | None) -> Value:
 @exports("reverse")
 def reverse(on: Builder, x: Value, *, axis: Any) -> Value:
     axes = [a % x.ndim for a in axis]
-    return on.Slice(x, [_LAST] * len(axes), [-_LAST] * len(axes), axes, [-1] * len(axes))
+    return on.Slice(x, [LAST] * len(axes), [-LAST] * len(axes), axes, [-1] * len(axes))
 
 
 @exports("Pad")

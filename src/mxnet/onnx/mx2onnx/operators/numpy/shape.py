@@ -8,7 +8,7 @@ import numpy as np
 
 from ...builder import Unsupported
 from ...registry import exports
-from ..shape import _LAST, _pieces, _sizes
+from ..shape import LAST, reshape_sizes, split_at
 
 if TYPE_CHECKING:
     from ...builder import Builder, Value
@@ -25,7 +25,7 @@ def reshape(on: Builder, x: Value, *, newshape: Any, reverse: Any = False, opera
     codes = [newshape] if isinstance(newshape, int) else list(newshape)
     if operator == "_np_reshape" or reverse or -3 in codes:
         raise Unsupported(f"a reshape to {newshape}, of which several sizes may vary; npx.reshape has codes for that: -2 keeps a size, -5 joins two")
-    return on.reshape(x, _sizes(on, on.dims(x), [_CODES.get(code, code) for code in codes]))
+    return on.reshape(x, reshape_sizes(on, on.dims(x), [_CODES.get(code, code) for code in codes]))
 
 
 @exports("_np_transpose")
@@ -89,7 +89,7 @@ def split(on: Builder, x: Value, *, indices: Any, squeeze_axis: bool, sections: 
     if size is None:
         raise Unsupported(f"axis {axis}, which is split, has a size that may vary")
     sizes = [size // sections] * sections if sections else np.diff([*indices, size]).tolist()
-    return _pieces(on, x, sizes, axis, squeeze_axis)
+    return split_at(on, x, sizes, axis, squeeze_axis)
 
 
 @exports("_npi_broadcast_to")
@@ -103,7 +103,7 @@ def broadcast_to(on: Builder, x: Value, *, shape: Any) -> Value:
 @exports("_npi_flip")
 def flip(on: Builder, x: Value, *, axis: Any) -> Value:
     axes = list(range(x.ndim)) if axis is None else [a % x.ndim for a in ([axis] if isinstance(axis, int) else axis)]
-    return on.Slice(x, [_LAST] * len(axes), [-_LAST] * len(axes), axes, [-1] * len(axes))
+    return on.Slice(x, [LAST] * len(axes), [-LAST] * len(axes), axes, [-1] * len(axes))
 
 
 @exports("_np_roll")
@@ -119,7 +119,7 @@ def roll(on: Builder, x: Value, *, shift: Any, axis: Any) -> Value:
         cut = -by % size if size else 0
         if cut:
             shape = data.shape
-            data = on.Concat(on.slice(data, cut, _LAST, along), on.slice(data, 0, cut, along), axis=along, out_shape=shape)
+            data = on.Concat(on.slice(data, cut, LAST, along), on.slice(data, 0, cut, along), axis=along, out_shape=shape)
     return on.reshape(data, on.dims(x)) if flat else data
 
 

@@ -4,9 +4,6 @@ Programs depend on the file of a class (as pickles do), and on names that a file
 `finder`; names that need MXNet's C library are left out.
 """
 
-# The modules that register `Custom` operators of saved networks, which programs do not import.
-CUSTOM_OPERATORS = dict.fromkeys(("empty_like_fallback", "mvn_fallback", "resize_fallback", "unravel_index_fallback"), "mxnet.numpy_op_fallback")
-
 # The targets of names that occur in several modules; any other name's target is the module of that name.
 COMMON = {
     "AttrScope": "mxnet.attribute:AttrScope", "C": "mxnet.contrib.text._constants", "CSRNDArray": "mxnet.ndarray:CSRNDArray",
@@ -23,24 +20,24 @@ COMMON = {
     "_NDARRAY_UNSUPPORTED_INDEXING": "mxnet.ndarray.indexing:UNSUPPORTED",
     "_NDARRAY_ZERO_DIM_BOOL_ARRAY_FALSE": "mxnet.ndarray.index_helpers:BOOLEAN_FALSE",
     "_NDARRAY_ZERO_DIM_BOOL_ARRAY_TRUE": "mxnet.ndarray.index_helpers:BOOLEAN_TRUE",
-    "_NP_EXT_OP_SUBMODULE_LIST": "mxnet.legacy.operator_names:NPX_SUBMODULES", "_NP_OP_SUBMODULE_LIST": "mxnet.legacy.operator_names:NP_SUBMODULES",
+    "_NP_EXT_OP_SUBMODULE_LIST": "mxnet.compat.operator_names:NPX_SUBMODULES", "_NP_OP_SUBMODULE_LIST": "mxnet.compat.operator_names:NP_SUBMODULES",
     "_NUMPY_ARRAY_FUNCTION_DICT": "mxnet.numpy.protocols:_functions", "_NUMPY_ARRAY_UFUNC_DICT": "mxnet.numpy.protocols:_ufuncs",
     "_Null": "mxnet.base:_Null", "_SIGNED_INT32_UPPER_LIMIT": "mxnet.ndarray.index_helpers:INT32_LIMIT",
     "_STORAGE_TYPE_CSR": "mxnet.ndarray.ndarray:_STORAGE_TYPE_CSR", "_STORAGE_TYPE_DEFAULT": "mxnet.ndarray.ndarray:_STORAGE_TYPE_DEFAULT",
     "_STORAGE_TYPE_ROW_SPARSE": "mxnet.ndarray.ndarray:_STORAGE_TYPE_ROW_SPARSE",
     "_STORAGE_TYPE_STR_TO_ID": "mxnet.ndarray.ndarray:_STORAGE_TYPE_STR_TO_ID",
     "_STORAGE_TYPE_UNDEFINED": "mxnet.ndarray.ndarray:_STORAGE_TYPE_UNDEFINED", "_STR_2_DTYPE_": "mxnet.numpy.official:TYPES",
-    "_as_list": "mxnet.base:_as_list", "_check_all_np_ndarrays": "mxnet.legacy.helpers:check_np",
-    "_check_same_symbol_type": "mxnet.legacy.helpers:check_one_kind", "_flatten_list": "mxnet.legacy.helpers:flatten",
+    "_as_list": "mxnet.base:_as_list", "_check_all_np_ndarrays": "mxnet.compat.helpers:check_np",
+    "_check_same_symbol_type": "mxnet.compat.helpers:check_one_kind", "_flatten_list": "mxnet.compat.helpers:flatten",
     "_get_broadcast_shape": "numpy:broadcast_shapes", "_get_np_op": "mxnet.numpy.official:function",
-    "_get_op_submodule_name": "mxnet.legacy.operator_names:submodule_of", "_getdata_by_idx": "mxnet.legacy.helpers:entries",
+    "_get_op_submodule_name": "mxnet.compat.operator_names:submodule_of", "_getdata_by_idx": "mxnet.compat.helpers:entries",
     "_has_instance": "mxnet.io.ndarray_iter:_has_instance", "_indent": "mxnet.gluon.utils:_indent",
-    "_init_data": "mxnet.io.ndarray_iter:_named_arrays", "_int64_enabled": "mxnet.legacy.helpers:large_arrays",
-    "_internal": "mxnet.ndarray._internal", "_load_data": "mxnet.legacy.executor_manager:_load_data",
-    "_load_label": "mxnet.legacy.executor_manager:_load_label", "_mx_nd_np": "mxnet.numpy", "_mx_np": "mxnet.numpy",
+    "_init_data": "mxnet.io.ndarray_iter:_named_arrays", "_int64_enabled": "mxnet.compat.helpers:large_arrays",
+    "_internal": "mxnet.ndarray._internal", "_load_data": "mxnet.compat.executor_manager:_load_data",
+    "_load_label": "mxnet.compat.executor_manager:_load_label", "_mx_nd_np": "mxnet.numpy", "_mx_np": "mxnet.numpy",
     "_mx_npx": "mxnet.numpy_extension", "_ndarray_cls": "mxnet.ndarray:NDArray", "_np": "numpy", "_np_ndarray_cls": "mxnet.numpy:ndarray",
     "_npi": "mxnet.numpy._internal", "_numpy_op_doc": "mxnet._numpy_op_doc", "_os": "os", "_re": "re",
-    "_slice_along_batch_axis": "mxnet.legacy.helpers:part_of_batch", "_sys": "sys", "array": "array:array", "base": "mxnet.base",
+    "_slice_along_batch_axis": "mxnet.compat.helpers:part_of_batch", "_sys": "sys", "array": "array:array", "base": "mxnet.base",
     "c_array": "mxnet.base:c_array", "c_array_buf": "mxnet.base:c_array_buf", "c_handle_array": "mxnet.base:c_handle_array",
     "c_str_array": "mxnet.base:c_str_array", "check_call": "mxnet.base:check_call", "clip": "mxnet.ndarray:clip", "context": "mxnet.context",
     "ctx": "mxnet.context", "current_context": "mxnet.context:current_context", "defaultdict": "collections:defaultdict", "finfo": "numpy:finfo",
@@ -81,14 +78,14 @@ NAMES = {
         "mxnet.ndarray.dispatch: _RecordingStateScope=Scope",
     "mxnet.base":
         "_MXClassPropertyMetaClass _NP_EXT_OP_SUBMODULE_LIST _NP_OP_SUBMODULE_LIST _get_op_submodule_name _np atexit inspect libinfo=mxnet.libinfo "
-        "platform re sys mxnet.legacy.operator_names: _NP_EXT_OP_PREFIX=NPX_PREFIX _NP_INTERNAL_OP_PREFIX=NP_INTERNAL_PREFIX "
+        "platform re sys mxnet.compat.operator_names: _NP_EXT_OP_PREFIX=NPX_PREFIX _NP_INTERNAL_OP_PREFIX=NP_INTERNAL_PREFIX "
         "_NP_OP_PREFIX=NP_PREFIX _NP_OUTPUT_IS_LIST_OPERATORS=LISTS _OP_NAME_PREFIX_LIST=PREFIXES _get_op_name_prefix=prefix_of "
         "_is_np_op=is_of_numpy _output_is_list=returns_list add_fileline_to_docstring build_param_doc builtins: basestring=str long=int mxnet.base: "
         "_MXClassPropertyDescriptor=classproperty",
     "mxnet.context": "_MXClassPropertyMetaClass check_call warnings with_metaclass",
     "mxnet.contrib.amp.amp":
         "NDArray _DTYPE_MX_TO_NP _DTYPE_NP_TO_MX array base ndarray np opt symbol symbol_contrib=mxnet.symbol.contrib trainer=mxnet.gluon.trainer "
-        "mxnet.legacy.operator_names: _get_fun_to_wrap=place_of mxnet.contrib.amp.calls: _cast_symbol_NDArray=cast_to mxnet.contrib.amp.amp: "
+        "mxnet.compat.operator_names: _get_fun_to_wrap=place_of mxnet.contrib.amp.calls: _cast_symbol_NDArray=cast_to mxnet.contrib.amp.amp: "
         "_amp_initialized=_State.initialized _amp_loss_scale_initialized=_State.scaler_taken _loss_scaler=_State.scaler",
     "mxnet.contrib.amp.loss_scaler": "ag=mxnet.autograd nd mxnet.ndarray: multi_all_finite",
     "mxnet.contrib.autograd": "_GRAD_REQ_MAP array c_array c_array_buf c_handle_array check_call string_types",
@@ -118,12 +115,13 @@ NAMES = {
     "mxnet.engine": "check_call mxnet.engine: _BulkScope=bulk",
     "mxnet.executor":
         "_load_data _load_label _ndarray_cls c_array_buf c_handle_array c_str_array check_call copy ndarray py_str array: py_array=array "
-        "mxnet.legacy.executor_manager: _check_arguments _split_input_slice",
+        "mxnet.compat.executor_manager: _check_arguments _split_input_slice",
     "mxnet.executor_manager":
-        "logging mx_real_t nd np mxnet.legacy.executor_manager: _bind_exec mxnet.context: cpu mxnet.legacy.executor_manager: *",
+        "logging mx_real_t nd np mxnet.compat.executor_manager: _bind_exec mxnet.context: cpu mxnet.compat.executor_manager: *",
     "mxnet.gluon.block":
-        "_check_all_np_ndarrays _check_same_symbol_type _mx_np _mx_npx _name=mxnet.name copy defaultdict json load_json mx_real_t np "
+        "NDArray Symbol _check_all_np_ndarrays _check_same_symbol_type _mx_np _mx_npx _name=mxnet.name copy defaultdict json load_json mx_real_t np "
         "np_symbol=mxnet.symbol.numpy symbol mxnet.gluon.hybrid_block: HybridBlock mxnet.gluon.parameter: DeferredInitializationError "
+        "mxnet.gluon.nested: _flatten=flatten _gather_type_ctx_info=kinds_and_contexts _regroup=regroup "
         "mxnet.gluon.symbol_block: SymbolBlock _common_prefix _infer_param_types mxnet.util: np_array np_shape",
     "mxnet.gluon.contrib.cnn.conv_layers": "numeric_types symbol",
     "mxnet.gluon.contrib.data._constants": "mxnet.contrib.text.datasets: EOS_TOKEN=END",
@@ -136,8 +134,8 @@ NAMES = {
     "mxnet.gluon.contrib.rnn.rnn_cell": "_as_list",
     "mxnet.gluon.data": "mxnet.gluon.contrib.data: IntervalSampler",
     "mxnet.gluon.data.dataloader":
-        "_mx_np io=io nd signal sys threading mxnet.legacy.data_workers: ConnectionWrapper _MultiWorkerIterV1 fetcher_loop_v1 worker_loop_v1 "
-        "multiprocessing: Queue SimpleQueue multiprocessing.pool: ThreadPool mxnet.gluon.data._shared_memory: rebuild_ndarray "
+        "_mx_np io=io nd signal sys threading mxnet.compat.data_workers: ConnectionWrapper _MultiWorkerIterV1 fetcher_loop_v1 worker_loop_v1 "
+        "multiprocessing: Queue SimpleQueue multiprocessing.pool: ThreadPool mxnet.gluon.data.shared_memory: rebuild_ndarray "
         "rebuild_np_ndarray=rebuild_ndarray reduce_np_ndarray=reduce_ndarray mxnet.gluon.data.dataloader: DataLoaderV1=DataLoader",
     "mxnet.gluon.data.dataset": "ndarray",
     "mxnet.gluon.data.vision.datasets": "_mx_np nd",
@@ -157,7 +155,7 @@ NAMES = {
         "SyncBatchNorm mxnet.gluon.contrib.cnn: DeformableConvolution ModulatedDeformableConvolution",
     "mxnet.gluon.nn.activations": "is_np_array",
     "mxnet.gluon.nn.basic_layers": "_indent is_np_array nd np sym=mxnet.symbol mxnet.gluon.nn.normalization: _BatchNorm",
-    "mxnet.gluon.nn.conv_layers": "is_np_array symbol mxnet.legacy.helpers: _infer_weight_shape=infer_input_shapes mxnet.gluon.nn.pooling_layers: *",
+    "mxnet.gluon.nn.conv_layers": "is_np_array symbol mxnet.compat.helpers: _infer_weight_shape=infer_input_shapes mxnet.gluon.nn.pooling_layers: *",
     "mxnet.gluon.parameter":
         "OrderedDict _indent _mx_np context defaultdict mxnet.gluon.parameter_dict: ParameterDict mxnet.gluon.utils: _brief_print_list",
     "mxnet.gluon.rnn":
@@ -174,7 +172,7 @@ NAMES = {
     "mxnet.gluon.utils": "_check_all_np_ndarrays _check_same_symbol_type _mx_np is_np_array np requests sys uuid",
     "mxnet.image": "Number cv2 io is_np_array json logging nd np numeric_types os random recordio sys warnings",
     "mxnet.image.detection": "_mx_np io is_np_array nd mxnet.image: *",
-    "mxnet.image.image": "_mx_np _npi cv2 io json logging nd os recordio sys mxnet.legacy.helpers: _get_interp_method=interp_method mxnet.image: *",
+    "mxnet.image.image": "_mx_np _npi cv2 io json logging nd os recordio sys mxnet.compat.helpers: _get_interp_method=interp_method mxnet.image: *",
     "mxnet.initializer": "_mx_np is_np_array ndarray string_types",
     "mxnet.io": "_getdata_by_idx _has_instance _init_data",
     "mxnet.io.io":
@@ -191,19 +189,19 @@ NAMES = {
     "mxnet.metric":
         "OrderedDict math ndarray numeric_types numpy registry=mxnet.registry string_types mxnet.metric.classification: "
         "_BinaryClassificationMetrics mxnet.metric.base: _create",
-    "mxnet.misc": "mxnet.legacy.misc: *",
+    "mxnet.misc": "mxnet.compat.misc: *",
     "mxnet.model":
         "Context io kvs=mxnet.kvstore logging metric=mxnet.metric mx_real_t namedtuple nd np opt os sym=mxnet.symbol time warnings "
         "builtins: BASE_ESTIMATOR=object mxnet.context: cpu mxnet.initializer: Uniform mxnet.io: DataDesc "
         "mxnet.kvstore.updates: _create_kvstore=create_kvstore _create_sparse_kvstore=create_sparse_kvstore "
         "_initialize_kvstore=initialize_kvstore _update_params=update_params _update_params_on_kvstore=update_params_on_kvstore "
         "_update_params_on_kvstore_nccl=update_params_on_kvstore_nccl "
-        "mxnet.legacy.executor_manager: DataParallelExecutorManager _check_arguments _load_data "
-        "mxnet.legacy.feedforward: SKLEARN_INSTALLED _multiple_callbacks _train_multi_device mxnet.optimizer: get_updater",
+        "mxnet.compat.executor_manager: DataParallelExecutorManager _check_arguments _load_data "
+        "mxnet.compat.feedforward: SKLEARN_INSTALLED _multiple_callbacks _train_multi_device mxnet.optimizer: get_updater",
     "mxnet.module.base_module": "mxnet.context: cpu",
     "mxnet.module.bucketing_module": "ctx",
     "mxnet.module.executor_group":
-        "OrderedDict _DTYPE_MX_TO_NP _load_data _load_label ctx mxnet.legacy.executor_manager: _load_general "
+        "OrderedDict _DTYPE_MX_TO_NP _load_data _load_label ctx mxnet.compat.executor_manager: _load_general "
         "mxnet.module.executor_group: _prepare_group2ctxs=_groups_per_device",
     "mxnet.module.module":
         "ctx zeros "
@@ -212,7 +210,8 @@ NAMES = {
     "mxnet.name": "_MXClassPropertyMetaClass with_metaclass",
     "mxnet.ndarray": "CachedOp _DTYPE_MX_TO_NP _DTYPE_NP_TO_MX _GRAD_REQ_MAP _ndarray_cls",
     "mxnet.ndarray._internal": "CachedOp NDArrayBase _Null _os _sys",
-    "mxnet.ndarray.contrib": "_flatten_list mx ndarray np mxnet.legacy.helpers: _get_rescale_grad=rescale_array",
+    "mxnet.ndarray.contrib":
+        "_flatten_list mx ndarray np mxnet.compat.helpers: _get_rescale_grad=rescale_array mxnet.ndarray.nested: _flatten=flatten _regroup=regroup",
     "mxnet.ndarray.ndarray":
         "Features NDArrayBase _DTYPE_MX_TO_NP _DTYPE_NP_TO_MX _GRAD_REQ_MAP "
         "_NDARRAY_ADVANCED_INDEXING _NDARRAY_BASIC_INDEXING _NDARRAY_EMPTY_TUPLE_INDEXING "
@@ -220,15 +219,15 @@ NAMES = {
         "_SIGNED_INT32_UPPER_LIMIT _get_broadcast_shape _int64_enabled is_np_array mx_real_t native_array operator py_slice warnings "
         "mxnet.ndarray.index_helpers: _broadcast_shapes=broadcast_shapes _get_dim_size=slice_size _get_index_range=index_range "
         "_get_slice_len=slice_length _int_to_slice=int_to_slice _is_advanced_index=is_advanced _shape_for_bcast=shape_for_broadcast "
-        "check_boolean_array_dimension=check_boolean_shape mxnet.legacy.helpers: _ufunc_helper=array_ufunc functools: reduce mxnet.ndarray: *",
+        "check_boolean_array_dimension=check_boolean_shape mxnet.compat.helpers: _ufunc_helper=array_ufunc functools: reduce mxnet.ndarray: *",
     "mxnet.ndarray.numpy": "mxnet.numpy: *",
     "mxnet.ndarray.numpy_extension": "mxnet.numpy_extension: *",
     "mxnet.ndarray.op": "CachedOp",
-    "mxnet.ndarray.random": "_internal mxnet.legacy.helpers: _random_helper=draw",
+    "mxnet.ndarray.random": "_internal mxnet.compat.helpers: _random_helper=draw",
     "mxnet.ndarray.sparse":
         "Context NDArray _DTYPE_MX_TO_NP _DTYPE_NP_TO_MX _STORAGE_TYPE_CSR _STORAGE_TYPE_DEFAULT _STORAGE_TYPE_ROW_SPARSE _STORAGE_TYPE_STR_TO_ID "
         "_STORAGE_TYPE_UNDEFINED _internal _ndarray_cls c_array_buf check_call current_context integer_types mx_real_t native_array np "
-        "numeric_types op=mxnet.ndarray operator py_slice spsp warnings mxnet.legacy.helpers: _STORAGE_AUX_TYPES=INDEX_TYPES "
+        "numeric_types op=mxnet.ndarray operator py_slice spsp warnings mxnet.compat.helpers: _STORAGE_AUX_TYPES=INDEX_TYPES "
         "_check_shape=check_shapes _csr_matrix_from_definition=csr_from_parts _prepare_default_dtype=default_type _prepare_src_array=source_array "
         "_row_sparse_ndarray_from_definition=rows_from_parts builtins: py_sum=sum mxnet.base: NotSupportedForSparseNDArray",
     "mxnet.ndarray.utils":
@@ -237,7 +236,7 @@ NAMES = {
         "mxnet.ndarray.sparse: _empty_sparse_ndarray=empty _sparse_array=array _zeros_sparse_ndarray=zeros",
     "mxnet.ndarray_doc": "_re",
     "mxnet.notebook": "bokeh",
-    "mxnet.notebook.callback": "defaultdict mxnet.legacy.helpers: _add_new_columns=add_columns _extend=extend",
+    "mxnet.notebook.callback": "defaultdict mxnet.compat.helpers: _add_new_columns=add_columns _extend=extend",
     "mxnet.numpy": "_STR_2_DTYPE_",
     "mxnet.numpy._internal": "mxnet.numpy_op_fallback: empty_like_fallback=empty_like_of_arrays unravel_index_fallback=unravel_index_of_arrays",
     "mxnet.numpy.arrayprint": "onp set_module mxnet.numpy: *",
@@ -250,14 +249,14 @@ NAMES = {
         "_DTYPE_NP_TO_MX _GRAD_REQ_MAP _NDARRAY_ADVANCED_INDEXING _NDARRAY_BASIC_INDEXING _NDARRAY_EMPTY_TUPLE_INDEXING "
         "_NDARRAY_NO_ZERO_DIM_BOOL_ARRAY _NDARRAY_UNSUPPORTED_INDEXING _NDARRAY_ZERO_DIM_BOOL_ARRAY_FALSE _NDARRAY_ZERO_DIM_BOOL_ARRAY_TRUE "
         "_NUMPY_ARRAY_FUNCTION_DICT _NUMPY_ARRAY_UFUNC_DICT _get_np_op _mx_nd_np _mx_np_op=mxnet.numpy _np _np_ndarray_cls _npi current_context "
-        "mx_real_t native_array py_slice set_module wrap_np_binary_func wrap_np_unary_func mxnet.legacy.helpers: _reshape_view=reshaped_view "
+        "mx_real_t native_array py_slice set_module wrap_np_binary_func wrap_np_unary_func mxnet.compat.helpers: _reshape_view=reshaped_view "
         "mxnet.autograd: is_recording mxnet.ndarray: from_numpy get_indexing_dispatch_code get_oshape_of_gather_nd_op "
         "indexing_key_expand_implicit_axes mxnet.numpy: * mxnet.numpy.fallback: _as_mx_np_array=from_official _as_onp_array=to_official",
     "mxnet.numpy.random": "_mx_nd_np _npi np",
     "mxnet.numpy.stride_tricks": "_get_broadcast_shape _mx_nd_np mxnet.ndarray.index_helpers: _broadcast_shape=broadcast_shape_of mxnet.numpy: *",
     "mxnet.numpy.utils": "_STR_2_DTYPE_ _get_np_op finfo onp mxnet.numpy.official: _ONP_OP_MODULES=MODULES mxnet.numpy: *",
     "mxnet.numpy_dispatch_protocol":
-        "_NUMPY_ARRAY_FUNCTION_DICT _NUMPY_ARRAY_UFUNC_DICT _np mx_np mxnet.legacy.helpers: _find_duplicate=first_duplicate mxnet.numpy.protocols: "
+        "_NUMPY_ARRAY_FUNCTION_DICT _NUMPY_ARRAY_UFUNC_DICT _np mx_np mxnet.compat.helpers: _find_duplicate=first_duplicate mxnet.numpy.protocols: "
         "_implements=implements mxnet.numpy.protocols: _NUMPY_ARRAY_FUNCTION_LIST=FUNCTIONS _NUMPY_ARRAY_UFUNC_LIST=UFUNCS",
     "mxnet.numpy_extension": "check_call threading warnings with_metaclass mxnet.base: classproperty",
     "mxnet.numpy_extension.image": "Number cv2 io is_np_array json logging nd np numeric_types os random recordio sys warnings",
@@ -282,7 +281,7 @@ NAMES = {
     "mxnet.optimizer.contrib": "NDArray clip contrib=mxnet.ndarray.contrib sqrt square mxnet.ndarray: mean",
     "mxnet.optimizer.optimizer":
         "NDArray _flatten_list clip is_np_array logging math numpy os pickle sparse=mxnet.ndarray.sparse sqrt square warnings zeros "
-        "mxnet.legacy.helpers: _as_classic=as_classic mxnet.ndarray: NDnorm=norm adam_update array ftml_update ftrl_update lamb_update_phase1 "
+        "mxnet.compat.helpers: _as_classic=as_classic mxnet.ndarray: NDnorm=norm adam_update array ftml_update ftrl_update lamb_update_phase1 "
         "lamb_update_phase2 maximum mp_lamb_update_phase1 mp_lamb_update_phase2 mp_nag_mom_update mp_sgd_mom_update mp_sgd_update multi_lars "
         "multi_mp_sgd_mom_update multi_mp_sgd_update multi_sgd_mom_update multi_sgd_update multi_sum_sq multiply nag_mom_update "
         "preloaded_multi_mp_sgd_mom_update preloaded_multi_mp_sgd_update preloaded_multi_sgd_mom_update preloaded_multi_sgd_update rmsprop_update "
@@ -297,25 +296,25 @@ NAMES = {
         "mxnet.io: DataBatch DataDesc DataIter mxnet.model: load_checkpoint save_checkpoint",
     "mxnet.rnn.rnn": "mxnet.rnn.checkpoint: *",
     "mxnet.rnn.rnn_cell":
-        "functools numeric_types string_types warnings mxnet.legacy.helpers: _cells_begin_state=cells_begin_state "
+        "functools numeric_types string_types warnings mxnet.compat.helpers: _cells_begin_state=cells_begin_state "
         "_cells_pack_weights=cells_pack_weights _cells_state_info=cells_state_info _cells_state_shape=cells_state_shape "
         "_cells_unpack_weights=cells_unpack_weights mxnet.rnn: * mxnet.rnn.rnn_cell: _normalize_sequence=as_steps",
     "mxnet.rtc": "_DTYPE_MX_TO_NP _DTYPE_NP_TO_MX array c_array c_array_buf c_str_array check_call string_types",
     "mxnet.runtime": "check_call",
     "mxnet.symbol._internal": "AttrScope SymbolBase _Null _os _sys mxnet.name: NameManager",
     "mxnet.symbol.contrib":
-        "check_call symbol mxnet.legacy.helpers: _get_graph_inputs=graph_inputs _get_sym_uniq_name=unique_name mxnet.legacy.helpers: "
-        "_check_data=check_data",
+        "check_call symbol mxnet.compat.helpers: _get_graph_inputs=graph_inputs _get_sym_uniq_name=unique_name mxnet.compat.helpers: "
+        "_check_data=check_data mxnet.ndarray.nested: _flatten=flatten _regroup=regroup",
     "mxnet.symbol.numpy._internal":
         "mxnet.numpy_op_fallback: empty_like_fallback=empty_like_of_symbols unravel_index_fallback=unravel_index_of_symbols",
     "mxnet.symbol.numpy._symbol":
         "Symbol _mx_np_op=mxnet.symbol.numpy _np _npi=mxnet.symbol.numpy._internal current_context integer_types load_json numeric_types py_slice "
-        "set_module string_types wrap_np_binary_func wrap_np_unary_func mxnet.legacy.helpers: _ufunc_helper=symbol_ufunc mxnet.legacy.helpers: "
+        "set_module string_types wrap_np_binary_func wrap_np_unary_func mxnet.compat.helpers: _ufunc_helper=symbol_ufunc mxnet.compat.helpers: "
         "_unary_func_helper=unary mxnet.symbol: Group load mxnet.symbol.numpy: * mxnet.util: _sanity_check_params",
     "mxnet.symbol.numpy.linalg": "_mx_sym_np=mxnet.symbol.numpy _npi=mxnet.symbol.numpy._internal _symbol=mxnet.symbol.numpy",
     "mxnet.symbol.numpy.random": "_npi=mxnet.symbol.numpy._internal",
     "mxnet.symbol.numpy_extension.random": "_npi=mxnet.symbol.numpy._internal",
-    "mxnet.symbol.random": "_internal=mxnet.symbol._internal numeric_types mxnet.legacy.helpers: _random_helper=draw_symbol",
+    "mxnet.symbol.random": "_internal=mxnet.symbol._internal numeric_types mxnet.compat.helpers: _random_helper=draw_symbol",
     "mxnet.symbol.symbol":
         "AttrScope Context NDArray Number SymbolBase _DTYPE_MX_TO_NP _DTYPE_NP_TO_MX _GRAD_REQ_MAP _SIGNED_INT32_UPPER_LIMIT _STORAGE_TYPE_STR_TO_ID "
         "_int64_enabled _ndarray_cls _numpy=numpy array current_context integer_types numeric_types py_slice string_types warnings mxnet.executor: "
@@ -324,12 +323,12 @@ NAMES = {
     "mxnet.test_utils":
         "_STORAGE_TYPE_STR_TO_ID bz2 errno gzip numbers platform requests ss=scipy.stats struct traceback zipfile mxnet.test_utils.arrays: "
         "_get_powerlaw_dataset_csr _get_uniform_dataset_csr _validate_csr_generation_inputs mxnet.test_utils.compare: _find_max_violation "
-        "mxnet.legacy.helpers: _sorted_dict=sorted_dict _sorted_items=sorted_items mxnet.symbol.numpy: np_symbol=_Symbol mxnet.test_utils.checks: "
+        "mxnet.compat.helpers: _sorted_dict=sorted_dict _sorted_items=sorted_items mxnet.symbol.numpy: np_symbol=_Symbol mxnet.test_utils.checks: "
         "_parse_aux_states _parse_location",
     "mxnet.torch": "sys",
     "mxnet.tvmop": "Features",
     "mxnet.util":
-        "check_call py_str mxnet.legacy.helpers: _np_ufunc_default_kwargs=UFUNC_DEFAULTS mxnet.numpy.creation: default_array "
+        "check_call py_str mxnet.compat.helpers: _np_ufunc_default_kwargs=UFUNC_DEFAULTS mxnet.numpy.creation: default_array "
         "tempfile: TemporaryDirectory",
     "mxnet.visualization": "copy mxnet.visualization: _str2tuple=_integers",
 }

@@ -8,21 +8,15 @@ import contextlib
 import functools
 import importlib
 import importlib.util
-import operator
-import os
 import sys
-import threading
 import types
 from importlib.machinery import ModuleSpec, PathFinder
 
+from ..lazy_modules import load_module
 from ..suggestions import MissingAttributeError
-from .table import BRINGS, COMMON, CUSTOM_OPERATORS, NAMES, OFTEN_READ, SUGGESTING
+from .table import BRINGS, COMMON, NAMES, OFTEN_READ, SUGGESTING
 
 _MISSING = object()
-_PATIENCE = 5.0  # seconds; an import may wait for another thread's import
-_one_at_a_time, _after_fork = threading.RLock(), threading.RLock()
-if hasattr(os, "register_at_fork"):  # in the child the lock's owner does not exist
-    os.register_at_fork(after_in_child=functools.partial(operator.setitem, globals(), "_one_at_a_time", _after_fork))
 # Modules with missing attributes: those of the table, and the parents of its paths.
 _LACKING = {*NAMES, *SUGGESTING, *(path.rpartition(".")[0] for path in NAMES)}
 
@@ -49,31 +43,9 @@ def entry(path):
     return names, elsewhere
 
 
-def load(name):
-    """Import a module for an attribute access, in one thread at a time.
-
-    If one thread imports a package and another one a module of it, Python reports a deadlock and fails (its issue 83065).
-    """
-    if (module := sys.modules.get(name)) is not None and not getattr(module.__spec__, "_initializing", False):
-        return module
-    lock = _one_at_a_time
-    taken = lock.acquire(timeout=_PATIENCE)
-    try:
-        return importlib.import_module(name)
-    finally:
-        if taken:
-            lock.release()
-
-
 def _follow(target):
     module, _, attribute = target.partition(":")
-    return functools.reduce(getattr, filter(None, attribute.split(".")), load(module))
-
-
-def register_custom_operator(op_type):
-    """Import the module that registers this operator for `Custom`, if there is one in this package."""
-    if op_type in CUSTOM_OPERATORS:
-        importlib.import_module(CUSTOM_OPERATORS[op_type])
+    return functools.reduce(getattr, filter(None, attribute.split(".")), load_module(module))
 
 
 def lookup(path, own, name):
@@ -106,9 +78,9 @@ def lookup(path, own, name):
             except ImportError as error:
                 raise AttributeError(f"module '{path}' has no attribute '{name}': it leads to {names[name]} ({error})") from error
         if inner in NAMES:
-            return load(inner)
+            return load_module(inner)
         for module in elsewhere:
-            found = getattr(load(module), name, _MISSING)
+            found = getattr(load_module(module), name, _MISSING)
             if found is not _MISSING:
                 return found
     raise missing

@@ -4,7 +4,7 @@ import pytest
 
 import mxnet as mx
 from mxnet import MXNetError, nd
-from mxnet.legacy.executor_manager import DataParallelExecutorGroup, DataParallelExecutorManager, _load_data, _split_input_slice
+from mxnet.compat.executor_manager import DataParallelExecutorGroup, DataParallelExecutorManager, _load_data, _split_input_slice
 
 X = np.arange(24, dtype="float32").reshape(8, 3) % 7 / 7
 Y = np.array([0, 1, 1, 0, 1, 0, 0, 1], "float32")

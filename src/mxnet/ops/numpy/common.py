@@ -3,7 +3,7 @@
 from ...base import MXNetError
 from ..axes import normalize_axis
 from ..dtypes import name_of
-from ..elemwise._common import broadcast_rule
+from ..elemwise.common import broadcast_rule
 from ..shapes import unify
 from .promotion import common_type
 

@@ -1,4 +1,4 @@
-"""Equivalents of private helper functions of MXNet 1.9.1 that programs import; `reachable.table` lists their modules."""
+"""Equivalents of private helper functions of MXNet 1.9.1 that programs import; `table` lists their modules."""
 from collections import OrderedDict
 
 import numpy as np
@@ -6,7 +6,7 @@ import numpy as np
 from .. import ndarray as nd
 from ..base import integer_types, mx_real_t, numeric_types
 from ..context import current_context
-from ..io.ndarray_iter import _is_h5py
+from ..io.ndarray_iter import is_h5py
 from ..ndarray import NDArray, sparse
 from ..ndarray.functions import call_shared
 from ..numpy import ndarray as np_ndarray
@@ -235,7 +235,7 @@ def entries(data, idx):
     for name, x in data:
         if isinstance(x, sparse.CSRNDArray):
             x = sparse.array(x.asscipy()[idx], x.context)
-        elif not _is_h5py(x):
+        elif not is_h5py(x):
             x = nd.array(x.asnumpy()[idx], x.context)
         picked.append((name, x))
     return picked

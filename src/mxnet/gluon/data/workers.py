@@ -29,7 +29,7 @@ import torch
 from ... import interrupts
 from ...base import MXNetError
 from ...ops import random_state
-from . import _shared_memory
+from . import shared_memory
 
 _HEADER = struct.Struct("<QQI")  # number of the task, bytes and descriptors of the message
 _DESCRIPTORS_AT_ONCE = 200  # the system takes at most 253
@@ -125,14 +125,14 @@ def _seed(entropy: Any, task: Any) -> None:
 def _run(function, arguments: Any):
     """Call the function; return (True, the result) or (False, (the error, its traceback)) as a message."""
     try:
-        return _shared_memory.pack((True, function(*arguments)))
+        return shared_memory.pack((True, function(*arguments)))
     except Exception as error:
         trace = traceback.format_exc()
         try:
             pickle.loads(pickle.dumps(error))
         except Exception:  # errors need be neither picklable nor complete when they come out of it
             error = MXNetError(f"{type(error).__name__}: {error}")
-        return _shared_memory.pack((False, (error, trace)))
+        return shared_memory.pack((False, (error, trace)))
 
 
 def leave_opencv_alone() -> None:
@@ -148,7 +148,7 @@ def _serve(sock: Any, inherited: Any, entropy: Any, initializer) -> None:
     for other in _sockets:
         other.close()  # an open copy here would hide the parent's end from other workers
     leave_opencv_alone()
-    _shared_memory.enable()
+    shared_memory.enable()
     if initializer:
         initializer()
     incoming = _Incoming(sock)
@@ -156,7 +156,7 @@ def _serve(sock: Any, inherited: Any, entropy: Any, initializer) -> None:
         while True:
             for task, message, _ in incoming.read():
                 _seed(entropy, task)
-                function, arguments = _shared_memory.unpack(message, inherited=inherited)
+                function, arguments = shared_memory.unpack(message, inherited=inherited)
                 _send(sock, task, *_run(function, arguments))
                 del arguments
 
@@ -205,7 +205,7 @@ class _Worker:
         self.process, self.sock = process, sock
         self.incoming, self.outgoing = _Incoming(sock), bytearray()
         self.tasks: set[int] = set()
-        self.received = _shared_memory.Received()
+        self.received = shared_memory.Received()
 
     def flush(self) -> None:
         """Send as much as the socket takes without blocking, since a blocked send could not be interrupted."""
@@ -264,7 +264,7 @@ class WorkerPool:
             self._collect(0)
             if not self._workers:
                 raise MXNetError("the DataLoader's workers have been terminated" if self._closed else "all workers of the DataLoader died")
-            message, _ = _shared_memory.pack((function, arguments), self._inherited)
+            message, _ = shared_memory.pack((function, arguments), self._inherited)
             with interrupts.deferred():
                 task = next(self._numbers)
                 answers = self._answers[task] = []
@@ -318,7 +318,7 @@ class WorkerPool:
     def _take(self, worker: _Worker, task: int, message: bytes, descriptors: list[int]) -> None:
         worker.tasks.discard(task)
         try:
-            answer = _shared_memory.unpack(message, descriptors, worker.received)
+            answer = shared_memory.unpack(message, descriptors, worker.received)
         except Exception as error:
             answer = False, (MXNetError(f"what the DataLoader's worker sent cannot be read: {error}"), traceback.format_exc())
         self._answers.pop(task).append(answer)

@@ -9,7 +9,7 @@ import pytest
 
 import mxnet as mx
 from forked import python
-from mxnet.reachable import finder
+from mxnet.compat import finder
 
 
 def run(code):
@@ -120,7 +120,7 @@ def test_pickles_that_name_the_old_path_load():
 def test_other_packages_and_unlisted_modules_are_left_alone():
     assert [finder.Finder.find_spec(name) for name in ("numpy", "os.path", "mxnet_tools", "mxnet.files", "io.io")] == [None] * 5
     assert importlib.util.find_spec("mxnet.no_such_module") is None
-    assert run("import sys, mxnet, mxnet.reachable.finder as f; f.install(); print(sys.meta_path.count(f.Finder))") == "1"
+    assert run("import sys, mxnet, mxnet.compat.finder as f; f.install(); print(sys.meta_path.count(f.Finder))") == "1"
 
 
 def test_a_completed_module_shows_its_own_loader():

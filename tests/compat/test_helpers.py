@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 import mxnet as mx
-from mxnet.legacy import helpers
+from mxnet.compat import helpers
 from mxnet.numpy import multiarray, utils
 from mxnet.symbol.numpy import _symbol as np_symbol
 

@@ -89,7 +89,7 @@ def test_feed_forward_arguments():
 
 def test_pickles_name_the_path_that_programs_import():
     model = feed_forward(num_epoch=1)
-    assert b"mxnet.model" in pickle.dumps(model, protocol=0) and b"legacy" not in pickle.dumps(model, protocol=0)
+    assert b"mxnet.model" in pickle.dumps(model, protocol=0) and b"compat" not in pickle.dumps(model, protocol=0)
 
 
 def test_names_of_data():

@@ -8,8 +8,8 @@ import sys
 import pytest
 
 import mxnet as mx
-from mxnet.reachable import finder
-from mxnet.reachable.table import COMMON, NAMES, OFTEN_READ
+from mxnet.compat import finder
+from mxnet.compat.table import COMMON, NAMES, OFTEN_READ
 
 SOURCES = pathlib.Path(mx.__file__).parent
 # Extras and other packages bring these; the rest of the table leads somewhere everywhere.
