@@ -55,7 +55,7 @@ class AttrScope(interrupts.Scope, metaclass=ClassPropertyType):
                 raise ValueError(f"AttrScope: attributes need to be strings, received {name}={value!r}")
         self._attr = kwargs
 
-    def get(self, attr: Any) -> dict[str, str]:
+    def get(self, attr: Any) -> dict[str, Any]:
         """Return the attributes for a new Symbol: the scope's, overridden by those of the dict `attr` (or None)."""
         if self._attr:
             return {**self._attr, **attr} if attr else self._attr.copy()

@@ -95,7 +95,7 @@ class Operator(Traits):
         self.sized: Any = None
         self.gradient_storage: Any = None
         self.initial = initial or {}
-        self.key_var_num_args = key_var_num_args
+        self.key_var_num_args: Any = key_var_num_args
         self.frontend = frontend
         self.wants_training = self.wants_device = None
         self.inputs, self.optional_inputs, self.attributes, self.variadic = (), frozenset(), {}, False

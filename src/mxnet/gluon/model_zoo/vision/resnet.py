@@ -196,7 +196,7 @@ class ResNetV2(_ResNet):
 
 
 _BASIC, _WIDE = (64, 64, 128, 256, 512), (64, 256, 512, 1024, 2048)
-resnet_spec = {
+resnet_spec: dict[int, Any] = {
     18: ("basic_block", (2, 2, 2, 2), _BASIC),
     34: ("basic_block", (3, 4, 6, 3), _BASIC),
     50: ("bottle_neck", (3, 4, 6, 3), _WIDE),
