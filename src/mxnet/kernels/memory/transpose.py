@@ -12,7 +12,7 @@ _reversed = Kernel("memory/transpose", "reversed", {"data": "float32 (n, h, w)"}
 _FOUR_BYTES = (torch.float32, torch.int32)
 
 
-def permute_copy(data: torch.Tensor, axes: tuple[int, ...]) -> torch.Tensor:
+def permute_copy(data: torch.Tensor, axes: tuple[int, ...] | list[int]) -> torch.Tensor:
     """Return a contiguous copy with permuted axes, like `torch.permute_copy`."""
     if data.numel() >= _WORTHWHILE and data.dtype in _FOUR_BYTES and not torch.compiler.is_compiling():
         kernel, shape = _choose(data.shape, axes)

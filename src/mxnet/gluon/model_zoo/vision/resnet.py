@@ -203,8 +203,8 @@ resnet_spec: dict[int, Any] = {
     101: ("bottle_neck", (3, 4, 23, 3), _WIDE),
     152: ("bottle_neck", (3, 8, 36, 3), _WIDE),
 }
-resnet_net_versions = [ResNetV1, ResNetV2]
-resnet_block_versions = [
+resnet_net_versions: list[Any] = [ResNetV1, ResNetV2]
+resnet_block_versions: list[dict[str, Any]] = [
     {"basic_block": BasicBlockV1, "bottle_neck": BottleneckV1}, {"basic_block": BasicBlockV2, "bottle_neck": BottleneckV2}]
 
 
