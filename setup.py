@@ -59,9 +59,10 @@ def package(folder):
 
     shutil.rmtree(folder / "packaged", ignore_errors=True)  # an earlier build's
     wanted = [(source, level) for level in levels() for source in build.sources(SOURCES) if source in level.sources or not level.sources]
+    print(f"kernels: compiling {len(wanted)} libraries, for about two seconds each on each of {os.cpu_count()} cores", flush=True)
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        for text in pool.map(make, *zip(*wanted)):
-            print("kernels:", text)
+        for done, task in enumerate(concurrent.futures.as_completed([pool.submit(make, *one) for one in wanted]), 1):
+            print(f"kernels: {done} of {len(wanted)}: {task.result()}", flush=True)
 
 
 class Build(build_py):

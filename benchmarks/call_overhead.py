@@ -1,10 +1,10 @@
-"""What one small operator call costs: Remex, torch, MXNet 1.9.1, interleaved in one run.
+"""Measure the overhead of one small operator call in Remex, torch and MXNet 1.9.1, interleaved in one run.
 
     python benchmarks/call_overhead.py --mxnet-python /opt/oracle/bin/python
 """
 import argparse
 
-import peers
+from harness import common
 
 CALLS = {
     "x + y (2x2)": ("x + y", "x + y"),
@@ -40,7 +40,7 @@ def step():
 
 
 def program():
-    """A program that prints the microseconds that each call takes, a line each, in the processor's time of its thread."""
+    """Return a program that prints the microseconds of each call, one a line, in processor time of the thread."""
     return _MX + "import time, timeit\n" + "".join(
         f"t = timeit.Timer(lambda: {call}, timer=time.thread_time)\nt.timeit(1000)\nprint(min(t.repeat(7, 5000)) / 5000 * 1e6)\n"
         for call, _ in CALLS.values())
@@ -48,25 +48,25 @@ def program():
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    peers.add_arguments(parser)
+    common.add_arguments(parser)
     args = parser.parse_args()
-    me, env = peers.own_python(), peers.python_env()
+    own, env = common.own_python(), common.python_env()
 
     def measure(python, setup, call, n):
-        out = peers.run(python, setup + _REPEAT.format(n=n, call=call), env if python == me else {"OMP_NUM_THREADS": "1"})
+        out = common.run(python, setup + _REPEAT.format(n=n, call=call), env if python == own else {"OMP_NUM_THREADS": "1"})
         return float(out) if out else None
 
-    print(f"{peers.versions(args.mxnet_python)}\n")
+    print(f"{common.versions(args.mxnet_python)}\n")
     print("| call | torch, µs | Remex, µs | Remex / torch | MXNet until it returns, µs | MXNet / Remex |")
     print("|---|---|---|---|---|---|")
     for label, (mx_call, torch_call) in CALLS.items():
-        found = peers.interleave({
-            "torch": lambda c=torch_call: measure(me, _TORCH, c, 50000),
-            "remex": lambda c=mx_call: measure(me, _MX, c, 50000),
+        micros = common.interleave({
+            "torch": lambda c=torch_call: measure(own, _TORCH, c, 50000),
+            "remex": lambda c=mx_call: measure(own, _MX, c, 50000),
             "mxnet": lambda c=mx_call: measure(args.mxnet_python, _MX, c, 3000),
         }, args.rounds)
-        mxnet = f"{found['mxnet']:.1f} | {found['mxnet'] / found['remex']:.1f}" if found["mxnet"] else "not installed | "
-        print(f"| {label} | {found['torch']:.2f} | {found['remex']:.2f} | {found['remex'] / found['torch']:.2f} | {mxnet} |", flush=True)
+        mxnet = f"{micros['mxnet']:.1f} | {micros['mxnet'] / micros['remex']:.1f}" if micros["mxnet"] else "not installed | "
+        print(f"| {label} | {micros['torch']:.2f} | {micros['remex']:.2f} | {micros['remex'] / micros['torch']:.2f} | {mxnet} |", flush=True)
 
 
 if __name__ == "__main__":

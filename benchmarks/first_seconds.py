@@ -1,10 +1,9 @@
-"""Scoring from the first call on: images a second in the first four seconds of the first process and of the second one, and when it has settled.
+"""Measure the warm-up of scoring: images a second in the first four seconds of the first process and of the second one, and in the steady state.
 
     python benchmarks/first_seconds.py --mxnet-python /opt/oracle/bin/python          # writes benchmarks/results/first_seconds.md
 
-The first process finds nothing that an earlier one has learned (its MXNET_HOME holds compiled kernels only, as a wheel brings them), the second one
-finds what the first one left. Seconds count from the end of the first call, whose length has a column of its own. Peers take turns with Remex, each
-in a process of its own.
+The first process has an empty tuning cache (its MXNET_HOME has compiled kernels only, as in a wheel), the second one has the cache of the first.
+Seconds count from the end of the first call, whose time has a column. The other libraries run in processes of their own, in turns with Remex.
 """
 import argparse
 import math
@@ -13,89 +12,86 @@ import shutil
 import statistics
 import tempfile
 
-import peers
-import processes
-import rows
-import run
+from harness import common, model_files, tasks, worker_processes
 
-from mxnet.kernels.runtime import libraries
-
-SOON, LATE = 4.0, 3.0  # seconds: what is called first, and the end of a run, in which it has settled
-PEERS = (rows.OPENVINO, rows.RUNTIME, rows.MXNET, rows.MKLDNN)
+FIRST, LAST = 4.0, 3.0  # seconds at the beginning of a run, and at its end, in the steady state
+PEERS = (tasks.OPENVINO, tasks.RUNTIME, tasks.MXNET, tasks.MKLDNN)
 
 
-def begun(peer, row, seconds, chosen):
-    """What a new process says about its first call and the next seconds; None where it fails."""
-    worker = processes.Process(rows.command(peer, chosen.mxnet_python, chosen.folder), False)
+def run_worker(peer, row, seconds, args):
+    """Return the times of the first call and of those in the next seconds, in a new process; None where it fails."""
+    worker = worker_processes.Process(tasks.command(peer, args.mxnet_python, args.folder), False)
     try:
         return worker.ask(do="begin", row=row, seconds=seconds)
-    except processes.Failed as error:
+    except worker_processes.Failed as error:
         print(f"  {peer.name}: {error}", flush=True)
         return None
     finally:
         worker.close()
 
 
-def rate(found, begin, end, batch):
-    """Images a second between two moments."""
-    inside = [t for t in found["ends"] if begin < t <= end]
-    before = max((t for t in found["ends"] if t <= begin), default=0.0)
+def rate(answer, begin, end, batch):
+    """Return images a second between two times."""
+    inside = [t for t in answer["ends"] if begin < t <= end]
+    before = max((t for t in answer["ends"] if t <= begin), default=0.0)
     return batch * len(inside) / (inside[-1] - before) if inside else 0.0
 
 
-def measure(row, chosen):
-    """Figures of a row: images a second, and seconds."""
-    batch, found = row["batch"], {}
+def measure(row, args):
+    """Return the rates (images a second) and times (seconds) of a row; None where Remex or all others fail."""
+    from mxnet.kernels.runtime import libraries
+    batch, rates = row["batch"], {}
     with tempfile.TemporaryDirectory() as home:
         shutil.copytree(libraries.folder(), os.path.join(home, "kernels"), ignore=shutil.ignore_patterns("*.json"))
         os.environ["MXNET_HOME"] = home
-        first = begun(rows.REMEX, row, chosen.seconds, chosen)
-        second = begun(rows.REMEX, row, SOON, chosen)
+        first = run_worker(tasks.REMEX, row, args.seconds, args)
+        second = run_worker(tasks.REMEX, row, FIRST, args)
         del os.environ["MXNET_HOME"]
     for peer in PEERS:
-        if not processes.missing(peer, chosen.mxnet_python) and (answer := begun(peer, row, SOON, chosen)):
-            found[peer.name] = rate(answer, 0.0, SOON, batch)
-    return {"first": rate(first, 0.0, SOON, batch), "second": rate(second, 0.0, SOON, batch),
-            "settled": rate(first, chosen.seconds - LATE, chosen.seconds, batch), "after": first["settled"], "call": first["first"],
-            "again": second["first"], "best": max(found.items(), key=lambda item: item[1])} if first and second and found else None
+        if not worker_processes.missing(peer, args.mxnet_python) and (answer := run_worker(peer, row, FIRST, args)):
+            rates[peer.name] = rate(answer, 0.0, FIRST, batch)
+    return {"first": rate(first, 0.0, FIRST, batch), "second": rate(second, 0.0, FIRST, batch),
+            "settled": rate(first, args.seconds - LAST, args.seconds, batch), "after": first["settled"], "call": first["first"],
+            "again": second["first"], "best": max(rates.items(), key=lambda item: item[1])} if first and second and rates else None
 
 
-def table(found):
-    """Markdown, with the geometric means of what is divided by the best peer."""
-    lines = ["| network, batch | the best peer, images/s | first 4 s | second process | settled | settled after, s | first call, s | the second's |",
+def table(results):
+    """Return Markdown, with the geometric means of the rates divided by the best of the others."""
+    lines = ["| network, batch | best of the others, images/s | first 4 s | second process | steady state | tuned after, s | first call, s "
+             "| in the second process |",
              "|---|---|---|---|---|---|---|---|"]
     kinds = "first", "second", "settled"
-    for name, values in found.items():
+    for name, values in results.items():
         peer, best = values["best"]
         cells = [f"{values[k] / best:.2f}" for k in kinds]
-        after = f"{values['after']:.1f}" if values["after"] is not None else "not"
+        after = f"{values['after']:.1f}" if values["after"] is not None else "-"
         lines.append(f"| {name} | {best:.4g}, {peer} | {' | '.join(cells)} | {after} | {values['call']:.2f} | {values['again']:.2f} |")
-    means = [math.exp(statistics.mean(math.log(max(v[k], 1e-9) / v["best"][1]) for v in found.values())) for k in kinds]
+    means = [math.exp(statistics.mean(math.log(max(v[k], 1e-9) / v["best"][1]) for v in results.values())) for k in kinds]
     return "\n".join([*lines, f"| geometric mean | | {' | '.join(f'{m:.2f}' for m in means)} | | | |"])
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    peers.add_arguments(parser)
-    parser.add_argument("--networks", default=",".join(rows.NETWORKS))
-    parser.add_argument("--batches", default="1,16")
-    parser.add_argument("--seconds", type=float, default=14.0, help="how long the first process scores")
-    parser.add_argument("--results", default=os.path.join(rows.HERE, "results"))
-    parser.add_argument("--folder", default=os.path.join(tempfile.gettempdir(), "remex-benchmarks"), help="where networks lie meanwhile")
-    chosen = parser.parse_args()
-    found = {}
-    for name in chosen.networks.split(","):
-        run.written(name, chosen.folder)
-        for batch in map(int, chosen.batches.split(",")):
+    common.add_arguments(parser)
+    parser.add_argument("--networks", default=",".join(tasks.NETWORKS), help="by comma")
+    parser.add_argument("--batches", default="1,16", help="by comma")
+    parser.add_argument("--seconds", type=float, default=14.0, help="length of the first process")
+    parser.add_argument("--results", default=common.RESULTS, help="the folder for the table")
+    parser.add_argument("--folder", default=os.path.join(tempfile.gettempdir(), "remex-benchmarks"), help="the folder for the networks' files")
+    args = parser.parse_args()
+    results = {}
+    for name in args.networks.split(","):
+        model_files.ensure_network(name, args.folder)
+        for batch in map(int, args.batches.split(",")):
             row = {"task": "scoring", "network": name, "batch": batch, "dtype": "float32"}
-            run.with_onnx(row, chosen.folder)
-            values = measure(row, chosen)
-            print(rows.label(row), values, flush=True)
+            model_files.export_onnx(row, args.folder)
+            values = measure(row, args)
+            print(tasks.label(row), values, flush=True)
             if values:
-                found[rows.label(row)] = values
-    head = f"{peers.versions(chosen.mxnet_python)}\n\nRemex's images a second divided by those of the best peer"
-    with open(os.path.join(chosen.results, "first_seconds.md"), "w") as file:
-        file.write(f"# The first seconds of scoring\n\n{head}\n\n{table(found)}\n")
+                results[tasks.label(row)] = values
+    head = f"{common.versions(args.mxnet_python)}\n\nRemex's images a second divided by those of the best of the others; higher is better"
+    with open(os.path.join(args.results, "first_seconds.md"), "w") as file:
+        file.write(f"# The first seconds of scoring\n\n{head}\n\n{table(results)}\n")
 
 
 if __name__ == "__main__":

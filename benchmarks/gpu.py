@@ -4,9 +4,9 @@
     python benchmarks/gpu.py --parts training --compile default,reduce-overhead --networks resnet50
     python benchmarks/gpu.py --parts first                                         # first calls of new processes
 
-A process of its own prepares each row, so many `--together`: engines warm up and torch.compile compiles, which takes up to a minute. Then rows are
-measured one after another, with nothing beside them, in windows in which engines take turns; shown are medians. PyTorch computes with channels last
-and TF32; with `--search` cuDNN tries algorithms for it. A small step has another peer, the whole of it captured by hand as one CUDA graph.
+Each row is prepared by a separate process, `--together` of them at a time: engines warm up and torch.compile compiles, which takes up to a minute.
+Then rows are measured one after another, alone, in windows in which engines take turns; the table has medians. PyTorch computes with channels last
+and TF32; with `--search` cuDNN benchmarks its algorithms for PyTorch. A small step is also compared with PyTorch's step as one CUDA graph.
 """
 import argparse
 import contextlib
@@ -23,14 +23,13 @@ from collections.abc import Callable, Iterator
 from typing import Any
 from xml.etree import ElementTree
 
-import gpu_rows
-import peers
 import torch
-from gpu_rows import BY_HAND, COMPILED, EAGER, REMEX, Place, Row
 
 import mxnet as mx
+from harness import common, gpu_rows
+from harness.gpu_rows import COMPILED, EAGER, ONE_GRAPH, REMEX, Place, Row
 
-FIRST = """
+FIRST_CALLS = """
 import sys, time
 start = time.perf_counter()
 import mxnet as mx
@@ -56,9 +55,9 @@ print(first, next(at for at, rate in rates if rate > 0.95 * best), best)
 
 
 def prepared(row: Row, place: Place, folder: str, options: Any) -> tuple[dict[str, Callable], dict[str, Any]]:
-    """The steps of all engines, warm; and what their first steps took, at most had in memory, or said when they failed."""
+    """Return the steps of all engines, warmed up, and for the table the times of their first steps, peaks of memory, and errors."""
     steps: dict[str, Callable] = {}
-    found: dict[str, Any] = {**row._asdict(), "rate": {}, "first_s": {}, "peak_gib": {}, "error": {}}
+    result: dict[str, Any] = {**row._asdict(), "rate": {}, "first_s": {}, "peak_gib": {}, "error": {}}
     for name, prepare in gpu_rows.steps_of(row, place, folder, options.compile):
         torch.backends.cudnn.benchmark = options.search and name != REMEX
         peak = place.memory()
@@ -68,7 +67,7 @@ def prepared(row: Row, place: Place, folder: str, options: Any) -> tuple[dict[st
             ready = time.perf_counter()
             step()
             place.wait()
-            found["first_s"][name] = round(time.perf_counter() - ready, 3)
+            result["first_s"][name] = round(time.perf_counter() - ready, 3)
             until = time.perf_counter() + options.warm
             for i in range(10_000):
                 step()
@@ -76,18 +75,18 @@ def prepared(row: Row, place: Place, folder: str, options: Any) -> tuple[dict[st
                     break
             place.wait()
             steps[name] = step
-            found["peak_gib"][name] = round(peak(), 3)
-        except Exception as error:  # a row of the table, not the end of it
+            result["peak_gib"][name] = round(peak(), 3)
+        except Exception as error:  # it goes into the table; other engines are measured
             last = traceback.extract_tb(error.__traceback__)[-1]
-            found["error"][name] = f"{type(error).__name__}: {str(error)[:300]} ({os.path.basename(last.filename)}:{last.lineno})"
+            result["error"][name] = f"{type(error).__name__}: {str(error)[:300]} ({os.path.basename(last.filename)}:{last.lineno})"
         if place.device.type == "cuda":
             torch.cuda.empty_cache()
-    return steps, found
+    return steps, result
 
 
-def work(row: Row, place: Place, folder: str, options: Any) -> None:
-    """Prepare a row, say so, wait for a line, measure, print what was found."""
-    steps, found = prepared(row, place, folder, options)
+def measure_row(row: Row, place: Place, folder: str, options: Any) -> None:
+    """Prepare a row, print that it is ready, wait for a line, measure, print the result as JSON."""
+    steps, result = prepared(row, place, folder, options)
     print("ready", flush=True)
     sys.stdin.readline()
     rates: dict[str, list[float]] = {name: [] for name in steps}
@@ -95,12 +94,12 @@ def work(row: Row, place: Place, folder: str, options: Any) -> None:
         for name, step in steps.items():
             torch.backends.cudnn.benchmark = options.search and name != REMEX
             rates[name].append(_rate(step, place, options.seconds) * row.batch)
-    found["rate"] = {name: statistics.median(values) for name, values in rates.items()}
-    print(json.dumps(found), flush=True)
+    result["rate"] = {name: statistics.median(values) for name, values in rates.items()}
+    print(json.dumps(result), flush=True)
 
 
 def _rate(step: Callable, place: Place, seconds: float) -> float:
-    """Steps a second in a window of about so many seconds."""
+    """Return steps a second in a window of about so many seconds."""
     step()
     place.wait()
     start = time.perf_counter()
@@ -125,7 +124,7 @@ class Worker:
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.log, text=True, env=env)
 
     def line(self, patience: float) -> str:
-        """The next line that it prints, or none where it has ended, or is silent for so many seconds."""
+        """Return the next line of its output, or '' where it has ended, or prints none for so many seconds."""
         out: Any = self.process.stdout
         return out.readline() if select.select([out], [], [], max(patience, 0))[0] else ""
 
@@ -135,7 +134,7 @@ class Worker:
         with contextlib.suppress(ValueError):  # it has ended without a result
             return json.loads(self.line(120))
         self.log.seek(0)
-        last = (self.log.read().strip().splitlines() or ["no word"])[-1]
+        last = (self.log.read().strip().splitlines() or ["no output"])[-1]
         return {**self.row._asdict(), "rate": {}, "first_s": {}, "peak_gib": {}, "error": {REMEX: f"status {self.process.poll()}: {last[:300]}"}}
 
     def close(self) -> None:
@@ -154,7 +153,7 @@ def measured(rows: list[Row], folder: str, options: Any) -> Iterator[dict[str, A
             until = time.monotonic() + options.patience
             ready = [worker.line(until - time.monotonic()) for worker in workers]
             for worker, line in zip(workers, ready):
-                if not line:  # it would compute beside the others
+                if not line:  # it would disturb the others' measurements
                     worker.process.kill()
             for worker in workers:
                 yield worker.measured()
@@ -162,64 +161,65 @@ def measured(rows: list[Row], folder: str, options: Any) -> Iterator[dict[str, A
 
 
 def first_calls(seconds: float) -> Iterator[str]:
-    """Lines about the first calls of ResNet-50 in new processes: with caches that are empty, and with what the first one left."""
+    """Yield lines about the first calls of ResNet-50 in new processes: with empty caches, and with those that the first process filled."""
     with tempfile.TemporaryDirectory() as caches:
-        env = {**os.environ, "PYTHONPATH": os.path.join(peers.ROOT, "src") + os.pathsep + os.environ.get("PYTHONPATH", ""),
+        env = {**os.environ, "PYTHONPATH": os.path.join(common.ROOT, "src") + os.pathsep + os.environ.get("PYTHONPATH", ""),
                **{name: os.path.join(caches, name) for name in ("MXNET_HOME", "TRITON_CACHE_DIR", "TORCHINDUCTOR_CACHE_DIR", "XDG_CACHE_HOME")}}
-        for kept in ("nothing kept", "what the first process kept"):
-            done = subprocess.run([sys.executable, "-c", FIRST, str(seconds)], capture_output=True, text=True, env=env)
-            if done.returncode:
-                yield f"{kept}: {done.stderr.strip().splitlines()[-1][:200]}"
+        for cache in ("empty caches", "caches of the first process"):
+            process = subprocess.run([sys.executable, "-c", FIRST_CALLS, str(seconds)], capture_output=True, text=True, env=env)
+            if process.returncode:
+                yield f"{cache}: {process.stderr.strip().splitlines()[-1][:200]}"
                 continue
-            first, settled, best = map(float, done.stdout.split())
-            yield f"{kept}: the first result after {first:.2f} s, the best speed ({best:.0f} images/s) after {settled:.1f} s"
+            first, settled, best = map(float, process.stdout.split())
+            yield f"{cache}: the first result after {first:.2f} s, the best speed ({best:.0f} images/s) after {settled:.1f} s"
 
 
-def report(found: list[dict[str, Any]], first: list[str], head: str, command: str) -> str:
-    """The tables, as Markdown."""
-    seen = {name for entry in found for name in (*entry["rate"], *entry["error"])}
-    engines = [name for name in (REMEX, EAGER, *COMPILED.values(), BY_HAND) if name in seen]
-    kinds = " / ".join(name.removeprefix("PyTorch ") for name in engines if name != BY_HAND)
+def report(results: list[dict[str, Any]], first: list[str], head: str, command: str) -> str:
+    """Return the tables as Markdown."""
+    names = {name for entry in results for name in (*entry["rate"], *entry["error"])}
+    engines = [name for name in (REMEX, EAGER, *COMPILED.values(), ONE_GRAPH) if name in names]
+    kinds = " / ".join(name.removeprefix("PyTorch ") for name in engines if name != ONE_GRAPH)
     lines = ["# One GPU: Remex and PyTorch", "", f"`{command}`", "", head, "",
              "Images (sequences, steps × batch, calls) a second; the ratios are Remex's rate over that of the best other engine, and over that of a "
-             "step captured by hand as one CUDA graph. Memory: the most that an engine took for itself, GiB. First calls ran beside one another.",
-             "", f"| row | {' | '.join(engines)} | ratio | by hand | first call, s ({kinds}) | memory ({kinds}) |", "|---" * (len(engines) + 5) + "|"]
+             "step captured as one CUDA graph. Memory: the peak of an engine alone, GiB. First calls ran concurrently.",
+             "", f"| row | {' | '.join(engines)} | ratio | one graph | first call, s ({kinds}) | memory ({kinds}) |",
+             "|---" * (len(engines) + 5) + "|"]
     ratios: dict[str, list[float]] = {}
-    for entry in found:
+    for entry in results:
         rates = entry["rate"]
-        others = [rate for name, rate in rates.items() if name not in (REMEX, BY_HAND)]
+        others = [rate for name, rate in rates.items() if name not in (REMEX, ONE_GRAPH)]
         ratio = rates[REMEX] / max(others) if REMEX in rates and others else None
         if ratio:
             ratios.setdefault(entry["part"], []).append(ratio)
-        by_hand = f"{rates[REMEX] / rates[BY_HAND]:.2f}" if REMEX in rates and BY_HAND in rates else ""
+        one_graph = f"{rates[REMEX] / rates[ONE_GRAPH]:.2f}" if REMEX in rates and ONE_GRAPH in rates else ""
         cells = [f"{rates[name]:.4g}" if name in rates else entry["error"].get(name, "").replace("|", "/")[:120] for name in engines]
-        pairs = [" / ".join(str(entry[table].get(name, "")) for name in engines if name != BY_HAND) for table in ("first_s", "peak_gib")]
+        pairs = [" / ".join(str(entry[table].get(name, "")) for name in engines if name != ONE_GRAPH) for table in ("first_s", "peak_gib")]
         row = Row(entry["part"], entry["case"], entry["batch"], entry["low"])
-        lines.append(f"| {row} | {' | '.join(cells)} | {f'{ratio:.2f}' if ratio else ''} | {by_hand} | {' | '.join(pairs)} |")
+        lines.append(f"| {row} | {' | '.join(cells)} | {f'{ratio:.2f}' if ratio else ''} | {one_graph} | {' | '.join(pairs)} |")
     if ratios:
         means = (f"{part} {statistics.geometric_mean(values):.2f}" for part, values in ratios.items())
         lines += ["", "Geometric means of the ratios: " + "; ".join(means)]
     return "\n".join(lines + [""] * bool(first) + [f"- ResNet-50, scoring batches of 32, {line}" for line in first]) + "\n"
 
 
-def write(path: str, found: list[dict[str, Any]], first: list[str], head: str, tests: str) -> None:
-    """Put the rows that there are into ``path.json`` and ``path.md``."""
+def write(path: str, results: list[dict[str, Any]], first: list[str], head: str, tests: str) -> None:
+    """Write the rows measured so far to ``path.json`` and ``path.md``."""
     with open(path + ".json", "w") as file:
-        json.dump({"head": head, "tests": tests, "rows": found, "first": first}, file, indent=1)
+        json.dump({"head": head, "tests": tests, "rows": results, "first": first}, file, indent=1)
     head += f"\n\nTests of `tests/gpu`: {tests}" if tests else ""
     with open(path + ".md", "w") as file:
-        file.write(report(found, first, head, "python benchmarks/gpu.py " + " ".join(sys.argv[1:])))
+        file.write(report(results, first, head, "python benchmarks/gpu.py " + " ".join(sys.argv[1:])))
 
 
-def tested(path: str) -> tuple[str, bool]:
-    """Return a line about a report of pytest's, and True if nothing failed."""
+def test_summary(path: str) -> tuple[str, bool]:
+    """Return a line about pytest's report, and True if nothing failed."""
     suite = next(iter(ElementTree.parse(path).getroot().iter("testsuite"))).attrib
     failed = int(suite["failures"]) + int(suite["errors"])
     ran = int(suite["tests"]) - int(suite["skipped"])
     return f"{ran - failed} of {ran} passed, {suite['skipped']} skipped, {float(suite['time']):.0f} s", not failed
 
 
-def chosen_options() -> Any:
+def parse_options() -> Any:
     def listed(kind: Callable = str) -> Callable:
         return lambda text: [kind(word) for word in text.split(",") if word]
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -229,48 +229,47 @@ def chosen_options() -> Any:
     parser.add_argument("--types", type=listed(lambda word: None if word == "float32" else word), help="float32, float16, bfloat16; by comma")
     parser.add_argument("--compile", type=listed(), default=[], help=f"compare with torch.compile as well, in these modes: {', '.join(COMPILED)}")
     parser.add_argument("--together", type=int, default=6, help="how many rows are prepared beside one another")
-    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--rounds", type=int, default=3, help="windows of each engine")
     parser.add_argument("--seconds", type=float, default=0.4, help="length of a window")
     parser.add_argument("--warm", type=float, default=2, help="seconds for which an engine warms up")
     parser.add_argument("--limit", type=float, default=420, help="seconds after which no further row is measured")
     parser.add_argument("--patience", type=float, default=300, help="seconds after which rows that are not ready are given up")
-    parser.add_argument("--device", default="cuda:0", help="cpu only shows that this program works")
-    parser.add_argument("--tests", help="the report of pytest's (--junitxml) that the table begins with; where a test failed the exit status is 1")
-    parser.add_argument("--results", default=os.path.join(peers.ROOT, "benchmarks", "results", "gpu"))
-    parser.add_argument("--search", action="store_true", help="let cuDNN try for PyTorch which algorithms are fastest, for 10 s a network")
+    parser.add_argument("--device", default="cuda:0", help="cpu only tests this program")
+    parser.add_argument("--tests", help="pytest's report (--junitxml), which the table summarizes; after a failed test the exit status is 1")
+    parser.add_argument("--results", default=os.path.join(common.RESULTS, "gpu"), help="the folder for the results")
+    parser.add_argument("--search", action="store_true", help="let cuDNN benchmark its algorithms for PyTorch, for 10 s a network")
     parser.add_argument("--row", type=lambda text: Row(*json.loads(text)), help=argparse.SUPPRESS)
-    parser.add_argument("--folder", help="where the networks' values lie, or will")
+    parser.add_argument("--folder", help="the folder of the networks' parameters, by default a temporary one")
     return parser.parse_args()
 
 
 def main() -> None:
-    options = chosen_options()
+    options = parse_options()
     device = torch.device(options.device)
     place = Place(mx.gpu(device.index or 0) if device.type == "cuda" else mx.cpu(), device)
     torch.backends.cudnn.allow_tf32 = torch.backends.cuda.matmul.allow_tf32 = True
     if options.row:
-        work(options.row, place, options.folder, options)
+        measure_row(options.row, place, options.folder, options)
         return
-    card = torch.cuda.get_device_name(device) if device.type == "cuda" else peers.processor()
-    commit = subprocess.run(["git", "-C", peers.ROOT, "rev-parse", "--short", "HEAD"], capture_output=True, text=True).stdout.strip() or "unknown"
-    tests, passed = tested(options.tests) if options.tests else ("", True)
-    head = f"{card}; Python {sys.version.split()[0]}, torch {torch.__version__}; commit {commit}; {time.strftime('%Y-%m-%d')}"
+    card = torch.cuda.get_device_name(device) if device.type == "cuda" else common.processor()
+    tests, passed = test_summary(options.tests) if options.tests else ("", True)
+    head = f"{card}; Python {sys.version.split()[0]}, torch {torch.__version__}; commit {common.commit()}; {time.strftime('%Y-%m-%d')}"
     os.makedirs(options.results, exist_ok=True)
     path = os.path.join(options.results, "-".join(card.lower().split()[:4]).replace("(", "").replace(")", ""))
-    begin, found = time.perf_counter(), []
+    begin, results = time.perf_counter(), []
     first = list(first_calls(20)) if "first" in options.parts else []
     rows = [row for part in options.parts if part != "first" for row in gpu_rows.rows_of(part, options.networks, options.batches, options.types)]
     with tempfile.TemporaryDirectory() as made:
         folder = options.folder or made
-        gpu_rows.write_values(rows, folder)
-        write(path, found, first, head, tests)
+        gpu_rows.write_parameters(rows, folder)
+        write(path, results, first, head, tests)
         for entry in measured(rows, folder, options):
-            found.append(entry)
+            results.append(entry)
             row = Row(entry["part"], entry["case"], entry["batch"], entry["low"])
             print(row, entry["rate"], entry["first_s"], entry["error"] or "", f"{time.perf_counter() - begin:.0f} s", flush=True)
-            write(path, found, first, head, tests)  # a machine on loan may be gone before the last row
+            write(path, results, first, head, tests)  # the machine may be gone before the last row
             if time.perf_counter() - begin > options.limit:
-                print(f"{len(rows) - len(found)} rows left out, {options.limit:g} s are over", flush=True)
+                print(f"{len(rows) - len(results)} rows left out, {options.limit:g} s are over", flush=True)
                 break
     print(tests, *first, sep="\n")
     sys.exit(not passed)

@@ -1,11 +1,10 @@
-"""Time and memory of writing a network as an ONNX file, beside MXNet 1.9.1.
+"""Compare the time and memory of exporting a network to ONNX with MXNet 1.9.1.
 
     python benchmarks/onnx_export.py --mxnet-python ... [--mxnet-path FOLDER] [--network resnet152_v1] [--rounds 5]
 
-Each export is a process of its own, which has imported everything, from the files of a network to the ONNX file. Memory is what the process takes at
-most in excess of what it took before, in multiples of the weights. MXNet needs the package onnx: 1.13 is the last one that it can import, and
-`--mxnet-path` names a folder with it (``pip install --target FOLDER onnx==1.13.1 protobuf==3.20.3``) if its environment has none. Writes
-benchmarks/results/onnx_export.md.
+Each export, from the files of a network to the ONNX file, runs in a new process; imports are not measured. Memory is the growth of the peak, in
+multiples of the weights. MXNet needs the package onnx, at most 1.13; `--mxnet-path` names a folder with it if its environment has none (``pip install
+--target FOLDER onnx==1.13.1 protobuf==3.20.3``). Writes benchmarks/results/onnx_export.md.
 """
 import argparse
 import json
@@ -16,7 +15,7 @@ import subprocess
 import sys
 import tempfile
 
-import peers
+from harness import common
 
 EXPORT = """
 import json, resource, sys, time
@@ -33,15 +32,15 @@ def memory(name):
 
 mx.nd.ones((2, 2)).asnumpy()
 with open("/proc/self/clear_refs", "w") as file:
-    file.write("5")  # the peak begins anew
+    file.write("5")  # resets the peak
 before, start, busy = memory("VmRSS"), time.perf_counter(), time.process_time()
 mx.onnx.export_model(prefix + "-symbol.json", prefix + "-0000.params", [(1, 3, 224, 224)], [np.float32], path, **options)
 print(json.dumps({"seconds": time.perf_counter() - start, "busy": time.process_time() - busy, "memory": memory("VmHWM") - before}))
 """
 
 
-def exported(python, environment, prefix, path, options):
-    """Time and memory of one export."""
+def measure_export(python, environment, prefix, path, options):
+    """Return the time and memory of one export."""
     result = subprocess.run([python, "-W", "ignore", "-c", EXPORT, prefix, path, json.dumps(options)], capture_output=True, text=True,
                             env=environment)
     if result.returncode:
@@ -50,8 +49,8 @@ def exported(python, environment, prefix, path, options):
 
 
 def save(name, folder):
-    """The files of a network; the prefix of their names, and the size of the weights."""
-    sys.path.insert(0, os.path.join(peers.ROOT, "src"))
+    """Export a network; return the prefix of its files and the size of the weights."""
+    sys.path.insert(0, os.path.join(common.ROOT, "src"))
     import mxnet as mx
     net = mx.gluon.model_zoo.vision.get_model(name)
     net.initialize(mx.init.Xavier())
@@ -63,36 +62,36 @@ def save(name, folder):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    peers.add_arguments(parser)
+    common.add_arguments(parser)
     parser.add_argument("--mxnet-path", default="", help="a folder with the package onnx for MXNet's Python")
-    parser.add_argument("--network", default="resnet152_v1")
-    parser.add_argument("--output", default=os.path.join(peers.ROOT, "benchmarks", "results", "onnx_export.md"))
+    parser.add_argument("--network", default="resnet152_v1", help="a network of the model zoo")
+    parser.add_argument("--output", default=os.path.join(common.RESULTS, "onnx_export.md"), help="the file of the table")
     args = parser.parse_args()
-    kinds = {"Remex": (sys.executable, peers.python_env(), {"check": False}),
-             "Remex, and the file scored by ONNX Runtime and here (as it is by default)": (sys.executable, peers.python_env(), {"check": True})}
+    kinds = {"Remex": (sys.executable, common.python_env(), {"check": False}),
+             "Remex, with the check by ONNX Runtime (its default)": (sys.executable, common.python_env(), {"check": True})}
     if args.mxnet_python:
-        kinds["MXNet 1.9.1"] = args.mxnet_python, {**peers.foreign_env(), "OMP_NUM_THREADS": "1", "PYTHONPATH": args.mxnet_path}, {}
+        kinds["MXNet 1.9.1"] = args.mxnet_python, {**common.foreign_env(), "OMP_NUM_THREADS": "1", "PYTHONPATH": args.mxnet_path}, {}
     with tempfile.TemporaryDirectory() as folder:
         prefix, weights = save(args.network, folder)
         samples = {name: [] for name in kinds}
         for _ in range(args.rounds):
             for i, (name, (python, environment, options)) in enumerate(kinds.items()):
-                samples[name].append(exported(python, environment, prefix, f"{folder}/{i}.onnx", options))
+                samples[name].append(measure_export(python, environment, prefix, f"{folder}/{i}.onnx", options))
                 print(name, samples[name][-1], flush=True)
         sizes = [os.path.getsize(f"{folder}/{i}.onnx") for i in range(len(kinds))]
-    middle = {name: {key: statistics.median(sample[key] for sample in found) for key in found[0]} for name, found in samples.items()}
-    theirs = middle.get("MXNet 1.9.1")
-    lines = [f"| {args.network}, {weights / 2 ** 20:.0f} MiB of weights | seconds | of a processor | / MXNet's (goal: 0.33 or less) "
+    medians = {name: {key: statistics.median(run[key] for run in runs) for key in runs[0]} for name, runs in samples.items()}
+    mxnet = medians.get("MXNet 1.9.1")
+    lines = [f"| {args.network}, {weights / 2 ** 20:.0f} MiB of weights | seconds | processor seconds | / MXNet's (goal: 0.33 or less) "
              "| memory, MiB | / weights (goal: 2.2 or less) | file, MiB |",
              "|---|" + "---:|" * 6]
-    for (name, found), size in zip(middle.items(), sizes):
-        ratio = f"{found['busy'] / theirs['busy']:.2f}" if theirs else "not measured"
-        lines.append(f"| {name} | {found['seconds']:.2f} | {found['busy']:.2f} | {ratio} | {found['memory'] / 2 ** 20:.0f} "
-                     f"| {found['memory'] / weights:.2f} | {size / 2 ** 20:.0f} |")
+    for (name, values), size in zip(medians.items(), sizes):
+        ratio = f"{values['busy'] / mxnet['busy']:.2f}" if mxnet else "not measured"
+        lines.append(f"| {name} | {values['seconds']:.2f} | {values['busy']:.2f} | {ratio} | {values['memory'] / 2 ** 20:.0f} "
+                     f"| {values['memory'] / weights:.2f} | {size / 2 ** 20:.0f} |")
     text = "\n".join(lines)
     print(text)
     head = f"# Writing ONNX files\n\n`python benchmarks/onnx_export.py --mxnet-python ...`; one thread; medians of {args.rounds}; "
-    pathlib.Path(args.output).write_text(f"{head}{peers.versions(args.mxnet_python)}\n\n{text}\n")
+    pathlib.Path(args.output).write_text(f"{head}{common.versions(args.mxnet_python)}\n\n{text}\n")
 
 
 if __name__ == "__main__":

@@ -1,10 +1,10 @@
-"""How many of ONNX's own tests the importer passes: single operators and whole models, with tensors of numbers. They come with the package onnx.
+"""Run ONNX's own tests, of single operators and whole models, on the importer. They are part of the package onnx.
 
     python benchmarks/onnx_import.py [--kinds node simple ...] [--match 'test_resize*'] [--show]
     python benchmarks/onnx_import.py --zoo [--match 'resnet*']
 
-Tolerances are those of ONNX's own runner. Tests that are known not to pass are counted by their reasons (`tests/onnx_cases.py`).
-`--zoo` writes the networks of Gluon's zoo, reads them back, and compares their scores and operators.
+Tolerances are those of ONNX's own runner. Known failures are counted by reason (`tests/onnx_cases.py`).
+`--zoo` exports the networks of Gluon's model zoo, imports them, and compares their outputs and operators.
 """
 import argparse
 import collections
@@ -25,34 +25,32 @@ from onnx_cases import KINDS, cases, failure, known_failure, networks, round_tri
 from onnx_checks import NEWEST  # noqa: E402
 
 
-def measured(kind, pattern):
-    """The names of a kind's tests with why each fails (None if it passes), and the seconds of one core."""
-    chosen = [case for case in cases(kind) if fnmatch.fnmatchcase(case.name, pattern)]
+def run_cases(kind, pattern):
+    """Return {name of a test: reason of its failure or None}, and the processor seconds."""
+    selected = [case for case in cases(kind) if fnmatch.fnmatchcase(case.name, pattern)]
     start = time.process_time()
-    return {case.name: failure(case) for case in chosen}, time.process_time() - start
+    return {case.name: failure(case) for case in selected}, time.process_time() - start
 
 
 def zoo(pattern):
-    """Print how far each network is from what was written and read back, and whether it is the same graph."""
-    print("| network | opset | largest difference here, in parts of the largest output | in ONNX Runtime "
-          "| the same operators | written again: the same graph |\n"
+    """Print the difference of each network after export and import, and a comparison of the graphs."""
+    print("| network | opset | largest difference, relative to the largest output | in ONNX Runtime "
+          "| same operators | same graph after another export |\n"
           "|---|---|---|---|---|---|")
     for name in fnmatch.filter(networks(), pattern):
         for opset in (OPSET, NEWEST):
             with tempfile.TemporaryDirectory() as folder:
                 trip = round_trip(name, pathlib.Path(folder), opset)
-            lost, new = (sorted(set(a) - set(b)) for a, b in (trip.operators, trip.operators[::-1]))
-            operators = "yes" if not lost and not new else f"{', '.join(lost) or 'none'} as {', '.join(new) or 'others'}"
-            print(f"| {name} | {opset} | {trip.difference:.1e} | {trip.by_runtime:.1e} | {operators} "
-                  f"| {'yes' if trip.changed is None else f'no: {trip.changed}'} |", flush=True)
+            same = ["yes" if a == b else f"no: {a} and {b}" for a, b in (trip.operators, trip.nodes)]
+            print(f"| {name} | {opset} | {trip.difference:.1e} | {trip.by_runtime:.1e} | {same[0]} | {same[1]} |", flush=True)
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--kinds", nargs="+", choices=KINDS, default=KINDS)
+    parser.add_argument("--kinds", nargs="+", choices=KINDS, default=KINDS, help="kinds of tests")
     parser.add_argument("--match", default="*", help="names of tests, with wildcards")
     parser.add_argument("--show", action="store_true", help="print the message of each test that fails")
-    parser.add_argument("--zoo", action="store_true", help="the networks of the zoo, there and back, instead")
+    parser.add_argument("--zoo", action="store_true", help="export and import the networks of the model zoo instead")
     args = parser.parse_args()
     logging.disable(logging.WARNING)
     if args.zoo:
@@ -60,15 +58,15 @@ def main():
     print(f"onnx {onnx.__version__}, opset {onnx.defs.onnx_opset_version()}\n\n| kind | tests | pass | % | seconds |\n|---|---|---|---|---|")
     failed = {}
     for kind in args.kinds:
-        found, seconds = measured(kind, args.match)
-        bad = {name: reason for name, reason in found.items() if reason is not None}
+        results, seconds = run_cases(kind, args.match)
+        bad = {name: reason for name, reason in results.items() if reason is not None}
         failed.update(bad)
-        passed = len(found) - len(bad)
-        print(f"| {kind} | {len(found)} | {passed} | {100 * passed / max(len(found), 1):.1f} | {seconds:.1f} |")
+        passed = len(results) - len(bad)
+        print(f"| {kind} | {len(results)} | {passed} | {100 * passed / max(len(results), 1):.1f} | {seconds:.1f} |")
     reasons = collections.defaultdict(list)
     for name in failed:
-        reasons[known_failure(name) or "not known"].append(name)
-    print("\n| why not | tests |\n|---|---|")
+        reasons[known_failure(name) or "unknown"].append(name)
+    print("\n| reason of failure | tests |\n|---|---|")
     for reason, names in sorted(reasons.items(), key=lambda item: -len(item[1])):
         print(f"| {reason} | {len(names)}: {', '.join(names[:6])}{', ...' if len(names) > 6 else ''} |")
     if args.show:

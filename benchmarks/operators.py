@@ -1,11 +1,11 @@
-"""Every operator against torch's nearest call and MXNet 1.9.1: forward, and forward with backward, on small and large inputs.
+"""Compare every operator with torch's nearest call and MXNet 1.9.1: forward, and forward with backward, on small and large inputs.
 
     python benchmarks/operators.py --mxnet-python /opt/oracle/bin/python
     python benchmarks/operators.py --mxnet-python ... --operators exp,sum,Convolution --rounds 3
 
-Small inputs are those of `tests/ops/records.py`; large ones stand in `operator_inputs.py` or are the small ones, repeated to about a million
-numbers. Each of the three runs in a process of its own that stays; rounds are interleaved, medians reported. Times include waiting for the
-result. A call that fails in one of the three, or takes too long there, leaves that cell empty. Without --operators the run covers all but the
+Small inputs are those of `tests/ops/records.py`; large ones those of `harness/operator_inputs.py`, or the small ones repeated to about a million
+numbers. Each library runs in one process; rounds are interleaved, and the table has medians. Times include waiting for the result. The cell of a
+library whose call fails, or takes too long, is empty. Without --operators the run covers all but the
 `_np*` operators and writes benchmarks/results/operators.md and operators.json.
 """
 import argparse
@@ -26,7 +26,7 @@ import numpy as np
 HERE = pathlib.Path(__file__).resolve().parent
 MILLION = 1 << 20
 
-# Torch's nearest call, where its name isn't the operator's: a function of the inputs a, b, c, d.
+# Torch's nearest call where it has another name, as an expression of the inputs a, b, c, d.
 TORCH = {
     **{f"{p}_{n}": f"torch.{n}(a, b)" for p in ("elemwise", "broadcast") for n in ("add", "sub", "mul", "div")},
     **{f"{p}{n}": f"torch.{t}(a, b)" for p in ("_", "broadcast_") for n, t in (
@@ -71,14 +71,14 @@ TORCH = {
 }
 
 
-# -- one of the three processes ----------------------------------------------------------------------------------------
+# -- a worker process ----------------------------------------------------------------------------------------
 def unpack(packed):
     dtype, shape, content = packed
     return np.frombuffer(content, dtype).reshape(shape).copy()
 
 
 def find(mx, name):
-    """The function that a program calls for an operator of that name."""
+    """Return the function of `mx.nd` for an operator of that name."""
     for prefix, space in (("_contrib_", "contrib"), ("_linalg_", "linalg"), ("_image_", "image"), ("_sparse_", "sparse")):
         if name.startswith(prefix) and hasattr(getattr(mx.nd, space), name[len(prefix):]):
             return getattr(getattr(mx.nd, space), name[len(prefix):])
@@ -86,7 +86,7 @@ def find(mx, name):
 
 
 def mxnet_task(case):
-    """What runs in Remex and in MXNet: the program is the same."""
+    """Return (call, wait) in Remex or MXNet; the program is the same."""
     import mxnet as mx
     call, attributes = find(mx, case["operator"]), case["attributes"]
     arrays = [mx.nd.array(unpack(p), dtype=p[0]) for p in case["inputs"]]
@@ -103,6 +103,7 @@ def mxnet_task(case):
 
 
 def torch_task(case):
+    """Return (call, wait) in torch."""
     import torch
     import torch.nn.functional as F
     tensors = [torch.from_numpy(unpack(p)) for p in case["inputs"]]
@@ -127,7 +128,7 @@ def torch_task(case):
 
 
 def prepare(make, case, seconds):
-    """A function that says how many microseconds a call takes, over as many calls as fit in `seconds`; None where it can't be called so."""
+    """Return a function that measures the microseconds of a call, over as many calls as fit in `seconds`; None where the call fails."""
     try:
         task, wait = make(case)
         task()
@@ -150,6 +151,7 @@ def prepare(make, case, seconds):
 
 
 def worker(kind, seconds):
+    """Answer requests on stdin: each is a length and a pickled case, or None to measure the last case again."""
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
     measure = None
@@ -164,7 +166,7 @@ def worker(kind, seconds):
 
 
 class Peer:
-    """One of the three, in its process; started again if it dies. A call with a case prepares it, one without measures the last again."""
+    """The process of a library, which is restarted if it dies. A call with a case prepares it, one without measures the last again."""
 
     def __init__(self, python, kind, seconds, env, patience=60):
         self.command = [python, "-W", "ignore", str(HERE / "operators.py"), "--worker", kind, str(seconds)]
@@ -177,30 +179,31 @@ class Peer:
             return None
         if self.process is None:
             self.process = subprocess.Popen(self.command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=self.env)
-        question = pickle.dumps(case, protocol=4)
+        request = pickle.dumps(case, protocol=4)
         try:
-            self.process.stdin.write(struct.pack("<q", len(question)) + question)
+            self.process.stdin.write(struct.pack("<q", len(request)) + request)
             self.process.stdin.flush()
             if not select.select([self.process.stdout], [], [], self.patience)[0]:
                 raise TimeoutError
             size = self.process.stdout.read(8)
-            found = pickle.loads(self.process.stdout.read(struct.unpack("<q", size)[0]))
+            result = pickle.loads(self.process.stdout.read(struct.unpack("<q", size)[0]))
         except (BrokenPipeError, TimeoutError, struct.error, EOFError):
             self.process.kill()
             self.process.wait()
-            self.process = found = None
-        self.broken = found is None
-        return found
+            self.process = result = None
+        self.broken = result is None
+        return result
 
 
-# -- the program -------------------------------------------------------------------------------------------------------
+# -- the driver -------------------------------------------------------------------------------------------------------
 def torch_call(name):
+    """Return the expression of torch's nearest call, None where there is none."""
     import torch
     return TORCH.get(name) or (f"torch.{name}(a)" if callable(getattr(torch, name, None)) else None)
 
 
 def cases(name, sample, op, large, same_shape):
-    """(size, pass, case) of an operator: small and large, forward and both."""
+    """Yield (size, pass, case) of an operator: small and large, forward and both."""
     def pack(array):
         return array.dtype.name, array.shape, np.ascontiguousarray(array).tobytes()
     sizes = {"small": (sample.inputs, sample.attributes)}
@@ -226,7 +229,7 @@ def mean(values):
 
 
 def summary(rows):
-    """What the goals of the project ask: ratios, and the worst ten."""
+    """Yield lines about the ratios, and the ten slowest operators."""
     large = sorted((r["mxnet"] / r["remex"], f"{r['operator']} {r['pass']}") for r in rows if r["input"] == "large" and r["mxnet"] and r["remex"])
     every = [r["mxnet"] / r["remex"] for r in rows if r["mxnet"] and r["remex"]]
     small = sorted((r["remex"] / r["torch"], r["operator"]) for r in rows
@@ -236,55 +239,54 @@ def summary(rows):
         yield (f"- MXNet / Remex, geometric mean: {mean([x for x, _ in large]):.2f} over {len(large)} large inputs, "
                f"{mean(every):.2f} over all {len(every)}")
         yield f"- Slower than MXNet on large inputs, {len(slower)}: " + (", ".join(slower) or "none")
-        yield "- The ten worst against MXNet on large inputs: " + ", ".join(f"{n} ({x:.2f})" for x, n in large[:10])
+        yield "- The ten lowest speed-ups over MXNet on large inputs: " + ", ".join(f"{n} ({x:.2f})" for x, n in large[:10])
     if small:
         yield f"- Remex / torch, small inputs, forward, geometric mean: {mean([x for x, _ in small]):.2f} over {len(small)}"
-        yield "- The ten worst against torch on small inputs: " + ", ".join(f"{n} ({x:.1f})" for x, n in small[:-11:-1])
+        yield "- The ten highest ratios to torch on small inputs: " + ", ".join(f"{n} ({x:.1f})" for x, n in small[:-11:-1])
     failed = sorted({r["operator"] for r in rows if not r["remex"]})
     yield "- Not measured in Remex: " + (", ".join(failed) or "none")
 
 
 def main():
-    import held
-    import peers
+    from harness import common, isa_limit
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    common.add_arguments(parser)
+    parser.add_argument("--operators", help="only these, separated by commas; wildcards are allowed")
+    parser.add_argument("--inputs", choices=("small", "large"), help="only these inputs")
+    parser.add_argument("--seconds", type=float, default=0.02, help="the least length of one measurement")
+    parser.add_argument("--threads", type=int, default=2, help="OMP_NUM_THREADS of all libraries")
+    parser.add_argument("--output", help="the table's file, beside which a .json is written; a run over all writes benchmarks/results/operators.md")
+    parser.add_argument("--avx2", action="store_true", help="limit all libraries to AVX2, as run.py does; writes only to --output")
+    args = parser.parse_args()
     sys.path[:0] = [str(HERE.parent / "src"), str(HERE.parent / "tests" / "ops")]
-    from operator_inputs import LARGE
     from records import RECORDS
 
+    from harness.operator_inputs import LARGE
     from mxnet.ops import registry
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    peers.add_arguments(parser)
-    parser.add_argument("--operators", help="only these, separated by commas; patterns are allowed")
-    parser.add_argument("--inputs", choices=("small", "large"), help="only these inputs")
-    parser.add_argument("--seconds", type=float, default=0.02, help="how long one measurement lasts, at least")
-    parser.add_argument("--threads", type=int, default=2, help="OMP_NUM_THREADS of all three")
-    parser.add_argument("--output", help="the table's file, beside which a .json is written; a run over all writes benchmarks/results/operators.md")
-    parser.add_argument("--avx2", action="store_true", help="hold all three to AVX2, as run.py does; writes no file that is not named")
-    args = parser.parse_args()
     if args.avx2:
-        held.to_avx2()
-    env = {**peers.python_env(), "OMP_NUM_THREADS": str(args.threads)}
-    sides = {"torch": Peer(peers.own_python(), "torch", args.seconds, env), "remex": Peer(peers.own_python(), "remex", args.seconds, env)}
+        isa_limit.to_avx2()
+    env = {**common.python_env(), "OMP_NUM_THREADS": str(args.threads)}
+    sides = {"torch": Peer(common.own_python(), "torch", args.seconds, env), "remex": Peer(common.own_python(), "remex", args.seconds, env)}
     if args.mxnet_python:
         sides["mxnet"] = Peer(args.mxnet_python, "mxnet", args.seconds, {**env, "PYTHONPATH": ""})
     patterns = args.operators.split(",") if args.operators else None
     names = [n for n in RECORDS if (any(fnmatch.fnmatchcase(n, p) for p in patterns) if patterns else not n.startswith("_np"))]
     head = ["| operator | input | pass | torch, µs | Remex, µs | Remex / torch | MXNet, µs | MXNet / Remex |", "|---|---|---|---|---|---|---|---|"]
-    versions, started = f"{peers.versions(args.mxnet_python)}; {args.threads} threads", time.monotonic()
+    versions, started = f"{common.versions(args.mxnet_python)}; {args.threads} threads", time.monotonic()
     print("\n".join([versions, "", *head]))
     rows, lines = [], []
     for name in names:
         for size, kind, case in cases(name, RECORDS[name][0], registry.get(name), LARGE, registry._same_shape):
             if args.inputs not in (None, size):
                 continue
-            # The first measurement, which warms up, is not counted.
-            tasks = {s: peer for s, peer in sides.items() if (s != "torch" or case["torch"]) and peer(case) is not None}
+            # The first measurement is a warm-up.
+            ready = {s: peer for s, peer in sides.items() if (s != "torch" or case["torch"]) and peer(case) is not None}
             row = {"operator": name, "input": size, "pass": kind, **dict.fromkeys(("torch", "remex", "mxnet")),
-                   **peers.interleave(tasks, args.rounds)}
+                   **common.interleave(ready, args.rounds)}
             rows.append(row)
-            against = (row["remex"] / row["torch"] if row["torch"] and row["remex"] else None,
+            ratios = (row["remex"] / row["torch"] if row["torch"] and row["remex"] else None,
                        row["mxnet"] / row["remex"] if row["mxnet"] and row["remex"] else None)
-            cells = [f"{v:.2f}" if v else "" for v in (row["torch"], row["remex"], against[0], row["mxnet"], against[1])]
+            cells = [f"{v:.2f}" if v else "" for v in (row["torch"], row["remex"], ratios[0], row["mxnet"], ratios[1])]
             lines.append(f"| {name} | {size} | {kind} | {' | '.join(cells)} |")
             print(lines[-1], flush=True)
     notes = [*summary(rows), f"- The run took {(time.monotonic() - started) / 60:.0f} minutes"]

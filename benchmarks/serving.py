@@ -1,10 +1,10 @@
-"""The model server under load, under malformed requests, and while it is stopped and reloaded.
+"""Measure the model server under load, and test it with malformed requests and while it is stopped and reloaded.
 
     python benchmarks/serving.py --load  # in five minutes
     python benchmarks/serving.py --malformed 200000            # in fifteen
     python benchmarks/serving.py --terms 1000 --reloads 1000   # in five, and fifteen
 
-Each part replaces its rows of benchmarks/results/serving.json, of which serving.md is written.
+Each part replaces its rows of benchmarks/results/serving.json, from which serving.md is written.
 
 Load: 1, 16 and 64 clients in a process of their own send binary tensors over loopback. Beside it: the same network in a loop without a server, in
 batches of the size that the server chose (of one row beside one client); and a server that runs one forward pass for each request, on Starlette,
@@ -34,9 +34,9 @@ import tempfile
 import threading
 import time
 
-import peers
+from harness import common
 
-sys.path[:0] = [os.path.join(peers.ROOT, folder) for folder in ("src", "tests")]
+sys.path[:0] = [os.path.join(common.ROOT, folder) for folder in ("src", "tests")]
 HERE = pathlib.Path(__file__).parent
 NETWORKS = {"mlp": (784,), "resnet50": (3, 224, 224)}
 CLIENTS = (1, 16, 64)
@@ -80,7 +80,7 @@ def save(name, folder):
 
 def environment():
     """The environment of servers and loops: as many threads as they take by themselves."""
-    return {**{key: value for key, value in os.environ.items()}, "PYTHONPATH": os.path.join(peers.ROOT, "src")}
+    return {**{key: value for key, value in os.environ.items()}, "PYTHONPATH": os.path.join(common.ROOT, "src")}
 
 
 def clients(port, path, count, seconds, request):
@@ -91,10 +91,10 @@ def clients(port, path, count, seconds, request):
 
 def commands(args, prefix, sizes, largest):
     """The programs of the other servers, which a port completes, by name."""
-    found = {"naive": [sys.executable, str(HERE / "workers" / "naive_server.py"), prefix, sizes]}
+    result = {"naive": [sys.executable, str(HERE / "workers" / "naive_server.py"), prefix, sizes]}
     for kind in PEERS if args.peer_python else ():
-        found[kind] = [args.peer_python, str(HERE / "workers" / "peer_server.py"), kind, prefix, sizes]
-    return {name: (command, [] if name == "naive" else [str(largest)]) for name, command in found.items()}
+        result[kind] = [args.peer_python, str(HERE / "workers" / "peer_server.py"), kind, prefix, sizes]
+    return {name: (command, [] if name == "naive" else [str(largest)]) for name, command in result.items()}
 
 
 @contextlib.contextmanager
@@ -124,20 +124,20 @@ def other(command, ending, foreign):
 
 
 def requests_of(name, folder, own):
-    """What clients send: the lengths of the JSON in front, types, and files, of the protocol with binary data and of LitServe."""
+    """Return the request of each protocol: {kind: (length of the JSON header, content type, file)}, for binary data and for LitServe."""
     import numpy as np
 
     import serve_checks
     data = np.random.default_rng(0).random((1, *own)).astype(np.float32)
     headers, body = serve_checks.binary_request(data, binary_data_output=True)
-    found = {}
+    result = {}
     for kind, length, content_type, content in (
             ("binary", int(headers["Inference-Header-Content-Length"]), headers["Content-Type"], body),
             ("litserve", 0, "application/json", json.dumps({"data": base64.b64encode(data.tobytes()).decode()}).encode())):
         file = pathlib.Path(folder, f"{name}.{kind}")
         file.write_bytes(content)
-        found[kind] = length, content_type, str(file)
-    return found
+        result[kind] = length, content_type, str(file)
+    return result
 
 
 def load(args):
@@ -145,11 +145,11 @@ def load(args):
     rows = []
     with tempfile.TemporaryDirectory() as folder:
         for name in NETWORKS:
-            rows += loaded(args, name, folder)
+            rows += load_network(args, name, folder)
     return rows
 
 
-def loaded(args, name, folder):
+def load_network(args, name, folder):
     """The rows of one network: the server, others and a loop take turns."""
     import serve_checks
     own, prefix = NETWORKS[name], save(name, folder)
@@ -167,8 +167,8 @@ def loaded(args, name, folder):
         samples = {count: {key: [] for key in targets} for count in CLIENTS}
         loops = {batch: [] for batch in (1, largest)}
         for number in range(args.rounds):
-            for batch, found in loops.items():
-                found.append(looped(prefix, sizes, batch, args.seconds))
+            for batch, rates in loops.items():
+                rates.append(loop_rate(prefix, sizes, batch, args.seconds))
             for count in CLIENTS:
                 for key, (port, path, request) in targets.items():
                     samples[count][key].append(clients(port, path, count, args.seconds, request))
@@ -183,7 +183,7 @@ def loaded(args, name, folder):
             for count in CLIENTS]
 
 
-def looped(prefix, sizes, batch, seconds):
+def loop_rate(prefix, sizes, batch, seconds):
     """Rows a second of the network in a loop without a server."""
     return float(subprocess.run([sys.executable, "-c", LOOP, prefix, sizes, str(batch), str(seconds)], capture_output=True, text=True, check=True,
                                 env=environment()).stdout)
@@ -208,7 +208,7 @@ def table(rows):
     return "\n".join(lines)
 
 
-def malformed(count):
+def send_malformed(count):
     """Send malformed requests from two threads; return how they were answered and what became of the server's memory."""
     import serve_checks
     with tempfile.TemporaryDirectory() as name:
@@ -231,7 +231,7 @@ def malformed(count):
                     "exit": server.stop()}
 
 
-def ends(count, jobs):
+def terminate_servers(count, jobs):
     """Stop servers under load, several at a time; return what was answered and lost, and how the servers ended."""
     import serve_checks
     numbers, started, lock = iter(range(count)), time.perf_counter(), threading.Lock()
@@ -264,7 +264,7 @@ def next_of(numbers, lock):
         return next(numbers, None)
 
 
-def reloads(count):
+def reload_model(count):
     """Reload a model under load, by requests and by SIGHUP; return what was answered and lost, and the server's memory."""
     import serve_checks
     with tempfile.TemporaryDirectory() as folder:
@@ -291,38 +291,38 @@ def megabytes(memory):
     return f"{memory[0]:.0f} MiB after a tenth, {memory[-1]:.0f} at the end, {max(memory):.0f} at most"
 
 
-def sentences(results):
+def robustness_table(results):
     """Markdown of all parts but the load."""
     rows = []
-    if found := results.get("malformed"):
-        wrong = [status for status in found["statuses"] if status != "closed" and not 200 <= int(status) < 500]
-        answers = ", ".join(f"{status}: {count}" for status, count in found["statuses"].items())
-        flat = found["memory"][-1] - found["memory"][len(found["memory"]) // 2] < 16
-        rows.append((f"`--malformed {sum(found['statuses'].values())}`",
+    if result := results.get("malformed"):
+        wrong = [status for status in result["statuses"] if status != "closed" and not 200 <= int(status) < 500]
+        answers = ", ".join(f"{status}: {count}" for status, count in result["statuses"].items())
+        flat = result["memory"][-1] - result["memory"][len(result["memory"]) // 2] < 16
+        rows.append((f"`--malformed {sum(result['statuses'].values())}`",
                      "only 4xx (2xx where a change left the request valid), memory flat, still serving",
-                     f"{answers}; {megabytes(found['memory'])}; good requests after that: {found['good']}",
-                     not wrong and flat and found["good"] == [200] and found["exit"] == 0, found["where"]))
-    if found := results.get("terms"):
-        rows.append((f"`--terms {found['servers']}`", "no accepted request lost",
-                     f"{found['answered']} requests answered, {len(found['lost'])} lost; exit statuses {found['exits']}",
-                     not found["lost"] and found["exits"] == [0], found["where"]))
-    if found := results.get("reloads"):
-        rows.append((f"`--reloads {found['reloads']}`", "no accepted request lost",
-                     f"{found['answered']} requests answered, {len(found['lost'])} lost; {megabytes(found['memory'])}",
-                     not found["lost"] and found["exit"] == 0, found["where"]))
+                     f"{answers}; {megabytes(result['memory'])}; good requests after that: {result['good']}",
+                     not wrong and flat and result["good"] == [200] and result["exit"] == 0, result["where"]))
+    if result := results.get("terms"):
+        rows.append((f"`--terms {result['servers']}`", "no accepted request lost",
+                     f"{result['answered']} requests answered, {len(result['lost'])} lost; exit statuses {result['exits']}",
+                     not result["lost"] and result["exits"] == [0], result["where"]))
+    if result := results.get("reloads"):
+        rows.append((f"`--reloads {result['reloads']}`", "no accepted request lost",
+                     f"{result['answered']} requests answered, {len(result['lost'])} lost; {megabytes(result['memory'])}",
+                     not result["lost"] and result["exit"] == 0, result["where"]))
     lines = ["| command | goal | measured | reached | where |", "|---|---|---|---|---|"]
     for *texts, reached, where in rows:
         lines.append(f"| {' | '.join([*texts, 'yes' if reached else 'no', where])} |")
     return "\n".join(lines)
 
 
-def record(output, part, found):
+def record(output, part, result):
     """Put a part's result into the JSON file, and write the Markdown beside it."""
-    path, where = pathlib.Path(output).with_suffix(".json"), peers.versions(None)
+    path, where = pathlib.Path(output).with_suffix(".json"), common.versions(None)
     results = json.loads(path.read_text()) if path.exists() else {}
-    results[part] = {**found, "where": where}
+    results[part] = {**result, "where": where}
     path.write_text(json.dumps(results, indent=1) + "\n")
-    text = ["# The model server under load", "`python benchmarks/serving.py`; the newest measurement of each part.", sentences(results)]
+    text = ["# The model server under load", "`python benchmarks/serving.py`; the newest measurement of each part.", robustness_table(results)]
     if "load" in results:
         text += [f"## Throughput\n\n{results['load']['where']}", table(results["load"]["rows"])]
     path.with_suffix(".md").write_text("\n\n".join(text) + "\n")
@@ -333,26 +333,26 @@ def main():
     """Run what the command line asks for."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--load", action="store_true", help="what is done if nothing else is asked for")
-    parser.add_argument("--malformed", type=int, default=0, metavar="N")
-    parser.add_argument("--terms", type=int, default=0, metavar="N")
-    parser.add_argument("--reloads", type=int, default=0, metavar="N")
+    parser.add_argument("--malformed", type=int, default=0, metavar="N", help="send so many malformed requests")
+    parser.add_argument("--terms", type=int, default=0, metavar="N", help="stop so many servers by SIGTERM under load")
+    parser.add_argument("--reloads", type=int, default=0, metavar="N", help="reload a model so many times under load")
     parser.add_argument("--jobs", type=int, default=8, help="servers at one time of --terms: each waits more than it computes")
     parser.add_argument("--peer-python", default="", metavar="PYTHON", help="of an environment with fastapi and litserve, for --load")
     parser.add_argument("--bound", type=float, default=100, help="milliseconds, --latency-bound of the server")
     parser.add_argument("--seconds", type=float, default=4, help="of each measurement")
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--output", default=os.path.join(peers.ROOT, "benchmarks", "results", "serving.md"))
+    parser.add_argument("--rounds", type=int, default=3, help="turns of each server")
+    parser.add_argument("--output", default=os.path.join(common.RESULTS, "serving.md"), help="the file of the table")
     args = parser.parse_args()
     import serve_checks
     serve_checks.PATIENCE = 1800
     if args.load or not (args.malformed or args.terms or args.reloads):
         record(args.output, "load", {"rows": load(args)})
     if args.malformed:
-        record(args.output, "malformed", malformed(args.malformed))
+        record(args.output, "malformed", send_malformed(args.malformed))
     if args.terms:
-        record(args.output, "terms", ends(args.terms, args.jobs))
+        record(args.output, "terms", terminate_servers(args.terms, args.jobs))
     if args.reloads:
-        record(args.output, "reloads", reloads(args.reloads))
+        record(args.output, "reloads", reload_model(args.reloads))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,8 @@
-"""The hand-written digits that scikit-learn carries, as image files in a folder for each class."""
+"""Write scikit-learn's hand-written digits as image files, into a folder for each class.
+
+    python digits.py [FOLDER]
+"""
+import argparse
 import os
 import sys
 
@@ -8,7 +12,7 @@ from tqdm import tqdm
 
 
 def write_images(folder, size=28):
-    """Write 1797 grey PNG files ``folder/<digit>/<number>.png`` of `size` x `size` pixels; returns how many."""
+    """Write 1797 grey PNG files ``folder/<digit>/<number>.png`` of `size` x `size` pixels; return their number."""
     digits = load_digits()
     for i, (image, label) in enumerate(zip(tqdm(digits.images, desc="writing images", unit="img", file=sys.stderr), digits.target)):
         os.makedirs(os.path.join(folder, str(label)), exist_ok=True)
@@ -19,4 +23,6 @@ def write_images(folder, size=28):
 
 
 if __name__ == "__main__":
-    write_images(sys.argv[1] if len(sys.argv) > 1 else "digits")
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", nargs="?", default="digits", help="the folder for the images")
+    write_images(parser.parse_args().folder)

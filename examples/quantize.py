@@ -22,10 +22,10 @@ from train_digits import lenet  # noqa: E402
 def digits():
     """1797 images of 28 x 28 pixels, shuffled, and what they show: arrays."""
     from sklearn.datasets import load_digits
-    found = load_digits()
-    order = np.random.RandomState(0).permutation(len(found.target))
-    images = np.kron(found.images[order] / 16, np.ones((1, 3, 3))).astype("float32")
-    return nd.array(np.pad(images, ((0, 0), (2, 2), (2, 2)))[:, None]), nd.array(found.target[order])
+    dataset = load_digits()
+    order = np.random.RandomState(0).permutation(len(dataset.target))
+    images = np.kron(dataset.images[order] / 16, np.ones((1, 3, 3))).astype("float32")
+    return nd.array(np.pad(images, ((0, 0), (2, 2), (2, 2)))[:, None]), nd.array(dataset.target[order])
 
 
 def train(net, data, labels, epochs, batch_size=64):
@@ -44,12 +44,12 @@ def train(net, data, labels, epochs, batch_size=64):
 
 
 def predictions(net, data, batch_size):
-    """What the network sees in the images."""
+    """Return the predicted class of each image."""
     return np.concatenate([net(data[i:i + batch_size]).asnumpy().argmax(1) for i in range(0, len(data), batch_size)])
 
 
 def images_per_second(nets, batch, seconds=1.0):
-    """How fast each network is; they take turns."""
+    """Return the throughput of each network, measured in turns."""
     times = [[] for _ in nets]
     end = time.perf_counter() + seconds
     while time.perf_counter() < end:
@@ -64,7 +64,7 @@ def main(arguments=None):
     """Run the program; returns the accuracies before and after, and the part of predictions that are equal."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--calib-mode", choices=["naive", "entropy"], default="naive", help="where the ranges of layers come from")
-    parser.add_argument("--epochs", type=int, default=6)
+    parser.add_argument("--epochs", type=int, default=6, help="passes over the training images")
     parser.add_argument("--batch-size", type=int, default=64, help="of the images whose speed is measured")
     options = parser.parse_args(arguments)
     mx.random.seed(0)
@@ -80,12 +80,12 @@ def main(arguments=None):
         one.hybridize(static_alloc=True, static_shape=True)
     before, after = (predictions(one, data_test, options.batch_size) for one in (net, quantized))
     rates = images_per_second([net, quantized], data_test[:options.batch_size])
-    found = [(p == labels_test).mean() for p in (before, after)]
-    for name, accuracy, rate in zip(("float32", "INT8"), found, rates):
+    accuracies = [(p == labels_test).mean() for p in (before, after)]
+    for name, accuracy, rate in zip(("float32", "INT8"), accuracies, rates):
         print(f"{name:8} accuracy {accuracy:.4f}  {rate:10.0f} images/s")
     agreement = (before == after).mean()
     print(f"equal predictions: {agreement:.4f}; {rates[1] / rates[0]:.2f} times as fast")
-    return (*found, agreement)
+    return (*accuracies, agreement)
 
 
 if __name__ == "__main__":

@@ -65,8 +65,8 @@ def batch(stype, columns, classes, inputs=INPUTS, outputs=OUTPUTS, sampled_by=No
     if sampled_by is None:
         return mx.io.DataBatch([data], [mx.nd.array(classes)])
     own, others = np.unique(classes), sampled_by.permutation(outputs)
-    chosen = np.sort(np.concatenate([own, others[~np.isin(others, own)]])[:min(SAMPLED, outputs)])
-    return mx.io.DataBatch([data, mx.nd.array(chosen)], [mx.nd.array(np.searchsorted(chosen, classes))])
+    classes_used = np.sort(np.concatenate([own, others[~np.isin(others, own)]])[:min(SAMPLED, outputs)])
+    return mx.io.DataBatch([data, mx.nd.array(classes_used)], [mx.nd.array(np.searchsorted(classes_used, classes))])
 
 
 def module(stype, count, inputs=INPUTS, outputs=OUTPUTS, optimizer="adam", optimizer_params=(("learning_rate", 0.001),), kv_store="local",
@@ -105,35 +105,36 @@ def loss(net, made):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--input", choices=("dense", "csr"), default="csr")
-    parser.add_argument("--output", choices=("all", "sampled", "split"), default="all")
+    parser.add_argument("--input", choices=("dense", "csr"), default="csr", help="storage of the batches")
+    parser.add_argument("--output", choices=("all", "sampled", "split"), default="all",
+                        help="all classes, sampled classes, or a last layer split over --devices")
     parser.add_argument("--devices", default="cpu(0)", help="such as 'cpu(0),cpu(1)': what shares each batch or, with --output split, the last layer")
     parser.add_argument("--optimizer", default="adam", help="adamax needs epsilon=1e-8 here, and gets it; see mx.optimizer.Adamax")
-    parser.add_argument("--kv-store", default="local")
+    parser.add_argument("--kv-store", default="local", help="such as local, device, dist_sync")
     parser.add_argument("--scale", type=int, default=1, help="divide inputs and outputs by this")
-    parser.add_argument("--batch-size", type=int, default=128)
-    parser.add_argument("--batches", type=int, default=10)
+    parser.add_argument("--batch-size", type=int, default=128, help="samples of a batch")
+    parser.add_argument("--batches", type=int, default=10, help="number of training steps")
     parser.add_argument("--profile", metavar="FILE", help="profile all batches but the first two into this file")
-    chosen = parser.parse_args()
-    stype = "csr" if chosen.input == "csr" else "default"
-    inputs, outputs = max(FEATURES, INPUTS // chosen.scale), OUTPUTS // chosen.scale
-    parameters = {"learning_rate": 0.001, **({"epsilon": 1e-8} if chosen.optimizer == "adamax" else {})}
-    store = mx.kv.create(chosen.kv_store)
-    sampled = chosen.output == "sampled"
-    devices = [mx.Context(named[0], int(named[1])) for named in re.findall(r"(\w+)\((\d+)\)", chosen.devices)]
-    net = module(stype, chosen.batch_size, inputs, outputs, chosen.optimizer, parameters, store, sampled, devices,
-                 chosen.output == "split")
+    args = parser.parse_args()
+    stype = "csr" if args.input == "csr" else "default"
+    inputs, outputs = max(FEATURES, INPUTS // args.scale), OUTPUTS // args.scale
+    parameters = {"learning_rate": 0.001, **({"epsilon": 1e-8} if args.optimizer == "adamax" else {})}
+    store = mx.kv.create(args.kv_store)
+    sampled = args.output == "sampled"
+    devices = [mx.Context(named[0], int(named[1])) for named in re.findall(r"(\w+)\((\d+)\)", args.devices)]
+    net = module(stype, args.batch_size, inputs, outputs, args.optimizer, parameters, store, sampled, devices,
+                 args.output == "split")
     rng = np.random.default_rng(store.rank)
-    columns, classes = samples(rng, chosen.batch_size, inputs, outputs)  # one batch again and again: that it learns shows soon
-    for number in range(chosen.batches):
-        if chosen.profile and number == 2:  # what is compiled is compiled by now
-            mx.profiler.set_config(filename=chosen.profile, profile_all=True)
+    columns, classes = samples(rng, args.batch_size, inputs, outputs)  # one batch again and again: that it learns shows soon
+    for number in range(args.batches):
+        if args.profile and number == 2:  # what is compiled is compiled by now
+            mx.profiler.set_config(filename=args.profile, profile_all=True)
             mx.profiler.set_state("run")
         begin = time.time()
         made = batch(stype, columns, classes, inputs, outputs, rng if sampled else None)
         step(net, made)
         print(f"worker {store.rank}, batch {number}: loss {loss(net, made):.4f}, {time.time() - begin:.2f} s", flush=True)
-    if chosen.profile:
+    if args.profile:
         mx.profiler.set_state("stop")
         mx.profiler.dump()
 

@@ -91,8 +91,8 @@ def variations(operator, sample, base, number):
         if any(a.dtype.kind == "f" for a in inputs):
             yield f"dtype={dtype}", changed([convert(a, dtype) if a.dtype == inputs[0].dtype else a for a in inputs])
     if any(a.dtype.kind == "f" for a in inputs):
-        whole = [convert(a, "int32") if a.dtype == inputs[0].dtype else a for a in inputs]
-        yield "dtype=int32, with gradients", changed(whole, gradient=gradients(operator, sample, whole, "fi"))
+        integers = [convert(a, "int32") if a.dtype == inputs[0].dtype else a for a in inputs]
+        yield "dtype=int32, with gradients", changed(integers, gradient=gradients(operator, sample, integers, "fi"))
     if len(inputs) > 1:
         yield "last input float64", changed([*inputs[:-1], convert(inputs[-1], "float64")])
         yield "no last input", changed(inputs[:-1])
@@ -176,7 +176,7 @@ class Difference(typing.NamedTuple):
 
 @dataclasses.dataclass
 class Outcome:
-    """What came of an operator's cases."""
+    """The results of an operator's cases."""
 
     cases: int = 0
     differences: list = dataclasses.field(default_factory=list)
@@ -224,7 +224,7 @@ class Oracle:
 
 
 def invoke(name, arrays, attributes, out=None, numpy=False):
-    """How Remex calls any operator by its name."""
+    """Call any operator of Remex by its name."""
     outputs = dispatch.invoke(registry.get(name), arrays, attributes, out, mx.np.ndarray if numpy else None)
     return outputs if isinstance(outputs, list) else [outputs]
 
@@ -285,41 +285,41 @@ def run_operator(name):
     return comparison(name)
 
 
-def packed_results(found):
+def packed_results(actual):
     """The arrays of an answer, in order."""
-    if "error" not in found:
+    if "error" not in actual:
         for group in ("outputs", "gradients", "inputs"):
-            values = found[group] if group == "outputs" else [found[group][k] for k in sorted(found[group], key=str)]
+            values = actual[group] if group == "outputs" else [actual[group][k] for k in sorted(actual[group], key=str)]
             yield from (v for v in values if not isinstance(v, str))
 
 
 def unset(first, second):
-    """Whether two answers to one question differ by more than rounding: a part of them was never computed."""
+    """Return True if two answers to one case differ by more than rounding: then a part of them is uninitialized memory."""
     return first != second and (first[:2] != second[:2] or unequal(unpack(first), unpack(second), 1e-5, False) is not None)
 
 
 # -- comparison --------------------------------------------------------------------------------------------------------
 def compare(operator, label, case, expected, tolerance):
     """The first difference between Remex and `expected`, or None."""
-    found = evaluate(mx, invoke, case)
+    actual = evaluate(mx, invoke, case)
 
     def difference(kind, detail):
         return Difference(operator, label, kind, detail)
 
-    if "error" in expected or "error" in found:
-        if "error" not in found:
+    if "error" in expected or "error" in actual:
+        if "error" not in actual:
             return difference("accepts", f"MXNet: {expected['message']}")
         if "error" not in expected:
-            return difference("refuses", f"{found['error']}: {found['message']}")
-        if expected["error"] not in found["kinds"]:
-            return difference("error type", f"{found['error']} instead of {expected['error']}: {found['message']}")
+            return difference("refuses", f"{actual['error']}: {actual['message']}")
+        if expected["error"] not in actual["kinds"]:
+            return difference("error type", f"{actual['error']} instead of {expected['error']}: {actual['message']}")
         return None
-    if len(found["outputs"]) != len(expected["outputs"]):
-        return difference("outputs", f"{len(found['outputs'])} instead of {len(expected['outputs'])}")
-    random = any(found["outputs"] != evaluate(mx, invoke, case, seed=seed)["outputs"] for seed in range(2, 9 if "_random" in operator else 3))
+    if len(actual["outputs"]) != len(expected["outputs"]):
+        return difference("outputs", f"{len(actual['outputs'])} instead of {len(expected['outputs'])}")
+    random = any(actual["outputs"] != evaluate(mx, invoke, case, seed=seed)["outputs"] for seed in range(2, 9 if "_random" in operator else 3))
     # What was rounded on the way stays so.
     half = max((TOLERANCES.get("bfloat16" if case["bfloat16"] else i[0], 0) for i in case["inputs"]), default=0)
-    for what, ours, theirs in groups(found, expected):
+    for what, ours, theirs in groups(actual, expected):
         if "error" in (*ours, *theirs):
             if ("error" in ours) != ("error" in theirs):
                 return difference(f"{what} refused" if "error" in ours else f"{what} accepted", str(ours.get("error") or theirs.get("error")))
@@ -333,22 +333,22 @@ def compare(operator, label, case, expected, tolerance):
     return None
 
 
-def groups(found, expected):
-    yield "output", dict(enumerate(found["outputs"])), dict(enumerate(expected["outputs"]))
-    yield "gradient", found["gradients"], expected["gradients"]
-    yield "input", found["inputs"], expected["inputs"]
+def groups(actual, expected):
+    yield "output", dict(enumerate(actual["outputs"])), dict(enumerate(expected["outputs"]))
+    yield "gradient", actual["gradients"], expected["gradients"]
+    yield "input", actual["inputs"], expected["inputs"]
 
 
-def unequal(found, expected, tolerance, random):
-    """What differs between two arrays (kind, text), or None."""
-    if found.dtype != expected.dtype:
-        return "dtype", f"{found.dtype} instead of {expected.dtype}"
-    if found.shape != expected.shape:
-        return "shape", f"{found.shape} instead of {expected.shape}"
-    if random or found.size == 0:
+def unequal(actual, expected, tolerance, random):
+    """Return the difference between two arrays as (kind, text), or None."""
+    if actual.dtype != expected.dtype:
+        return "dtype", f"{actual.dtype} instead of {expected.dtype}"
+    if actual.shape != expected.shape:
+        return "shape", f"{actual.shape} instead of {expected.shape}"
+    if random or actual.size == 0:
         return None
-    limit = max(TOLERANCES.get(found.dtype.name, 0), tolerance * 2 if found.dtype.kind == "f" else 0)
-    a, b = found.astype("float64"), expected.astype("float64")
+    limit = max(TOLERANCES.get(actual.dtype.name, 0), tolerance * 2 if actual.dtype.kind == "f" else 0)
+    a, b = actual.astype("float64"), expected.astype("float64")
     scale = max(1.0, float(np.abs(b[np.isfinite(b)]).max(initial=0)))
     bad = ~np.isclose(a, b, rtol=limit, atol=limit * scale, equal_nan=True)
     if bad.any():
@@ -390,7 +390,8 @@ def write_summary(text):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--mxnet-python", default=os.environ.get("MXNET_PYTHON"), help="the Python of an environment with MXNet 1.9.1")
-    parser.add_argument("--schema", default=str(ROOT.parent / "shared" / "reference" / "operators-1.9.1.json"))
+    parser.add_argument("--schema", default=str(ROOT.parent / "shared" / "reference" / "operators-1.9.1.json"),
+                        help="the attributes of MXNet 1.9.1's operators")
     parser.add_argument("--operators", help="only these, separated by commas; patterns are allowed")
     parser.add_argument("--cases", default="*", help="only those with such a name, as the report shows them; a pattern")
     parser.add_argument("--report", default=str(ROOT / "build" / "differential"), help="where the .md and .json go")
@@ -433,7 +434,7 @@ def report(args, counts, open_ones, accepted, total, rows):
     content = {
         "cases": counts,
         "differences": [d._asdict() for d in open_ones],
-        "accepted": [{"row": rows[i], "differences": [d._asdict() for d in found]} for i, found in accepted.items()],
+        "accepted": [{"row": rows[i], "differences": [d._asdict() for d in actual]} for i, actual in accepted.items()],
         "unused rows": [rows[i] for i in range(len(rows)) if i not in accepted],
         "without oneDNN": total.reference,
         "undefined": total.undefined,

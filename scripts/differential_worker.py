@@ -29,7 +29,7 @@ def unpack(packed):
 
 
 def one_line(error):
-    """What an error says, without where in MXNet's sources it was raised."""
+    """Return an error's message, without the location in MXNet's sources."""
     lines = [line.strip() for line in str(error).strip().splitlines()]
     lines = [line for line in lines if line and not line.startswith(("Traceback", "File "))]
     return " ".join(lines)[:300]
@@ -87,27 +87,27 @@ def _evaluate(mx, invoke, case, seed):
         else:
             stack.enter_context(mx.autograd.train_mode() if case["training"] else mx.autograd.predict_mode())
         outputs = invoke(case["operator"], arrays, case["attributes"], out, numpy)
-    found = {"outputs": [], "gradients": {}, "inputs": {}}
+    result = {"outputs": [], "gradients": {}, "inputs": {}}
     for output in outputs:
         if output.size > LARGEST:
             raise OverflowError("the result is too large to be compared")
-        found["outputs"].append(pack(output.asnumpy()))
+        result["outputs"].append(pack(output.asnumpy()))
     for i, (array, before) in enumerate(zip(arrays, given)):
         if not case["gradient"]:
             after = unpack(pack(array.asnumpy()))
             if not np.array_equal(after, before, equal_nan=after.dtype.kind == "f"):
-                found["inputs"][i] = pack(after)
+                result["inputs"][i] = pack(after)
     if case["gradient"]:
         try:
             mx.autograd.backward(outputs, [make(head_gradient(o.shape, o.dtype), dtype=o.dtype) for o in outputs], train_mode=case["training"])
-            found["gradients"] = {i: pack(arrays[i].grad.asnumpy()) for i in case["gradient"]}
+            result["gradients"] = {i: pack(arrays[i].grad.asnumpy()) for i in case["gradient"]}
         except mx.base.MXNetError as error:
-            found["gradients"] = {"error": one_line(error)}
-    return found
+            result["gradients"] = {"error": one_line(error)}
+    return result
 
 
 def _mxnet_invoke():
-    """How MXNet 1.9.1 calls any operator by its name."""
+    """Call any operator of MXNet 1.9.1 by its name."""
     import ctypes
 
     from mxnet._ctypes.ndarray import _imperative_invoke

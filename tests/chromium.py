@@ -41,7 +41,7 @@ class Chromium:
 
     def __init__(self):
         if python() is None:
-            pytest.skip("needs PyQt6-WebEngine (pip install remex[browser], or CHROMIUM_PYTHON=/path/to/a/python that has it)")
+            pytest.skip("needs PyQt6-WebEngine (pip install remexnet[browser], or CHROMIUM_PYTHON=/path/to/a/python that has it)")
         self.errors = []
         self._process = subprocess.Popen([python(), "-I", WINDOW], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
                                          text=True, env=environment())

@@ -19,6 +19,7 @@ BY_NAME = {
     "ops/registry.py": "families of operators that not every program needs",
     "optimizer/pickles.py": "the modules of MXNet that a file of optimizer states names",
     "compat/finder.py": "what a name of the table leads to",
+    "tools/cli.py": "the program of the given subcommand",
 }
 
 # Private names that modules import from one another, since MXNet gives them this name and file. Others are public where a second module needs them.

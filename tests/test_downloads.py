@@ -258,7 +258,7 @@ def declared():
     """The distributions that pyproject.toml asks for, and all that they ask for here, by their normalized names."""
     tomllib = pytest.importorskip("tomllib")
     project = tomllib.loads((pathlib.Path(__file__).parents[1] / "pyproject.toml").read_text())["project"]
-    found, waiting = {"remex"}, [packaging.requirements.Requirement(need).name for need in project["dependencies"]]
+    found, waiting = {"remexnet"}, [packaging.requirements.Requirement(need).name for need in project["dependencies"]]
     while waiting:
         name = re.sub(r"[-_.]+", "-", waiting.pop()).lower()
         if name in found:

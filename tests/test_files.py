@@ -80,7 +80,7 @@ def test_remote_paths_go_through_fsspec(monkeypatch):
 
 def test_without_fsspec_the_package_is_named(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "fsspec", None)
-    with pytest.raises(MXNetError, match=r"s3://bucket/a: .* needs fsspec; install it with: pip install 'remex\[remote\]'"):
+    with pytest.raises(MXNetError, match=r"s3://bucket/a: .* needs fsspec; install it with: pip install 'remexnet\[remote\]'"):
         files.read_bytes("s3://bucket/a")
 
 

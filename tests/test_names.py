@@ -8,6 +8,7 @@ import pytest
 import mxnet
 
 ROOT = pathlib.Path(mxnet.__file__).parent
+PROGRAMS = pathlib.Path(__file__).parents[1]
 # Each word with the term that the field has for it.
 RETIRED = {
     "rivalry": "comparison", "rivals": "candidates", "race": "comparison", "races": "comparisons", "contest": "comparison", "winner": "fastest",
@@ -16,6 +17,15 @@ RETIRED = {
     "verdict": "check", "refusal": "error", "demands": "preconditions", "meetings": "rendezvous", "untouched": "lazy zeros", "shortcut": "fast path",
     "membership": "rendezvous", "leader": "ftrl", "later": "mxnet2, deferred", "colours": "color", "turn": "order", "recurrence": "rnn fusion",
 }
+
+# Those of benchmarks, which are common words elsewhere.
+RETIRED_IN_PROGRAMS = {
+    "learners": "train models", "lessons": "workloads", "anatomy": "step breakdown", "torchnet": "torch models", "pictures": "synthetic images",
+    "jobs": "ranks", "agreement": "int8 accuracy", "algorithms": "winograd convergence", "launched": "launch", "curves": "loss curves",
+    "busy": "cpu contention", "quotas": "cpu quota", "profiled": "profiler accuracy", "forum": "wide network", "rivals": "baselines",
+    "travels": "traffic", "looped": "loop rate", "asked": "run, measure", "begun": "run worker", "nudges": "ulp seed", "recurs": "is recurrent",
+}
+RETIRED_VARIABLES = {"found", "kept", "whole", "told", "said"}  # a variable has the name of its content
 
 
 def words(name):
@@ -35,7 +45,24 @@ def test_names_are_those_of_the_field(folder):
     assert not retired
 
 
+def programs():
+    return [path for folder in ("benchmarks", "scripts", "examples") for path in sorted((PROGRAMS / folder).rglob("*.py"))]
+
+
+def test_names_of_benchmarks_scripts_and_examples_are_those_of_the_field():
+    retired = RETIRED | RETIRED_IN_PROGRAMS
+    assert [f"{path.relative_to(PROGRAMS)}: {name} ({retired[word]})" for path in programs() for name in names(path)
+            for word in words(re.sub("loss_?curves", "", name, flags=re.I)) if word in retired] == []
+
+
+def test_variables_of_benchmarks_scripts_and_examples_have_the_names_of_their_contents():
+    stored = ((path, node.arg if isinstance(node, ast.arg) else node.id)
+              for path in programs() for node in ast.walk(ast.parse(path.read_text("utf-8")))
+              if isinstance(node, ast.arg) or isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store))
+    assert [f"{path.relative_to(PROGRAMS)}: {name}" for path, name in stored if name in RETIRED_VARIABLES] == []
+
+
 def test_docstrings_say_what_a_function_does_and_not_what_it_is_about():
     """They begin with a verb, or a noun."""
     begins = re.compile(r'^\s*[rR]?"""(What|Whether|How) ', re.MULTILINE)
-    assert [str(path.relative_to(ROOT)) for path in sorted(ROOT.rglob("*.py")) if begins.search(path.read_text("utf-8"))] == []
+    assert [str(path) for path in [*sorted(ROOT.rglob("*.py")), *programs()] if begins.search(path.read_text("utf-8"))] == []

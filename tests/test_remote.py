@@ -105,7 +105,7 @@ for protocol, package in packages.items():
             use(path)
         except mx.MXNetError as error:
             assert f"{path}: {protocol}:// needs the package {package}, and it cannot be imported" in str(error), error
-            assert str(error).endswith("install it with: pip install 'remex[remote]'"), error
+            assert str(error).endswith("install it with: pip install 'remexnet[remote]'"), error
         else:
             raise AssertionError(path)
 """

@@ -1,4 +1,4 @@
-"""Remex and MXNet 1.9.1 as peers of the data benchmark: the same program under two Pythons.
+"""Load data with Remex or MXNet 1.9.1, for `data_loading.py`.
 
 usage: data_worker.py THREADS
 """
@@ -9,9 +9,8 @@ import sys
 
 os.environ["OMP_NUM_THREADS"] = sys.argv[1]  # MXNet decodes with OpenMP's threads
 
-import protocol
-
 import mxnet as mx
+from harness import worker_protocol
 from mxnet import autograd, gluon
 
 MEAN, STD, BATCH = (123.68, 116.28, 103.53), (58.4, 57.12, 57.38), 32
@@ -19,9 +18,9 @@ SIDE, CROP = 256, 224
 
 
 def iterator(path, threads, batch=BATCH, **options):
-    """An endless iterator over batches out of a .rec file, as training wants them."""
+    """Yield batches of a .rec file without end, preprocessed for training."""
     normalize = {f"{what}_{c}": v for what, values in (("mean", MEAN), ("std", STD)) for c, v in zip("rgb", values)}
-    # On MXNet's default ctx it takes half of the processors at most.
+    # On its default ctx MXNet uses half of the processors at most.
     it = mx.io.ImageRecordIter(path_imgrec=path, data_shape=(3, CROP, CROP), batch_size=batch, resize=SIDE, mirror=True, ctx="cpu", device_id=-1,
                                preprocess_threads=threads, verbose=False, **normalize, **options)
     while True:
@@ -58,9 +57,9 @@ def folder(row):
 
 
 def decoding(row):
-    """libjpeg-turbo alone, into memory that is there; none of these pictures can be decoded to a fraction: half of one is below 256 rows."""
+    """Return a function that decodes with libjpeg-turbo alone, into a buffer, at full size: half of these images would be below 256 rows."""
     import simplejpeg
-    contents, at = [], 0
+    contents, position = [], 0
     for path in sorted(glob.glob(os.path.join(row["images"], "*", "*.jpg"))):
         with open(path, "rb") as file:
             contents.append(file.read())
@@ -68,25 +67,25 @@ def decoding(row):
     memory = bytearray(height * width * 3)
 
     def call():
-        nonlocal at
+        nonlocal position
         for _ in range(BATCH):
-            simplejpeg.decode_jpeg(contents[at % len(contents)], "BGR", buffer=memory)
-            at += 1
+            simplejpeg.decode_jpeg(contents[position % len(contents)], "BGR", buffer=memory)
+            position += 1
         return BATCH
     return call, None
 
 
 def training(row):
-    """ResNet-18 by SGD, from the file or with its first batch again and again."""
+    """Return a step of ResNet-18 by SGD, on batches of the file or always on its first."""
     net = gluon.model_zoo.vision.resnet18_v1(classes=10)
     net.initialize()
     net.hybridize(static_alloc=True, static_shape=True)
     trainer, classes = gluon.Trainer(net.collect_params(), "sgd", {"learning_rate": 0.001, "momentum": 0.9}), gluon.loss.SoftmaxCrossEntropyLoss()
     batches = iterator(row["rec"], row["threads"], batch=row["batch"])
-    kept = next(batches)
+    first = next(batches)
 
     def step():
-        batch = next(batches) if row["from_file"] else kept
+        batch = next(batches) if row["from_file"] else first
         with autograd.record():
             loss = classes(net(batch.data[0]), batch.label[0])
         loss.backward()
@@ -97,23 +96,23 @@ def training(row):
 
 
 def memory(row):
-    """One epoch over a file, with a limit on the memory that the process may take; the answer is its peak."""
+    """Read a file once, with a limit on the memory of the process; return the number of images and the growth of the peak."""
     batches = iterator(row["rec"], row["threads"])
     next(batches)
     with open("/proc/self/status") as status:
         data = next(int(line.split()[1]) * 1024 for line in status if line.startswith("VmData"))
     resource.setrlimit(resource.RLIMIT_DATA, (data + row["limit"],) * 2)
     with open("/proc/self/clear_refs", "w") as file:
-        file.write("5")  # the peak counts from now on
-    before = protocol.high_water()
+        file.write("5")  # resets the peak
+    before = worker_protocol.high_water()
     images = 0
     while images < row["count"]:
         images += len(next(batches).label[0])
-    return {"images": images, "grown": protocol.high_water() - before}
+    return {"images": images, "grown": worker_protocol.high_water() - before}
 
 
-class Worker(protocol.Worker):
-    """`round` runs calls for some seconds, and answers images, seconds and the processor's seconds, those of its own workers included."""
+class Worker(worker_protocol.Worker):
+    """Answers `round` with images, seconds and processor seconds, including those of its own workers."""
 
     def do_prepare(self, row, **_):
         self.call, result = self.prepare(row)
@@ -121,7 +120,7 @@ class Worker(protocol.Worker):
         return {"ready": True, "result": None if result is None else result().ravel().tolist()}
 
     def do_round(self, seconds):
-        return protocol.rate(self.call, seconds)
+        return worker_protocol.rate(self.call, seconds)
 
     def do_memory(self, row):
         return memory(row)

@@ -1,18 +1,14 @@
-"""Remex and MXNet 1.9.1 as peers: the same Gluon and Module program under two Pythons.
+"""Run the rows of `run.py` in Remex or MXNet 1.9.1: the same Gluon and Module program under two Pythons.
 
 usage: mxnet_worker.py FOLDER [mkldnn] [module] [allocator] [own-threads] [single] [plain]
 """
 import os
 import sys
 
-import inputs
-import learners
-import lessons
-import networks
 import numpy as np
-import protocol
 
 import mxnet as mx
+from harness import inputs, networks, train_models, worker_protocol, workloads
 from mxnet import autograd, gluon
 
 FOLDER, OPTIONS = sys.argv[1], set(sys.argv[2:])
@@ -26,7 +22,7 @@ def prepare(row):
         from mxnet.contrib import amp
         amp.init(LOW)
     if row["task"] == "steps":
-        return learning(row)
+        return small_training(row)
     net = networks.build(name)
     net.load_parameters(os.path.join(FOLDER, name + ".params"))
     if row["task"] == "quantizing":
@@ -41,7 +37,7 @@ def prepare(row):
 
 
 def quantized(net, x, batch=None):
-    """The network on 8-bit integers, calibrated with these images, in batches of this size, or all at once."""
+    """Return the INT8 network, calibrated with these images, in batches of this size, or all at once."""
     from mxnet.contrib import quantization
     loader = gluon.data.DataLoader(gluon.data.ArrayDataset(x, mx.nd.zeros(len(x))), batch_size=batch or len(x))
     return quantization.quantize_net_v2(net, quantized_dtype="auto", calib_data=loader, calib_mode="naive", ctx=mx.cpu())
@@ -77,7 +73,7 @@ def scoring(net, x, row):
 
 
 def predicting(net, x, name):
-    """Eight batches from an iterator to one array on the host, with Module or with Gluon."""
+    """Return a prediction of eight batches of an iterator, with Module or with Gluon."""
     batches, size = 8, x.shape[0]
     data = np.concatenate([x.asnumpy()] * batches)
     iterator = mx.io.NDArrayIter(data, batch_size=size)
@@ -96,33 +92,33 @@ def predicting(net, x, name):
 
 
 def training(net, x, name):
-    """Forward, backward and SGD with momentum, one synchronous step."""
+    """Return a synchronous step of forward, backward and SGD with momentum."""
     net.hybridize(**FLAGS)
     trainer = gluon.Trainer(net.collect_params(), "sgd", {"learning_rate": 0.001, "momentum": 0.9})
     classes = gluon.loss.SoftmaxCrossEntropyLoss()
     classes.hybridize(**FLAGS)
-    batch = x.shape[1] if inputs.recurs(name) else x.shape[0]
+    batch = x.shape[1] if inputs.is_recurrent(name) else x.shape[0]
     label = mx.nd.array(np.arange(batch) % 10)
 
     def step():
         with autograd.record():
             out = net(x)
-            loss = (out * out).mean() if inputs.recurs(name) else classes(out, label)
+            loss = (out * out).mean() if inputs.is_recurrent(name) else classes(out, label)
         loss.backward()
-        trainer.step(1 if inputs.recurs(name) else batch)
+        trainer.step(1 if inputs.is_recurrent(name) else batch)
         mx.nd.waitall()
         return float(loss.mean().asscalar())
     return step, lambda: [step(), step()]
 
 
-def learning(row):
-    """A step as programs write it in the row's style; asking for the loss is all that waits, and MXNet has that before its backward is over."""
-    step = learners.stepper(row["network"], row["batch"], row["style"], "sgd")
-    x, y = map(mx.nd.array, lessons.batch(row["network"], row["batch"]))
+def small_training(row):
+    """Return a step in the row's style. It waits for the loss only, which MXNet has before its backward has ended."""
+    step = train_models.stepper(row["network"], row["batch"], row["style"], "sgd")
+    x, y = map(mx.nd.array, workloads.batch(row["network"], row["batch"]))
     return (lambda: step(x, y)), lambda: [step(x, y), step(x, y)]
 
 
 if __name__ == "__main__":
     if "allocator" in OPTIONS:
-        protocol.keep_memory()
-    protocol.Worker(prepare, mx.nd.waitall).serve()
+        worker_protocol.keep_memory()
+    worker_protocol.Worker(prepare, mx.nd.waitall).serve()

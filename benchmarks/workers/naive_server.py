@@ -1,4 +1,4 @@
-"""A model behind Starlette as one writes it in an afternoon: each request is one forward pass.
+"""Serve a model with Starlette, the simplest way: each request is one forward pass.
 
     python naive_server.py PREFIX SIZES PORT
 """
@@ -20,7 +20,7 @@ net(mx.nd.zeros((1, *sizes)))
 
 
 def infer(request_body, header_length):
-    """The answer to a request with binary data."""
+    """Return the answer to a request with binary data."""
     data = np.frombuffer(request_body, np.float32, offset=header_length).reshape(-1, *sizes)
     out = net(mx.nd.array(data)).asnumpy()
     head = json.dumps({"outputs": [{"name": "out", "datatype": "FP32", "shape": out.shape, "parameters": {"binary_data_size": out.nbytes}}]}).encode()

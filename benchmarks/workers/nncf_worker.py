@@ -1,7 +1,7 @@
-"""NNCF quantizes an ONNX file for OpenVINO. Runs in an environment of its own, which has nncf.
+"""Quantize an ONNX file with NNCF for OpenVINO, in an environment that has nncf.
 
-usage: nncf_worker.py NETWORK BATCH FILE.onnx FILE.xml   writes what it makes, calibrated with the benchmark's input, and ends
-       nncf_worker.py FOLDER                             serves as a peer, where quantizing itself is measured
+usage: nncf_worker.py NETWORK BATCH FILE.onnx FILE.xml   write the INT8 network, calibrated with the benchmark's input
+       nncf_worker.py FOLDER                             serve requests, where quantizing itself is measured
 """
 import os
 import sys
@@ -10,11 +10,11 @@ import nncf
 import openvino
 
 sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
-import inputs  # noqa: E402  # beside the driver
+from harness import inputs  # noqa: E402
 
 
 def quantized(name, path, batches):
-    """The network on 8-bit integers."""
+    """Return the INT8 network."""
     kind = nncf.ModelType.TRANSFORMER if name == "transformer" else None
     model = openvino.Core().read_model(path)
     return nncf.quantize(model, nncf.Dataset([{"data": x} for x in batches]), subset_size=len(batches), model_type=kind)
@@ -29,8 +29,8 @@ def prepare(row):
 
 if __name__ == "__main__":
     if len(sys.argv) == 2:
-        import protocol
-        protocol.Worker(prepare).serve()
+        from harness import worker_protocol
+        worker_protocol.Worker(prepare).serve()
     else:
         network, size, source, target = sys.argv[1:]
         openvino.save_model(quantized(network, source, [inputs.example(network, int(size))]), target, compress_to_fp16=False)

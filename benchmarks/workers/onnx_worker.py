@@ -1,9 +1,8 @@
-"""ONNX Runtime and OpenVINO as peers, on the ONNX file of the row. usage: onnx_worker.py FOLDER onnxruntime|openvino"""
+"""Run the rows of `run.py` in ONNX Runtime or OpenVINO, from the row's ONNX file. usage: onnx_worker.py FOLDER onnxruntime|openvino"""
 import os
 import sys
 
-import inputs
-import protocol
+from harness import inputs, worker_protocol
 
 FOLDER, ENGINE = sys.argv[1:3]
 
@@ -45,4 +44,4 @@ def prepare(row):
 
 
 if __name__ == "__main__":
-    protocol.Worker(prepare).serve()
+    worker_protocol.Worker(prepare).serve()

@@ -1,6 +1,6 @@
-"""PyTorch's DataLoader over Pillow and torchvision, as a peer of the data benchmark.
+"""Load data with PyTorch's DataLoader over Pillow and torchvision, for `data_loading.py`.
 
-Where torchvision cannot be imported (no build for this torch), its transforms' own calls of Pillow and torch are made here instead.
+Where torchvision cannot be imported (no build for this torch), `TRANSFORM` makes the same calls of Pillow and torch.
 
 usage: torch_data_worker.py THREADS
 """
@@ -12,8 +12,9 @@ os.environ["OMP_NUM_THREADS"] = "1"
 
 import numpy as np
 import PIL.Image
-import protocol
 import torch
+
+from harness import worker_protocol
 
 MEAN, STD, BATCH = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225), 32
 SIDE, CROP = 256, 224
@@ -40,7 +41,7 @@ except (ImportError, RuntimeError):  # the latter from a build for another torch
 
 
 class Folder(torch.utils.data.Dataset):
-    """Images of a folder of folders."""
+    """Images of a folder of class folders."""
 
     def __init__(self, path):
         self.paths = sorted(glob.glob(os.path.join(path, "*", "*.jpg")))
@@ -64,8 +65,8 @@ def prepare(row):
     return lambda: len(next(batches)[1])
 
 
-class Worker(protocol.Worker):
-    """See data_worker.py."""
+class Worker(worker_protocol.Worker):
+    """Answers the requests of data_worker.py."""
 
     def do_prepare(self, row, **_):
         self.call = self.prepare(row)
@@ -73,7 +74,7 @@ class Worker(protocol.Worker):
         return {"ready": True, "kind": KIND}
 
     def do_round(self, seconds):
-        return protocol.rate(self.call, seconds)
+        return worker_protocol.rate(self.call, seconds)
 
 
 if __name__ == "__main__":

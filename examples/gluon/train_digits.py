@@ -25,8 +25,8 @@ def accuracy(net, images):
     metric = mx.metric.Accuracy()
     images.reset()
     for batch in images:
-        whole = batch.data[0].shape[0] - batch.pad
-        metric.update([batch.label[0][:whole]], [net(batch.data[0])[:whole]])
+        valid = batch.data[0].shape[0] - batch.pad
+        metric.update([batch.label[0][:valid]], [net(batch.data[0])[:valid]])
     return metric.get()[1]
 
 
@@ -62,8 +62,8 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data-train", required=True, help="record file of the training images")
     parser.add_argument("--data-val", required=True, help="record file of the validation images")
-    parser.add_argument("--batch-size", type=int, default=64)
-    parser.add_argument("--num-epochs", type=int, default=10)
+    parser.add_argument("--batch-size", type=int, default=64, help="images of a batch")
+    parser.add_argument("--num-epochs", type=int, default=10, help="passes over the training images")
     parser.add_argument("--lr", type=float, default=0.05, help="learning rate")
     parser.add_argument("--save", help="file for the parameters")
     args = parser.parse_args()

@@ -1,4 +1,4 @@
-"""How many images a second networks score, by batch size.
+"""Measure the scoring throughput of networks, by batch size.
 
     python benchmark_score.py
     python benchmark_score.py --network resnet-50,mobilenet --batch-size 1,32

@@ -62,8 +62,8 @@ def main(argv=None):
     if args.dtype != "float32":
         # The stored network computes in float32; the one built anew casts its input.
         symbol = get_network(args)
-    network, kept = get_fine_tune_model(symbol, arg_params, args.num_classes, args.layer_before_fullc, args.dtype)
-    return fit.fit(args, network, data.get_rec_iter, arg_params=kept, aux_params=aux_params)
+    network, pretrained = get_fine_tune_model(symbol, arg_params, args.num_classes, args.layer_before_fullc, args.dtype)
+    return fit.fit(args, network, data.get_rec_iter, arg_params=pretrained, aux_params=aux_params)
 
 
 if __name__ == "__main__":

@@ -70,12 +70,12 @@ def score(model, data_val, metrics, gpus, batch_size, rgb_mean=None, mean_img=No
     tic, count = time.time(), 0
     for batch in images:
         module.forward(batch, is_train=False)
-        whole = batch_size - (batch.pad or 0)  # the last batch is filled up with images that were counted already
-        outputs = [output[:whole] for output in module.get_outputs()]
-        labels = [label[:whole] for label in batch.label]
+        valid = batch_size - (batch.pad or 0)  # the last batch is filled up with images that were counted already
+        outputs = [output[:valid] for output in module.get_outputs()]
+        labels = [label[:valid] for label in batch.label]
         for metric in metrics:
             metric.update(labels, outputs)
-        count += whole
+        count += valid
         if max_num_examples is not None and count > max_num_examples:
             break
     return (count / (time.time() - tic),)

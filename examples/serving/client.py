@@ -2,8 +2,8 @@
 
     python client.py http://127.0.0.1:8080 digits digit.png
 """
+import argparse
 import json
-import sys
 import urllib.request
 
 import cv2
@@ -11,14 +11,14 @@ import numpy as np
 
 
 def classify(server, model, content):
-    """The classes that Multi Model Server's interface answers to an image file."""
+    """Return the classes of an image file, by the interface of Multi Model Server."""
     request = urllib.request.Request(f"{server}/predictions/{model}", content, {"Content-Type": "application/octet-stream"})
     with urllib.request.urlopen(request) as response:
         return json.load(response)
 
 
 def infer(server, model, array):
-    """The first output of a model with one input, sent and received as bytes."""
+    """Return the first output of a model with one input, sent and received as bytes."""
     spec = {"name": "data", "shape": array.shape, "datatype": "FP32", "parameters": {"binary_data_size": array.nbytes}}
     head = json.dumps({"inputs": [spec], "parameters": {"binary_data_output": True}}).encode()
     request = urllib.request.Request(f"{server}/v2/models/{model}/infer", head + array.tobytes(), {
@@ -39,4 +39,8 @@ def main(server, model, file):
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("server", help="the URL of the server")
+    parser.add_argument("model", help="the name of the model")
+    parser.add_argument("file", help="the image file")
+    main(**vars(parser.parse_args()))

@@ -5,15 +5,14 @@
 
 It needs boto3 and an account; SageMaker starts the container with the argument ``serve`` and asks ``/ping`` and ``/invocations`` on port 8080.
 """
+import argparse
 import json
-import sys
 import time
-
-import boto3
 
 
 def deploy(image, data, role, name="digits"):
     """Create model, configuration and endpoint; return when it is in service, or raise."""
+    import boto3
     sagemaker = boto3.client("sagemaker")
     sagemaker.create_model(ModelName=name, ExecutionRoleArn=role, PrimaryContainer={"Image": image, "ModelDataUrl": data})
     sagemaker.create_endpoint_config(EndpointConfigName=name, ProductionVariants=[{
@@ -27,10 +26,15 @@ def deploy(image, data, role, name="digits"):
 
 def invoke(array, name="digits"):
     """Return the outputs for nested lists of numbers."""
+    import boto3
     answer = boto3.client("sagemaker-runtime").invoke_endpoint(EndpointName=name, ContentType="application/json", Body=json.dumps(array))
     return json.loads(answer["Body"].read())
 
 
 if __name__ == "__main__":
-    deploy(*sys.argv[1:4])
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("image", help="the container's image")
+    parser.add_argument("data", help="the URL of model.tar.gz")
+    parser.add_argument("role", help="the ARN of the execution role")
+    deploy(**vars(parser.parse_args()))
     print(invoke([[[[0.0] * 8] * 8]]))

@@ -2,9 +2,9 @@
 
     python train_digits.py models/digits              # needs scikit-learn, for its images of 8 x 8 pixels
 """
+import argparse
 import json
 import pathlib
-import sys
 
 import cv2
 import numpy as np
@@ -15,7 +15,7 @@ from mxnet.gluon import Trainer, loss, nn
 
 
 def train(images, labels, epochs=20):
-    """A network that ends in probabilities."""
+    """Return a network whose outputs are probabilities."""
     mx.random.seed(1)
     net = nn.HybridSequential()
     net.add(nn.Conv2D(16, 3, padding=1, activation="relu"), nn.MaxPool2D(), nn.Dense(64, activation="relu"), nn.Dense(10))
@@ -36,7 +36,7 @@ def train(images, labels, epochs=20):
 
 
 def main(folder):
-    """Train, export, and write an image to try it with."""
+    """Train, export, and write an image for a request."""
     digits = load_digits()
     images = (digits.images[:, None] * (255 / 16)).astype(np.float32)
     net = train(images[:1500], digits.target[:1500])
@@ -51,4 +51,6 @@ def main(folder):
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", help="the folder for the model")
+    main(parser.parse_args().folder)

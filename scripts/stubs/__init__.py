@@ -1,4 +1,4 @@
-"""What `make_stubs.py` is made of.
+"""Parts of `make_stubs.py`.
 
 ``writer``
     A stub file: its imports and its lines.

@@ -35,8 +35,8 @@ def definition(function):
         return None, ""
     tree, _ = _source(module.__name__)
     line = function.__code__.co_firstlineno
-    found = [n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef) and line in (n.lineno, *(d.lineno for d in n.decorator_list))]
-    return (found[0], module.__name__) if found else (None, "")
+    functions = [n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef) and line in (n.lineno, *(d.lineno for d in n.decorator_list))]
+    return (functions[0], module.__name__) if functions else (None, "")
 
 
 def _annotations(function, stub, array):
@@ -45,13 +45,13 @@ def _annotations(function, stub, array):
     if node is None:
         return {}
     _, bound = _source(module)
-    found = {}
+    annotations = {}
     for argument in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs, node.args.vararg, node.args.kwarg):
         if argument is not None and argument.annotation is not None:
-            found[argument.arg] = argument.annotation
+            annotations[argument.arg] = argument.annotation
     if node.returns is not None:
-        found["return"] = node.returns
-    return {name: _text(annotation, bound, stub, array) for name, annotation in found.items()}
+        annotations["return"] = node.returns
+    return {name: _text(annotation, bound, stub, array) for name, annotation in annotations.items()}
 
 
 def _text(annotation, bound, stub, array):

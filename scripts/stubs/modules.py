@@ -24,7 +24,7 @@ _OF_CLASSES = {"__doc__", "__module__", "__slots__", "__weakref__", "__dict__", 
 
 
 def _only_raises(function):
-    """Whether a function exists to say that it does not."""
+    """Return True if a function only raises an error."""
     node, _ = inspected.definition(function)
     body = [n for n in node.body if not (isinstance(n, ast.Expr) and isinstance(n.value, ast.Constant))] if node else []
     return len(body) == 1 and isinstance(body[0], ast.Raise)

@@ -21,7 +21,7 @@ def _attributes(op, required):
 
 
 def _rest(op, array):
-    """What every call takes behind inputs and attributes."""
+    """Return the parameters that every call has after inputs and attributes."""
     rest = []
     if op.wants_device:
         rest.append("ctx: _Context | None = ...")
@@ -52,7 +52,7 @@ def _inputs(op, array, all_optional):
 
 
 def result(op, array):
-    """What a call returns; where it depends on the attributes how much it is, the type checker is told of the simplest case only."""
+    """Return the type of a result; where the number of outputs depends on the attributes, that of the simplest case."""
     if array.endswith("Symbol") or op.num_outputs == 1:
         return array
     if not callable(op.num_outputs):

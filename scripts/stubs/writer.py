@@ -58,7 +58,7 @@ class Stub:
         return "." * (len(here) - common + 1) + ".".join(there[common:])
 
     def text(self):
-        """The whole file."""
+        """Return the text of the file."""
         body = "\n".join(self.lines)
         aliases = [line for name, line in ALIASES.items() if name in body]
         used = body + "\n".join(aliases)
@@ -76,5 +76,5 @@ RELAXED = "# mypy: disable-error-code=\"override, misc\""
 
 
 def usable(name):
-    """Whether a name can stand behind ``def``."""
+    """Return True if a name is valid after ``def``."""
     return name.isidentifier() and not keyword.iskeyword(name)

@@ -11,7 +11,7 @@ from .base import MXNetError
 
 # The packages that protocols need besides fsspec.
 _PACKAGES = {"s3": "s3fs", "s3a": "s3fs", "gs": "gcsfs", "gcs": "gcsfs", "hdfs": "pyarrow", "http": "aiohttp", "https": "aiohttp"}
-_INSTALL = "install it with: pip install 'remex[remote]'"
+_INSTALL = "install it with: pip install 'remexnet[remote]'"
 _BLOCK = 1 << 20  # bytes of a request
 _AHEAD = 16  # the most blocks that are prefetched
 _THREADS = 8

@@ -206,7 +206,7 @@ def plot_network(symbol: Symbol, title: str = "plot", save_format: str = "pdf", 
     try:
         from graphviz import Digraph
     except ImportError:
-        raise ImportError("Draw network requires graphviz library: pip install 'remex[viz]', and the Graphviz program `dot`") from None
+        raise ImportError("Draw network requires graphviz library: pip install 'remexnet[viz]', and the Graphviz program `dot`") from None
     nodes = _graph(symbol, "plot_network")["nodes"]
     shapes = _inferred(symbol, shape, "shape") if shape is not None else None
     types = _inferred(symbol, dtype, "type") if dtype is not None else None

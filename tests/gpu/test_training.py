@@ -15,8 +15,7 @@ from mxnet.kernels.nn import batch_norm_on_gpu, sgd_on_gpu
 from mxnet.ndarray import memory_format
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[2] / "benchmarks"))
-import learners  # noqa: E402
-import lessons  # noqa: E402
+from harness import train_models, workloads  # noqa: E402
 
 pytestmark = needs_gpu
 STEPS = 12
@@ -26,8 +25,8 @@ _curves = {}
 def curve(name, style, ctx, count):
     if (name, style, ctx) not in _curves:
         with ctx:
-            step = learners.stepper(name, count, style, "sgd")
-            x, y = (nd.array(a) for a in lessons.batch(name, count))
+            step = train_models.stepper(name, count, style, "sgd")
+            x, y = (nd.array(a) for a in workloads.batch(name, count))
             _curves[name, style, ctx] = [float(step(x, y)) for _ in range(STEPS)]
     return _curves[name, style, ctx]
 

@@ -18,7 +18,7 @@ def test_without_the_package_the_extra_is_named(tmp_path, monkeypatch):
 
     monkeypatch.setattr(builtins, "__import__", without)
     path = str(tmp_path / "a.safetensors")
-    with pytest.raises(ImportError, match=r"take the package safetensors; install it with: pip install 'remex\[safetensors\]'"):
+    with pytest.raises(ImportError, match=r"take the package safetensors; install it with: pip install 'remexnet\[safetensors\]'"):
         mx.nd.save(path, {"a": mx.nd.ones((1,))})
     assert not list(tmp_path.iterdir())
 

@@ -1,4 +1,4 @@
-"""benchmarks/operators.py: whom it holds to AVX2, and which files it writes."""
+"""Tests of benchmarks/operators.py: the libraries that it limits to AVX2, and the files that it writes."""
 import pathlib
 import sys
 import types
@@ -6,9 +6,8 @@ import types
 import pytest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "benchmarks"))
-import held  # noqa: E402
 import operators  # noqa: E402
-import peers  # noqa: E402
+from harness import common, isa_limit  # noqa: E402
 
 
 @pytest.fixture
@@ -19,8 +18,8 @@ def measured(monkeypatch, tmp_path):
     monkeypatch.setattr(operators, "HERE", tmp_path)
     monkeypatch.setattr(sys, "path", list(sys.path))
     monkeypatch.setitem(sys.modules, "records", types.SimpleNamespace(RECORDS={}))  # the sample inputs of tests/ops
-    monkeypatch.setattr(peers, "versions", lambda python: "a machine")
-    monkeypatch.setattr(held, "to_avx2", lambda: monkeypatch.setenv("ONEDNN_MAX_CPU_ISA", "AVX2"))
+    monkeypatch.setattr(common, "versions", lambda python: "a machine")
+    monkeypatch.setattr(isa_limit, "to_avx2", lambda: monkeypatch.setenv("ONEDNN_MAX_CPU_ISA", "AVX2"))
     monkeypatch.delenv("ONEDNN_MAX_CPU_ISA", raising=False)
 
     def run(*options):
@@ -30,11 +29,11 @@ def measured(monkeypatch, tmp_path):
     return run
 
 
-def test_all_three_are_held_and_no_table_of_the_whole_processor_is_replaced(measured, tmp_path):
+def test_all_libraries_are_limited_and_the_table_without_a_limit_is_not_replaced(measured, tmp_path):
     environments, files = measured("--avx2")
     assert {kind: env["ONEDNN_MAX_CPU_ISA"] for kind, env in environments.items()} == dict.fromkeys(("torch", "remex", "mxnet"), "AVX2")
     assert files == []
-    assert measured("--avx2", "--output", str(tmp_path / "held.md"))[1] == ["held.json", "held.md"]
+    assert measured("--avx2", "--output", str(tmp_path / "limited.md"))[1] == ["limited.json", "limited.md"]
 
 
 def test_a_run_over_all_writes_its_table(measured):

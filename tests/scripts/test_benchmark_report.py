@@ -1,4 +1,4 @@
-"""What benchmarks/run.py makes of its measurements: who the rival is, the ratio, the table. Nothing is timed here."""
+"""Tests of the pages that benchmarks/run.py writes: the baseline, the ratio, the table. Nothing is timed."""
 import math
 import pathlib
 import sys
@@ -6,29 +6,28 @@ import sys
 import pytest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "benchmarks"))
-import report  # noqa: E402
-import rows  # noqa: E402
+from harness import common, report, tasks  # noqa: E402
 
 MACHINE = {"processor": "a processor", "cores": 2, "memory": "8 GB", "system": "", "python": "3.11", "versions": {"Remex": "0.1"}, "commit": "abc",
            "date": "2026-11-21"}
 
 
 def measured(task="scoring", network="resnet50", batch=1, failures=(), **values):
-    row = next(r for r in rows.rows([task]) if r["network"] == network and r["batch"] == batch)
+    row = next(r for r in tasks.rows([task]) if r["network"] == network and r["batch"] == batch)
     return {**row, "values": {name.replace("_", " "): v for name, v in values.items()}, "failures": dict(failures), "others": 0.01,
             "machine": MACHINE}
 
 
-def test_the_best_peer_is_the_rival_by_its_median():
-    found = report.ratio(measured(Remex=[0.01, 0.02, 0.03], MXNet=[0.05, 0.05, 0.001], OpenVINO=[0.03, 0.03, 0.1]))
-    assert found == (pytest.approx(1.5), "OpenVINO")
+def test_the_peer_with_the_least_median_is_the_baseline():
+    result = report.ratio(measured(Remex=[0.01, 0.02, 0.03], MXNet=[0.05, 0.05, 0.001], OpenVINO=[0.03, 0.03, 0.1]))
+    assert result == (pytest.approx(1.5), "OpenVINO")
 
 
 def test_the_summary_names_the_notes_of_the_checkout_that_it_lies_in(tmp_path):
     results = tmp_path / "checkout" / "benchmarks" / "results" / "other"
     results.mkdir(parents=True)
     report.summarize(results)
-    notes = pathlib.Path(rows.HERE).parent / "docs" / "performance.md"
+    notes = pathlib.Path(common.ROOT) / "docs" / "performance.md"
     assert f"[docs/performance.md]({report.os.path.relpath(notes, results)})" in (results / "README.md").read_text()
     (tmp_path / "checkout" / "docs").mkdir()
     (tmp_path / "checkout" / "docs" / "performance.md").touch()
@@ -36,7 +35,7 @@ def test_the_summary_names_the_notes_of_the_checkout_that_it_lies_in(tmp_path):
     assert "[docs/performance.md](../../../docs/performance.md)" in (results / "README.md").read_text()
 
 
-def test_a_goal_may_name_the_rival():
+def test_a_goal_may_name_the_baseline():
     assert report.ratio(measured("mlp", "mlp", 8, Remex=[1e-5], PyTorch=[3e-5], MXNet=[2e-5])) == (pytest.approx(3), "PyTorch")
     module = measured("module", Remex=[0.98], Remex_Module=[1.0])
     assert report.ratio(module) == (pytest.approx(0.98), "Remex")
@@ -47,16 +46,16 @@ def test_no_ratio_without_both():
 
 
 def test_every_goal_has_rows_and_every_row_has_remex_first():
-    for task in rows.GOALS:
-        found = rows.rows([task])
-        assert found
-        assert all(rows.peers(row)[0] in (rows.REMEX, rows.MODULE) for row in found)
-        assert len({rows.label(row) for row in found}) == len(found)
+    for task in tasks.GOALS:
+        rows = tasks.rows([task])
+        assert rows
+        assert all(tasks.peers(row)[0] in (tasks.REMEX, tasks.MODULE) for row in rows)
+        assert len({tasks.label(row) for row in rows}) == len(rows)
 
 
 def test_an_unknown_task_is_named():
     with pytest.raises(SystemExit, match="no task 'speed'; there are scoring, scoring-bf16"):
-        rows.rows(["speed"])
+        tasks.rows(["speed"])
 
 
 def test_the_table_says_what_was_measured_and_what_was_not():

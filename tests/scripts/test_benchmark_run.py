@@ -1,4 +1,4 @@
-"""How benchmarks/run.py takes turns, with peers that only say how long they took."""
+"""Tests of the turns of benchmarks/run.py, with simulated peers that return given times."""
 import argparse
 import pathlib
 import sys
@@ -7,8 +7,8 @@ import threading
 import numpy as np
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "benchmarks"))
-import rows  # noqa: E402
 import run  # noqa: E402
+from harness import tasks  # noqa: E402
 
 
 class Peers:
@@ -34,31 +34,31 @@ class Peers:
 
 def test_a_peer_that_was_far_behind_stays_out_when_the_others_become_slower(monkeypatch):
     monkeypatch.setattr(run, "missing", lambda peer, python: "")
-    row = next(r for r in rows.rows(["scoring"]) if r["batch"] == 1)
-    chosen = argparse.Namespace(peers="MXNet,OpenVINO", mxnet_python="", rounds=5, seconds=0.1, drop=2.0, clock="wall", alone=False)
+    row = next(r for r in tasks.rows(["scoring"]) if r["batch"] == 1)
+    args = argparse.Namespace(peers="MXNet,OpenVINO", mxnet_python="", rounds=5, seconds=0.1, drop=2.0, clock="wall", alone=False)
     pool = Peers(Remex=[1.0, 1.0, 3.0, 3.0, 3.0], OpenVINO=[1.1, 1.1, 3.0, 3.0, 3.0], MXNet=[2.5, 2.5, 9.0, 9.0, 9.0])
-    found = run.Row(row, pool, chosen).measure()
-    assert found["failures"] == {}
-    assert found["values"] == {"Remex": [1.0, 1.0, 3.0, 3.0, 3.0], "OpenVINO": [1.1, 1.1, 3.0, 3.0, 3.0], "MXNet": [2.5, 2.5]}
+    result = run.Row(row, pool, args).measure()
+    assert result["failures"] == {}
+    assert result["values"] == {"Remex": [1.0, 1.0, 3.0, 3.0, 3.0], "OpenVINO": [1.1, 1.1, 3.0, 3.0, 3.0], "MXNet": [2.5, 2.5]}
     assert pool.ready == {"Remex", "OpenVINO"}
 
 
 def test_peers_that_are_measured_alone_leave_before_the_next_one_comes(monkeypatch):
     monkeypatch.setattr(run, "missing", lambda peer, python: "")
-    row = next(r for r in rows.rows(["scoring"]) if r["batch"] == 1)
-    chosen = argparse.Namespace(peers="OpenVINO", mxnet_python="", rounds=2, seconds=0.1, drop=2.0, clock="wall", alone=True)
+    row = next(r for r in tasks.rows(["scoring"]) if r["batch"] == 1)
+    args = argparse.Namespace(peers="OpenVINO", mxnet_python="", rounds=2, seconds=0.1, drop=2.0, clock="wall", alone=True)
     pool, together = Peers(Remex=[1.0, 2.0], OpenVINO=[1.1, 1.2]), []
     close = pool.close
     monkeypatch.setattr(pool, "close", lambda peer: together.append(set(pool.ready)) or close(peer))
-    assert run.Row(row, pool, chosen).measure()["values"] == {"Remex": [1.0, 2.0], "OpenVINO": [1.1, 1.2]}
+    assert run.Row(row, pool, args).measure()["values"] == {"Remex": [1.0, 2.0], "OpenVINO": [1.1, 1.2]}
     assert together == [{"OpenVINO"}, {"Remex"}, {"Remex"}, {"OpenVINO"}]
 
 
 def test_peers_that_compile_are_prepared_beside_each_other(monkeypatch):
     monkeypatch.setattr(run, "missing", lambda peer, python: "")
-    row = next(r for r in rows.rows(["scoring"]) if r["batch"] == 1)
+    row = next(r for r in tasks.rows(["scoring"]) if r["batch"] == 1)
     names = "torch.compile,torch.compile tuned,PyTorch"
-    chosen = argparse.Namespace(peers=names, mxnet_python="", rounds=1, seconds=0.1, drop=2.0, clock="wall", alone=False)
+    args = argparse.Namespace(peers=names, mxnet_python="", rounds=1, seconds=0.1, drop=2.0, clock="wall", alone=False)
     pool, both = Peers(**{"Remex": [1.0], "PyTorch": [2.0], "torch.compile": [3.0], "torch.compile_tuned": [4.0]}), threading.Barrier(2, timeout=30)
     get = pool.get
 
@@ -74,6 +74,6 @@ def test_peers_that_compile_are_prepared_beside_each_other(monkeypatch):
         return argparse.Namespace(ask=ask)
 
     monkeypatch.setattr(pool, "get", meet)
-    found = run.Row(row, pool, chosen).measure()
-    assert found["values"] == {"Remex": [1.0], "PyTorch": [2.0], "torch.compile tuned": [4.0]}
-    assert found["failures"] == {"torch.compile": "it does not compile"}
+    result = run.Row(row, pool, args).measure()
+    assert result["values"] == {"Remex": [1.0], "PyTorch": [2.0], "torch.compile tuned": [4.0]}
+    assert result["failures"] == {"torch.compile": "it does not compile"}

@@ -7,7 +7,7 @@ SMALL = ["--network", "mobilenet0.25", "--num-classes", "10", "--image-shape", "
 
 
 def options(*more):
-    return vars(bandwidth.parser().parse_args([*SMALL, *more]))
+    return vars(bandwidth.build_parser().parse_args([*SMALL, *more]))
 
 
 @pytest.mark.parametrize("more", [["--kv-store", "local"], ["--kv-store", "device", "--cpus", "3"], ["--optimizer", "sgd"]])
@@ -41,7 +41,7 @@ def test_wrong_flags_are_named(wrong, said, capsys):
 def test_two_workers(kind):
     said = outputs(f"""
         from mxnet.tools import bandwidth
-        found = bandwidth.run(**vars(bandwidth.parser().parse_args({[*SMALL, '--cpus', '1', '--kv-store', kind]!r})))
+        found = bandwidth.run(**vars(bandwidth.build_parser().parse_args({[*SMALL, '--cpus', '1', '--kv-store', kind]!r})))
         print(len(found), all(r.error < 1e-6 and r.bandwidth > 0 for r in found))
     """)
     assert said == [["2 True"]] * 2

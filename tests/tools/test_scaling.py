@@ -44,3 +44,14 @@ def test_table():
     lines = scaling.table(Cluster(1e6), 1, 1e6, 10).splitlines()
     assert lines[0] == "| workers | exchange, ms | efficiency | samples/s |" and len(lines) == 13
     assert lines[3] == "| 2 | 1000.0 | 50.0 % | 10.0 |"
+
+
+def test_the_program_prints_the_table(capsys):
+    assert scaling.main(["--step", "0.5", "--size", "100", "--bandwidth", "1.25", "--batch-size", "32"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "| workers | exchange, ms | efficiency | samples/s |" and lines[-1] == "| 1024 | 159.8 | 75.8 % | 49660.2 |"
+
+
+def test_the_program_refuses_what_is_not_above_zero(capsys):
+    assert scaling.main(["--step", "0", "--size", "100", "--bandwidth", "1.25"]) == 1
+    assert capsys.readouterr().err == "scaling: `step` must be above 0, received 0.0\n"

@@ -42,4 +42,4 @@ def test_what_is_missing_is_said(tmp_path):
     (tmp_path / "starlette.py").write_text("raise ImportError('no starlette')")
     done = subprocess.run([*python(), "-m", "mxnet.tools.serve", "m"], capture_output=True, text=True, timeout=200, env={
         **os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), *sys.path])})
-    assert done.returncode == 1 and done.stderr.endswith("pip install 'remex[serve]'\n")
+    assert done.returncode == 1 and done.stderr.endswith("pip install 'remexnet[serve]'\n")

@@ -1,1 +1,1 @@
-"""What the training, scoring and benchmark programs share."""
+"""Common modules of the training, scoring and benchmark programs."""

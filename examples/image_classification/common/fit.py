@@ -89,7 +89,7 @@ def make_initializer(args):
 
 
 def optimizer_parameters(args, kv, epoch_size):
-    """What the optimizer is created with."""
+    """Return the parameters of the optimizer."""
     lr, schedule = learning_rate(args, epoch_size)
     parameters = {"learning_rate": lr, "wd": args.wd, "lr_scheduler": schedule, "multi_precision": True}
     if args.optimizer in HAVE_MOMENTUM:

@@ -1,4 +1,4 @@
-"""What ResNet v1, ResNet v2 and ResNeXt share: the table of depths, the first layers and the stages."""
+"""Common parts of ResNet v1, ResNet v2 and ResNeXt: the table of depths, the first layers and the stages."""
 import mxnet as mx
 
 from .layers import conv, image_size, images, pool, relu
@@ -11,7 +11,7 @@ UNITS = {
 
 
 def plan(num_layers, small):
-    """How many units each stage has, the filters of the first layer and of each stage, and whether units are bottlenecks.
+    """Return the units of each stage, the filters of the first layer and of each stage, and True for bottleneck units.
 
     Raises
     ------

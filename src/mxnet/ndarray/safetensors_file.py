@@ -17,7 +17,7 @@ def _package() -> Any:
     try:
         import safetensors.torch
     except ImportError as error:
-        raise ImportError("files called .safetensors take the package safetensors; install it with: pip install 'remex[safetensors]'") from error
+        raise ImportError("files called .safetensors take the package safetensors; install it with: pip install 'remexnet[safetensors]'") from error
     return safetensors
 
 

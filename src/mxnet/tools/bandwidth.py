@@ -7,12 +7,11 @@ predicts the scaling of up to 1,024 workers (`mxnet.tools.scaling`). For stores 
 """
 from __future__ import annotations
 
-import argparse
 import logging
 import sys
 import time
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -20,6 +19,10 @@ import mxnet as mx
 
 from ..base import MXNetError
 from . import scaling
+from .command import command, parser
+
+if TYPE_CHECKING:
+    import argparse
 
 _log = logging.getLogger("mxnet.tools.bandwidth")
 
@@ -33,19 +36,19 @@ class Result(NamedTuple):
     error: float
 
 
-def parser() -> argparse.ArgumentParser:
+def build_parser() -> argparse.ArgumentParser:
     """Return the parser of the command line."""
-    p = argparse.ArgumentParser(prog="python -m mxnet.tools.bandwidth", description=__doc__.split("\n")[0])
+    p = parser("bandwidth")
     p.add_argument("--network", default="resnet", help="a network of gluon.model_zoo.vision, or resnet and vgg with --num-layers")
-    p.add_argument("--num-layers", type=int, default=152)
+    p.add_argument("--num-layers", type=int, default=152, help="of resnet and vgg")
     p.add_argument("--gpus", default="", help="which GPUs, such as 0,1,2,3; without, --cpus")
     p.add_argument("--cpus", type=int, default=2, help="so many CPU devices, where no GPUs are named")
-    p.add_argument("--kv-store", default="device")
+    p.add_argument("--kv-store", default="device", help="the type of the kvstore, such as local, device, dist_sync or dist_async")
     p.add_argument("--num-batches", type=int, default=5, help="rounds to measure, behind one that warms up")
     p.add_argument("--disp-batches", type=int, default=1, help="say the mean of so many rounds")
     p.add_argument("--test-results", type=int, default=1, help="0: do not compare the sums with those of the values")
-    p.add_argument("--image-shape", default="3,224,224")
-    p.add_argument("--num-classes", type=int, default=1000)
+    p.add_argument("--image-shape", default="3,224,224", help="channels, height and width of an image")
+    p.add_argument("--num-classes", type=int, default=1000, help="outputs of the network")
     p.add_argument("--optimizer", default="None", help="let the store update by it; None: it only adds up")
     p.add_argument("--gc-type", default="none", help="gradient compression: 2bit, 1bit, fp16, bf16 or none")
     p.add_argument("--batch-size", type=int, default=0, help="also measure how long a device computes a batch of this size")
@@ -165,10 +168,11 @@ def batch_time(network: str, num_layers: int, num_classes: int, image_shape: str
     return min(took[1:])
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
+@command
+def main(argv: Sequence[str] | None = None) -> int:
     """Run the program; return the exit status."""
     logging.basicConfig(level=logging.INFO, format="%(message)s")
-    chosen = parser().parse_args(arguments)
+    chosen = build_parser().parse_args(argv)
     options = vars(chosen)
     try:
         found = run(**options)

@@ -9,6 +9,7 @@ network goes along: ``resnet50-symbol.json`` and ``resnet50-0000.params`` for `S
 import argparse
 import re
 import sys
+import textwrap
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -18,6 +19,7 @@ from .. import ndarray
 from ..base import MXNetError
 from ..files import atomic_write
 from ..suggestions import did_you_mean
+from .command import command, parser
 
 # Networks that are the same in both zoos, by torchvision's names: those of MXNet.
 SAME = {"alexnet": "alexnet", "densenet121": "densenet121", "densenet161": "densenet161", "densenet169": "densenet169", "densenet201": "densenet201",
@@ -218,22 +220,28 @@ def to_torchvision(name: str, weights: str | None, output: str) -> list[str]:
     return [f"{output}.pth"]
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """Run the program; the exit status."""
+def build_parser() -> argparse.ArgumentParser:
+    """Return the parser of the command line."""
     same = ", ".join(theirs if theirs == ours else f"{theirs} ({ours})" for theirs, ours in SAME.items())
-    parser = argparse.ArgumentParser(
-        "python -m mxnet.tools.convert", description="Move a network with its weights between MXNet's model zoo and torchvision's.",
-        epilog=f"Both zoos have {same} (MXNet's names in parentheses): a file of weights is written, NAME.params for load_parameters or NAME.pth for "
-               "load_state_dict. Of others the network is written, too: NAME-symbol.json and NAME-0000.params for SymbolBlock.imports and Module, or "
-               "NAME.pt2 for torch.export.load.")
-    parser.add_argument("--from", dest="source", required=True, metavar="ZOO:NAME", help="torchvision:resnet50, mxnet:resnet18_v1, ...")
-    parser.add_argument("--to", required=True, choices=("mxnet", "torchvision"), help="the other zoo")
-    parser.add_argument("--weights", metavar="FILE", help="the weights (.pth, .safetensors or .params); by default those that the zoo offers")
-    parser.add_argument("--output", metavar="PREFIX", help="how the names of the files begin; by default the network's name")
-    args = parser.parse_args(argv)
+    p = parser("convert", "\n".join(textwrap.wrap(
+        f"Both zoos have {same} (MXNet's names in parentheses): a file of weights is written, NAME.params for load_parameters or NAME.pth for "
+        "load_state_dict. Of others the network is written, too: NAME-symbol.json and NAME-0000.params for SymbolBlock.imports and Module, or "
+        "NAME.pt2 for torch.export.load.", 110)))
+    p.add_argument("--from", dest="source", required=True, metavar="ZOO:NAME", help="torchvision:resnet50, mxnet:resnet18_v1, ...")
+    p.add_argument("--to", required=True, choices=("mxnet", "torchvision"), help="the other zoo")
+    p.add_argument("--weights", metavar="FILE", help="the weights (.pth, .safetensors or .params); by default those that the zoo offers")
+    p.add_argument("--output", metavar="PREFIX", help="how the names of the files begin; by default the network's name")
+    return p
+
+
+@command
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the program; return the exit status."""
+    p = build_parser()
+    args = p.parse_args(argv)
     zoo, _, name = args.source.partition(":")
     if zoo not in ("mxnet", "torchvision") or not name or zoo == args.to:
-        parser.error(f"--from torchvision:NAME --to mxnet, or --from mxnet:NAME --to torchvision; received --from {args.source} --to {args.to}")
+        p.error(f"--from torchvision:NAME --to mxnet, or --from mxnet:NAME --to torchvision; received --from {args.source} --to {args.to}")
     try:
         written = (to_mxnet if zoo == "torchvision" else to_torchvision)(name, args.weights, args.output or name)
     except (MXNetError, OSError) as error:

@@ -5,7 +5,6 @@ some seconds), to verify that they run. ``--network 1`` also tests the connectio
 """
 from __future__ import annotations
 
-import argparse
 import difflib
 import importlib.metadata
 import os
@@ -16,6 +15,7 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
 
 import torch
 
@@ -23,9 +23,12 @@ from .. import environment, kernels, libinfo, memory, processor, runtime, thread
 from ..graph.backends import registry
 from ..kernels.runtime import build, libraries
 from . import progress_bar
+from .command import command, parser
+
+if TYPE_CHECKING:
+    import argparse
 
 _INSTRUCTIONS = ("sse4_2", "avx", "fma", "f16c", "amx", "asimd", "sve", "bf16", "i8mm")
-_INTERRUPTED = 130  # the shell's exit status of a program that was ended by Ctrl-C
 _PREFIXES = ("MXNET_", "DMLC_", "OMP_", "KMP_", "MKL_", "GOMP_", "OPENCV_", "PYTORCH_", "TORCH", "CUDA_")
 _TRUTH = {"", "0", "1", "true", "false", "yes", "no", "on", "off"}
 
@@ -210,21 +213,19 @@ def report(parts: Iterable[str] = tuple(name for name in _PARTS if name != "netw
 
 def build_parser() -> argparse.ArgumentParser:
     """Return the parser of the command line: MXNet's options, and `kernels` and `backends`."""
-    parser = argparse.ArgumentParser("diagnose", formatter_class=argparse.ArgumentDefaultsHelpFormatter, description=__doc__.partition("\n")[0])
+    p = parser("diagnose")
     for name in _PARTS:
-        parser.add_argument(f"--{name}", type=int, choices=(0, 1), default=int(name != "network"), help=f"1: tell about {name}")
-    parser.add_argument("--timeout", type=float, default=10, help="seconds to wait for each server")
-    return parser
+        p.add_argument(f"--{name}", type=int, choices=(0, 1), default=int(name != "network"), help=f"1: report about {name}; 0: leave it out")
+    p.add_argument("--timeout", type=float, default=10, help="seconds to wait for each server")
+    return p
 
 
+@command
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the program; return the exit status."""
     args = vars(build_parser().parse_args(argv))
-    try:
-        for line in report([name for name in _PARTS if args[name]], args["timeout"]):
-            print(line, flush=True)
-    except KeyboardInterrupt:
-        return _INTERRUPTED
+    for line in report([name for name in _PARTS if args[name]], args["timeout"]):
+        print(line, flush=True)
     return 0
 
 

@@ -27,6 +27,7 @@ from ..io.image_list import read_image_list
 from ..ops.image.geometry import shorter_side
 from ..recordio import IRHeader, MXIndexedRecordIO, encode_record, pack, pack_img
 from . import progress_bar
+from .command import INTERRUPTED, command, parser
 
 # The number of encoded images per encoding thread that may wait for being written.
 _AHEAD = 16
@@ -222,11 +223,10 @@ def _ratio(text):
 
 def build_parser() -> argparse.ArgumentParser:
     """Return the parser of the command line."""
-    parser = argparse.ArgumentParser("im2rec", formatter_class=argparse.ArgumentDefaultsHelpFormatter,
-                                     description="Make a list of images, or pack the images of a list into a RecordIO file.")
-    parser.add_argument("prefix", help="what the paths of the .lst, .rec and .idx files start with")
-    parser.add_argument("root", help="folder of the images")
-    lists = parser.add_argument_group("making lists")
+    p = parser("im2rec")
+    p.add_argument("prefix", help="what the paths of the .lst, .rec and .idx files start with")
+    p.add_argument("root", help="folder of the images")
+    lists = p.add_argument_group("making lists")
     lists.add_argument("--list", action="store_true", help="write <prefix>.lst; without it, read the lists and write .rec and .idx")
     lists.add_argument("--exts", nargs="+", default=[".jpeg", ".jpg", ".png"], help="endings of file names that count as images")
     lists.add_argument("--chunks", type=_positive, default=1, help="how many lists to spread the images over")
@@ -235,7 +235,7 @@ def build_parser() -> argparse.ArgumentParser:
     lists.add_argument("--recursive", action="store_true",
                        help="walk through the folders below root, each a class with a number; else all images of root get label 0")
     lists.add_argument("--no-shuffle", dest="shuffle", action="store_false", help="keep the images in the order of their names")
-    records = parser.add_argument_group("packing images")
+    records = p.add_argument_group("packing images")
     records.add_argument("--pass-through", action="store_true", help="pack the files as they are")
     records.add_argument("--resize", type=int, default=0, help="bring the shorter side to so many pixels; 0 keeps the size")
     records.add_argument("--center-crop", action="store_true", help="cut out the square in the middle")
@@ -245,21 +245,22 @@ def build_parser() -> argparse.ArgumentParser:
     records.add_argument("--color", type=int, default=1, choices=[-1, 0, 1], help="1 loads in colour, 0 in gray, -1 as stored, with alpha")
     records.add_argument("--encoding", default=".jpg", choices=[".jpg", ".png"], help="format of the packed images")
     records.add_argument("--pack-label", action="store_true", help="pack all labels of an image, not only the first")
-    return parser
+    return p
 
 
+@command
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the program; return the exit status."""
-    parser = build_parser()
-    args = parser.parse_args(argv)
+    p = build_parser()
+    args = p.parse_args(argv)
     args.prefix = os.path.abspath(args.prefix)
     args.root = os.path.abspath(args.root)
     if not os.path.isdir(args.root):
-        parser.error(f"root: {args.root} is no folder")
+        p.error(f"root: {args.root} is no folder")
     if not os.path.isdir(os.path.dirname(args.prefix)):
-        parser.error(f"prefix: there is no folder {os.path.dirname(args.prefix)}")
+        p.error(f"prefix: there is no folder {os.path.dirname(args.prefix)}")
     if args.train_ratio + args.test_ratio > 1:
-        parser.error("--train-ratio and --test-ratio add up to more than 1")
+        p.error("--train-ratio and --test-ratio add up to more than 1")
     try:
         if args.list:
             make_lists(args)
@@ -271,7 +272,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 1
     except KeyboardInterrupt:
         print("im2rec: interrupted; the files of the list in work are as they were", file=sys.stderr)
-        return 130
+        return INTERRUPTED
     return 0
 
 

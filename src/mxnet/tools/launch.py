@@ -23,27 +23,30 @@ from collections.abc import Sequence
 
 import torch.distributed as dist
 
+from .command import command, parser
+
 _SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT)  # torchrun sets handlers for these
 _PATIENCE = 30  # seconds until servers and other machines must have ended by themselves
 _log = logging.getLogger("mxnet.tools.launch")
 
 
-def _parser():
-    parser = argparse.ArgumentParser(prog="python -m mxnet.tools.launch", description="Start the processes of a distributed job.")
-    parser.add_argument("-n", "--num-workers", required=True, type=_count(1), help="how many workers there are")
-    parser.add_argument("-s", "--num-servers", type=_count(0), help="how many servers there are, for dist_async; by default as many as workers")
-    parser.add_argument("-H", "--hostfile", help="a file with the name of a machine on each line; ssh and mpi need it")
-    parser.add_argument("--sync-dst-dir", help="ssh: copy the current folder to this one on each machine, and run there")
-    parser.add_argument("--launcher", default="ssh", choices=["local", "ssh", "mpi", "slurm"], help="how processes on other machines are started")
-    parser.add_argument("--env-server", action="append", default=[], metavar="NAME:VALUE", help="a variable for the servers")
-    parser.add_argument("--env-worker", action="append", default=[], metavar="NAME:VALUE", help="a variable for the workers")
-    parser.add_argument("--env", action="append", default=[], metavar="NAME", help="hand this variable on to other machines")
-    parser.add_argument("--p3", action="store_true", help="synchronous stores send in slices, the most urgent first")
-    parser.add_argument("--max-restarts", type=_count(0), default=0, help="how often a job that failed starts again")
+def build_parser() -> argparse.ArgumentParser:
+    """Return the parser of the command line."""
+    p = parser("launch")
+    p.add_argument("-n", "--num-workers", required=True, type=_count(1), help="how many workers there are")
+    p.add_argument("-s", "--num-servers", type=_count(0), help="how many servers there are, for dist_async; by default as many as workers")
+    p.add_argument("-H", "--hostfile", help="a file with the name of a machine on each line; ssh and mpi need it")
+    p.add_argument("--sync-dst-dir", help="ssh: copy the current folder to this one on each machine, and run there")
+    p.add_argument("--launcher", default="ssh", choices=["local", "ssh", "mpi", "slurm"], help="how processes on other machines are started")
+    p.add_argument("--env-server", action="append", default=[], metavar="NAME:VALUE", help="a variable for the servers")
+    p.add_argument("--env-worker", action="append", default=[], metavar="NAME:VALUE", help="a variable for the workers")
+    p.add_argument("--env", action="append", default=[], metavar="NAME", help="hand this variable on to other machines")
+    p.add_argument("--p3", action="store_true", help="synchronous stores send in slices, the most urgent first")
+    p.add_argument("--max-restarts", type=_count(0), default=0, help="how often a job that failed starts again")
     for hidden in ("--meet", "--job", "--layout", "--node"):  # internal: for this program on other machines
-        parser.add_argument(hidden, help=argparse.SUPPRESS)
-    parser.add_argument("command", nargs=argparse.REMAINDER, help="the program and its arguments")
-    return parser
+        p.add_argument(hidden, help=argparse.SUPPRESS)
+    p.add_argument("command", nargs=argparse.REMAINDER, help="the program and its arguments")
+    return p
 
 
 def _count(least):
@@ -77,18 +80,19 @@ def layout(workers: int, servers: int, hosts: int) -> list[tuple[int, int]]:
     return [(len(range(i, workers, hosts)), len(range(i, servers, hosts))) for i in range(hosts)]
 
 
+@command
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the program; return the exit status."""
-    parser = _parser()
-    args = parser.parse_args(argv)
+    p = build_parser()
+    args = p.parse_args(argv)
     args.command = args.command[1:] if args.command[:1] == ["--"] else args.command
     if not args.command:
-        parser.error("the command is missing: the program that all workers run, and its arguments")
+        p.error("the command is missing: the program that all workers run, and its arguments")
     if args.num_servers is None:
         args.num_servers = args.num_workers
-    args.worker_env, args.server_env = _pairs(parser, "--env-worker", args.env_worker), _pairs(parser, "--env-server", args.env_server)
+    args.worker_env, args.server_env = _pairs(p, "--env-worker", args.env_worker), _pairs(p, "--env-server", args.env_server)
     if args.launcher in ("ssh", "mpi") and not args.hostfile and not args.meet:
-        parser.error(f"--launcher {args.launcher} needs -H, a file with the names of the machines; --launcher local uses this one only")
+        p.error(f"--launcher {args.launcher} needs -H, a file with the names of the machines; --launcher local uses this one only")
     logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s", level=logging.INFO)
     handlers, variables = {number: signal.getsignal(number) or signal.SIG_DFL for number in _SIGNALS}, dict(os.environ)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))

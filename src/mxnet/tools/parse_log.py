@@ -6,10 +6,15 @@ Several values of a number in one epoch are averaged.
 """
 from __future__ import annotations
 
-import argparse
 import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from .command import command, parser
+
+if TYPE_CHECKING:
+    import argparse
 
 _NUMBER = r"([-+]?(?:\d+\.?\d*(?:[eE][-+]?\d+)?|\.\d+(?:[eE][-+]?\d+)?|nan|inf))"
 
@@ -41,7 +46,7 @@ def parse(lines: Iterable[str], metrics: Sequence[str] = ("accuracy",)) -> dict[
                  for word, short in (("training", "train"), ("validation", "val")) for metric in metrics]
     patterns += [("time", re.compile(rf"Epoch\[(\d{{1,9}})\] Time[^=]*={_NUMBER}")),
                  ("time", re.compile(rf"\[Epoch (\d{{1,9}})\] Finished in {_NUMBER}s"))]
-    found: dict[int, dict[str, list[float]]] = {}
+    found = {}
     for line in lines:
         for name, pattern in patterns:
             match = pattern.search(line)
@@ -65,14 +70,19 @@ def table(epochs: Mapping[int, Mapping[str, float]], metrics: Sequence[str] = ("
     return "\n".join(f"| {' | '.join(row)} |" for row in rows)
 
 
+def build_parser() -> argparse.ArgumentParser:
+    """Return the parser of the command line."""
+    p = parser("parse-log")
+    p.add_argument("logfile", help="path of the log")
+    p.add_argument("--format", choices=["markdown", "none"], default="markdown", help="a Markdown table, or columns between tabs")
+    p.add_argument("--metric-names", nargs="+", default=["accuracy"], help="metrics to look for")
+    return p
+
+
+@command
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the program; return the exit status."""
-    parser = argparse.ArgumentParser("parse_log", formatter_class=argparse.ArgumentDefaultsHelpFormatter,
-                                     description="Make a table of what a training program logged.")
-    parser.add_argument("logfile", help="path of the log")
-    parser.add_argument("--format", choices=["markdown", "none"], default="markdown", help="a Markdown table, or columns between tabs")
-    parser.add_argument("--metric-names", nargs="+", default=["accuracy"], help="metrics to look for")
-    args = parser.parse_args(argv)
+    args = build_parser().parse_args(argv)
     try:
         with open(args.logfile, encoding="utf-8", errors="replace") as log:
             epochs = parse(log, args.metric_names)

@@ -5,26 +5,29 @@
 """
 from __future__ import annotations
 
-import argparse
 import os
 import sys
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..base import MXNetError
 from ..profiler.analysis import Analysis
 from ..profiler.report import report
 from ..profiler.trace import read
+from .command import command, parser
+
+if TYPE_CHECKING:
+    import argparse
 
 
 def build_parser() -> argparse.ArgumentParser:
     """Return the parser of the command line."""
-    parser = argparse.ArgumentParser("profile", description=__doc__.partition("\n")[0])
-    parser.add_argument("trace", help="what mx.profiler.dump() has written")
-    parser.add_argument("other", nargs="?", help="a second trace, to compare with")
-    parser.add_argument("--output", help="the page; by default the trace's name with .html at the end")
-    parser.add_argument("--lines", type=int, default=15, help="how many operators the terminal shows")
-    return parser
+    p = parser("profile")
+    p.add_argument("trace", help="a file of mx.profiler.dump()")
+    p.add_argument("other", nargs="?", help="a second trace to compare with")
+    p.add_argument("--output", help="the page to write; by default the trace's name with .html at the end")
+    p.add_argument("--lines", type=int, default=15, help="the number of operators to print")
+    return p
 
 
 def summary(analysis: Any, lines: int = 15) -> Iterator[str]:
@@ -50,6 +53,7 @@ def summary(analysis: Any, lines: int = 15) -> Iterator[str]:
         yield f"- {advice.text} ({advice.number})"
 
 
+@command
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the program; return the exit status."""
     args = build_parser().parse_args(argv)
@@ -59,7 +63,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             print(line)
         print(report(output, args.trace, args.other))
     except MXNetError as error:
-        print(error, file=sys.stderr)
+        print(f"profile: {error}", file=sys.stderr)
         return 1
     return 0
 

@@ -5,19 +5,22 @@ and ends with status 1 if there is any; ``repair FILE NEW`` writes the undamaged
 """
 from __future__ import annotations
 
-import argparse
 import collections
 import hashlib
 import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple, Optional
+from typing import TYPE_CHECKING, Any, NamedTuple, Optional
 
 from ..base import MXNetError
 from ..files import is_remote, reported
 from ..image_header import decode, size_of
 from ..recordio import MAGIC, MXIndexedRecordIO, RecordReader, part_head, read_index, unpack
 from . import progress_bar
+from .command import INTERRUPTED, command, parser
+
+if TYPE_CHECKING:
+    import argparse
 
 _HEAD = 8
 _BLOCK = 1 << 20
@@ -375,21 +378,24 @@ def _described(payload):
 
 def build_parser() -> argparse.ArgumentParser:
     """Return the parser of the command line."""
-    parser = argparse.ArgumentParser("rec", description="Look into a RecordIO file, find what is damaged in it, and save the rest.")
-    commands = parser.add_subparsers(dest="command", required=True)
-    looks = commands.add_parser("inspect", help="say what is in a file")
-    looks.add_argument("--limit", type=int, default=10, help="how many records to list one by one")
-    checks = commands.add_parser("verify", help="list all damage, with record and offset; status 1 if there is any")
-    saves = commands.add_parser("repair", help="write the records that can be read to another file, with an index")
-    for command in (looks, checks, saves):
-        command.add_argument("file", help="path of the .rec file")
+    p = parser("rec", statuses="Exit status: 0 on success, 1 if `verify` finds damage, 2 on failure or for wrong arguments, 130 after Ctrl-C,\n"
+               "141 if the reader of its output has gone.")
+    commands = p.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    looks, checks, saves = (commands.add_parser(name, help=text, description=text, formatter_class=p.formatter_class) for name, text in (
+        ("inspect", "Print the content of a file."),
+        ("verify", "List all damage, with record and offset; the exit status is 1 if there is any."),
+        ("repair", "Write the records that can be read to another file, with an index.")))
+    looks.add_argument("--limit", type=int, default=10, help="the number of records to list one by one")
+    for action in (looks, checks, saves):
+        action.add_argument("file", help="path of the .rec file")
     saves.add_argument("new", help="path of the new .rec file; its index has the ending .idx")
-    for command in (checks, saves):
-        command.add_argument("--index", help="path of the .idx file")
-        command.add_argument("--images", action="store_true", help="decode the images, too")
-    return parser
+    for action in (checks, saves):
+        action.add_argument("--index", help="path of the .idx file")
+        action.add_argument("--images", action="store_true", help="decode the images too")
+    return p
 
 
+@command
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the program; return the exit status."""
     args = build_parser().parse_args(argv)
@@ -408,7 +414,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 2
     except KeyboardInterrupt:
         print("rec: interrupted", file=sys.stderr)
-        return 130
+        return INTERRUPTED
     for message in messages:
         print(message)
     print(f"{text}; {len(messages) or 'no'} damaged place{'s' if len(messages) != 1 else ''}")

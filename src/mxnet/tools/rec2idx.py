@@ -5,14 +5,18 @@ written atomically.
 """
 from __future__ import annotations
 
-import argparse
 import sys
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from ..base import MXNetError
 from ..files import atomic_write
 from ..recordio import RecordReader
 from . import progress_bar
+from .command import INTERRUPTED, command, parser
+
+if TYPE_CHECKING:
+    import argparse
 
 
 def make_index(record: str, index: str) -> int:
@@ -58,12 +62,18 @@ def make_index(record: str, index: str) -> int:
         reader.close()
 
 
+def build_parser() -> argparse.ArgumentParser:
+    """Return the parser of the command line."""
+    p = parser("rec2idx")
+    p.add_argument("record", help="path of the .rec file")
+    p.add_argument("index", help="path of the .idx file, which is replaced")
+    return p
+
+
+@command
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the program; return the exit status."""
-    parser = argparse.ArgumentParser("rec2idx", description="Make the index of a RecordIO file.")
-    parser.add_argument("record", help="path of the .rec file")
-    parser.add_argument("index", help="path of the .idx file, which is replaced")
-    args = parser.parse_args(argv)
+    args = build_parser().parse_args(argv)
     try:
         count = make_index(args.record, args.index)
     except MXNetError as error:
@@ -71,7 +81,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 1
     except KeyboardInterrupt:
         print(f"rec2idx: interrupted; {args.index} is as it was", file=sys.stderr)
-        return 130
+        return INTERRUPTED
     print(f"Wrote {args.index} with {count} records")
     return 0
 

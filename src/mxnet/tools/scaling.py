@@ -1,5 +1,7 @@
 """Predict the scaling of up to 1,024 workers from the time of a batch, the size of the gradients, and the bandwidth between workers.
 
+``python -m mxnet.tools.scaling --step 0.5 --size 100 --bandwidth 1.25`` prints a table; ``mxnet.tools.bandwidth`` measures these three numbers.
+
 The model is a ring all-reduce: each of n workers sends, and receives, ``2 (n - 1) / n`` times the size of the gradients, in ``2 (n - 1)`` steps.
 The workers of one machine reduce first, and machines follow: the bytes that leave a machine do not depend on its number of workers. A step waits
 for the communication that does not overlap with the computation.
@@ -7,9 +9,17 @@ for the communication that does not overlap with the computation.
 The predictions agree with published results within 3 percentage points (tests/tools/test_scaling.py): 92.98 % at 32 instances on 16 machines, from
 the measurement on 8; 90 % at 256 K80 on 16 machines, from the speed of one, ResNet-152's size, 20 Gbit/s, and PCI Express.
 """
-from typing import NamedTuple, Optional
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple, Optional
 
 from ..base import MXNetError
+from .command import command, parser
+
+if TYPE_CHECKING:
+    import argparse
 
 WORKERS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
 
@@ -90,3 +100,34 @@ def table(cluster: Cluster, step: float, size: float, batch: int = 0) -> str:
         lines.append(f"| {workers} | {1e3 * cluster.exchange(size, workers):.1f} | {100 * share:.1f} % |"
                      + (f" {workers * batch / step * share:.1f} |" if batch else ""))
     return "\n".join(lines)
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """Return the parser of the command line."""
+    p = parser("scaling", "The model is a ring all-reduce. The command `bandwidth` measures the three numbers that it needs.")
+    p.add_argument("--step", type=float, required=True, metavar="S", help="seconds that a worker computes for a batch")
+    p.add_argument("--size", type=float, required=True, metavar="MB", help="size of the gradients; 4 bytes for each float32 parameter")
+    p.add_argument("--bandwidth", type=float, required=True, metavar="GB/S", help="between machines, in each direction")
+    p.add_argument("--per-machine", type=int, default=1, help="workers on each machine")
+    p.add_argument("--local-bandwidth", type=float, metavar="GB/S", help="between workers of one machine; by default the one between machines")
+    p.add_argument("--latency", type=float, default=0.0, metavar="S", help="seconds of one message of any size")
+    p.add_argument("--hidden", type=float, default=0.0, metavar="S", help="seconds of communication that overlap with the computation")
+    p.add_argument("--batch-size", type=int, default=0, help="samples of a worker's batch, for a column of samples a second")
+    return p
+
+
+@command
+def main(argv: Optional[Sequence[str]] = None) -> int:
+    """Run the program; return the exit status."""
+    args = build_parser().parse_args(argv)
+    local = None if args.local_bandwidth is None else args.local_bandwidth * 1e9
+    try:
+        print(table(Cluster(args.bandwidth * 1e9, args.per_machine, local, args.latency, args.hidden), args.step, args.size * 1e6, args.batch_size))
+    except MXNetError as error:
+        print(error, file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

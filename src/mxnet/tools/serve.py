@@ -16,6 +16,8 @@ import numpy as np
 
 from ..base import MXNetError
 from ..context import Context, cpu, gpu
+from ..installation import DISTRIBUTION
+from .command import command, parser
 
 if TYPE_CHECKING:
     from ..serve.tensors import TensorSpec
@@ -26,8 +28,8 @@ _TYPES = ("bool", "uint8", "int8", "int32", "int64", "float16", "float32", "floa
 def build_parser() -> argparse.ArgumentParser:
     """Return the command line's parser."""
     from ..serve.settings import Batching, Limits
-    parser = argparse.ArgumentParser("serve", description=(__doc__ or "").partition("\n")[0], formatter_class=argparse.ArgumentDefaultsHelpFormatter)
-    add = parser.add_argument
+    p = parser("serve")
+    add = p.add_argument
     add("models", nargs="+", metavar="[NAME=]PATH", help="PREFIX of PREFIX-symbol.json and PREFIX-0000.params, an .onnx file, a folder with one of "
         "these, with versions (1, 2, ...) or with several models, or an archive of Multi Model Server (.mar, .model)")
     add("--input", action="append", default=[], metavar="[MODEL:]NAME=SIZES[:TYPE]",
@@ -46,7 +48,7 @@ def build_parser() -> argparse.ArgumentParser:
     add("--allow-code", action="store_true", help="run the handlers of archives; they can do anything that this process may do")
     add("--grace", type=float, default=0.0, metavar="S", help="how long new connections are taken after SIGTERM")
     add("--no-access-log", action="store_true", help="log no requests")
-    return parser
+    return p
 
 
 def parse_input(text: str) -> tuple[str | None, TensorSpec]:
@@ -81,6 +83,7 @@ def _device(text: str) -> Context:
     raise MXNetError(f"--device is cpu or gpu(0), received {text!r}")
 
 
+@command
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the program; the exit status."""
     args = build_parser().parse_args(argv)
@@ -88,7 +91,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         from ..serve.server import Server
         from ..serve.settings import Batching, Limits, Settings
     except ImportError as error:
-        print(f"serving takes packages that are missing ({error}): pip install 'remex[serve]'", file=sys.stderr)
+        print(f"serving takes packages that are missing ({error}): pip install '{DISTRIBUTION}[serve]'", file=sys.stderr)
         return 1
     logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s", stream=sys.stderr, level=logging.INFO)
     logging.getLogger("uvicorn").setLevel(logging.ERROR)  # what clients send wrongly fills no log
@@ -99,7 +102,7 @@ def main(argv: Sequence[str] | None = None) -> int:
                             Batching(args.latency_bound / 1e3, args.max_batch), args.allow_code, args.control, args.grace)
         return Server(settings, announce=lambda text: print(text, flush=True)).run()
     except MXNetError as error:
-        print(error, file=sys.stderr)
+        print(f"serve: {error}", file=sys.stderr)
         return 1
 
 

@@ -164,7 +164,7 @@ def test_a_library_without_its_function(home, caplog):
     library = libraries.open_library("nn/nms")
     assert libraries.symbol(library, "two", True) is not None and libraries.symbol(library, "suppress", False) is None and caplog.messages == []
     assert all(libraries.symbol(each, "suppress", True) is None for each in (library, library, None))
-    assert caplog.messages == [f"{wrong} has no function suppress: torch computes the same more slowly. Delete it, or install remex again"]
+    assert caplog.messages == [f"{wrong} has no function suppress: torch computes the same more slowly. Delete it, or install remexnet again"]
 
 
 def test_they_are_available_with_a_compiler_or_a_library_that_was_kept(home, monkeypatch):

@@ -108,7 +108,7 @@ def test_in_shapes_must_be_given_and_objects_must_be_of_one_kind(tmp_path):
 
 def test_without_the_package_the_command_is_named(monkeypatch, tmp_path):
     monkeypatch.setitem(sys.modules, "onnx", None)
-    with pytest.raises(ImportError, match=r"ONNX files need the packages onnx and protobuf: pip install 'remex\[onnx\]'") as error:
+    with pytest.raises(ImportError, match=r"ONNX files need the packages onnx and protobuf: pip install 'remexnet\[onnx\]'") as error:
         export(tmp_path / "a.onnx")
     assert isinstance(error.value, mx.MXNetError)
 

@@ -55,6 +55,15 @@ def sources(folder: pathlib.Path) -> list[str]:
     return sorted(path.relative_to(folder).with_suffix("").as_posix() for path in folder.glob("*/*.cpp"))
 
 
+def includes(folder: pathlib.Path, name: str, headers: str) -> bool:
+    """Return True if a source includes headers from this folder of torch's: ``ATen`` or ``c10``.
+
+    A library with ``c10`` alone names no library of torch to the linker, so that a wheel with it fits manylinux: whoever loads it makes torch's
+    symbols global first.
+    """
+    return f"<{headers}/" in (folder / f"{name}.cpp").read_text("utf-8")
+
+
 def packaged(folder: pathlib.Path, name: str, level: Level, torch: pathlib.Path) -> pathlib.Path:
     """Return the path of a source's library for a level in a wheel; `folder` is the kernels', `torch` torch's.
 
@@ -63,11 +72,10 @@ def packaged(folder: pathlib.Path, name: str, level: Level, torch: pathlib.Path)
     OSError
         If the source needs headers of torch that are missing, or that differ between versions of torch.
     """
-    text = (folder / f"{name}.cpp").read_text("utf-8")
-    if "<ATen/" in text:
+    if includes(folder, name, "ATen"):
         raise OSError("it goes with one version of torch only")
     interface = ""
-    if "<c10/" in text:
+    if includes(folder, name, "c10"):
         interface = "-" + hashlib.sha256(b"".join((torch / "include" / "c10" / header).read_bytes() for header in _INTERFACE)).hexdigest()[:8]
     return folder / "packaged" / f"{name.replace('/', '-')}-{level.name}{interface}.so"
 
@@ -87,7 +95,7 @@ def library(folder: pathlib.Path, name: str, flags: Sequence[str], torch: pathli
         compiled, linked = pathlib.Path(work, "kernel.o"), pathlib.Path(work, "kernel.so")
         for command in ((program, *flags, "-fopenmp", f"-I{folder}", f"-I{torch / 'include'}", "-c", str(source), "-o", str(compiled)),
                         (program, "-shared", str(compiled), *link, "-Wl,--as-needed", f"-L{torch / 'lib'}", "-o", str(linked),
-                         *[f"-l{name}" for name, folder in (("torch_cpu", "<ATen/"), ("c10", "<c10/")) if folder in source.read_text("utf-8")])):
+                         *(["-ltorch_cpu", "-lc10"] if includes(folder, name, "ATen") else []))):
             try:
                 done = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=_LIMIT)
             except FileNotFoundError:

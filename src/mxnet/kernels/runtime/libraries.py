@@ -48,6 +48,8 @@ def open_library(name: str) -> Optional[ctypes.CDLL]:
     try:
         if sys.platform != "linux":
             raise OSError(f"they are for Linux, and this is {sys.platform}")
+        if build.includes(FOLDER, name, "c10"):
+            ctypes.CDLL(str(_TORCH / "lib" / "libc10.so"), ctypes.RTLD_GLOBAL)  # loaded already; the library asks for its symbols
         for path, level in _packaged(name):
             try:
                 library = ctypes.CDLL(str(path))
@@ -84,7 +86,7 @@ def symbol(library: Optional[ctypes.CDLL], entry: str, needed: bool) -> Any:
     """Return a function of a library, or None. A missing one is logged once if `needed`: not every type has one on every processor."""
     found = getattr(library, entry, None)
     if found is None and library is not None and needed:
-        _warn_once(f"{library._name} has no function {entry}: torch computes the same more slowly. Delete it, or install remex again")
+        _warn_once(f"{library._name} has no function {entry}: torch computes the same more slowly. Delete it, or install remexnet again")
     return found
 
 
@@ -101,7 +103,7 @@ def _packaged(name: str) -> Iterator[tuple[pathlib.Path, str]]:
             if complete:
                 yield path, level.name
             else:
-                _warn_once(f"{path} is damaged, and is compiled here: install remex again")
+                _warn_once(f"{path} is damaged, and is compiled here: install remexnet again")
 
 
 def _warn_once(text: str) -> None:

@@ -34,7 +34,7 @@ def onnx_package() -> Any:
         import onnx.helper
         import onnx.numpy_helper
     except ImportError as error:
-        raise MissingONNX(f"ONNX files need the packages onnx and protobuf: pip install 'remex[onnx]' ({error})") from error
+        raise MissingONNX(f"ONNX files need the packages onnx and protobuf: pip install 'remexnet[onnx]' ({error})") from error
     return onnx
 
 

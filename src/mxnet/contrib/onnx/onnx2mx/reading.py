@@ -43,7 +43,7 @@ def onnx_package() -> ModuleType:
     try:
         import onnx
     except ImportError as error:
-        raise ImportError(f"reading ONNX files takes the package onnx ({error}); install it with: pip install 'remex[onnx]'") from error
+        raise ImportError(f"reading ONNX files takes the package onnx ({error}); install it with: pip install 'remexnet[onnx]'") from error
     return onnx
 
 

@@ -1,0 +1,109 @@
+"""Compare the speed of this checkout with an earlier commit, in turns, on the same work.
+
+Imports and calls show the fastest of all rounds, networks the median.
+
+    python benchmarks/compare_commits.py 2169302                  # against a commit
+    python benchmarks/compare_commits.py HEAD --what calls        # uncommitted changes, small calls only
+
+A ratio above 1 means that this checkout is faster. A commit's sources are unpacked into a temporary folder.
+"""
+import argparse
+import io
+import math
+import os
+import statistics
+import subprocess
+import sys
+import tarfile
+import tempfile
+
+import call_overhead
+from harness import common, model_files, worker_processes
+
+KINDS = ("import", "calls", "networks")
+
+
+class Tree:
+    """One of the two source trees."""
+
+    def __init__(self, name, sources, threads):
+        self.name, self.sources = name, sources
+        self.env = {**os.environ, "PYTHONPATH": sources, "OMP_NUM_THREADS": str(threads)}
+
+    def values(self, code):
+        """Return the numbers that a program prints on these sources."""
+        return [float(line) for line in common.run(sys.executable, code, self.env).split()]
+
+
+def extract_sources(revision, folder):
+    """Extract the sources of a commit into a folder; return their path."""
+    archive = subprocess.run(["git", "-C", common.ROOT, "archive", revision, "src"], capture_output=True, check=True).stdout
+    with tarfile.open(fileobj=io.BytesIO(archive)) as tar:
+        tar.extractall(folder, filter="data")
+    return os.path.join(folder, "src")
+
+
+def print_table(title, rows):
+    """Print a table of (row, value before, value now, unit), and the geometric mean of the ratios."""
+    print(f"\n| {title} | before | now | before / now |\n|---|---|---|---|")
+    for name, before, now, unit in rows:
+        print(f"| {name} | {before:.4g} {unit} | {now:.4g} {unit} | {before / now:.3f} |")
+    print(f"| geometric mean | | | {math.exp(statistics.mean(math.log(before / now) for _, before, now, _ in rows)):.3f} |", flush=True)
+
+
+def compare(trees, names, code, rounds, unit):
+    """Return rows with the least of a program's numbers, which runs once a round on either tree."""
+    values = common.interleave({t.name: lambda t=t: t.values(code) for t in trees}, rounds, lambda runs: [min(column) for column in zip(*runs)])
+    return [(name, before, now, unit) for name, before, now in zip(names, *(values[t.name] for t in trees))]
+
+
+def compare_networks(trees, names, batches, rounds, seconds, folder):
+    """Return rows of scoring and training; the processes of both trees take turns."""
+    results = []
+    for name in names:
+        model_files.ensure_network(name, folder)
+        for mode in ("scoring", "training"):
+            for batch in batches:
+                row = {"task": mode, "network": name, "batch": batch, "mode": mode, "dtype": "float32"}
+                command = [sys.executable, os.path.join(common.WORKERS, "mxnet_worker.py"), folder]
+                workers = {t.name: worker_processes.Process(command, False, sources=t.sources) for t in trees}
+                try:
+                    for worker in workers.values():
+                        worker.ask(do="prepare", row=row, seconds=seconds, result_path=None)
+                    values = common.interleave({n: lambda w=w: w.ask(do="round")["wall"] for n, w in workers.items()}, rounds)
+                finally:
+                    for worker in workers.values():
+                        worker.close()
+                results.append((f"{name} {mode}, batch {batch}", *(values[t.name] * 1e3 for t in trees), "ms"))
+    return results
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("revision", help="the commit to compare with")
+    parser.add_argument("--what", default=",".join(KINDS), help=f"of {', '.join(KINDS)}")
+    parser.add_argument("--networks", default="resnet50", help="by comma")
+    parser.add_argument("--batches", default="1,32", help="batch sizes of the networks, by comma")
+    parser.add_argument("--rounds", type=int, default=9, help="turns of each tree")
+    parser.add_argument("--seconds", type=float, default=1.0, help="length of one turn of a network")
+    args = parser.parse_args()
+    what = set(args.what.split(","))
+    if what - set(KINDS):
+        parser.error(f"--what takes {', '.join(KINDS)}, received {args.what}")
+    print(f"{common.versions('')}; before: {args.revision}")
+    with tempfile.TemporaryDirectory() as folder:
+        sources = {"before": extract_sources(args.revision, folder), "now": os.path.join(common.ROOT, "src")}
+        single = [Tree(name, path, 1) for name, path in sources.items()]
+        if "import" in what:
+            code = "import torch, time\nt = time.perf_counter()\nimport mxnet\nprint(time.perf_counter() - t)"
+            print_table("import, after torch", compare(single, ["import mxnet"], code, args.rounds, "s"))
+        if "calls" in what:
+            print_table("call", compare(single, call_overhead.CALLS, call_overhead.program(), args.rounds, "µs"))
+        if "networks" in what:
+            several = [Tree(name, path, os.cpu_count()) for name, path in sources.items()]
+            batches = [int(b) for b in args.batches.split(",")]
+            print_table("network", compare_networks(several, args.networks.split(","), batches, args.rounds, args.seconds, folder))
+
+
+if __name__ == "__main__":
+    main()

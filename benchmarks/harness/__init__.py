@@ -1,0 +1,1 @@
+"""Modules that the benchmark commands share: tasks, models, workers, measurement and reports."""

@@ -1,0 +1,1 @@
+"""The rows of `distributed.py`, by subject."""

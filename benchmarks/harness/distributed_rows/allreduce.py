@@ -1,0 +1,83 @@
+"""Rows about all-reduce of dense gradients: Remex and torch's DistributedDataParallel, over Gloo."""
+import contextlib
+import os
+import statistics
+import sys
+import tempfile
+
+import numpy as np
+
+from harness import common, model_files
+from harness.distributed_rows.registry import row
+from harness.ranks import Link, Ranks
+
+WORKER = os.path.join(common.WORKERS, "allreduce_worker.py")
+RANKS = 2
+PEERS = {"remex": "Remex", "ddp": "DDP"}
+
+
+def _start_ranks(peer, args, link=None):
+    return Ranks([sys.executable, "-W", "ignore", WORKER, peer, args.folder], RANKS, link)
+
+
+def _median_seconds(jobs, args, count, rounds):
+    """Return the median seconds of a step over `count` steps, by job; `jobs` is ``{name: (peer, request, link or None)}``.
+
+    Jobs take turns. All ranks begin a turn together, and the slowest determines its time.
+    """
+    running, samples = {}, {name: [] for name in jobs}
+    try:
+        for name, (peer, prepare, link) in jobs.items():
+            running[name] = _start_ranks(peer, args, link)
+            running[name].ask(do="prepare", **prepare)
+        for index in range(rounds + 1):
+            for name, ranks in running.items():
+                seconds = max(answer["seconds"] for answer in ranks.ask(do="step", count=count))
+                if index:  # the first round warms up
+                    samples[name].append(seconds)
+    finally:
+        for ranks in running.values():
+            ranks.close()
+    return {name: statistics.median(values) for name, values in samples.items()}
+
+
+@row("all-reduce step, ResNet-50 gradients, 2 processes", "DistributedDataParallel (Gloo)", "<= 1.05 of its time")
+def all_reduce(args):
+    model_files.ensure_network("resnet50", args.folder)
+    seconds = _median_seconds({peer: (peer, {"what": "reduce"}, None) for peer in PEERS}, args, 2 if args.quick else 5, args.rounds)
+    remex, ddp = seconds["remex"], seconds["ddp"]
+    return f"{remex / ddp:.2f} ({1e3 * remex:.0f} ms, {1e3 * ddp:.0f} ms)", remex <= 1.05 * ddp
+
+
+@row("share of communication hidden behind backward at 1 Gbit/s, 2 ranks, ResNet-50", "DistributedDataParallel (Gloo)", ">= its share")
+def overlap(args):
+    reason = Link.missing()
+    if reason:
+        return reason, False
+    model_files.ensure_network("resnet50", args.folder)
+    rounds = 1 if args.quick else min(args.rounds, 5)
+    with contextlib.ExitStack() as stack:
+        links = {peer: stack.enter_context(Link(1000)) for peer in PEERS}
+        communication = _median_seconds({peer: (peer, {"what": "reduce"}, links[peer]) for peer in PEERS}, args, 1, rounds)
+        jobs = {(peer, together): (peer, {"what": "train", "batch": 4, "together": together}, links[peer] if together else None)
+                for peer in PEERS for together in (True, False)}
+        step_seconds = _median_seconds(jobs, args, 1, rounds)
+    shares, texts = {}, []
+    for peer, name in PEERS.items():
+        step, alone = step_seconds[peer, True], step_seconds[peer, False]
+        shares[peer] = 1 - (step - alone) / communication[peer]
+        texts.append(f"{name} {shares[peer]:.0%}: {step:.2f} s a step, {alone:.2f} s without communication, "
+                     f"which alone takes {communication[peer]:.2f} s")
+    return "; ".join(texts), shares["remex"] >= shares["ddp"]
+
+
+@row("`dist_sync`: weights after 100 steps", "one process with the whole batch", "equal to 1e-5")
+def weights(args):
+    with tempfile.TemporaryDirectory() as folder:
+        for count in (1, RANKS):
+            with Ranks([sys.executable, "-W", "ignore", WORKER, "remex", args.folder], count) as ranks:
+                ranks.ask(do="prepare", what="learn", samples=32 // count)
+                ranks.ask(do="learn", steps=10 if args.quick else 100, path=os.path.join(folder, f"{count}.npz"))
+        single, split = (np.load(os.path.join(folder, f"{count}.npz")) for count in (1, RANKS))
+        difference = max(float(np.abs(single[name] - split[name]).max() / np.abs(single[name]).max()) for name in single.files)
+    return f"{difference:.1e} of the largest weight of each array", difference <= 1e-5
