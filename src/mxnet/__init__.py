@@ -19,6 +19,8 @@ The packages, in the order in which a computation passes through them:
 ``profiler``, ``tools``
     Profiling, and programs for the command line.
 """
+from __future__ import annotations
+from typing import Any
 import sys as _sys
 
 from .compat import finder as _finder
@@ -58,7 +60,7 @@ _SUBMODULES = {"amp", "callback", "checkpoint", "compat", "contrib", "engine", "
                "test_utils", "tools", "torch", "visualization"}
 
 
-def __getattr__(name):
+def __getattr__(name: str) -> Any:
     target = _LAZY.get(name, name)
     if target in _SUBMODULES or target in _LAZY.values():
         try:
@@ -72,7 +74,7 @@ def __getattr__(name):
     raise _MissingAttributeError(__name__, name)
 
 
-def __dir__():
+def __dir__() -> list[str]:
     return sorted(set(globals()) | set(_LAZY) | _SUBMODULES)
 
 

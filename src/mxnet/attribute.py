@@ -1,8 +1,11 @@
 """Attributes that every Symbol created in a ``with`` block receives."""
+from __future__ import annotations
+
 import collections
 import functools
 import threading
 import warnings
+from typing import Any
 
 from . import interrupts
 from .base import ClassPropertyType, classproperty
@@ -35,24 +38,24 @@ class AttrScope(interrupts.Scope, metaclass=ClassPropertyType):
     _current, _blocks = threading.local(), interrupts.Blocks()
 
     @classproperty
-    def current(cls):
+    def current(cls) -> AttrScope:
         """The scope in force in this thread. Deprecated: use a ``with`` statement."""
         warnings.warn("AttrScope.current is deprecated; use `with mx.AttrScope(...):`", DeprecationWarning, stacklevel=3)
         return current()
 
     @current.setter
-    def current(cls, scope):
+    def current(cls, scope: AttrScope) -> None:
         warnings.warn("AttrScope.current is deprecated; use `with mx.AttrScope(...):`", DeprecationWarning, stacklevel=4)
         cls._current.value = scope
-    _subgraph_names = collections.defaultdict(int)  # the number of subgraphs of loops and branches so far, by name
+    _subgraph_names: collections.defaultdict[str, int] = collections.defaultdict(int)  # the number of subgraphs of loops and branches so far, by name
 
-    def __init__(self, **kwargs):
+    def __init__(self, **kwargs: str):
         for name, value in kwargs.items():
             if not isinstance(value, str):
                 raise ValueError(f"AttrScope: attributes need to be strings, received {name}={value!r}")
         self._attr = kwargs
 
-    def get(self, attr):
+    def get(self, attr: Any) -> dict[str, Any]:
         """Return the attributes for a new Symbol: the scope's, overridden by those of the dict `attr` (or None)."""
         if self._attr:
             return {**self._attr, **attr} if attr else self._attr.copy()
@@ -65,7 +68,7 @@ class AttrScope(interrupts.Scope, metaclass=ClassPropertyType):
         return [functools.partial(setattr, AttrScope._current, "value", scope) for scope in (self, outer)]
 
 
-def current():
+def current() -> AttrScope:
     """Return the scope in force in this thread."""
     try:
         return AttrScope._current.value

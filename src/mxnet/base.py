@@ -1,7 +1,11 @@
 """Shared definitions of all modules: the error types, the type groups clients test against, small helpers."""
+from __future__ import annotations
+
 import ctypes
 import os
 import tempfile
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -27,13 +31,13 @@ class MXNetError(RuntimeError):
 class NotImplementedForSymbol(MXNetError):
     """Raised when an operation that needs values (``bool(x)``, ``x.asnumpy()``) is called on a Symbol."""
 
-    def __init__(self, function, alias=None, *args):
+    def __init__(self, function: Callable[..., Any] | str, alias: str | None = None, *args: Any):
         super().__init__()
         self.function = function if isinstance(function, str) else function.__name__
         self.alias = alias
         self.args = tuple(shortened(a) if hasattr(a, "shape") else str(a)[:80] for a in args)
 
-    def __str__(self):
+    def __str__(self) -> str:
         hint = f" (or its alias `{self.alias}`)" if self.alias else ""
         given = f" with arguments ({', '.join(self.args)})" if self.args else ""
         return f"`{self.function}`{hint} needs values and a Symbol has none{given}; use an NDArray, or bind the Symbol first."
@@ -42,13 +46,13 @@ class NotImplementedForSymbol(MXNetError):
 class NotSupportedForSparseNDArray(MXNetError):
     """Raised when an operation that only dense arrays support is called on a sparse array."""
 
-    def __init__(self, function, alias=None, *args):
+    def __init__(self, function: Callable[..., Any] | str, alias: str | None = None, *args: Any):
         super().__init__()
         self.function = function if isinstance(function, str) else function.__name__
         self.alias = alias
         self.args = tuple(shortened(a) if hasattr(a, "shape") else str(a)[:80] for a in args)
 
-    def __str__(self):
+    def __str__(self) -> str:
         return (f"`{self.function}` is not supported for sparse arrays (arguments: {', '.join(self.args) or 'none'}); "
                 "convert with `tostype('default')` first.")
 
@@ -64,9 +68,9 @@ class DelayedError(MXNetError):
         Attributes with which the operator would make a result of the same shape and type.
     """
 
-    def __init__(self, message, instead=None):
+    def __init__(self, message: str, instead: dict[str, Any] | None = None):
         super().__init__(message)
-        self.instead = instead or {}
+        self.instead: dict[str, Any] = instead or {}
 
 
 class MXNetNotImplementedError(MXNetError, NotImplementedError):
@@ -76,7 +80,7 @@ class MXNetNotImplementedError(MXNetError, NotImplementedError):
 error_types: dict = {}  # the classes of `register_error`: name -> class
 
 
-def register_error(func_name=None, cls=None):
+def register_error(func_name: Any = None, cls: type[BaseException] | None = None) -> Any:
     """Register a class of errors by name, as a decorator or by ``register_error("Name", cls)``.
 
     Example
@@ -98,7 +102,7 @@ def register_error(func_name=None, cls=None):
     return register if cls is None else register(cls)
 
 
-def check_call(ret):
+def check_call(ret: int) -> None:
     """Raise an MXNetError if `ret`, the return value of a C function, is not 0.
 
     MXNet's own C functions don't exist here; this is for programs that call C functions of their own in the same way.
@@ -192,19 +196,19 @@ class classproperty:
     150.0
     """
 
-    def __init__(self, func, fset=None):
+    def __init__(self, func: Callable[..., Any], fset: Callable[..., Any] | None = None):
         self.fget = func.__func__ if isinstance(func, (classmethod, staticmethod)) else func
         self.fset = fset
 
-    def __get__(self, instance, owner):
+    def __get__(self, instance: Any, owner: type) -> Any:
         return self.fget(owner)
 
-    def __set__(self, instance, value):
+    def __set__(self, instance: Any, value: Any) -> None:
         if self.fset is None:
             raise AttributeError("this property of a class has no setter")
         self.fset(instance if isinstance(instance, type) else type(instance), value)
 
-    def setter(self, fset):
+    def setter(self, fset: Callable[..., Any]) -> classproperty:
         """Return the same property with the setter `fset(cls, value)`."""
         return type(self)(self.fget, fset)
 
@@ -212,7 +216,7 @@ class classproperty:
 class ClassPropertyType(type):
     """The metaclass of classes whose `classproperty` can be set."""
 
-    def __setattr__(cls, name, value):
+    def __setattr__(cls, name: str, value: Any) -> None:
         found = cls.__dict__.get(name)
         if isinstance(found, classproperty):
             found.__set__(cls, value)
@@ -220,29 +224,29 @@ class ClassPropertyType(type):
             super().__setattr__(name, value)
 
 
-def with_metaclass(meta, *bases):
+def with_metaclass(meta: type, *bases: type) -> type:
     """Return a base class that has the metaclass `meta` and the given bases."""
     return meta("WithMetaclass", bases, {})
 
 
 # -- for programs that call C libraries of their own --------------------------------------------------------------------------
 
-def py_str(x):
+def py_str(x: str | bytes) -> str:
     """Decode the bytes of a C string; return text, such as the names that monitors receive here, unchanged."""
     return x if isinstance(x, str) else x.decode("utf-8")
 
 
-def c_str(string):
+def c_str(string: str) -> ctypes.c_char_p:
     """Return a text as a C string (``char *``)."""
     return ctypes.c_char_p(string.encode())
 
 
-def c_str_array(strings):
+def c_str_array(strings: Sequence[str]) -> ctypes.Array[Any]:
     """Return a C array of strings (``char **``)."""
     return c_array(ctypes.c_char_p, [s.encode() for s in strings])
 
 
-def c_array(ctype, values):
+def c_array(ctype: type[Any], values: Sequence[Any]) -> ctypes.Array[Any]:
     """Return a C array of the type `ctype` with the given values.
 
     Example
@@ -254,17 +258,17 @@ def c_array(ctype, values):
     return (ctype * len(values))(*values)
 
 
-def c_array_buf(ctype, buf):
+def c_array_buf(ctype: type[Any], buf: Any) -> ctypes.Array[Any]:
     """Return a C array of the type `ctype` over the memory of a writable buffer such as ``array.array``; memory is shared."""
     return (ctype * len(buf)).from_buffer(buf)
 
 
-def c_handle_array(objs):
+def c_handle_array(objs: Sequence[Any]) -> ctypes.Array[Any]:
     """Return a C array of the pointers in the ``handle`` of each object."""
     return c_array(ctypes.c_void_p, [obj.handle for obj in objs])
 
 
-def ctypes2buffer(cptr, length):
+def ctypes2buffer(cptr: Any, length: int) -> bytearray:
     """Copy `length` bytes from a ``char *`` into a bytearray.
 
     Raises
@@ -277,7 +281,7 @@ def ctypes2buffer(cptr, length):
     return bytearray(ctypes.string_at(cptr, length))
 
 
-def ctypes2numpy_shared(cptr, shape):
+def ctypes2numpy_shared(cptr: Any, shape: Sequence[int]) -> np.ndarray:
     """Return a NumPy array of `shape` over the memory that a ``POINTER(mx_float)`` points to; memory is shared.
 
     Raises
@@ -290,12 +294,12 @@ def ctypes2numpy_shared(cptr, shape):
     return np.ctypeslib.as_array(cptr, tuple(shape))
 
 
-def data_dir_default():
+def data_dir_default() -> str:
     """Return the default folder of downloaded data and models: ``~/.mxnet``, or one in the temporary folder for users without a home."""
     home = os.path.expanduser("~")
     return os.path.join(home, ".mxnet") if home != "~" else os.path.join(tempfile.gettempdir(), f"mxnet-{os.getuid()}")
 
 
-def data_dir():
+def data_dir() -> str:
     """Return the folder of downloaded data and models: ``$MXNET_HOME``, else the result of `data_dir_default`."""
     return os.environ.get("MXNET_HOME") or data_dir_default()

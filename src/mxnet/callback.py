@@ -1,8 +1,12 @@
 """Callbacks for ``fit`` and ``score``: progress, metrics and checkpoints."""
+from __future__ import annotations
+
 import logging
 import math
 import time
 from collections import namedtuple
+from collections.abc import Callable
+from typing import Any
 
 from .checkpoint import position_file, save_checkpoint
 from .io import save_position
@@ -25,7 +29,7 @@ def _every(period, save):
     return callback
 
 
-def module_checkpoint(mod, prefix, period=1, save_optimizer_states=False, data=None):
+def module_checkpoint(mod: Any, prefix: str, period: int = 1, save_optimizer_states: bool = False, data: Any = None) -> Callable[..., None]:
     """Return an epoch-end callback that saves a module's checkpoint, optionally with the optimizer's states and the position of the data.
 
     Parameters
@@ -60,7 +64,7 @@ def module_checkpoint(mod, prefix, period=1, save_optimizer_states=False, data=N
     return _every(period, save)
 
 
-def do_checkpoint(prefix, period=1):
+def do_checkpoint(prefix: str, period: int = 1) -> Callable[..., None]:
     """Return an epoch-end callback that saves the network and its parameters every `period` epochs.
 
     Example
@@ -71,7 +75,7 @@ def do_checkpoint(prefix, period=1):
     return _every(period, lambda done, sym, arg, aux: save_checkpoint(prefix, done, sym, arg, aux))
 
 
-def log_train_metric(period, auto_reset=False):
+def log_train_metric(period: int, auto_reset: bool = False) -> Callable[[Any], None]:
     """Return a batch-end callback that logs the training metric every `period` batches; with `auto_reset` it then resets the metric."""
 
     def callback(param):
@@ -105,15 +109,15 @@ class Speedometer:
     which logs lines such as ``Epoch[0] Batch [0-100]	Speed: 1250.41 samples/sec	accuracy=0.612345``.
     """
 
-    def __init__(self, batch_size, frequent=50, auto_reset=True):
+    def __init__(self, batch_size: int, frequent: int = 50, auto_reset: bool = True):
         self.batch_size = batch_size
         self.frequent = frequent
         self.auto_reset = auto_reset
         self.init = False
-        self.tic = 0
+        self.tic = 0.0
         self.last_count = 0
 
-    def __call__(self, param):
+    def __call__(self, param: Any) -> None:
         count = param.nbatch
         started = self.init and count >= self.last_count  # a lower count means that a new epoch has begun
         self.last_count = count
@@ -148,11 +152,11 @@ class ProgressBar:
         The width of the bar, in characters.
     """
 
-    def __init__(self, total, length=80):
+    def __init__(self, total: int, length: int = 80):
         self.bar_len = length
         self.total = total
 
-    def __call__(self, param):
+    def __call__(self, param: Any) -> None:
         filled = round(self.bar_len * param.nbatch / self.total)
         percent = math.ceil(100.0 * param.nbatch / self.total)
         logging.info("[%s] %s%s\r", "=" * filled + "-" * (self.bar_len - filled), percent, "%")
@@ -161,7 +165,7 @@ class ProgressBar:
 class LogValidationMetricsCallback:
     """A callback for the end of an evaluation that logs each metric as ``Epoch[0] Validation-accuracy=0.987654``."""
 
-    def __call__(self, param):
+    def __call__(self, param: Any) -> None:
         if param.eval_metric:
             for name, value in param.eval_metric.get_name_value():
                 logging.info("Epoch[%d] Validation-%s=%f", param.epoch, name, value)

@@ -1,5 +1,9 @@
 """Checkpoints: ``prefix-symbol.json``, ``prefix-0001.params``, ``prefix-0001.states`` and ``prefix-0001.data``, written atomically."""
+from __future__ import annotations
+
 import logging
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from . import files
 from . import ndarray as nd
@@ -7,30 +11,35 @@ from . import symbol as sym
 from .base import MXNetError
 from .context import cpu
 
+if TYPE_CHECKING:
+    from .ndarray import NDArray
+    from .optimizer import Updater
+    from .symbol import Symbol
 
-def params_file(prefix, epoch):
+
+def params_file(prefix: str, epoch: int) -> str:
     """Return the name of the parameter file of a checkpoint: ``prefix-0007.params`` for epoch 7."""
     return f"{prefix}-{epoch:04d}.params"
 
 
-def states_file(prefix, epoch):
+def states_file(prefix: str, epoch: int) -> str:
     """Return the name of the optimizer state file of a checkpoint: ``prefix-0007.states`` for epoch 7."""
     return f"{prefix}-{epoch:04d}.states"
 
 
-def position_file(prefix, epoch):
+def position_file(prefix: str, epoch: int) -> str:
     """Return the name of the file with the position of the data of a checkpoint: ``prefix-0007.data`` for epoch 7."""
     return f"{prefix}-{epoch:04d}.data"
 
 
-def write_params(fname, arg_params, aux_params):
+def write_params(fname: str, arg_params: Mapping[str, NDArray], aux_params: Mapping[str, NDArray]) -> None:
     """Save arguments and auxiliary states, by name, as one ``.params`` file."""
     entries = {f"arg:{name}": value.as_in_context(cpu()) for name, value in arg_params.items()}
     entries.update((f"aux:{name}", value.as_in_context(cpu())) for name, value in aux_params.items())
     nd.save(fname, entries)
 
 
-def read_params(fname):
+def read_params(fname: str) -> tuple[dict[str, NDArray], dict[str, NDArray]]:
     """Read the arguments and auxiliary states of a ``.params`` file, as two dicts.
 
     Raises
@@ -39,7 +48,7 @@ def read_params(fname):
         If the file is missing, damaged, or holds anything but named ``arg:`` and ``aux:`` entries.
     """
     entries = nd.load(fname)
-    found = {"arg": {}, "aux": {}}
+    found: dict[str, dict[str, NDArray]] = {"arg": {}, "aux": {}}
     if not entries:
         logging.warning("Params file '%s' is empty", fname)
     elif not isinstance(entries, dict):
@@ -53,7 +62,8 @@ def read_params(fname):
     return found["arg"], found["aux"]
 
 
-def save_checkpoint(prefix, epoch, symbol, arg_params, aux_params, remove_amp_cast=True):
+def save_checkpoint(prefix: str, epoch: int, symbol: Symbol | None, arg_params: Mapping[str, NDArray], aux_params: Mapping[str, NDArray],
+                    remove_amp_cast: bool = True) -> None:
     """Save a network and its parameters as ``prefix-symbol.json`` and ``prefix-<epoch, 4 digits>.params``.
 
     Each file is written atomically: an interrupted save leaves the previous file unchanged.
@@ -78,7 +88,7 @@ def save_checkpoint(prefix, epoch, symbol, arg_params, aux_params, remove_amp_ca
     logging.info('Saved checkpoint to "%s"', fname)
 
 
-def load_params(prefix, epoch):
+def load_params(prefix: str, epoch: int) -> tuple[dict[str, NDArray], dict[str, NDArray]]:
     """Load the parameters of a checkpoint.
 
     Returns
@@ -93,7 +103,7 @@ def load_params(prefix, epoch):
     return read_params(params_file(prefix, epoch))
 
 
-def load_checkpoint(prefix, epoch):
+def load_checkpoint(prefix: str, epoch: int) -> tuple[Symbol, dict[str, NDArray], dict[str, NDArray]]:
     """Load a network and its parameters, written by `save_checkpoint` or by MXNet up to 1.9.1.
 
     Returns
@@ -105,12 +115,12 @@ def load_checkpoint(prefix, epoch):
     return (symbol, *load_params(prefix, epoch))
 
 
-def save_optimizer_states(fname, updater, dump_optimizer=False):
+def save_optimizer_states(fname: str, updater: Updater, dump_optimizer: bool = False) -> None:
     """Save an `Updater`'s states atomically, and with `dump_optimizer` the optimizer itself."""
     files.write_bytes(fname, updater.get_states(dump_optimizer))
 
 
-def load_optimizer_states(fname, updater):
+def load_optimizer_states(fname: str, updater: Updater) -> None:
     """Load the states of an `Updater` from a file.
 
     Raises

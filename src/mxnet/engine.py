@@ -3,7 +3,10 @@
 A device's own queue is the engine here: CUDA streams make GPU work asynchronous, CPU operators run at once. The size of bulks is
 kept for programs that set and read it; there is no scheduling cost that bundling operators would save.
 """
+from __future__ import annotations
+
 import threading
+from collections.abc import Iterator
 
 from . import interrupts
 
@@ -17,7 +20,7 @@ class _Settings(threading.local):
 _settings = _Settings()
 
 
-def set_bulk_size(size):
+def set_bulk_size(size: int) -> int:
     """Set the number of operators that may be bundled, and return the previous one.
 
     Example
@@ -32,7 +35,7 @@ def set_bulk_size(size):
 
 
 @interrupts.scope
-def bulk(size):
+def bulk(size: int) -> Iterator[None]:
     """Set the number of operators that may be bundled to `size` in a ``with`` block.
 
     Example

@@ -9,9 +9,11 @@ Example
 >>> environment.VARIABLES['MXNET_OPTIMIZER_AGGREGATION_SIZE'].default
 '60'
 """
+from __future__ import annotations
+
 import functools
 import os
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from .base import MXNetError
 
@@ -170,12 +172,12 @@ VARIABLES = {row[0]: Variable(*row) for row in _TABLE}
 _TRUE, _FALSE = frozenset(("1", "true", "yes", "on")), frozenset(("", "0", "false", "no", "off"))
 
 
-def get_str(name):
+def get_str(name: str) -> Any:
     """Return the variable's value as text, or its default; None if it has neither."""
     return os.environ.get(name) or VARIABLES[name].default
 
 
-def get_bool(name):
+def get_bool(name: str) -> bool:
     """Return the variable as a truth value: 1, true, yes, on; 0, false, no, off.
 
     Raises
@@ -191,7 +193,7 @@ def get_bool(name):
     raise _malformed(name, "0 or 1")
 
 
-def get_choice(name, *choices):
+def get_choice(name: str, *choices: str) -> Any:
     """Return the variable's value, one of `choices`.
 
     Raises
@@ -205,7 +207,7 @@ def get_choice(name, *choices):
     return found
 
 
-def get_int(name):
+def get_int(name: str) -> Any:
     """Return the variable as an integer; None if it is unset and has no default.
 
     Raises
@@ -216,7 +218,7 @@ def get_int(name):
     return _number(name, int, "an integer")
 
 
-def get_float(name):
+def get_float(name: str) -> Any:
     """Return the variable as a number; None if it is unset and has no default.
 
     Raises
@@ -242,7 +244,7 @@ def _malformed(name, expected):
                       f"its default is {VARIABLES[name].default!r}")
 
 
-def describe():
+def describe() -> str:
     """Return the table as text, with the values that are set, for bug reports."""
     lines = []
     for v in VARIABLES.values():
@@ -252,7 +254,7 @@ def describe():
     return "\n".join(lines)
 
 
-def configure():
+def configure() -> None:
     """Apply the variables that are global settings of torch. Called once, at import; starts neither CUDA nor a thread."""
     import torch
     if hasattr(os, "register_at_fork"):

@@ -1,10 +1,15 @@
 """Image sizes from file headers: images that are too large are refused before memory for their pixels is allocated."""
+from __future__ import annotations
+
 import re
 import struct
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from . import environment, opencv
 from .base import MXNetError
+
+if TYPE_CHECKING:
+    import numpy as np
 
 _PNM = re.compile(rb"P[1-7](?:\s|#[^\n]*\n)+(?:WIDTH\s+)?(\d+)(?:\s|#[^\n]*\n)+(?:HEIGHT\s+)?(\d+)")
 _JPEG_FRAMES = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
@@ -20,7 +25,7 @@ class JpegFrame(NamedTuple):
     annotated: bool  # with Exif data, which may contain an orientation
 
 
-def jpeg_frame(content):
+def jpeg_frame(content: Any) -> JpegFrame | None:
     """Return the `JpegFrame` of a file's bytes, a memoryview; None if there is none."""
     at, annotated = 2, False
     while at + 9 <= len(content):
@@ -63,7 +68,7 @@ def _tiff(content):
     return (found[256], found[257]) if len(found) == 2 else None
 
 
-def size_of(content):
+def size_of(content: Any) -> tuple[int, int] | None:
     """Return height and width in pixels, in either order, from the bytes of an image file; None if the header has none."""
     whole = memoryview(content).cast("B")
     content = bytes(whole[:4096])
@@ -101,7 +106,7 @@ def _require_chunks(content, what):
             raise MXNetError(f"{what}: a chunk of {length} bytes ends behind the file's {len(content)} bytes; the file is damaged or truncated")
 
 
-def decodable_jpeg(content, what):
+def decodable_jpeg(content: Any, what: str) -> JpegFrame | None:
     """Check that the bytes (a memoryview) are decodable if they are a JPEG, and return their `JpegFrame`; None for other formats.
 
     Raises
@@ -115,7 +120,7 @@ def decodable_jpeg(content, what):
     return frame
 
 
-def require_decodable(content, what):
+def require_decodable(content: Any, what: str) -> None:
     """Refuse the bytes of an image file whose header declares more pixels than ``MXNET_IMAGE_MAX_PIXELS``, or than so few bytes can encode.
 
     Raises
@@ -140,7 +145,7 @@ def _require_size(size, content, what):
                          "variable MXNET_IMAGE_MAX_PIXELS")
 
 
-def decode(content, flags, what):
+def decode(content: Any, flags: int, what: str) -> np.ndarray | None:
     """Decode an image from a uint8 array of file content with OpenCV; return None if there is no image.
 
     Raises

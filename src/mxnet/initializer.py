@@ -3,11 +3,15 @@
 An initializer is called with the description of a parameter and its array. The parameter's name selects the values: biases and betas become 0,
 gammas 1, and weights are set by the class. A variable's own ``__init__`` attribute takes precedence.
 """
+from __future__ import annotations
+
 import json
 import logging
 import re
 import warnings
+from collections.abc import Callable, Mapping, Sequence
 from math import sqrt
+from typing import Any
 
 import numpy as np
 
@@ -33,7 +37,7 @@ class InitDesc(str):
         The initializer of the whole network.
     """
 
-    def __new__(cls, name, attrs=None, global_init=None):
+    def __new__(cls, name: str, attrs: dict[str, str] | None = None, global_init: Initializer | None = None) -> InitDesc:
         self = super().__new__(cls, name)
         self.attrs, self.global_init = attrs or {}, global_init
         return self
@@ -69,10 +73,10 @@ class Initializer:
     array([0.1, 0.1], dtype=float32)
     """
 
-    def __init__(self, **kwargs):
+    def __init__(self, **kwargs: Any):
         self._kwargs, self._verbose, self._print_func = kwargs, False, None
 
-    def set_verbosity(self, verbose=False, print_func=None):
+    def set_verbosity(self, verbose: bool = False, print_func: Callable[[NDArray], str] | None = None) -> Initializer:
         """Log every array that is initialized.
 
         Parameters
@@ -85,7 +89,7 @@ class Initializer:
         self._print_func = print_func or (lambda array: str((norm(array) / sqrt(array.size)).asscalar()))
         return self
 
-    def dumps(self):
+    def dumps(self) -> str:
         """Return the initializer as JSON, for `create` and for the ``__init__`` attribute of variables.
 
         Example
@@ -96,7 +100,7 @@ class Initializer:
         """
         return json.dumps([type(self).__name__.lower(), self._kwargs])
 
-    def __call__(self, desc, arr):
+    def __call__(self, desc: str, arr: NDArray) -> None:
         """Initialize the array `arr` of the parameter described by `desc`, an InitDesc.
 
         Raises
@@ -174,7 +178,7 @@ class Initializer:
         raise ValueError(f"Unknown initialization pattern for {name}. Names that end in weight, bias, gamma (1.0) or beta (0.0) are known; for "
                          "others say how with mx.sym.Variable(init=mx.init.*)")
 
-    def __eq__(self, other):
+    def __eq__(self, other: object) -> bool:
         if not isinstance(other, Initializer):
             return NotImplemented
         return type(self) is type(other) and self._kwargs == other._kwargs
@@ -191,7 +195,7 @@ class AttributeInitializerError(MXNetError, ValueError):
 create = registry.get_create_func(Initializer, "initializer")
 
 
-def register(klass):
+def register(klass: type[Any]) -> type[Any]:
     """Register a class derived from `Initializer` under its name in lower case, for `create`."""
     return _register(klass)
 
@@ -209,7 +213,7 @@ class Load:
         Log the source of each parameter.
     """
 
-    def __init__(self, param, default_init=None, verbose=False):
+    def __init__(self, param: str | Mapping[str, NDArray], default_init: Initializer | None = None, verbose: bool = False):
         if isinstance(param, str):
             param = load(param)
         if not isinstance(param, dict):
@@ -217,7 +221,7 @@ class Load:
         self.param = {name[4:] if name.startswith(("arg:", "aux:")) else name: array for name, array in param.items()}
         self.default_init, self.verbose = default_init, verbose
 
-    def __call__(self, name, arr):
+    def __call__(self, name: str, arr: NDArray) -> None:
         """Initialize `arr`.
 
         Raises
@@ -253,12 +257,12 @@ class Mixed:
     >>> init = mx.init.Mixed(['bias', '.*'], [mx.init.Zero(), mx.init.Uniform(0.1)])
     """
 
-    def __init__(self, patterns, initializers):
+    def __init__(self, patterns: Sequence[str], initializers: Sequence[Initializer]):
         if len(patterns) != len(initializers):
             raise ValueError(f"Mixed: as many initializers as patterns are needed, received {len(initializers)} and {len(patterns)}")
         self.map = [(re.compile(p), init) for p, init in zip(patterns, initializers)]
 
-    def __call__(self, name, arr):
+    def __call__(self, name: str, arr: NDArray) -> None:
         """Initialize `arr`.
 
         Raises
@@ -278,7 +282,7 @@ class Mixed:
 class Zero(Initializer):
     """Weights of 0."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         super().__init__()
 
     def _init_weight(self, _, arr):
@@ -290,7 +294,7 @@ class Zero(Initializer):
 class One(Initializer):
     """Weights of 1."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         super().__init__()
 
     def _init_weight(self, _, arr):
@@ -301,7 +305,7 @@ class One(Initializer):
 class Constant(Initializer):
     """Weights of one value, or those of an array of the same shape."""
 
-    def __init__(self, value):
+    def __init__(self, value: Any):
         plain = value.asnumpy() if isinstance(value, NDArray) else value
         super().__init__(value=plain.tolist() if isinstance(plain, (np.ndarray, np.generic)) else plain)
         self.value = value
@@ -314,7 +318,7 @@ class Constant(Initializer):
 class Uniform(Initializer):
     """Weights uniformly distributed between ``-scale`` and ``scale``."""
 
-    def __init__(self, scale=0.07):
+    def __init__(self, scale: float = 0.07):
         super().__init__(scale=scale)
         self.scale = scale
 
@@ -326,7 +330,7 @@ class Uniform(Initializer):
 class Normal(Initializer):
     """Normally distributed weights with mean 0 and standard deviation `sigma`."""
 
-    def __init__(self, sigma=0.01):
+    def __init__(self, sigma: float = 0.01):
         super().__init__(sigma=sigma)
         self.sigma = sigma
 
@@ -347,7 +351,7 @@ class Orthogonal(Initializer):
         ``'uniform'`` or ``'normal'``: the numbers that the matrix is made from.
     """
 
-    def __init__(self, scale=1.414, rand_type="uniform"):
+    def __init__(self, scale: float = 1.414, rand_type: str = "uniform"):
         super().__init__(scale=scale, rand_type=rand_type)
         self.scale, self.rand_type = scale, rand_type
 
@@ -379,7 +383,7 @@ class Xavier(Initializer):
     magnitude : float
     """
 
-    def __init__(self, rnd_type="uniform", factor_type="avg", magnitude=3):
+    def __init__(self, rnd_type: str = "uniform", factor_type: str = "avg", magnitude: float = 3):
         super().__init__(rnd_type=rnd_type, factor_type=factor_type, magnitude=magnitude)
         self.rnd_type, self.factor_type, self.magnitude = rnd_type, factor_type, float(magnitude)
 
@@ -414,7 +418,7 @@ class MSRAPrelu(Xavier):
         The initial negative slope of the PReLU layers; 0 for ReLU.
     """
 
-    def __init__(self, factor_type="avg", slope=0.25):
+    def __init__(self, factor_type: str = "avg", slope: float = 0.25):
         super().__init__("gaussian", factor_type, 2.0 / (1 + slope ** 2))
         self._kwargs = {"factor_type": factor_type, "slope": slope}
 
@@ -434,7 +438,7 @@ def _fill_bilinear(arr):
 class Bilinear(Initializer):
     """Weights (outputs, inputs, height, width) with which a deconvolution interpolates linearly."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         super().__init__()
 
     def _init_weight(self, _, arr):
@@ -445,7 +449,7 @@ class Bilinear(Initializer):
 class LSTMBias(Initializer):
     """Biases of an LSTM cell: `forget_bias` for the forget gate, the second of the four, and 0 for the others."""
 
-    def __init__(self, forget_bias=1.0):
+    def __init__(self, forget_bias: float = 1.0):
         super().__init__(forget_bias=forget_bias)
         self.forget_bias = forget_bias
 
@@ -467,7 +471,8 @@ class FusedRNN(Initializer):
         Those of `mx.rnn.FusedRNNCell`.
     """
 
-    def __init__(self, init, num_hidden, num_layers, mode, bidirectional=False, forget_bias=1.0):
+    def __init__(self, init: Initializer | str | None, num_hidden: int, num_layers: int, mode: str, bidirectional: bool = False,
+                 forget_bias: float = 1.0):
         if isinstance(init, str):
             init = create(init)
         super().__init__(init=init.dumps() if init is not None else None, num_hidden=num_hidden, num_layers=num_layers, mode=mode,

@@ -1,10 +1,13 @@
 """Imports of modules at their first use."""
+from __future__ import annotations
+
 import functools
 import importlib
 import operator
 import os
 import sys
 import threading
+from typing import Any
 
 _PATIENCE = 5.0  # seconds; an import may wait for another thread's import
 _one_at_a_time, _after_fork = threading.RLock(), threading.RLock()
@@ -12,7 +15,7 @@ if hasattr(os, "register_at_fork"):  # in the child the lock's owner does not ex
     os.register_at_fork(after_in_child=functools.partial(operator.setitem, globals(), "_one_at_a_time", _after_fork))
 
 
-def load_module(name):
+def load_module(name: str) -> Any:
     """Import a module for an attribute access, in one thread at a time.
 
     If one thread imports a package and another one a module of it, Python reports a deadlock and fails (its issue 83065).

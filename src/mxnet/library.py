@@ -1,10 +1,13 @@
 """Loading of operator libraries at run time."""
+from __future__ import annotations
+
 import os
+from typing import NoReturn
 
 from .base import MXNetError, MXNetNotImplementedError
 
 
-def load(path, verbose=True):
+def load(path: str, verbose: bool = True) -> NoReturn:
     """Raise an error: libraries of operators compiled for MXNet (``lib_api.h``) can't be loaded here.
 
     Parameters

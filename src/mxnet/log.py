@@ -1,4 +1,6 @@
 """Loggers that print coloured lines: level, time, process, place, message."""
+from __future__ import annotations
+
 import logging
 import warnings
 from logging import CRITICAL, DEBUG, ERROR, INFO, NOTSET, WARNING
@@ -18,7 +20,7 @@ class _Formatter(logging.Formatter):
         return f"{color}{_LABELS.get(record.levelno, 'U')}{super().format(record)}"
 
 
-def get_logger(name=None, filename=None, filemode=None, level=WARNING):
+def get_logger(name: str | None = None, filename: str | None = None, filemode: str | None = None, level: int = WARNING) -> logging.Logger:
     """Return a logger by name, configured at its first use; without a name the root logger, unchanged.
 
     Parameters
@@ -39,7 +41,8 @@ def get_logger(name=None, filename=None, filemode=None, level=WARNING):
     """
     logger = logging.getLogger(name)
     if name is not None and not getattr(logger, "_init_done", False):
-        logger._init_done = True
+        vars(logger)["_init_done"] = True
+        handler: logging.Handler
         if filename:
             handler = logging.FileHandler(filename, filemode or "a")
         else:
@@ -50,7 +53,7 @@ def get_logger(name=None, filename=None, filemode=None, level=WARNING):
     return logger
 
 
-def getLogger(name=None, filename=None, filemode=None, level=WARNING):
+def getLogger(name: str | None = None, filename: str | None = None, filemode: str | None = None, level: int = WARNING) -> logging.Logger:
     """Deprecated name of `get_logger`."""
     warnings.warn("getLogger is the old name of get_logger", DeprecationWarning, stacklevel=2)
     return get_logger(name, filename, filemode, level)

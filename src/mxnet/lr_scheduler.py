@@ -3,6 +3,8 @@
 A scheduler is called with the number of updates so far and returns the learning rate. Pass it to an optimizer:
 ``mx.optimizer.SGD(lr_scheduler=...)``, or ``optimizer_params={'lr_scheduler': ...}``.
 """
+from __future__ import annotations
+
 import logging
 from math import cos, pi
 
@@ -31,7 +33,7 @@ class LRScheduler:
         If the warm-up would start above `base_lr`, or its length or mode is not valid.
     """
 
-    def __init__(self, base_lr=0.01, warmup_steps=0, warmup_begin_lr=0, warmup_mode="linear"):
+    def __init__(self, base_lr: float = 0.01, warmup_steps: int = 0, warmup_begin_lr: float = 0, warmup_mode: str = "linear"):
         if not isinstance(warmup_steps, int) or warmup_steps < 0:
             raise ValueError(f"warmup_steps must be an integer of at least 0, received {shortened(warmup_steps)}")
         if warmup_begin_lr > base_lr:
@@ -41,7 +43,7 @@ class LRScheduler:
         self.base_lr = self.warmup_final_lr = base_lr
         self.warmup_steps, self.warmup_begin_lr, self.warmup_mode = warmup_steps, warmup_begin_lr, warmup_mode
 
-    def get_warmup_lr(self, num_update):
+    def get_warmup_lr(self, num_update: int) -> float:
         """Return the learning rate at an update of the warm-up."""
         if num_update >= self.warmup_steps:
             raise ValueError(f"update {num_update} is not within the {self.warmup_steps} updates of the warm-up")
@@ -49,7 +51,7 @@ class LRScheduler:
             return self.warmup_begin_lr
         return self.warmup_begin_lr + (self.warmup_final_lr - self.warmup_begin_lr) * num_update / self.warmup_steps
 
-    def __call__(self, num_update):
+    def __call__(self, num_update: int) -> float:
         """Return the learning rate after `num_update` updates, which is the maximum over all weights."""
         raise NotImplementedError(f"{type(self).__name__} must define __call__(num_update)")
 
@@ -73,14 +75,15 @@ class FactorScheduler(LRScheduler):
     [1.0, 1.0, 0.5, 0.25]
     """
 
-    def __init__(self, step, factor=1, stop_factor_lr=1e-8, base_lr=0.01, warmup_steps=0, warmup_begin_lr=0, warmup_mode="linear"):
+    def __init__(self, step: int, factor: float = 1, stop_factor_lr: float = 1e-8, base_lr: float = 0.01, warmup_steps: int = 0,
+                 warmup_begin_lr: float = 0, warmup_mode: str = "linear"):
         super().__init__(base_lr, warmup_steps, warmup_begin_lr, warmup_mode)
         if step < 1:
             raise ValueError(f"FactorScheduler: step must be at least 1, received {step}")
         _check_factor(factor)
         self.step, self.factor, self.stop_factor_lr, self.count = step, factor, stop_factor_lr, 0
 
-    def __call__(self, num_update):
+    def __call__(self, num_update: int) -> float:
         if num_update < self.warmup_steps:
             return self.get_warmup_lr(num_update)
         # Training that resumes from a checkpoint skips several steps at once.
@@ -111,7 +114,8 @@ class MultiFactorScheduler(LRScheduler):
     [1.0, 1.0, 0.5, 0.25]
     """
 
-    def __init__(self, step, factor=1, base_lr=0.01, warmup_steps=0, warmup_begin_lr=0, warmup_mode="linear"):
+    def __init__(self, step: list[int], factor: float = 1, base_lr: float = 0.01, warmup_steps: int = 0, warmup_begin_lr: float = 0,
+                 warmup_mode: str = "linear"):
         super().__init__(base_lr, warmup_steps, warmup_begin_lr, warmup_mode)
         if not isinstance(step, list) or not step:
             raise ValueError(f"MultiFactorScheduler: `step` must be a list of at least one number of updates, received {shortened(step)}")
@@ -122,7 +126,7 @@ class MultiFactorScheduler(LRScheduler):
         _check_factor(factor)
         self.step, self.factor, self.cur_step_ind, self.count = step, factor, 0, 0
 
-    def __call__(self, num_update):
+    def __call__(self, num_update: int) -> float:
         if num_update < self.warmup_steps:
             return self.get_warmup_lr(num_update)
         while self.cur_step_ind < len(self.step) and num_update > self.step[self.cur_step_ind]:
@@ -166,7 +170,8 @@ class PolyScheduler(_Decay):
     [1.0, 0.25, 0.0, 0.0]
     """
 
-    def __init__(self, max_update, base_lr=0.01, pwr=2, final_lr=0, warmup_steps=0, warmup_begin_lr=0, warmup_mode="linear"):
+    def __init__(self, max_update: int, base_lr: float = 0.01, pwr: int = 2, final_lr: float = 0, warmup_steps: int = 0, warmup_begin_lr: float = 0,
+                 warmup_mode: str = "linear"):
         super().__init__(max_update, base_lr, final_lr, warmup_steps, warmup_begin_lr, warmup_mode)
         self.power = pwr
 
@@ -185,7 +190,8 @@ class CosineScheduler(_Decay):
     [1.0, 0.5, 0.0, 0.0]
     """
 
-    def __init__(self, max_update, base_lr=0.01, final_lr=0, warmup_steps=0, warmup_begin_lr=0, warmup_mode="linear"):
+    def __init__(self, max_update: int, base_lr: float = 0.01, final_lr: float = 0, warmup_steps: int = 0, warmup_begin_lr: float = 0,
+                 warmup_mode: str = "linear"):
         super().__init__(max_update, base_lr, final_lr, warmup_steps, warmup_begin_lr, warmup_mode)
 
     def _shape(self, done):

@@ -1,7 +1,11 @@
 """Statistics of the intermediate values of a network while it runs."""
+from __future__ import annotations
+
 import logging
 import re
+from collections.abc import Callable
 from math import sqrt
+from typing import Any
 
 from . import ndarray
 from .base import MXNetError, py_str
@@ -39,14 +43,15 @@ class Monitor:
     ['fc_output']
     """
 
-    def __init__(self, interval, stat_func=None, pattern=".*", sort=False, monitor_all=False):
+    def __init__(self, interval: int, stat_func: Callable[[NDArray], Any] | None = None, pattern: str = ".*", sort: bool = False,
+                 monitor_all: bool = False):
         self.stat_func = stat_func or _mean_size
         self.re_prog = re.compile(pattern)
         self.interval, self.sort, self.monitor_all = interval, sort, monitor_all
         self.exes, self.queue = [], []
         self.activated, self.step = False, 0
 
-    def stat_helper(self, name, array):
+    def stat_helper(self, name: str, array: NDArray) -> None:
         """Collect the statistic of an array if collecting is active; the callback of the executors."""
         if self.activated:
             self._collect(name, array)
@@ -55,7 +60,7 @@ class Monitor:
         if self.re_prog.match(name):
             self.queue.append((self.step, name, self.stat_func(array)))
 
-    def install(self, exe):
+    def install(self, exe: Any) -> None:
         """Install the monitor in an executor."""
         exe.set_monitor_callback(self.stat_helper, self.monitor_all)
         self.exes.append(exe)
@@ -65,7 +70,7 @@ class Monitor:
             for array in (*exe.arg_arrays, *exe.aux_arrays):
                 array.wait_to_read()
 
-    def tic(self):
+    def tic(self) -> None:
         """Start a batch; collecting begins if `interval` selects it."""
         if self.step % self.interval == 0:
             self._wait()
@@ -73,7 +78,7 @@ class Monitor:
             self.activated = True
         self.step += 1
 
-    def toc(self):
+    def toc(self) -> list[tuple[int, str, str]]:
         """End a batch.
 
         Returns
@@ -95,7 +100,7 @@ class Monitor:
             collected.sort(key=lambda entry: entry[1])
         return [(step, name, _as_text(name, stat)) for step, name, stat in collected]
 
-    def toc_print(self):
+    def toc_print(self) -> None:
         """End a batch and log the collected statistics."""
         for step, name, text in self.toc():
             logging.info(f"Batch: {step:7d} {name:30s} {text}")

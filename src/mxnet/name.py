@@ -1,4 +1,6 @@
 """Names for Symbols that the program leaves unnamed: ``fullyconnected0``, ``fullyconnected1``, ..."""
+from __future__ import annotations
+
 import functools
 import threading
 import warnings
@@ -23,19 +25,19 @@ class NameManager(interrupts.Scope, metaclass=ClassPropertyType):
     _current, _blocks = threading.local(), interrupts.Blocks()
 
     @classproperty
-    def current(cls):
+    def current(cls) -> NameManager:
         """The manager in force in this thread. Deprecated: use a ``with`` statement."""
         warnings.warn("NameManager.current is deprecated; use `with mx.name.NameManager():`", DeprecationWarning, stacklevel=3)
         return current()
 
     @current.setter
-    def current(cls, manager):
+    def current(cls, manager: NameManager) -> None:
         cls._current.value = manager
 
-    def __init__(self):
+    def __init__(self) -> None:
         self._counter = {}
 
-    def get(self, name, hint):
+    def get(self, name: str | None, hint: str) -> str:
         """Return `name` if it is given, otherwise `hint` with the next number."""
         if name:
             return name
@@ -64,16 +66,16 @@ class Prefix(NameManager):
     ['data', 'left_fc_weight', 'left_fc_bias']
     """
 
-    def __init__(self, prefix):
+    def __init__(self, prefix: str):
         super().__init__()
         self._prefix = prefix
 
-    def get(self, name, hint):
+    def get(self, name: str | None, hint: str) -> str:
         """Return the prefix with the name that `NameManager` chooses."""
         return self._prefix + super().get(name, hint)
 
 
-def current():
+def current() -> NameManager:
     """Return the name manager in force in this thread."""
     try:
         return NameManager._current.value

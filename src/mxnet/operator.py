@@ -5,6 +5,8 @@ import inspect
 import itertools
 import time
 import warnings
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -23,10 +25,14 @@ from .suggestions import did_you_mean, shortened
 from .symbol import functions, inference
 from .util import is_np_array
 
-_props = {}
+if TYPE_CHECKING:
+    from .context import Context
+    from .symbol import Symbol
+
+_props: dict[Any, Any] = {}
 # The module that registers operators of saved networks, which programs do not import.
 _REGISTERED_BY = dict.fromkeys(("empty_like_fallback", "mvn_fallback", "resize_fallback", "unravel_index_fallback"), "mxnet.numpy_op_fallback")
-_of_numpy = {}  # by operator: True if its arrays are of mx.np
+_of_numpy: dict[Any, bool] = {}  # by operator: True if its arrays are of mx.np
 
 
 class CustomOp:
@@ -35,7 +41,7 @@ class CustomOp:
     Arrays are passed as lists. Results are written with `assign`, which handles the request `req`.
     """
 
-    def forward(self, is_train, req, in_data, out_data, aux):
+    def forward(self, is_train: bool, req: list[str], in_data: list[NDArray], out_data: list[NDArray], aux: list[NDArray]) -> Any:
         """Compute `out_data` from `in_data`.
 
         Parameters
@@ -47,11 +53,12 @@ class CustomOp:
         """
         raise NotImplementedError(f"{type(self).__name__} must define forward; see the example of CustomOpProp")
 
-    def backward(self, req, out_grad, in_data, out_data, in_grad, aux):
+    def backward(self, req: list[str], out_grad: list[NDArray], in_data: list[NDArray], out_data: list[NDArray], in_grad: list[NDArray],
+                 aux: list[NDArray]) -> Any:
         """Compute `in_grad` from `out_grad`; arguments as for `forward`."""
         raise NotImplementedError(f"{type(self).__name__} must define backward; see the example of CustomOpProp")
 
-    def assign(self, dst, req, src):
+    def assign(self, dst: NDArray, req: str, src: Any) -> None:
         """Write `src` into `dst`, add it, or do nothing, depending on `req`."""
         if req in ("write", "inplace"):
             dst[:] = src
@@ -85,47 +92,47 @@ class CustomOpProp:
     np.float32(9.0)
     """
 
-    def __init__(self, need_top_grad=True):
+    def __init__(self, need_top_grad: bool = True):
         self.need_top_grad_ = need_top_grad
 
-    def list_arguments(self):
+    def list_arguments(self) -> list[str]:
         """Return the names of the inputs."""
         return ["data"]
 
-    def list_outputs(self):
+    def list_outputs(self) -> list[str]:
         """Return the names of the outputs."""
         return ["output"]
 
-    def list_auxiliary_states(self):
+    def list_auxiliary_states(self) -> list[str]:
         """Return the names of the auxiliary states."""
         return []
 
-    def infer_shape(self, in_shape):
+    def infer_shape(self, in_shape: Any) -> Any:
         """Return the shapes of inputs, outputs and auxiliary states for those of the inputs (lists)."""
         return in_shape, (in_shape[0],) * len(self.list_outputs()), ()
 
-    def infer_type(self, in_type):
+    def infer_type(self, in_type: Any) -> Any:
         """Return the types of inputs, outputs and auxiliary states for those of the inputs."""
         return in_type, [in_type[0]] * len(self.list_outputs()), [in_type[0]] * len(self.list_auxiliary_states())
 
-    def infer_storage_type(self, in_stype):
+    def infer_storage_type(self, in_stype: Any) -> Any:
         """Return the storage types of inputs, outputs and auxiliary states: all dense, unless a subclass overrides this."""
         return in_stype, ["default"] * len(self.list_outputs()), ["default"] * len(self.list_auxiliary_states())
 
-    def infer_storage_type_backward(self, ograd_stype, in_stype, out_stype, igrad_stype, aux_stype):
+    def infer_storage_type_backward(self, ograd_stype: Any, in_stype: Any, out_stype: Any, igrad_stype: Any, aux_stype: Any) -> Any:
         """Return the storage types of the gradients."""
         return ograd_stype, in_stype, out_stype, ["default"] * len(igrad_stype), aux_stype
 
-    def declare_backward_dependency(self, out_grad, in_data, out_data):
+    def declare_backward_dependency(self, out_grad: list[int], in_data: list[int], out_data: list[int]) -> list[int]:
         """Return the arrays that `backward` reads. All arrays are kept here, so that this does not affect the result."""
         return [*(out_grad if self.need_top_grad_ else []), *in_data, *out_data]
 
-    def create_operator(self, ctx, in_shapes, in_dtypes):
+    def create_operator(self, ctx: "Context", in_shapes: list[Any], in_dtypes: list[Any]) -> CustomOp:
         """Return a `CustomOp` for inputs of these shapes and types."""
         return CustomOp()
 
 
-def register(reg_name):
+def register(reg_name: str) -> Callable[[type[Any]], type[Any]]:
     """Return a decorator that registers a `CustomOpProp` as ``op_type=reg_name``. A later class of the same name replaces it.
 
     Its operators receive ``mx.np`` arrays if NumPy arrays are active (`mx.npx.set_np`) at the registration.
@@ -141,7 +148,7 @@ def register(reg_name):
     return do_register
 
 
-def get_all_registered_operators():
+def get_all_registered_operators() -> list[str]:
     """Return the names of all operators."""
     return sorted(OPERATORS)
 
@@ -149,7 +156,7 @@ def get_all_registered_operators():
 OperatorArguments = collections.namedtuple("OperatorArguments", ["narg", "names", "types"])
 
 
-def get_operator_arguments(op_name):
+def get_operator_arguments(op_name: str) -> OperatorArguments:
     """Return the number, names and types of an operator's inputs and attributes."""
     op = get(op_name)
     names = [*op.inputs, *op.attributes]
@@ -221,7 +228,7 @@ class CustomOperator(Operator):
 
     names_inputs, partial_shapes = True, False
 
-    def __init__(self):
+    def __init__(self) -> None:
         def custom(*data, op_type: str):
             """Call an operator that was registered in Python with `register`."""
 
@@ -231,26 +238,26 @@ class CustomOperator(Operator):
         self.mutates, self.shape_inference, self.dtype_inference = (), self._infer_shape, self._infer_type
         self.wants_training = "training"
 
-    def parse(self, given, partial=False):
+    def parse(self, given: dict[str, Any], partial: bool = False) -> Any:
         return {k: v if isinstance(v, str) else str(v) for k, v in given.items() if v is not None and k in self.attributes}
 
-    def with_defaults(self, parsed):
+    def with_defaults(self, parsed: Any) -> Any:
         return dict(parsed)
 
-    def input_names(self, parsed, count=None):
+    def input_names(self, parsed: Any, count: int | None = None) -> tuple[str, ...]:
         prop = _prop_of(parsed)
         return (*prop.list_arguments(), *prop.list_auxiliary_states())
 
-    def mutated_inputs(self, parsed):
+    def mutated_inputs(self, parsed: Any) -> tuple[str, ...]:
         return _prop_of(parsed).list_auxiliary_states()
 
-    def is_loss(self, parsed):
+    def is_loss(self, parsed: Any) -> bool:
         return not _prop_of(parsed).need_top_grad_
 
-    def outputs(self, parsed):
+    def outputs(self, parsed: Any) -> int:
         return len(_prop_of(parsed).list_outputs())
 
-    def list_output_names(self, parsed):
+    def list_output_names(self, parsed: Any) -> tuple[str, ...]:
         return tuple(_prop_of(parsed).list_outputs())
 
     def _infer_shape(self, in_shapes, out_shapes, **attributes):
@@ -362,39 +369,39 @@ class PythonOp:
         False for an output layer, which ignores the incoming gradient.
     """
 
-    def __init__(self, need_top_grad=True):
+    def __init__(self, need_top_grad: bool = True):
         warnings.warn(f"{type(self).__name__}: PythonOp, NumpyOp and NDArrayOp have been deprecated. Please use CustomOp", stacklevel=3)
         self.need_top_grad_ = need_top_grad
         self._op_type = None
 
-    def __call__(self, *args, **kwargs):
+    def __call__(self, *args: Any, **kwargs: Any) -> "Symbol":
         return self.get_symbol(*args, **kwargs)
 
-    def get_symbol(self, *args, **kwargs):
+    def get_symbol(self, *args: Any, **kwargs: Any) -> "Symbol":
         """Return a Symbol of this operator over Symbols, given by position or name."""
         raise NotImplementedError(f"{type(self).__name__} must be a NumpyOp or an NDArrayOp to become a Symbol")
 
-    def forward(self, in_data, out_data):
+    def forward(self, in_data: list[Any], out_data: list[Any]) -> None:
         """Write the results into the arrays of `out_data`; by default the first input."""
         out_data[0][:] = in_data[0]
 
-    def backward(self, out_grad, in_data, out_data, in_grad):
+    def backward(self, out_grad: list[Any], in_data: list[Any], out_data: list[Any], in_grad: list[Any]) -> None:
         """Write the gradients into the arrays of `in_grad`; by default 1."""
         in_grad[0][:] = 1.0
 
-    def infer_shape(self, in_shape):
+    def infer_shape(self, in_shape: Any) -> Any:
         """Return the shapes of inputs and outputs (lists) for those of the inputs."""
         return in_shape, [in_shape[0]]
 
-    def list_outputs(self):
+    def list_outputs(self) -> list[str]:
         """Return the names of the outputs."""
         return ["output"]
 
-    def list_arguments(self):
+    def list_arguments(self) -> list[str]:
         """Return the names of the inputs."""
         return ["data"]
 
-    def need_top_grad(self):
+    def need_top_grad(self) -> bool:
         """Return True if `backward` reads the incoming gradient."""
         return self.need_top_grad_
 
@@ -446,7 +453,7 @@ def _prop_class(python_op, unpack, pack):
 class NumpyOp(PythonOp):
     """An operator whose `forward` and `backward` work on numpy arrays in place. Deprecated: use `CustomOp`."""
 
-    def get_symbol(self, *args, **kwargs):
+    def get_symbol(self, *args: Any, **kwargs: Any) -> "Symbol":
         """Return a Symbol of this operator over Symbols, given by position or name."""
         def unpack(arrays):
             return [np.array(a.asnumpy()) for a in arrays]
@@ -461,11 +468,11 @@ class NumpyOp(PythonOp):
 class NDArrayOp(PythonOp):
     """An operator whose `forward` and `backward` write into NDArrays. Deprecated: use `CustomOp`."""
 
-    def get_symbol(self, *args, **kwargs):
+    def get_symbol(self, *args: Any, **kwargs: Any) -> "Symbol":
         """Return a Symbol of this operator over Symbols, given by position or name."""
         return self._symbol("_ndarray", args, kwargs, list, lambda values, arrays: None)
 
-    def declare_backward_dependency(self, out_grad, in_data, out_data):
+    def declare_backward_dependency(self, out_grad: list[int], in_data: list[int], out_data: list[int]) -> list[int]:
         """Return the numbers of the arrays that `backward` reads. All arrays are kept, so that this does not affect the result."""
         return [*(out_grad if self.need_top_grad() else []), *in_data, *out_data]
 

@@ -1,4 +1,8 @@
 """``mx.random``: seeds, and the functions of `mx.nd.random`."""
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 from .base import integer_types  # noqa: I001
 from .context import intern_context, takes_device
 from .ndarray.dispatch import mode
@@ -18,12 +22,15 @@ from .ndarray.random import (
 from .ops import random_state
 from .suggestions import shortened
 
+if TYPE_CHECKING:
+    from .context import Context
+
 __all__ = ["exponential", "gamma", "generalized_negative_binomial", "multinomial", "negative_binomial", "normal", "poisson", "randint", "randn",
            "seed", "shuffle", "uniform"]
 
 
 @takes_device
-def seed(seed_state, ctx="all"):
+def seed(seed_state: int, ctx: Context | str = "all") -> None:
     """Seed the random generators for reproducible numbers; on a CPU they are those that MXNet 1.9.1 draws.
 
     The devices ``cpu(0)``, ``cpu(1)``, ... share their generators; each thread has its own, with the initial seed 0.

@@ -12,22 +12,26 @@ Example
 >>> create('circle', radius=3).radius, create('["circle", {"radius": 4}]').radius
 (3, 4)
 """
+from __future__ import annotations
+
 import json
 import warnings
+from collections.abc import Callable
+from typing import Any
 
 from .suggestions import did_you_mean, shortened, unexpected_argument, unknown_arguments
 
 __all__ = ["get_alias_func", "get_create_func", "get_register_func", "get_registry"]
 
-_REGISTRY = {}  # base class -> {lower-case name: class}
+_REGISTRY: dict[type, dict[str, type]] = {}  # base class -> {lower-case name: class}
 
 
-def get_registry(base_class):
+def get_registry(base_class: type) -> dict[str, type]:
     """Return a copy of the registered classes under `base_class`, by lower-case name."""
     return _REGISTRY.setdefault(base_class, {}).copy()
 
 
-def get_register_func(base_class, nickname):
+def get_register_func(base_class: type, nickname: str) -> Callable[..., Any]:
     """Return a function ``register(klass, name=None)`` that registers classes derived from `base_class`.
 
     Parameters
@@ -53,7 +57,7 @@ def get_register_func(base_class, nickname):
     return register
 
 
-def get_alias_func(base_class, nickname):
+def get_alias_func(base_class: type, nickname: str) -> Callable[..., Any]:
     """Return a decorator ``alias(*names)`` that registers a class under further names."""
     register = get_register_func(base_class, nickname)
 
@@ -68,7 +72,7 @@ def get_alias_func(base_class, nickname):
     return alias
 
 
-def get_create_func(base_class, nickname):
+def get_create_func(base_class: type, nickname: str) -> Callable[..., Any]:
     """Return a function ``create(name, *args, **kwargs)`` that makes an object of a registered class.
 
     The name may also be an object of `base_class` (returned as it is), a dict ``{nickname: name, ...}``, or JSON: ``["name", {...}]``

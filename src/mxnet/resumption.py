@@ -1,8 +1,11 @@
 """Resumable training: the saves of each worker in a folder, and the agreement of all workers on the save to start from."""
+from __future__ import annotations
+
 import json
 import os
 import shutil
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import torch
 
@@ -22,7 +25,7 @@ class Save(NamedTuple):
     batch: int
     exact: bool
 
-    def restore_position(self, data):
+    def restore_position(self, data: Any) -> None:
         """Restore the position of the iterator after the trained batches, and the state of the random generators."""
         if self.exact:
             load_position(os.path.join(self.path, _POSITION), data)
@@ -46,7 +49,7 @@ class Saves:
         If the store's workers are not synchronous.
     """
 
-    def __init__(self, folder, store=None):
+    def __init__(self, folder: str | os.PathLike[str], store: Any = None):
         self._net = getattr(store, "_group", None)
         if store is not None and "async" in store.type:
             raise MXNetError(f"resume: the workers of a kvstore of type {store.type!r} are at different batches; use 'dist_sync'")
@@ -65,7 +68,7 @@ class Saves:
                 found.append((int(number), int(rank), int(workers)))
         return sorted(found, reverse=True)
 
-    def newest(self):
+    def newest(self) -> Save | None:
         """Return the `Save` to resume from, the same on all workers; None if there is none.
 
         If the number of workers has changed since, it is worker 0's, and the interrupted epoch starts again.
@@ -102,7 +105,7 @@ class Saves:
             raise MXNetError(f"{path} is no complete save of a training: {error}; remove it to begin anew") from None
         return Save(path, epoch, batch if exact else 0, exact)
 
-    def write(self, save, data, epoch, batch, epoch_over=False):
+    def write(self, save: Callable[[str], Any], data: Any, epoch: int, batch: int, epoch_over: bool = False) -> None:
         """Save the training.
 
         Parameters

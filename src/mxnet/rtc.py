@@ -1,12 +1,19 @@
 """CUDA kernels compiled while a program runs, by NVRTC through torch."""
+from __future__ import annotations
+
 import re
 import struct
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 
 from .base import MXNetError, numeric_types
 from .ndarray import NDArray
+
+if TYPE_CHECKING:
+    from .context import Context
 
 _TYPES = {"float": np.float32, "double": np.float64, "__half": np.float16, "uint8_t": np.uint8, "int": np.int32, "int32_t": np.int32,
           "int8_t": np.int8, "char": np.int8, "int64_t": np.int64}
@@ -39,7 +46,7 @@ class CudaModule:
         kernel.launch([x, 3.0], mx.gpu(0), (1, 1, 1), (10, 1, 1))
     """
 
-    def __init__(self, source, options=(), exports=()):
+    def __init__(self, source: str, options: Sequence[str] = (), exports: Sequence[str] = ()):
         self._source = source
         self._options = [options] if isinstance(options, str) else list(options)
         self._exports = [exports] if isinstance(exports, str) else list(exports)
@@ -49,7 +56,7 @@ class CudaModule:
         if not hasattr(torch.cuda, "_compile_kernel"):  # private, and so far torch's only interface to NVRTC
             raise MXNetError(f"rtc.CudaModule: torch {torch.__version__} can't compile kernels; update torch to 2.9 or later")
 
-    def get_kernel(self, name, signature):
+    def get_kernel(self, name: str, signature: str) -> CudaKernel:
         """Return a kernel of the module.
 
         Parameters
@@ -86,7 +93,7 @@ class CudaModule:
         return compiled
 
 
-def parse_signature(signature):
+def parse_signature(signature: str) -> list[Any]:
     """Return (is_array, NumPy type) for each parameter of a kernel."""
     found = []
     for argument in re.sub(r"\s+", " ", signature).split(","):
@@ -99,7 +106,7 @@ def parse_signature(signature):
     return found
 
 
-def as_passed(number, dtype):
+def as_passed(number: Any, dtype: np.dtype[Any]) -> Any:
     """Return the int or float that torch's launcher passes as the bytes of `number` in the type `dtype`; it supports C's int and double only."""
     data = np.array(number, dtype=dtype).tobytes()
     return struct.unpack("<d", data)[0] if len(data) == 8 else struct.unpack("<i", data.ljust(4, b"\0"))[0]
@@ -108,10 +115,11 @@ def as_passed(number, dtype):
 class CudaKernel:
     """A kernel; `CudaModule.get_kernel` makes them."""
 
-    def __init__(self, handle, name, is_ndarray, dtypes):
+    def __init__(self, handle: Any, name: str, is_ndarray: Sequence[bool], dtypes: Sequence[Any]):
         self.handle, self._name, self._is_ndarray, self._dtypes = handle, name, list(is_ndarray), list(dtypes)
 
-    def launch(self, args, ctx, grid_dims, block_dims, shared_mem=0):
+    def launch(self, args: Sequence[Any], ctx: Context, grid_dims: tuple[int, int, int], block_dims: tuple[int, int, int],
+               shared_mem: int = 0) -> None:
         """Run the kernel.
 
         Parameters

@@ -6,6 +6,8 @@ Example
 >>> mx.runtime.Features().is_enabled('DIST_KVSTORE')
 True
 """
+from __future__ import annotations
+
 import collections
 import importlib.util
 import os
@@ -30,7 +32,7 @@ class Feature(collections.namedtuple("Feature", ["name", "enabled"])):
 
     __slots__ = ()
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"{'✔' if self.enabled else '✖'} {self.name}"
 
 
@@ -63,7 +65,7 @@ def _facts():
     ]
 
 
-def feature_list():
+def feature_list() -> list[Feature]:
     """Return all features, enabled or not."""
     return [Feature(name, bool(enabled)) for name, enabled in _facts()]
 
@@ -73,19 +75,19 @@ class Features(collections.OrderedDict):
 
     instance = None
 
-    def __new__(cls):
+    def __new__(cls) -> Features:
         if cls.instance is None:
             cls.instance = super().__new__(cls)
             collections.OrderedDict.__init__(cls.instance, ((f.name, f) for f in feature_list()))
         return cls.instance
 
-    def __init__(self):
+    def __init__(self) -> None:
         """Do nothing: the object is filled once, in ``__new__``."""
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return str(list(self.values()))
 
-    def is_enabled(self, feature_name):
+    def is_enabled(self, feature_name: str) -> bool:
         """Return True if a feature, such as ``'CUDA'``, is enabled.
 
         Raises
@@ -111,7 +113,7 @@ class Threads(NamedTuple):
     variables: dict[str, str]
 
 
-def threads():
+def threads() -> Threads:
     """Return the numbers of threads of this process, and the reason for them.
 
     Returns

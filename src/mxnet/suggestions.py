@@ -1,7 +1,11 @@
 """Suggestions for unknown names: errors about a name end with similarly spelled known names."""
+from __future__ import annotations
+
 import functools
 import inspect
 import sys
+from collections.abc import Callable, Iterable
+from typing import Any
 
 _RELU = "put the addition and an Activation behind a BatchNorm: on a GPU they train as one kernel here anyway"
 _GROUP = "SyncBatchNorm normalizes over several devices"
@@ -13,7 +17,7 @@ OF_NVIDIA = {**dict.fromkeys(("BatchNormAddRelu", "FusedBatchNormAddRelu"), (_RE
                               "cudnn_algo_bwd_prec", "cudnn_tensor_core", "cudnn_tensor_core_only"), (_CUDNN, {"kernel", "kernel_size"}))}
 
 
-def did_you_mean(name, known):
+def did_you_mean(name: str, known: Iterable[str]) -> str:
     """Return ``"; did you mean 'a' or 'b'?"``, the names in `known` that are spelled much like `name`; nothing where none is.
 
     For names that exist only in NVIDIA's builds of MXNet it returns their replacement.
@@ -30,7 +34,7 @@ def did_you_mean(name, known):
     place, beside = OF_NVIDIA.get(name, ("", frozenset()))
     if beside and not beside.isdisjoint(known):
         return f", which only NVIDIA's own MXNet has: {place}."
-    spelled = {}
+    spelled: dict[str, str] = {}
     for candidate in known:
         spelled.setdefault(candidate.lower(), candidate)
     close = [spelled[c] for c in difflib.get_close_matches(name.lower(), spelled, 3)]
@@ -44,19 +48,19 @@ class MissingAttributeError(AttributeError):
     The similar names are computed when the text is read, since programs probe modules with `hasattr`.
     """
 
-    def __init__(self, module, name):
+    def __init__(self, module: str, name: str):
         super().__init__(f"module '{module}' has no attribute '{name}'", obj=self)  # `obj` disables Python's own suggestions
         self._module, self._missing = module, name
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple[Any, ...]:
         return AttributeError, (str(self),)
 
-    def __str__(self):
+    def __str__(self) -> str:
         names = [n for n in dir(sys.modules.get(self._module)) if n.startswith("_") == self._missing.startswith("_")]
         return f"{self.args[0]}{did_you_mean(self._missing, names)}"
 
 
-def suggests_arguments(init):
+def suggests_arguments(init: Callable[..., Any]) -> Callable[..., Any]:
     """Decorate an ``__init__`` that receives keywords from subclasses: the error for an unknown keyword lists similarly spelled ones."""
     @functools.wraps(init)
     def checked(self, *args, **kwargs):
@@ -73,7 +77,7 @@ def suggests_arguments(init):
 
 def _arguments(cls):
     """Return the names of the arguments that a class accepts, and True if it accepts any other keyword as well."""
-    known = {}
+    known: dict[str, Any] = {}
     for base in cls.__mro__:
         if "__init__" in vars(base) and base is not object:
             parameters = inspect.signature(base.__init__).parameters
@@ -83,20 +87,20 @@ def _arguments(cls):
     return known, True
 
 
-def unknown_arguments(cls, keywords):
+def unknown_arguments(cls: type, keywords: Iterable[str]) -> list[str]:
     """Return those of the keywords that no ``__init__`` of a class accepts; none if it accepts any keyword."""
     known, more = _arguments(cls)
     return [] if more else [k for k in keywords if k not in known]
 
 
-def unexpected_argument(cls, name):
+def unexpected_argument(cls: type, name: str) -> str:
     """Return the error text for a keyword that no ``__init__`` of a class accepts, with the accepted arguments."""
     known, _ = _arguments(cls)
     hint = did_you_mean(name, known)
     return f"unexpected argument '{name}'{hint + ' The' if hint else '; the'} arguments are {', '.join(known)}"
 
 
-def shortened(value, length=80):
+def shortened(value: Any, length: int = 80) -> str:
     """Return the shortened ``repr`` of a value for an error's text; for an array its type and shape."""
     shape = getattr(value, "shape", None)
     if isinstance(shape, tuple) and hasattr(value, "dtype"):

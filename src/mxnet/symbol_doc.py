@@ -1,11 +1,17 @@
 """Documentation of operators on Symbols, separate from their definitions."""
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .symbol import Symbol
 
 
 class SymbolDoc:
     """The base class of separate documentation: a subclass ``<operator>Doc`` has the additional docstring of an operator."""
 
     @staticmethod
-    def get_output_shape(sym, **input_shapes):
+    def get_output_shape(sym: Symbol, **input_shapes: tuple[int, ...]) -> dict[str, Any]:
         """Return the shape of each output by name.
 
         Example

@@ -8,7 +8,10 @@ Example
 >>> mx.th.cumsum(mx.nd.array([1, 2, 3]), dim=0).asnumpy()
 array([1., 3., 6.], dtype=float32)
 """
+from __future__ import annotations
+
 import functools as _functools
+from typing import Any
 
 import torch as _torch
 
@@ -33,7 +36,7 @@ def _wrapped(value):
     return value
 
 
-def __getattr__(name):
+def __getattr__(name: str) -> Any:
     function = getattr(_torch, name, None)
     if name.startswith("_") or not callable(function) or isinstance(function, type):
         raise AttributeError(f"module '{__name__}' has no attribute '{name}': torch has no such function")

@@ -1,19 +1,26 @@
 """Switches of NumPy semantics, environment variables, properties of GPUs, and helpers for API functions."""
+from __future__ import annotations
+
 import functools
 import inspect
 import logging
 import os
 import threading
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 from . import interrupts
 from .suggestions import shortened
+
+if TYPE_CHECKING:
+    from .context import Context
 
 __all__ = ["get_cuda_compute_capability", "get_gpu_count", "get_gpu_memory", "getenv", "is_np_array", "is_np_shape", "makedirs", "np_array",
            "np_shape", "np_ufunc_legal_option", "reset_np", "set_module", "set_np", "set_np_shape", "set_version", "setenv", "use_np",
            "use_np_array", "use_np_shape", "version", "wrap_np_binary_func", "wrap_np_unary_func"]
 
 _OFF, _THREAD, _GLOBAL = 0, 1, 2  # the levels of NumPy shape semantics, as symbol JSON stores them
-_announced = set()
+_announced: set[str] = set()
 _NOT_WITH_ARRAYS = "NumPy shape semantics can't be deactivated while NumPy array semantics is active; call npx.reset_np() to deactivate both"
 
 
@@ -33,17 +40,17 @@ def _announce(topic, text):
 
 # -- NumPy shapes --------------------------------------------------------------------------------------------------------
 
-def is_np_shape():
+def is_np_shape() -> bool:
     """Return True if NumPy shape semantics is on: ``()`` is a scalar's shape and 0 a size; otherwise both mean 'unknown'."""
     return _np_shape_everywhere or _flags.np_shape
 
 
-def np_shape_level():
+def np_shape_level() -> int:
     """Return 0 if NumPy shape semantics is off, 1 if it is on in this thread, 2 if it is on in all threads."""
     return _GLOBAL if _np_shape_everywhere else int(_flags.np_shape)
 
 
-def set_np_shape(active):
+def set_np_shape(active: bool | int) -> bool:
     """Switch NumPy shape semantics.
 
     Parameters
@@ -113,7 +120,7 @@ class _NumpyShapeScope(interrupts.Scope):
         return _shape_level(self._active), functools.partial(next, back, None)
 
 
-def np_shape(active=True):
+def np_shape(active: bool | int = True) -> Any:
     """Return a scope with NumPy shape semantics switched on (or off).
 
     Example
@@ -148,11 +155,11 @@ class _NumpyArrayScope(interrupts.Scope):
 class ByArgument(_NumpyArrayScope):
     """The scope of a block that receives an ``mx.np`` array while the program is in no scope."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         super().__init__(True)
 
     @staticmethod
-    def in_force():
+    def in_force() -> bool:
         """Return True if this thread's scope is of this class."""
         return type(_NumpyArrayScope._current.value) is ByArgument
 
@@ -160,7 +167,7 @@ class ByArgument(_NumpyArrayScope):
 _LEGACY = _Current.value = _NumpyArrayScope(False)
 
 
-def is_np_array():
+def is_np_array() -> bool:
     """Return True if NumPy array semantics is on: Gluon makes and returns ``mx.np.ndarray`` instead of ``mx.nd.NDArray``."""
     try:
         return _NumpyArrayScope._current.value._is_np_array
@@ -168,7 +175,7 @@ def is_np_array():
         return False
 
 
-def np_array(active=True):
+def np_array(active: bool = True) -> Any:
     """Return a scope with NumPy array semantics switched on (or off)."""
     return _NumpyArrayScope(active)
 
@@ -181,7 +188,7 @@ def _set_np_array(active):
     return before
 
 
-def set_np(shape=True, array=True):
+def set_np(shape: bool = True, array: bool = True) -> None:
     """Switch NumPy shape and array semantics in this thread.
 
     Raises
@@ -195,7 +202,7 @@ def set_np(shape=True, array=True):
     set_np_shape(shape)
 
 
-def reset_np():
+def reset_np() -> None:
     """Switch NumPy shape and array semantics off."""
     set_np(shape=False, array=False)
 
@@ -206,7 +213,7 @@ _VERSIONS = ("1.9", "2.0")
 _version = _VERSIONS[0]
 
 
-def version():
+def version() -> str:
     """Return ``'1.9'`` or ``'2.0'``, the version whose behaviour applies where the two differ and a call is ambiguous."""
     return _version
 
@@ -215,7 +222,7 @@ def version():
 fractions_widen: list[bool] = []
 
 
-def set_version(version):
+def set_version(version: str) -> str:
     """Select the behaviour of MXNet 1.9 or 2.0 where they differ and a call is ambiguous; for all threads.
 
     With ``'2.0'`` NumPy semantics is active in all threads that have not switched it themselves, `Block.collect_params` returns a dict with
@@ -283,7 +290,7 @@ def _decorate(func, decorator, scope):
     return scoped
 
 
-def use_np_shape(func):
+def use_np_shape(func: Callable[..., Any]) -> Callable[..., Any]:
     """Run a function, or all methods of a class, with NumPy shape semantics.
 
     Example
@@ -298,17 +305,17 @@ def use_np_shape(func):
     return _decorate(func, use_np_shape, np_shape)
 
 
-def use_np_array(func):
+def use_np_array(func: Callable[..., Any]) -> Callable[..., Any]:
     """Run a function, or all methods of a class, with NumPy array semantics."""
     return _decorate(func, use_np_array, np_array)
 
 
-def use_np(func):
+def use_np(func: Callable[..., Any]) -> Callable[..., Any]:
     """Run a function, or all methods of a class, with NumPy shape and array semantics."""
     return use_np_shape(use_np_array(func))
 
 
-def set_module(module):
+def set_module(module: str | None) -> Callable[[Any], Any]:
     """Return a decorator that sets ``__module__`` to the module from which users import a function; None leaves it unchanged."""
     def decorate(func):
         if module is not None:
@@ -324,7 +331,7 @@ _CASTINGS = frozenset(("no", "equiv", "safe", "same_kind", "unsafe"))
 _UFUNC_TYPES = frozenset(("int8", "uint8", "int32", "int64", "float16", "float32", "float64"))
 
 
-def np_ufunc_legal_option(key, value):
+def np_ufunc_legal_option(key: str, value: Any) -> bool:
     """Return True if NumPy accepts `value` for the ufunc argument `key`."""
     if key == "casting":
         return value in _CASTINGS
@@ -347,7 +354,7 @@ def check_ufunc_arguments(name, kwargs):
             raise TypeError(f"{key}={value} not understood for operator {name}")
 
 
-def wrap_np_unary_func(func):
+def wrap_np_unary_func(func: Callable[..., Any]) -> Callable[..., Any]:
     """Decorate ``func(x, out)`` to accept NumPy's ufunc arguments with their default values."""
     @functools.wraps(func)
     def unary(x, out=None, **kwargs):
@@ -357,7 +364,7 @@ def wrap_np_unary_func(func):
     return unary
 
 
-def wrap_np_binary_func(func):
+def wrap_np_binary_func(func: Callable[..., Any]) -> Callable[..., Any]:
     """Decorate ``func(x1, x2, out)`` to accept NumPy's ufunc arguments with their default values."""
     @functools.wraps(func)
     def binary(x1, x2, out=None, **kwargs):
@@ -375,17 +382,17 @@ def _sanity_check_params(func_name, unsupported_params, param_dict):
 
 # -- the machine ---------------------------------------------------------------------------------------------------------
 
-def makedirs(d):
+def makedirs(d: str) -> None:
     """Create a folder and its parents unless it exists."""
     os.makedirs(os.path.expanduser(d), exist_ok=True)
 
 
-def getenv(name):
+def getenv(name: str) -> str | None:
     """Return the value of an environment variable, or None."""
     return os.environ.get(name)
 
 
-def setenv(name, value):
+def setenv(name: str, value: str | None) -> None:
     """Set an environment variable of this process; None removes it."""
     if value is None:
         os.environ.pop(name, None)
@@ -393,13 +400,13 @@ def setenv(name, value):
         os.environ[name] = str(value)
 
 
-def get_gpu_count():
+def get_gpu_count() -> int:
     """Return the number of GPUs that torch can use."""
     import torch
     return torch.cuda.device_count()
 
 
-def get_gpu_memory(gpu_dev_id):
+def get_gpu_memory(gpu_dev_id: int) -> tuple[int, int]:
     """Return the free and the total memory of a GPU, in bytes.
 
     Raises
@@ -411,7 +418,7 @@ def get_gpu_memory(gpu_dev_id):
     return gpu_memory_info(gpu_dev_id)
 
 
-def get_cuda_compute_capability(ctx):
+def get_cuda_compute_capability(ctx: Context) -> int:
     """Return the compute capability of a GPU as one number: 90 for ``sm_90``.
 
     Raises

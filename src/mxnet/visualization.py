@@ -1,8 +1,12 @@
 """Tables and drawings of networks: ``mx.viz``."""
+from __future__ import annotations
+
 import json
 import math
 import re
 import warnings
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from .base import MXNetError
 from .symbol import Symbol
@@ -63,7 +67,7 @@ _NO_PARAMETERS = {"label", "length", "state", "state_cell", "sequence_length", "
 
 def _inputs(symbol, given):
     """Return the variables of a network that are no parameters: those of `given`, the first one if it is data, labels, and states."""
-    uses = {}
+    uses: dict[Any, Any] = {}
     for node in symbol._nodes():
         if node.op is not None:
             for (source, _), name in zip(node.inputs, node.input_names()):
@@ -76,7 +80,8 @@ def _inputs(symbol, given):
     return inputs
 
 
-def print_summary(symbol, shape=None, line_length=120, positions=(.44, .64, .74, 1.)):
+def print_summary(symbol: Symbol, shape: Mapping[str, Sequence[int]] | None = None, line_length: int = 120,
+                  positions: Sequence[float] = (.44, .64, .74, 1.)) -> None:
     """Print a table of a network's layers: output shape, number of parameters, and previous layers.
 
     Parameters are counted from their shapes, in the first layer that uses them; auxiliary states do not count.
@@ -163,7 +168,8 @@ def _label(node):
     return node["name"]
 
 
-def plot_network(symbol, title="plot", save_format="pdf", shape=None, dtype=None, node_attrs={}, hide_weights=True):  # noqa: B006
+def plot_network(symbol: Symbol, title: str = "plot", save_format: str = "pdf", shape: Mapping[str, Sequence[int]] | None = None,
+                 dtype: Mapping[str, Any] | None = None, node_attrs: Mapping[str, str] = {}, hide_weights: bool = True) -> Any:  # noqa: B006
     """Draw a network with Graphviz.
 
     Parameters

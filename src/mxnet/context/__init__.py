@@ -3,6 +3,8 @@
 This is a package, not a module, because Apache MXNet's ``__init__.py`` imports ``context`` first: where its files were installed over this package's,
 Python prefers the folder ``context/`` to Apache's file ``context.py``, so that the check below runs before anything else fails.
 """
+from __future__ import annotations
+
 import functools
 import threading
 from collections.abc import Callable
@@ -49,7 +51,7 @@ class Context(interrupts.Scope, metaclass=ClassPropertyType):
     _blocks = interrupts.Blocks()
     _default_ctx = _Current()  # its `value` is the current context of a thread; programs read and set it
 
-    def __init__(self, device_type, device_id=0):
+    def __init__(self, device_type: str | Context, device_id: int = 0):
         if isinstance(device_type, Context):
             self.device_typeid, self.device_id = device_type.device_typeid, device_type.device_id
         else:
@@ -59,12 +61,12 @@ class Context(interrupts.Scope, metaclass=ClassPropertyType):
             self.device_typeid, self.device_id = self.devstr2type[device_type], device_id
 
     @classproperty
-    def default_ctx(cls):
+    def default_ctx(cls) -> Context:
         """The current context of this thread; it can be set."""
         return current_context()
 
     @default_ctx.setter
-    def default_ctx(cls, ctx):
+    def default_ctx(cls, ctx: Context) -> None:
         cls._default_ctx.value = intern_context(ctx)
 
     @property
@@ -73,28 +75,28 @@ class Context(interrupts.Scope, metaclass=ClassPropertyType):
         return next((back.args[2] for back in reversed(self._blocks.backs) if back.entered is self), None)
 
     @property
-    def device_type(self):
+    def device_type(self) -> str:
         """``'cpu'``, ``'gpu'``, ``'cpu_pinned'`` or ``'cpu_shared'``."""
         return self.devtype2str[self.device_typeid]
 
     @property
-    def torch_device(self):
+    def torch_device(self) -> torch.device:
         """The torch device that holds this context's arrays."""
         return _torch_device(self.device_typeid, self.device_id)
 
-    def __hash__(self):
+    def __hash__(self) -> int:
         return hash((self.device_typeid, self.device_id))
 
-    def __eq__(self, other):
+    def __eq__(self, other: object) -> bool:
         return (isinstance(other, Context) and self.device_typeid == other.device_typeid
                 and self.device_id == other.device_id)
 
-    def __str__(self):
+    def __str__(self) -> str:
         return f"{self.device_type}({self.device_id})"
 
     __repr__ = __str__
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple[Any, ...]:
         return Context, (self.device_type, self.device_id)
 
     def _changes(self):
@@ -102,7 +104,7 @@ class Context(interrupts.Scope, metaclass=ClassPropertyType):
         back.entered = self
         return functools.partial(setattr, current, "value", intern_context(self)), back
 
-    def empty_cache(self):
+    def empty_cache(self) -> None:
         """Return memory that the device's allocator caches and no array uses to the device."""
         if self.device_type == "gpu":
             torch.cuda.empty_cache()
@@ -125,7 +127,7 @@ def _interned(typeid, device_id):
     return Context(Context.devtype2str[typeid], device_id)
 
 
-def intern_context(ctx):
+def intern_context(ctx: Context | str) -> Context:
     """Return the canonical Context object equal to `ctx`, so that arrays can compare contexts by identity."""
     if not isinstance(ctx, Context):
         if isinstance(ctx, str):
@@ -134,7 +136,7 @@ def intern_context(ctx):
     return _interned(ctx.device_typeid, ctx.device_id)
 
 
-def parse_context(text):
+def parse_context(text: str) -> Context:
     """Return the Context for a text such as ``'gpu(1)'`` or ``'cpu'``."""
     name, _, rest = text.partition("(")
     try:
@@ -144,27 +146,27 @@ def parse_context(text):
                          f"{did_you_mean(name.strip(), Context.devstr2type)}") from None
 
 
-def cpu(device_id=0):
+def cpu(device_id: int = 0) -> Context:
     """Return the Context of the processor. ``cpu(1)``, ``cpu(2)``, ... are further devices on the same processor."""
     return _interned(1, device_id)
 
 
-def cpu_pinned(device_id=0):
+def cpu_pinned(device_id: int = 0) -> Context:
     """Return the Context of page-locked host memory, which a GPU can access directly."""
     return _interned(3, device_id)
 
 
-def gpu(device_id=0):
+def gpu(device_id: int = 0) -> Context:
     """Return the Context of the GPU with torch's number `device_id`."""
     return _interned(2, device_id)
 
 
-def num_gpus():
+def num_gpus() -> int:
     """Return the number of GPUs that torch can use."""
     return torch.cuda.device_count()
 
 
-def gpu_memory_info(device_id=0):
+def gpu_memory_info(device_id: int = 0) -> tuple[int, int]:
     """Return the free and the total memory of a GPU, in bytes.
 
     Raises
@@ -175,7 +177,7 @@ def gpu_memory_info(device_id=0):
     return torch.cuda.mem_get_info(gpu(device_id).torch_device)
 
 
-def ctx_or_device(ctx, device):
+def ctx_or_device(ctx: Any, device: Any) -> Any:
     """Return the one of two arguments that was given: `ctx` is MXNet 1's name of what MXNet 2 calls `device`.
 
     Raises
@@ -200,7 +202,7 @@ def takes_device(fn: _Function) -> _Function:
     return cast("_Function", call)
 
 
-def current_context():
+def current_context() -> Context:
     """Return the default context of new arrays: that of the innermost ``with ctx:``, else ``cpu(0)``."""
     return current.value or _default
 

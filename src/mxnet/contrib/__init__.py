@@ -1,4 +1,8 @@
 """``mx.contrib``: the experimental parts of MXNet. Each is imported at its first use."""
+from __future__ import annotations
+
+from typing import Any
+
 from ..lazy_modules import load_module as _load_module
 from ..suggestions import MissingAttributeError as _MissingAttributeError
 
@@ -8,7 +12,7 @@ _ELSEWHERE = {"nd": "mxnet.ndarray.contrib", "ndarray": "mxnet.ndarray.contrib",
               "tb": "mxnet.contrib.tensorboard"}
 
 
-def __getattr__(name):
+def __getattr__(name: str) -> Any:
     target = _ELSEWHERE.get(name) or (f"{__name__}.{name}" if name in _SUBMODULES else None)
     if target is None:
         raise _MissingAttributeError(__name__, name)
@@ -16,5 +20,5 @@ def __getattr__(name):
     return globals()[name]
 
 
-def __dir__():
+def __dir__() -> list[str]:
     return sorted({*globals(), *_SUBMODULES, *_ELSEWHERE})

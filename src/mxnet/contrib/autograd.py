@@ -1,5 +1,9 @@
 """The interface to gradients that preceded `mxnet.autograd`, for old programs."""
+from __future__ import annotations
+
 import functools
+from collections.abc import Callable
+from typing import Any
 
 from .. import autograd as _autograd
 from ..autograd import mark_variables
@@ -7,7 +11,7 @@ from ..ndarray import NDArray, zeros_like
 from ..ndarray.dispatch import Scope
 
 
-def set_is_training(is_train):
+def set_is_training(is_train: bool) -> bool:
     """Turn recording and training mode on or off together; returns whether it recorded before."""
     _autograd.set_training(is_train)
     return _autograd.set_recording(is_train)
@@ -16,21 +20,21 @@ def set_is_training(is_train):
 class TrainingStateScope(Scope):
     """A ``with`` block that records and trains, or does neither."""
 
-    def __init__(self, enter_state):
+    def __init__(self, enter_state: bool):
         super().__init__(enter_state, enter_state)
 
 
-def train_section():
+def train_section() -> TrainingStateScope:
     """Return a ``with`` block whose operators are recorded and run as in training."""
     return TrainingStateScope(True)
 
 
-def test_section():
+def test_section() -> TrainingStateScope:
     """Return a ``with`` block inside of `train_section` whose operators are not recorded and run as in prediction."""
     return TrainingStateScope(False)
 
 
-def backward(outputs, out_grads=None, retain_graph=False):
+def backward(outputs: list[NDArray], out_grads: list[NDArray] | None = None, retain_graph: bool = False) -> None:
     """Compute the gradients of all marked arrays that `outputs` (a list) were computed from.
 
     Raises
@@ -45,12 +49,12 @@ def backward(outputs, out_grads=None, retain_graph=False):
     _autograd.backward(list(outputs), out_grads, retain_graph)
 
 
-def compute_gradient(outputs):
+def compute_gradient(outputs: list[NDArray]) -> None:
     """Deprecated: use `backward`."""
     backward(outputs)
 
 
-def grad_and_loss(func, argnum=None):
+def grad_and_loss(func: Callable[..., Any], argnum: Any = None) -> Callable[..., Any]:
     """Return a function that returns the list of gradients of its arguments, and the result of `func`.
 
     Parameters
@@ -83,7 +87,7 @@ def grad_and_loss(func, argnum=None):
     return wrapped
 
 
-def grad(func, argnum=None):
+def grad(func: Callable[..., Any], argnum: Any = None) -> Callable[..., Any]:
     """Return a function that returns the gradients of its arguments, a list; parameters as for `grad_and_loss`."""
     both = grad_and_loss(func, argnum)
 

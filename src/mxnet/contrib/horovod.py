@@ -12,6 +12,11 @@ Example
 >>> hvd.allreduce(mx.nd.array([1, 2]) * hvd.rank(), average=False).asnumpy() # doctest: +SKIP
 array([ 6., 12.], dtype=float32)
 """
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
 import torch
 
 from ..base import MXNetError
@@ -26,7 +31,7 @@ __all__ = ["DistributedOptimizer", "DistributedTrainer", "allgather", "allreduce
 _group = None
 
 
-def init():
+def init() -> None:
     """Join the job; once or more often.
 
     Raises
@@ -38,13 +43,13 @@ def init():
     _group = _groups.joined("horovod", alone=True)
 
 
-def shutdown():
+def shutdown() -> None:
     """Undo `init`; the process stays in its job until its end."""
     global _group
     _group = None
 
 
-def is_initialized():
+def is_initialized() -> bool:
     """Return True after `init` was called."""
     return _group is not None
 
@@ -55,22 +60,22 @@ def _net():
     return _group
 
 
-def rank():
+def rank() -> int:
     """Return the number of this worker, from 0."""
     return _net().rank
 
 
-def size():
+def size() -> int:
     """Return the number of workers."""
     return _net().num_workers
 
 
-def local_rank():
+def local_rank() -> int:
     """Return the number of this worker on its machine, from 0."""
     return _net().local()[0]
 
 
-def local_size():
+def local_size() -> int:
     """Return the number of workers on this machine."""
     return _net().local()[1]
 
@@ -93,20 +98,23 @@ def _scaled(total, average, prescale_factor, postscale_factor):
     return total if factor == 1 else (total * factor).to(total.dtype)
 
 
-def grouped_allreduce(tensors, average=True, name=None, priority=0, prescale_factor=1.0, postscale_factor=1.0):
+def grouped_allreduce(tensors: Sequence[NDArray], average: bool = True, name: str | None = None, priority: int = 0, prescale_factor: float = 1.0,
+                      postscale_factor: float = 1.0) -> list[NDArray]:
     """As `allreduce`, of many arrays at once, which travel together; returns a list."""
     return [NDArray._new(_scaled(total, average, prescale_factor, postscale_factor), tensor.ctx)
             for tensor, total in zip(tensors, _summed(tensors, name or "allreduce"))]
 
 
-def grouped_allreduce_(tensors, average=True, name=None, priority=0, prescale_factor=1.0, postscale_factor=1.0):
+def grouped_allreduce_(tensors: Sequence[NDArray], average: bool = True, name: str | None = None, priority: int = 0, prescale_factor: float = 1.0,
+                       postscale_factor: float = 1.0) -> Sequence[NDArray]:
     """As `grouped_allreduce`, in place."""
     for tensor, total in zip(tensors, _summed(tensors, name or "allreduce")):
         NDArray._new(_scaled(total, average, prescale_factor, postscale_factor), tensor.ctx).copyto(tensor)
     return tensors
 
 
-def allreduce(tensor, average=True, name=None, priority=0, prescale_factor=1.0, postscale_factor=1.0):
+def allreduce(tensor: NDArray, average: bool = True, name: str | None = None, priority: int = 0, prescale_factor: float = 1.0,
+              postscale_factor: float = 1.0) -> NDArray:
     """Return the mean, or without `average` the sum, of the arrays of all workers.
 
     Parameters
@@ -124,12 +132,13 @@ def allreduce(tensor, average=True, name=None, priority=0, prescale_factor=1.0, 
     return grouped_allreduce([tensor], average, name, priority, prescale_factor, postscale_factor)[0]
 
 
-def allreduce_(tensor, average=True, name=None, priority=0, prescale_factor=1.0, postscale_factor=1.0):
+def allreduce_(tensor: NDArray, average: bool = True, name: str | None = None, priority: int = 0, prescale_factor: float = 1.0,
+               postscale_factor: float = 1.0) -> NDArray:
     """As `allreduce`, in place."""
     return grouped_allreduce_([tensor], average, name, priority, prescale_factor, postscale_factor)[0]
 
 
-def allgather(tensor, name=None, priority=0):
+def allgather(tensor: NDArray, name: str | None = None, priority: int = 0) -> NDArray:
     """Return the arrays of all workers, concatenated along the first axis, whose size may differ."""
     net, name, raw = _net(), name or "allgather", tensor._raw()
     net.agree([_groups.digest(name, tuple(raw.shape[1:]), raw.dtype)], name)()
@@ -137,7 +146,7 @@ def allgather(tensor, name=None, priority=0):
     return NDArray._new(torch.cat(net.all_gather_uneven(raw, sizes, name)), tensor.ctx)
 
 
-def broadcast(tensor, root_rank, name=None, priority=0):
+def broadcast(tensor: NDArray, root_rank: int, name: str | None = None, priority: int = 0) -> NDArray:
     """Return the array of one worker on all workers."""
     net, name, raw = _net(), name or "broadcast", tensor._raw()
     if not 0 <= root_rank < net.num_workers:
@@ -148,12 +157,12 @@ def broadcast(tensor, root_rank, name=None, priority=0):
     return NDArray._new(sent, tensor.ctx)
 
 
-def broadcast_(tensor, root_rank, name=None, priority=0):
+def broadcast_(tensor: NDArray, root_rank: int, name: str | None = None, priority: int = 0) -> NDArray:
     """As `broadcast`, in place."""
     return broadcast(tensor, root_rank, name, priority).copyto(tensor)
 
 
-def broadcast_parameters(params, root_rank=0, prefix=None):
+def broadcast_parameters(params: Any, root_rank: int = 0, prefix: str | None = None) -> None:
     """Give all workers the parameters of one.
 
     Parameters
@@ -188,40 +197,40 @@ class DistributedOptimizer(Optimizer):
     optimizer : Optimizer
     """
 
-    def __init__(self, optimizer):
+    def __init__(self, optimizer: Optimizer):
         self._optimizer = optimizer
         self._optimizer.rescale_grad /= size()
 
-    def __getattr__(self, name):
+    def __getattr__(self, name: str) -> Any:
         return getattr(self.__dict__["_optimizer"], name)
 
-    def create_state(self, index, weight):
+    def create_state(self, index: int | str, weight: NDArray) -> Any:
         """Return the wrapped optimizer's state."""
         return self._optimizer.create_state(index, weight)
 
-    def create_state_multi_precision(self, index, weight):
+    def create_state_multi_precision(self, index: int | str, weight: NDArray) -> Any:
         """Return the wrapped optimizer's state."""
         return self._optimizer.create_state_multi_precision(index, weight)
 
-    def update(self, index, weight, grad, state):
+    def update(self, index: Any, weight: Any, grad: Any, state: Any) -> None:
         """Add gradients up over all workers, and update."""
         grouped_allreduce_(list(grad) if isinstance(index, (tuple, list)) else [grad], average=False)
         self._optimizer.update(index, weight, grad, state)
 
-    def update_multi_precision(self, index, weight, grad, state):
+    def update_multi_precision(self, index: Any, weight: Any, grad: Any, state: Any) -> None:
         """Add gradients up over all workers, and update."""
         grouped_allreduce_(list(grad) if isinstance(index, (tuple, list)) else [grad], average=False)
         self._optimizer.update_multi_precision(index, weight, grad, state)
 
-    def set_learning_rate(self, lr):
+    def set_learning_rate(self, lr: float) -> None:
         """Set the wrapped optimizer's learning rate."""
         self._optimizer.set_learning_rate(lr)
 
-    def set_lr_mult(self, args_lr_mult):
+    def set_lr_mult(self, args_lr_mult: dict[Any, float]) -> None:
         """Set the wrapped optimizer's multipliers."""
         self._optimizer.set_lr_mult(args_lr_mult)
 
-    def set_wd_mult(self, args_wd_mult):
+    def set_wd_mult(self, args_wd_mult: dict[Any, float]) -> None:
         """Set the wrapped optimizer's multipliers."""
         self._optimizer.set_wd_mult(args_wd_mult)
 
@@ -236,7 +245,7 @@ class DistributedTrainer(Trainer):
     optimizer_params : dict, optional
     """
 
-    def __init__(self, params, optimizer, optimizer_params=None):
+    def __init__(self, params: Any, optimizer: Any, optimizer_params: dict[str, Any] | None = None):
         if isinstance(optimizer, DistributedOptimizer):
             optimizer = optimizer._optimizer
             optimizer.rescale_grad *= size()

@@ -1,6 +1,14 @@
 """Data iterators outside of MXNet's stability promise."""
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 from .. import ndarray as nd
 from ..io import DataDesc, DataIter
+
+if TYPE_CHECKING:
+    from ..gluon.data import DataLoader
+    from ..ndarray import NDArray
 
 
 class DataLoaderIter(DataIter):
@@ -23,18 +31,18 @@ class DataLoaderIter(DataIter):
     [((2, 2), 0), ((2, 2), 1)]
     """
 
-    def __init__(self, loader, data_name="data", label_name="softmax_label", dtype="float32"):
+    def __init__(self, loader: DataLoader, data_name: str = "data", label_name: str = "softmax_label", dtype: Any = "float32"):
         data, label = next(iter(loader))
         super().__init__(batch_size=len(data))
         self._loader, self._current_batch, self.dtype = loader, None, dtype
         self.provide_data, self.provide_label = ([DataDesc(name, array.shape, dtype)] for name, array in ((data_name, data), (label_name, label)))
         self.reset()
 
-    def reset(self):
+    def reset(self) -> None:
         """Start again."""
         self._iter = iter(self._loader)
 
-    def iter_next(self):
+    def iter_next(self) -> bool:
         """Go to the next batch; False if there is none."""
         self._current_batch = next(self._iter, None)
         return self._current_batch is not None
@@ -46,19 +54,19 @@ class DataLoaderIter(DataIter):
             return [array]
         return [nd.concat(array, nd.zeros((missing, *array.shape[1:]), ctx=array.ctx, dtype=self.dtype), dim=0)]
 
-    def getdata(self):
+    def getdata(self) -> list[NDArray]:
         """Return the batch's data, filled up to the batch size."""
         return self._padded(self._current_batch[0])
 
-    def getlabel(self):
+    def getlabel(self) -> list[NDArray]:
         """Return the batch's labels, filled up to the batch size."""
         return self._padded(self._current_batch[1])
 
-    def getpad(self):
+    def getpad(self) -> int:
         """Return the number of padding rows in the batch."""
         return self.batch_size - self._current_batch[0].shape[0]
 
-    def getindex(self):
+    def getindex(self) -> None:
         """Return None, since a loader does not expose the indices of its samples."""
         return None
 

@@ -1,5 +1,8 @@
 """Metrics for TensorBoard."""
+from __future__ import annotations
+
 import logging
+from typing import Any
 
 
 class LogMetricsCallback:
@@ -13,13 +16,13 @@ class LogMetricsCallback:
         The prefix of the names of the metrics, which distinguishes several runs.
     """
 
-    def __init__(self, logging_dir, prefix=None):
+    def __init__(self, logging_dir: str, prefix: str | None = None):
         self.prefix = prefix
         self.summary_writer = _writer(logging_dir)
         if self.summary_writer is None:
             logging.error("neither mxboard nor tensorboard is installed; `pip install tensorboard` is enough")
 
-    def __call__(self, param):
+    def __call__(self, param: Any) -> None:
         """Write the metrics of `param.eval_metric` for the epoch `param.epoch`."""
         if param.eval_metric is None or self.summary_writer is None:
             return

@@ -1,7 +1,11 @@
 """Augmenters of `ImageIter`: objects that transform an image, randomly or deterministically."""
+from __future__ import annotations
+
 import json
 import random
 import warnings
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import torch
@@ -40,10 +44,10 @@ class Described:
         The parameters for `dumps`.
     """
 
-    def __init__(self, **kwargs):
+    def __init__(self, **kwargs: Any):
         self._kwargs = {name: _plain(value) for name, value in kwargs.items()}
 
-    def dumps(self):
+    def dumps(self) -> str:
         """Name and parameters as JSON text."""
         return json.dumps([type(self).__name__.lower(), self._kwargs])
 
@@ -57,7 +61,7 @@ class Augmenter(Described):
         The parameters for `dumps`.
     """
 
-    def __call__(self, src):
+    def __call__(self, src: NDArray) -> NDArray:
         """Return the transformed image; `src` may be changed in place."""
         raise NotImplementedError(f"{type(self).__name__} must implement __call__")
 
@@ -70,15 +74,15 @@ class SequentialAug(Augmenter):
     ts : list of Augmenter
     """
 
-    def __init__(self, ts):
+    def __init__(self, ts: Sequence[Augmenter]):
         super().__init__()
         self.ts = ts
 
-    def dumps(self):
+    def dumps(self) -> list[Any]:
         """Name and the texts of the augmenters, as a list."""
         return [type(self).__name__.lower(), [t.dumps() for t in self.ts]]
 
-    def __call__(self, src):
+    def __call__(self, src: NDArray) -> NDArray:
         for t in self.ts:
             src = t(src)
         return src
@@ -92,7 +96,7 @@ class RandomOrderAug(SequentialAug):
     ts : list of Augmenter
     """
 
-    def __call__(self, src):
+    def __call__(self, src: NDArray) -> NDArray:
         random.shuffle(self.ts)
         return super().__call__(src)
 
@@ -100,51 +104,51 @@ class RandomOrderAug(SequentialAug):
 class ResizeAug(Augmenter):
     """Resize the shorter side to `size` pixels; see `resize_short`."""
 
-    def __init__(self, size, interp=2):
+    def __init__(self, size: int, interp: int = 2):
         super().__init__(size=size, interp=interp)
         self.size, self.interp = size, interp
 
-    def __call__(self, src):
+    def __call__(self, src: NDArray) -> NDArray:
         return resize_short(src, self.size, self.interp)
 
 
 class ForceResizeAug(Augmenter):
     """Resize to `size` (width, height), regardless of the aspect ratio."""
 
-    def __init__(self, size, interp=2):
+    def __init__(self, size: Sequence[int], interp: int = 2):
         super().__init__(size=size, interp=interp)
         self.size, self.interp = size, interp
 
-    def __call__(self, src):
+    def __call__(self, src: NDArray) -> NDArray:
         return resize_to(src, *self.size, self.interp)
 
 
 class RandomCropAug(Augmenter):
     """Crop a window of `size` (width, height) at a random position; see `random_crop`."""
 
-    def __init__(self, size, interp=2):
+    def __init__(self, size: Sequence[int], interp: int = 2):
         super().__init__(size=size, interp=interp)
         self.size, self.interp = size, interp
 
-    def __call__(self, src):
+    def __call__(self, src: NDArray) -> NDArray:
         return random_crop(src, self.size, self.interp)[0]
 
 
 class CenterCropAug(Augmenter):
     """Crop the central window of `size` (width, height); see `center_crop`."""
 
-    def __init__(self, size, interp=2):
+    def __init__(self, size: Sequence[int], interp: int = 2):
         super().__init__(size=size, interp=interp)
         self.size, self.interp = size, interp
 
-    def __call__(self, src):
+    def __call__(self, src: NDArray) -> NDArray:
         return center_crop(src, self.size, self.interp)[0]
 
 
 class RandomSizedCropAug(Augmenter):
     """Crop a window of random area and aspect ratio and resize it; see `random_size_crop`."""
 
-    def __init__(self, size, area, ratio, interp=2, **kwargs):
+    def __init__(self, size: Sequence[int], area: float | Sequence[float], ratio: Sequence[float], interp: int = 2, **kwargs: Any):
         if "min_area" in kwargs:
             warnings.warn("`min_area` is the old name of `area`", DeprecationWarning, stacklevel=2)
             area = kwargs.pop("min_area")
@@ -153,40 +157,40 @@ class RandomSizedCropAug(Augmenter):
         super().__init__(size=size, area=area, ratio=ratio, interp=interp)
         self.size, self.area, self.ratio, self.interp = size, area, ratio, interp
 
-    def __call__(self, src):
+    def __call__(self, src: NDArray) -> NDArray:
         return random_size_crop(src, self.size, self.area, self.ratio, self.interp)[0]
 
 
 class HorizontalFlipAug(Augmenter):
     """Mirror the image with probability `p`."""
 
-    def __init__(self, p):
+    def __init__(self, p: float):
         super().__init__(p=p)
         self.p = p
 
-    def __call__(self, src):
+    def __call__(self, src: NDArray) -> NDArray:
         return like(src, src._data.flip(1)) if random.random() < self.p else src
 
 
 class CastAug(Augmenter):
     """Convert the image to the type `typ`."""
 
-    def __init__(self, typ="float32"):
+    def __init__(self, typ: str = "float32"):
         super().__init__(type=typ)
         self.typ = typ
 
-    def __call__(self, src):
+    def __call__(self, src: NDArray) -> NDArray:
         return src.astype(self.typ)
 
 
 class BrightnessJitterAug(Augmenter):
     """Multiply the image by a random number between ``1 - brightness`` and ``1 + brightness``."""
 
-    def __init__(self, brightness):
+    def __init__(self, brightness: float):
         super().__init__(brightness=brightness)
         self.brightness = brightness
 
-    def __call__(self, src):
+    def __call__(self, src: NDArray) -> NDArray:
         src *= 1.0 + random.uniform(-self.brightness, self.brightness)
         return src
 
@@ -207,11 +211,11 @@ class _ColourAug(Augmenter):
 class ContrastJitterAug(_ColourAug):
     """Blend the image with its mean gray; the image's weight is between ``1 - contrast`` and ``1 + contrast``."""
 
-    def __init__(self, contrast):
+    def __init__(self, contrast: float):
         super().__init__(contrast=contrast)
         self.contrast = contrast
 
-    def __call__(self, src):
+    def __call__(self, src: NDArray) -> NDArray:
         self._require(src)
         alpha = 1.0 + random.uniform(-self.contrast, self.contrast)
         shares = src._data * _LUMA.to(src._data.device)  # three channels, also for a gray image
@@ -224,11 +228,11 @@ class ContrastJitterAug(_ColourAug):
 class SaturationJitterAug(_ColourAug):
     """Blend the image with its gray version; the image's weight is between ``1 - saturation`` and ``1 + saturation``."""
 
-    def __init__(self, saturation):
+    def __init__(self, saturation: float):
         super().__init__(saturation=saturation)
         self.saturation = saturation
 
-    def __call__(self, src):
+    def __call__(self, src: NDArray) -> NDArray:
         self._require(src)
         alpha = 1.0 + random.uniform(-self.saturation, self.saturation)
         image = src._data
@@ -241,11 +245,11 @@ class SaturationJitterAug(_ColourAug):
 class HueJitterAug(_ColourAug):
     """Rotate the hue by a random angle of up to `hue` half turns, approximately: in the YIQ colour space."""
 
-    def __init__(self, hue):
+    def __init__(self, hue: float):
         super().__init__(hue=hue)
         self.hue = hue
 
-    def __call__(self, src):
+    def __call__(self, src: NDArray) -> NDArray:
         self._require(src, (3,))
         angle = random.uniform(-self.hue, self.hue) * np.pi
         turn = np.array([[1.0, 0.0, 0.0], [0.0, np.cos(angle), -np.sin(angle)], [0.0, np.sin(angle), np.cos(angle)]])
@@ -256,7 +260,7 @@ class HueJitterAug(_ColourAug):
 class ColorJitterAug(RandomOrderAug):
     """Change brightness, contrast and saturation randomly, in random order; those that are 0 are not changed."""
 
-    def __init__(self, brightness, contrast, saturation):
+    def __init__(self, brightness: float, contrast: float, saturation: float):
         super().__init__([kind(amount) for kind, amount in ((BrightnessJitterAug, brightness), (ContrastJitterAug, contrast),
                                                             (SaturationJitterAug, saturation)) if amount > 0])
 
@@ -273,11 +277,11 @@ class LightingAug(_ColourAug):
         The components in columns.
     """
 
-    def __init__(self, alphastd, eigval, eigvec):
+    def __init__(self, alphastd: float, eigval: Any, eigvec: Any):
         super().__init__(alphastd=alphastd, eigval=eigval, eigvec=eigvec)
         self.alphastd, self.eigval, self.eigvec = alphastd, eigval, eigvec
 
-    def __call__(self, src):
+    def __call__(self, src: NDArray) -> NDArray:
         self._require(src, (3,))
         alpha = np.random.normal(0, self.alphastd, size=(3,))
         src += array(np.dot(self.eigvec * alpha, self.eigval), ctx=src.context, dtype=src.dtype)
@@ -287,11 +291,11 @@ class LightingAug(_ColourAug):
 class ColorNormalizeAug(Augmenter):
     """Subtract `mean` and divide by `std`; each an array of 1 or 3 numbers, or None."""
 
-    def __init__(self, mean, std):
+    def __init__(self, mean: Any, std: Any):
         super().__init__(mean=mean, std=std)
         self.mean, self.std = (x if x is None or isinstance(x, NDArray) else array(x) for x in (mean, std))
 
-    def __call__(self, src):
+    def __call__(self, src: NDArray) -> NDArray:
         return color_normalize(src, self.mean, self.std)
 
 
@@ -300,18 +304,19 @@ class RandomGrayAug(_ColourAug):
 
     _WEIGHTS = torch.tensor([0.21, 0.72, 0.07])
 
-    def __init__(self, p):
+    def __init__(self, p: float):
         super().__init__(p=p)
         self.p = p
 
-    def __call__(self, src):
+    def __call__(self, src: NDArray) -> NDArray:
         if random.random() >= self.p:
             return src
         self._require(src, (3,))
         return like(src, _times(src._data, self._WEIGHTS).unsqueeze(-1).expand_as(src._data).contiguous())
 
 
-def colour_augmenters(brightness, contrast, saturation, hue, pca_noise, rand_gray, mean, std):
+def colour_augmenters(brightness: float, contrast: float, saturation: float, hue: float, pca_noise: float, rand_gray: float, mean: Any,
+                      std: Any) -> list[Augmenter]:
     """Return the augmenters of colours for `CreateAugmenter` and `CreateDetAugmenter`."""
     augmenters = []
     if brightness or contrast or saturation:
@@ -328,8 +333,9 @@ def colour_augmenters(brightness, contrast, saturation, hue, pca_noise, rand_gra
     return augmenters
 
 
-def CreateAugmenter(data_shape, resize=0, rand_crop=False, rand_resize=False, rand_mirror=False, mean=None, std=None, brightness=0, contrast=0,
-                    saturation=0, hue=0, pca_noise=0, rand_gray=0, inter_method=2):
+def CreateAugmenter(data_shape: Sequence[int], resize: int = 0, rand_crop: bool = False, rand_resize: bool = False, rand_mirror: bool = False,
+                    mean: Any = None, std: Any = None, brightness: float = 0, contrast: float = 0, saturation: float = 0, hue: float = 0,
+                    pca_noise: float = 0, rand_gray: float = 0, inter_method: int = 2) -> list[Augmenter]:
     """Create the standard list of augmenters for training a classifier.
 
     Parameters

@@ -3,10 +3,14 @@
 The objects of an image are an array (objects, 5 or more): class, left, top, right, bottom, each side as a fraction of the image's,
 and optional additional columns.
 """
+from __future__ import annotations
+
 import logging
 import math
 import random
 import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import torch
@@ -47,7 +51,7 @@ class DetAugmenter(Described):
         The parameters for `dumps`.
     """
 
-    def __call__(self, src, label):
+    def __call__(self, src: NDArray, label: np.ndarray) -> tuple[NDArray, np.ndarray]:
         """Return the transformed image and its objects; both may be changed in place."""
         raise NotImplementedError(f"{type(self).__name__} must implement __call__")
 
@@ -60,17 +64,17 @@ class DetBorrowAug(DetAugmenter):
     augmenter : Augmenter
     """
 
-    def __init__(self, augmenter):
+    def __init__(self, augmenter: Augmenter):
         if not isinstance(augmenter, Augmenter):
             raise TypeError(f"Borrowing from invalid Augmenter: expected an mx.image.Augmenter, received {type(augmenter).__name__}")
         super().__init__(augmenter=augmenter.dumps())
         self.augmenter = augmenter
 
-    def dumps(self):
+    def dumps(self) -> list[Any]:
         """Name and the text of the augmenter, as a list."""
         return [type(self).__name__.lower(), self.augmenter.dumps()]
 
-    def __call__(self, src, label):
+    def __call__(self, src: NDArray, label: np.ndarray) -> tuple[NDArray, np.ndarray]:
         return self.augmenter(src), label
 
 
@@ -84,7 +88,7 @@ class DetRandomSelectAug(DetAugmenter):
         The probability of applying none.
     """
 
-    def __init__(self, aug_list, skip_prob=0):
+    def __init__(self, aug_list: Sequence[DetAugmenter] | DetAugmenter, skip_prob: float = 0):
         super().__init__(skip_prob=skip_prob)
         self.aug_list = list(aug_list) if isinstance(aug_list, (list, tuple)) else [aug_list]
         for augmenter in self.aug_list:
@@ -92,11 +96,11 @@ class DetRandomSelectAug(DetAugmenter):
                 raise ValueError(f"Allow DetAugmenter in list only, received {type(augmenter).__name__}")
         self.skip_prob = skip_prob if self.aug_list else 1
 
-    def dumps(self):
+    def dumps(self) -> list[Any]:
         """Name and the texts of the augmenters, as a list."""
         return [type(self).__name__.lower(), [augmenter.dumps() for augmenter in self.aug_list]]
 
-    def __call__(self, src, label):
+    def __call__(self, src: NDArray, label: np.ndarray) -> tuple[NDArray, np.ndarray]:
         if random.random() < self.skip_prob:
             return src, label
         random.shuffle(self.aug_list)
@@ -106,11 +110,11 @@ class DetRandomSelectAug(DetAugmenter):
 class DetHorizontalFlipAug(DetAugmenter):
     """Mirror the image with probability `p`."""
 
-    def __init__(self, p):
+    def __init__(self, p: float):
         super().__init__(p=p)
         self.p = p
 
-    def __call__(self, src, label):
+    def __call__(self, src: NDArray, label: np.ndarray) -> tuple[NDArray, np.ndarray]:
         if random.random() < self.p:
             src = like(src, src._data.flip(1))
             label[:, [1, 3]] = 1.0 - label[:, [3, 1]]
@@ -161,7 +165,8 @@ class DetRandomCropAug(_Reframing):
         The maximal number of attempts; if none finds a window, the image is not changed.
     """
 
-    def __init__(self, min_object_covered=0.1, aspect_ratio_range=(0.75, 1.33), area_range=(0.05, 1.0), min_eject_coverage=0.3, max_attempts=50):
+    def __init__(self, min_object_covered: float | Sequence[float] = 0.1, aspect_ratio_range: float | Sequence[float] = (0.75, 1.33),
+                 area_range: float | Sequence[float] = (0.05, 1.0), min_eject_coverage: float | Sequence[float] = 0.3, max_attempts: int = 50):
         super().__init__(0, aspect_ratio_range, area_range, max_attempts, min_object_covered=min_object_covered,
                          min_eject_coverage=min_eject_coverage)
         self.min_object_covered, self.min_eject_coverage = min_object_covered, min_eject_coverage
@@ -169,7 +174,7 @@ class DetRandomCropAug(_Reframing):
         self._kwargs = {name: self._kwargs[name] for name in ("min_object_covered", "aspect_ratio_range", "area_range", "min_eject_coverage",
                                                               "max_attempts")}
 
-    def __call__(self, src, label):
+    def __call__(self, src: NDArray, label: np.ndarray) -> tuple[NDArray, np.ndarray]:
         found = self._find(label, *src.shape[:2])
         if found:
             x, y, width, height, label = found
@@ -236,12 +241,13 @@ class DetRandomPadAug(_Reframing):
         The colour.
     """
 
-    def __init__(self, aspect_ratio_range=(0.75, 1.33), area_range=(1.0, 3.0), max_attempts=50, pad_val=(128, 128, 128)):
+    def __init__(self, aspect_ratio_range: float | Sequence[float] = (0.75, 1.33), area_range: float | Sequence[float] = (1.0, 3.0),
+                 max_attempts: int = 50, pad_val: Sequence[int] = (128, 128, 128)):
         pad_val = (pad_val,) * 3 if isinstance(pad_val, numeric_types) else pad_val
         super().__init__(1.0, aspect_ratio_range, area_range, max_attempts, pad_val=pad_val)
         self.pad_val = pad_val
 
-    def __call__(self, src, label):
+    def __call__(self, src: NDArray, label: np.ndarray) -> tuple[NDArray, np.ndarray]:
         height, width = src.shape[:2]
         found = self._find(label, height, width)
         if found:
@@ -269,8 +275,9 @@ class DetRandomPadAug(_Reframing):
         return x, y, w, h, out
 
 
-def CreateMultiRandCropAugmenter(min_object_covered=0.1, aspect_ratio_range=(0.75, 1.33), area_range=(0.05, 1.0), min_eject_coverage=0.3,
-                                 max_attempts=50, skip_prob=0):
+def CreateMultiRandCropAugmenter(min_object_covered: float | Sequence[float] = 0.1, aspect_ratio_range: float | Sequence[float] = (0.75, 1.33),
+                                 area_range: float | Sequence[float] = (0.05, 1.0), min_eject_coverage: float | Sequence[float] = 0.3,
+                                 max_attempts: int | Sequence[int] = 50, skip_prob: float = 0) -> DetRandomSelectAug:
     """Create several `DetRandomCropAug`, one of which is applied to each image.
 
     Each parameter may be a list; scalars, and lists with one entry, apply to all.
@@ -302,9 +309,12 @@ def CreateMultiRandCropAugmenter(min_object_covered=0.1, aspect_ratio_range=(0.7
     return DetRandomSelectAug([DetRandomCropAug(*values) for values in zip(*lists, strict=True)], skip_prob=skip_prob)
 
 
-def CreateDetAugmenter(data_shape, resize=0, rand_crop=0, rand_pad=0, rand_gray=0, rand_mirror=False, mean=None, std=None, brightness=0, contrast=0,
-                       saturation=0, pca_noise=0, hue=0, inter_method=2, min_object_covered=0.1, aspect_ratio_range=(0.75, 1.33),
-                       area_range=(0.05, 3.0), min_eject_coverage=0.3, max_attempts=50, pad_val=(127, 127, 127)):
+def CreateDetAugmenter(data_shape: Sequence[int], resize: int = 0, rand_crop: float = 0, rand_pad: float = 0, rand_gray: float = 0,
+                       rand_mirror: bool = False, mean: Any = None, std: Any = None, brightness: float = 0, contrast: float = 0,
+                       saturation: float = 0, pca_noise: float = 0, hue: float = 0, inter_method: int = 2,
+                       min_object_covered: float | Sequence[float] = 0.1, aspect_ratio_range: Sequence[float] = (0.75, 1.33),
+                       area_range: Sequence[float] = (0.05, 3.0), min_eject_coverage: float | Sequence[float] = 0.3,
+                       max_attempts: int | Sequence[int] = 50, pad_val: Sequence[int] = (127, 127, 127)) -> list[DetAugmenter]:
     """Create the standard list of augmenters for training a detector.
 
     Parameters
@@ -364,8 +374,10 @@ class ImageDetIter(ImageIter):
         As in `ImageIter`, and if the labels have another form.
     """
 
-    def __init__(self, batch_size, data_shape, path_imgrec=None, path_imglist=None, path_root=None, path_imgidx=None, shuffle=False, part_index=0,
-                 num_parts=1, aug_list=None, imglist=None, data_name="data", label_name="label", last_batch_handle="pad", **kwargs):
+    def __init__(self, batch_size: int, data_shape: Sequence[int], path_imgrec: str | None = None, path_imglist: str | None = None,
+                 path_root: str | None = None, path_imgidx: str | None = None, shuffle: bool = False, part_index: int = 0, num_parts: int = 1,
+                 aug_list: list[Any] | None = None, imglist: list[Any] | None = None, data_name: str = "data", label_name: str = "label",
+                 last_batch_handle: str = "pad", **kwargs: Any):
         super().__init__(batch_size=batch_size, data_shape=data_shape, path_imgrec=path_imgrec, path_imglist=path_imglist, path_root=path_root,
                          path_imgidx=path_imgidx, shuffle=shuffle, part_index=part_index, num_parts=num_parts, aug_list=[], imglist=imglist,
                          data_name=data_name, label_name=label_name, last_batch_handle=last_batch_handle)
@@ -430,13 +442,13 @@ class ImageDetIter(ImageIter):
         label[i, :len(objects)] = host_arrays.as_tensor(objects)
         return True
 
-    def augmentation_transform(self, data, label):
+    def augmentation_transform(self, data: NDArray, label: np.ndarray) -> tuple[NDArray, np.ndarray]:
         """Apply the augmenters to an image and its objects."""
         for augmenter in self.auglist:
             data, label = augmenter(data, label)
         return data, label
 
-    def check_label_shape(self, label_shape):
+    def check_label_shape(self, label_shape: Sequence[int]) -> None:
         """Raise an error if the data don't fit into `label_shape`."""
         if len(label_shape) != 2:
             raise ValueError(f"label_shape must be (objects, width of an object), received {label_shape}")
@@ -445,7 +457,7 @@ class ImageDetIter(ImageIter):
         if label_shape[1] != self.label_shape[1]:
             raise ValueError(f"label_shape object width inconsistent: {self.label_shape[1]} vs {label_shape[1]}.")
 
-    def reshape(self, data_shape=None, label_shape=None):
+    def reshape(self, data_shape: Sequence[int] | None = None, label_shape: Sequence[int] | None = None) -> None:
         """Change the shape of the images, or the number of objects of a batch's labels.
 
         Raises
@@ -462,7 +474,7 @@ class ImageDetIter(ImageIter):
             self.label_shape = tuple(label_shape)
             self.provide_label = [DataDesc(self.provide_label[0].name, (self.batch_size, *label_shape))]
 
-    def sync_label_shape(self, it, verbose=False):
+    def sync_label_shape(self, it: ImageDetIter, verbose: bool = False) -> ImageDetIter:
         """Set the label shapes of two iterators, such as those for training and validation, to the larger number of objects.
 
         Parameters
@@ -488,7 +500,8 @@ class ImageDetIter(ImageIter):
                 iterator.reshape(label_shape=(most, iterator.label_shape[1]))
         return it
 
-    def draw_next(self, color=None, thickness=2, mean=None, std=None, clip=True, waitKey=None, window_name="draw_next", id2labels=None):
+    def draw_next(self, color: Sequence[int] | None = None, thickness: int = 2, mean: Any = None, std: Any = None, clip: bool = True,
+                  waitKey: int | None = None, window_name: str = "draw_next", id2labels: Mapping[int, str] | None = None) -> Iterator[np.ndarray]:
         """Yield the images one by one, with their boxes drawn.
 
         Parameters

@@ -3,9 +3,13 @@
 Images are NDArrays (height, width, channels) in RGB order, uint8 when read from a file. Random choices are drawn from Python's
 `random` and NumPy's global generator, in MXNet's order: the same seeds give the same results.
 """
+from __future__ import annotations
+
 import random
 import warnings
+from collections.abc import Sequence
 from numbers import Number
+from typing import Any
 
 import numpy as np
 import torch
@@ -22,7 +26,7 @@ __all__ = ["center_crop", "color_normalize", "copyMakeBorder", "fixed_crop", "im
            "random_rotate", "random_size_crop", "resize_short", "scale_down"]
 
 
-def like(src, tensor):
+def like(src: NDArray, tensor: torch.Tensor) -> NDArray:
     """Return `tensor` as an array of the class and context of `src`."""
     return type(src)._new(tensor, src._ctx)
 
@@ -31,7 +35,7 @@ def _returned(image):
     return image.as_np_ndarray() if is_np_array() else image
 
 
-def imread(filename, *args, **kwargs):
+def imread(filename: str, *args: Any, **kwargs: Any) -> NDArray:
     """Read an image file.
 
     Parameters
@@ -57,7 +61,7 @@ def imread(filename, *args, **kwargs):
     return _returned(_internal._cvimread(filename, *args, **kwargs))
 
 
-def imdecode(buf, *args, **kwargs):
+def imdecode(buf: bytes | bytearray | memoryview | np.ndarray | NDArray, *args: Any, **kwargs: Any) -> NDArray:
     """Decode the content of an image file.
 
     Parameters
@@ -89,7 +93,7 @@ def imdecode(buf, *args, **kwargs):
     return _returned(_internal._cvimdecode(buf, *args, **kwargs))
 
 
-def imresize(src, w, h, *args, **kwargs):
+def imresize(src: NDArray, w: int, h: int, *args: Any, **kwargs: Any) -> NDArray:
     """Resize an image to width `w` and height `h`.
 
     Parameters
@@ -109,7 +113,7 @@ def imresize(src, w, h, *args, **kwargs):
     return _returned(_internal._cvimresize(src, w, h, *args, **kwargs))
 
 
-def copyMakeBorder(src, top, bot, left, right, *args, **kwargs):
+def copyMakeBorder(src: NDArray, top: int, bot: int, left: int, right: int, *args: Any, **kwargs: Any) -> NDArray:
     """Add a border to an image.
 
     Parameters
@@ -128,7 +132,7 @@ def copyMakeBorder(src, top, bot, left, right, *args, **kwargs):
     return _internal._cvcopyMakeBorder(src, top, bot, left, right, *args, **kwargs)
 
 
-def scale_down(src_size, size):
+def scale_down(src_size: Sequence[int], size: Sequence[int]) -> tuple[int, int]:
     """Return the size of a crop, reduced proportionally to fit into an image; both are (width, height).
 
     Example
@@ -146,12 +150,12 @@ def scale_down(src_size, size):
     return int(width), int(height)
 
 
-def resize_to(src, width, height, interp):
+def resize_to(src: NDArray, width: int, height: int, interp: int) -> NDArray:
     """Resize as `imresize` does, also by MXNet's methods 9 and 10."""
     return imresize(src, width, height, interp=interpolation(interp, src.shape[:2], (height, width)))
 
 
-def resize_short(src, size, interp=2):
+def resize_short(src: NDArray, size: int, interp: int = 2) -> NDArray:
     """Resize an image so that its shorter side has `size` pixels.
 
     Parameters
@@ -165,7 +169,7 @@ def resize_short(src, size, interp=2):
     return resize_to(src, width, height, interp)
 
 
-def fixed_crop(src, x0, y0, w, h, size=None, interp=2):
+def fixed_crop(src: NDArray, x0: int, y0: int, w: int, h: int, size: Sequence[int] | None = None, interp: int = 2) -> NDArray:
     """Crop the window of `w` x `h` pixels at column `x0` and row `y0`, and resize it if `size` (width, height) is given."""
     out = src[y0:y0 + h, x0:x0 + w]
     if size is None or (w, h) == tuple(size):
@@ -173,7 +177,7 @@ def fixed_crop(src, x0, y0, w, h, size=None, interp=2):
     return imresize(out, *size, interp=interpolation(interp, (h, w), size[::-1]))
 
 
-def random_crop(src, size, interp=2):
+def random_crop(src: NDArray, size: Sequence[int], interp: int = 2) -> tuple[NDArray, tuple[int, int, int, int]]:
     """Crop a window of `size` (width, height) at a random position; a smaller image is cropped to the aspect ratio and enlarged.
 
     Returns
@@ -186,7 +190,7 @@ def random_crop(src, size, interp=2):
     return fixed_crop(src, *window, size, interp), window
 
 
-def random_window(height, width, size):
+def random_window(height: int, width: int, size: Sequence[int]) -> tuple[int, int, int, int]:
     """Return the window (x, y, width, height) of `random_crop` in an image of the given height and width."""
     new_width, new_height = scale_down((width, height), size)
     x0 = random.randint(0, width - new_width)
@@ -194,7 +198,7 @@ def random_window(height, width, size):
     return x0, y0, new_width, new_height
 
 
-def center_crop(src, size, interp=2):
+def center_crop(src: NDArray, size: Sequence[int], interp: int = 2) -> tuple[NDArray, tuple[int, int, int, int]]:
     """Crop the central window of `size` (width, height); a smaller image is cropped to the aspect ratio and enlarged.
 
     Returns
@@ -214,13 +218,14 @@ def center_crop(src, size, interp=2):
     return fixed_crop(src, *window, size, interp), window
 
 
-def center_window(height, width, size):
+def center_window(height: int, width: int, size: Sequence[int]) -> tuple[int, int, int, int]:
     """Return the window (x, y, width, height) of `center_crop` in an image of the given height and width."""
     new_width, new_height = scale_down((width, height), size)
     return (width - new_width) // 2, (height - new_height) // 2, new_width, new_height
 
 
-def random_size_crop(src, size, area, ratio, interp=2, **kwargs):
+def random_size_crop(src: NDArray, size: Sequence[int], area: float | Sequence[float], ratio: Sequence[float], interp: int = 2,
+                     **kwargs: Any) -> tuple[NDArray, tuple[int, int, int, int]]:
     """Crop a window of random position, area and aspect ratio and resize it to `size` (width, height).
 
     Parameters
@@ -248,7 +253,8 @@ def random_size_crop(src, size, area, ratio, interp=2, **kwargs):
     return fixed_crop(src, *window, size, interp), window
 
 
-def random_size_window(height, width, size, area, ratio):
+def random_size_window(height: int, width: int, size: Sequence[int], area: float | Sequence[float],
+                       ratio: Sequence[float]) -> tuple[int, int, int, int]:
     """Return the window (x, y, width, height) of `random_size_crop` in an image of the given height and width."""
     least, most = (area, 1.0) if isinstance(area, numeric_types) else area
     for _ in range(10):
@@ -262,7 +268,7 @@ def random_size_window(height, width, size, area, ratio):
     return center_window(height, width, size)
 
 
-def color_normalize(src, mean, std=None):
+def color_normalize(src: NDArray, mean: Any, std: Any = None) -> NDArray:
     """Subtract `mean` from an image and divide it by `std`, in place; each a number or NDArray, or None."""
     if mean is not None:
         src -= mean
@@ -281,7 +287,7 @@ def _zoom(angles, height, width, zoom_in):
     return torch.maximum(reach[0] / width, reach[1] / height)
 
 
-def imrotate(src, rotation_degrees, zoom_in=False, zoom_out=False):
+def imrotate(src: NDArray, rotation_degrees: Any, zoom_in: bool = False, zoom_out: bool = False) -> NDArray:
     """Rotate an image, or a batch of images.
 
     Parameters
@@ -332,14 +338,14 @@ def imrotate(src, rotation_degrees, zoom_in=False, zoom_out=False):
     return _bilinear_sampler(src, like(src, grid))
 
 
-def random_rotate(src, angle_limits, zoom_in=False, zoom_out=False):
+def random_rotate(src: NDArray, angle_limits: Sequence[float], zoom_in: bool = False, zoom_out: bool = False) -> NDArray:
     """Rotate by random angles between two limits in degrees, one for each image; see `imrotate`."""
     if src.ndim == 3:
         return imrotate(src, np.random.uniform(*angle_limits), zoom_in, zoom_out)
     return imrotate(src, array(np.random.uniform(*angle_limits, size=src.shape[0])), zoom_in, zoom_out)
 
 
-def check_per_channel(name, values, default):
+def check_per_channel(name: str, values: Any, default: Any) -> np.ndarray | None:
     """Check a mean or deviation, 1 or 3 numbers, and return it; True selects the default.
 
     Raises

@@ -1,7 +1,11 @@
 """`ImageIter`: batches of images from RecordIO files or from a list of files, with augmenters written in Python."""
+from __future__ import annotations
+
 import logging
 import os
 import random
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import torch
@@ -91,9 +95,10 @@ class ImageIter(DataIter):
     (2, 3, 8, 8) [2. 3.]
     """
 
-    def __init__(self, batch_size, data_shape, label_width=1, path_imgrec=None, path_imglist=None, path_root=None, path_imgidx=None, shuffle=False,
-                 part_index=0, num_parts=1, aug_list=None, imglist=None, data_name="data", label_name="softmax_label", dtype="float32",
-                 last_batch_handle="pad", **kwargs):
+    def __init__(self, batch_size: int, data_shape: Sequence[int], label_width: int = 1, path_imgrec: str | None = None,
+                 path_imglist: str | None = None, path_root: str | None = None, path_imgidx: str | None = None, shuffle: bool = False,
+                 part_index: int = 0, num_parts: int = 1, aug_list: list[Any] | None = None, imglist: list[Any] | None = None,
+                 data_name: str = "data", label_name: str = "softmax_label", dtype: str = "float32", last_batch_handle: str = "pad", **kwargs: Any):
         super().__init__(batch_size)
         name = type(self).__name__
         if not (path_imgrec or path_imglist or isinstance(imglist, list)):
@@ -156,21 +161,21 @@ class ImageIter(DataIter):
         self.cur = 0
         self._allow_read = True
 
-    def reset(self):
+    def reset(self) -> None:
         """Start the next epoch."""
         if self.seq is not None and self.shuffle:
             random.shuffle(self.seq)
         if self._rolled is None:
             self._rewind()
 
-    def hard_reset(self):
+    def hard_reset(self) -> None:
         """Start the next epoch and drop the partial batch of ``'roll_over'``."""
         if self.seq is not None and self.shuffle:
             random.shuffle(self.seq)
         self._rolled = None
         self._rewind()
 
-    def next_sample(self):
+    def next_sample(self) -> tuple[Any, bytes]:
         """Return the next (label, content of the image file).
 
         Raises
@@ -247,7 +252,7 @@ class ImageIter(DataIter):
             i += self._store(data, label, i, sample)
         return i
 
-    def next(self):
+    def next(self) -> DataBatch:
         """Return the next batch."""
         rolled = self._rolled
         if rolled is None:
@@ -273,37 +278,37 @@ class ImageIter(DataIter):
             arrays = [x.as_np_ndarray() for x in arrays]
         return DataBatch([arrays[0]], [arrays[1]], pad=pad)
 
-    def check_data_shape(self, data_shape):
+    def check_data_shape(self, data_shape: Sequence[int]) -> None:
         """Raise an error for a `data_shape` that images cannot have."""
         if len(data_shape) != 3:
             raise ValueError(f"data_shape must be (channels, height, width), received {data_shape}")
         if data_shape[0] != 3:
             raise ValueError(f"data_shape must begin with 3, for the colours, received {data_shape}")
 
-    def check_valid_image(self, data):
+    def check_valid_image(self, data: Sequence[NDArray]) -> None:
         """Raise a RuntimeError for an image that should be skipped."""
         if len(data[0].shape) == 0:
             raise RuntimeError("Data shape is wrong")
 
-    def imdecode(self, s):
+    def imdecode(self, s: bytes) -> NDArray:
         """Decode the content of an image file."""
         try:
             return imdecode(s)
         except MXNetError as error:
             raise MXNetError(f"Broken image {self._sample}, {error}") from error
 
-    def read_image(self, fname):
+    def read_image(self, fname: str) -> bytes:
         """Return the content of an image file of a list."""
         path = os.path.join(self.path_root or "", fname)
         with open_stream(path) as stream, reported(path):
             return stream.read()
 
-    def augmentation_transform(self, data):
+    def augmentation_transform(self, data: NDArray) -> NDArray:
         """Apply the augmenters to an image."""
         for augmenter in self.auglist:
             data = augmenter(data)
         return data
 
-    def postprocess_data(self, datum):
+    def postprocess_data(self, datum: NDArray) -> NDArray:
         """Move the channels to the first axis."""
         return datum.transpose((2, 0, 1))

@@ -45,7 +45,7 @@ def _named_arrays(source: Any, allow_empty: bool, default_name: str) -> list[tup
     return pairs
 
 
-def _has_instance(data, dtype):
+def _has_instance(data: Any, dtype: type | tuple[type, ...]) -> bool:
     """Return True if any array of the (name, array) pairs is of the type `dtype`."""
     return any(isinstance(x, dtype) for _, x in data)
 

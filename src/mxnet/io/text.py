@@ -326,7 +326,7 @@ def CSVIter(*, data_csv: str, data_shape: Shape, label_csv: str = "NULL", label_
     number = np.dtype(dtype or "float32")
     labelled = label_csv != "NULL"
 
-    def collate(data, labels):
+    def collate(data: Any, labels: Any) -> tuple[Any, Any]:
         values = torch.from_numpy(data.rows.reshape(len(data), *data_shape))
         if labels is None:
             return values, torch.zeros(len(data), dtype=values.dtype)
@@ -422,7 +422,7 @@ def LibSVMIter(*, data_libsvm: str, data_shape: Shape, label_libsvm: str = "NULL
     else:
         require(label_shape == (1,), f"LibSVMIter: label_shape is expected to be (1,) when label_libsvm is NULL, received {label_shape}")
 
-    def collate(data, labels):
+    def collate(data: Any, labels: Any) -> tuple[Any, Any]:
         return data.matrix(data_shape[0]), torch.from_numpy(data.rows.labels) if labels is None else labels.matrix(label_shape[0])
 
     files_of(data_libsvm)

@@ -1,13 +1,20 @@
 """The interface of key-value stores, the registry of their implementations, and `create`."""
+from __future__ import annotations
+
 import functools
 import types
 import warnings
 import weakref
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
 from .. import environment
 from ..base import MXNetError
 from ..ndarray import NDArray, dispatch
 from ..suggestions import did_you_mean, shortened
+
+if TYPE_CHECKING:
+    from ..optimizer import Optimizer
 
 __all__ = ["KVStoreBase", "create"]
 
@@ -30,7 +37,7 @@ def _unrecorded(method):
     return call
 
 
-def built_in_module(load, *types, sharded=False):
+def built_in_module(load: Callable[[], Any], *types: str, sharded: bool = False) -> None:
     """Register a lazy factory of stores of these types: `load` imports the module of their class at the first use."""
     makers = _SHARDED if sharded else _BUILT_IN
 
@@ -40,7 +47,7 @@ def built_in_module(load, *types, sharded=False):
     makers.update(dict.fromkeys(types, make))
 
 
-def built_in(*types, sharded=False):
+def built_in(*types: str, sharded: bool = False) -> Callable[[Any], Any]:
     """Return a decorator that registers a class for `create` under these types, or for shard=True if `sharded`."""
     def register(klass):
         (_SHARDED if sharded else _BUILT_IN).update(dict.fromkeys(types, klass))
@@ -70,16 +77,17 @@ class KVStoreBase:
     #: True if `pushpull` without an optimizer keeps the sums for a later pull. A Trainer's own store does not need it.
     keeps_sums = True
 
-    kv_registry = {}
+    kv_registry: dict[str, Any] = {}
 
-    def __init_subclass__(cls, **kwargs):
+    def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         for name in _MOVE_VALUES:
             method = vars(cls).get(name)
             if isinstance(method, types.FunctionType):
                 setattr(cls, name, _unrecorded(method))
 
-    def broadcast(self, key, value, out, priority=0):
+    def broadcast(self, key: int | str | Sequence[int | str], value: NDArray | Sequence[Any], out: NDArray | Sequence[Any],
+                  priority: int = 0) -> None:
         """Broadcast the value of rank 0 to every worker and device.
 
         Parameters
@@ -93,7 +101,8 @@ class KVStoreBase:
         """
         raise NotImplementedError()
 
-    def pushpull(self, key, value, out=None, priority=0):
+    def pushpull(self, key: int | str | Sequence[int | str], value: NDArray | Sequence[Any], out: NDArray | Sequence[Any] | None = None,
+                 priority: int = 0) -> None:
         """Add up the values of all workers and devices, and write the sum to `out` (default: over the values).
 
         Parameters
@@ -113,39 +122,39 @@ class KVStoreBase:
         """Replace a key's value, from which the optimizer continues; return False if the store does not support this."""
         return False
 
-    def set_optimizer(self, optimizer):
+    def set_optimizer(self, optimizer: Optimizer) -> None:
         """Set the optimizer with which the store updates its values by pushed gradients."""
         raise NotImplementedError()
 
-    def is_capable(self, capability):
+    def is_capable(self, capability: str) -> bool:
         """Return True if the store offers ``KVStoreBase.OPTIMIZER``, the one capability that is defined."""
         raise NotImplementedError()
 
-    def save_optimizer_states(self, fname, dump_optimizer=False):
+    def save_optimizer_states(self, fname: str, dump_optimizer: bool = False) -> None:
         """Save the states of the store's optimizer, and with `dump_optimizer` the optimizer itself."""
         raise NotImplementedError()
 
-    def load_optimizer_states(self, fname):
+    def load_optimizer_states(self, fname: str) -> None:
         """Load saved optimizer states."""
         raise NotImplementedError()
 
     @property
-    def type(self):
+    def type(self) -> str:
         """The name of the store's type."""
         raise NotImplementedError()
 
     @property
-    def rank(self):
+    def rank(self) -> int:
         """The number of this worker, from 0."""
         raise NotImplementedError()
 
     @property
-    def num_workers(self):
+    def num_workers(self) -> int:
         """The number of workers."""
         raise NotImplementedError()
 
     @staticmethod
-    def register(klass):
+    def register(klass: Any) -> Any:
         """Register a class of stores for `create` under its name in lower case; usable as a decorator."""
         if not isinstance(klass, type):
             raise MXNetError(f"KVStoreBase.register takes a class, received {shortened(klass)}")
@@ -163,11 +172,13 @@ class TestStore(KVStoreBase):
 
     __test__ = False  # for pytest: not a test class
 
-    def broadcast(self, key, value, out, priority=0):
+    def broadcast(self, key: int | str | Sequence[int | str], value: NDArray | Sequence[Any], out: NDArray | Sequence[Any],
+                  priority: int = 0) -> None:
         """Write `value` to `out`."""
         _write_each(out, value)
 
-    def pushpull(self, key, value, out=None, priority=0):
+    def pushpull(self, key: int | str | Sequence[int | str], value: NDArray | Sequence[Any], out: NDArray | Sequence[Any] | None = None,
+                 priority: int = 0) -> None:
         """Write the sum of the values to `out`, or over the values."""
         if isinstance(value, NDArray):
             if out is not None:
@@ -177,22 +188,22 @@ class TestStore(KVStoreBase):
         _write_each(value if out is None else out, sum((v._on(context) for v in value[1:]), value[0]))
 
     @staticmethod
-    def is_capable(capability):
+    def is_capable(capability: str) -> bool:
         """Return False: this store has no optimizer."""
         return check_capability(capability) and False
 
     @property
-    def type(self):
+    def type(self) -> str:
         """``'teststore'``"""
         return "teststore"
 
     @property
-    def rank(self):
+    def rank(self) -> int:
         """0"""
         return 0
 
     @property
-    def num_workers(self):
+    def num_workers(self) -> int:
         """1"""
         return 1
 
@@ -202,19 +213,19 @@ def _write_each(out, value):
         target[:] = value
 
 
-def check_capability(capability):
+def check_capability(capability: str) -> bool:
     """Return True, or raise a ValueError if `capability` is no capability of stores."""
     if capability.lower() != KVStoreBase.OPTIMIZER:
         raise ValueError(f"Unknown capability: {capability}; expected {KVStoreBase.OPTIMIZER!r}")
     return True
 
 
-def spans_processes(kind):
+def spans_processes(kind: str) -> bool:
     """Return True if a store of this type spans processes, so that it is needed even with one device."""
     return "dist" in kind or kind.lower() in ("horovod", "byteps", "p3")
 
 
-def create(name="local", shard=None):
+def create(name: str = "local", shard: bool | None = None) -> KVStoreBase:
     """Make a key-value store.
 
     Parameters
@@ -277,7 +288,7 @@ def create(name="local", shard=None):
     return store
 
 
-def distributed_store():
+def distributed_store() -> Any:
     """Return the latest distributed store of this process, or None if there is none any more."""
     return _latest and _latest()
 

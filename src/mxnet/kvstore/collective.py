@@ -1,4 +1,9 @@
 """Stores whose workers run the optimizer: ``horovod``, ``byteps`` and ``p3``, on torch.distributed."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
 import torch
 
 from .. import environment
@@ -8,6 +13,9 @@ from .base import KVStoreBase, built_in, check_capability
 from .dist_sync import DistSyncKVStore, hand_over
 from .kvstore import key_value_pairs
 from .overlap import COLLECTS, Overlap
+
+if TYPE_CHECKING:
+    from ..ndarray import NDArray
 
 
 @built_in("horovod", "byteps")
@@ -24,12 +32,13 @@ class CollectiveKVStore(group.Member, KVStoreBase):
 
     batches = True
 
-    def __init__(self, handle):
+    def __init__(self, handle: str):
         self._type = handle
         self._group = group.joined(handle, alone=True)
         self._overlap = Overlap(self._group, self._merge, self._begin_sums)
 
-    def broadcast(self, key, value, out, priority=0):
+    def broadcast(self, key: int | str | Sequence[int | str], value: NDArray | Sequence[Any], out: NDArray | Sequence[Any],
+                  priority: int = 0) -> None:
         """Broadcast the value of worker 0 to every worker and device; all workers call it.
 
         Parameters
@@ -50,7 +59,8 @@ class CollectiveKVStore(group.Member, KVStoreBase):
             for array in outs[k]:
                 sent.copyto(array)
 
-    def pushpull(self, key, value, out=None, priority=0):
+    def pushpull(self, key: int | str | Sequence[int | str], value: NDArray | Sequence[Any], out: NDArray | Sequence[Any] | None = None,
+                 priority: int = 0) -> None:
         """Add up the values of all workers and devices, and write the sum to `out`, or over the values.
 
         Parameters
@@ -96,17 +106,17 @@ class CollectiveKVStore(group.Member, KVStoreBase):
         return self._overlap.expect(names, arrays)
 
     @staticmethod
-    def is_capable(capability):
+    def is_capable(capability: str) -> bool:
         """Return False: workers run the optimizer."""
         return check_capability(capability) and False
 
     @property
-    def type(self):
+    def type(self) -> str:
         """The name that the store was made with."""
         return self._type
 
     @property
-    def local_rank(self):
+    def local_rank(self) -> int:
         """The number of this worker on its machine, from 0."""
         return self._group.local()[0]
 
@@ -132,17 +142,18 @@ class P3KVStore(DistSyncKVStore):
     def _sum_rows(self, array, doing):
         raise MXNetError(f"{doing}: a kvstore of type 'p3' takes dense arrays, received a row_sparse one; use 'dist_sync'")
 
-    def row_sparse_pull(self, key, out=None, priority=0, row_ids=None):
+    def row_sparse_pull(self, key: int | str | Sequence[int | str], out: NDArray | Sequence[Any] | None = None, priority: int = 0,
+                        row_ids: NDArray | Sequence[NDArray] | None = None) -> None:
         """Raise an error: values are dense."""
         raise MXNetError("row_sparse_pull: a kvstore of type 'p3' keeps dense values; use 'dist_sync'")
 
     def _set_updater(self, updater):
         raise MXNetError("a kvstore of type 'p3' does not update values, its workers do (update_on_kvstore=False); or use 'dist_sync'")
 
-    def set_gradient_compression(self, compression_params):
+    def set_gradient_compression(self, compression_params: dict[str, Any]) -> None:
         """Raise an error: there is no compression."""
         raise MXNetError("a kvstore of type 'p3' does not compress gradients; use 'dist_sync'")
 
-    def is_capable(self, capability):
+    def is_capable(self, capability: str) -> bool:
         """Return False: workers run the optimizer."""
         return check_capability(capability) and False

@@ -3,12 +3,19 @@
 If every worker sent its codes to all others, the traffic would grow with their number: with three workers it would be a tenth of the dense gradients.
 Here it stays about that of two workers. The sums are integers from -n to n, most of them 0, so that their Huffman codes are short, as for the inputs.
 """
+from __future__ import annotations
+
 import zlib
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 import torch
 import torch.distributed as dist
 
 from ..base import MXNetError
+
+if TYPE_CHECKING:
+    from .group import Group
 
 
 class Code:
@@ -22,18 +29,18 @@ class Code:
         The value of the integer 1.
     """
 
-    def __init__(self, values, unit):
+    def __init__(self, values: torch.Tensor, unit: float):
         bits = (len(values) - 1).bit_length()
         self.unit, self.per_byte = unit, 8 // bits
         shifts = torch.arange(8 - bits, -1, -bits)
         self._table = torch.tensor(values, dtype=torch.int8)[torch.arange(256)[:, None] >> shifts & (len(values) - 1)]
 
-    def numbers(self, packed):
+    def numbers(self, packed: torch.Tensor) -> torch.Tensor:
         """Decode bytes to integers, (bytes * per_byte,) int8."""
         return self._table.to(packed.device)[packed.int()].view(-1)
 
 
-def begin_sum(net, packed, code, doing):
+def begin_sum(net: Group, packed: torch.Tensor, code: Code, doing: str) -> Callable[[], Any]:
     """Begin the sum of the workers' codes, decoded to integers.
 
     Parameters

@@ -1,4 +1,9 @@
 """Gradient compression: one or two bits for each number, with error feedback, or 16-bit floats."""
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
 import torch
 
 from ..base import MXNetError
@@ -17,15 +22,15 @@ class TwoBitCompression:
         Above 0.
     """
 
-    def __init__(self, threshold=0.5):
+    def __init__(self, threshold: float = 0.5):
         if not threshold > 0:
             raise MXNetError(f"gradient compression: threshold must be greater than 0, received {threshold}")
         self.threshold, self.code = threshold, Code([0, 0, -1, 1], threshold)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"2bit({self.threshold!r})"
 
-    def compress(self, gradient, residual):
+    def compress(self, gradient: torch.Tensor, residual: torch.Tensor) -> torch.Tensor:
         """Compress a gradient to two bits a number; the error is stored in `residual`, in place.
 
         Parameters
@@ -46,7 +51,7 @@ class TwoBitCompression:
         codes = torch.nn.functional.pad(codes, (0, -codes.numel() % 16)).view(-1, 4)
         return codes[:, 0] << 6 | codes[:, 1] << 4 | codes[:, 2] << 2 | codes[:, 3]
 
-    def decompress(self, packed, shape, dtype=torch.float32):
+    def decompress(self, packed: torch.Tensor, shape: torch.Size, dtype: torch.dtype = torch.float32) -> torch.Tensor:
         """Decompress the numbers of `compress` to a tensor of this shape."""
         shifts = torch.tensor([6, 4, 2, 0], dtype=torch.uint8, device=packed.device)
         codes = packed[:, None] >> shifts & 3
@@ -62,13 +67,13 @@ class OneBitCompression:
     threshold : float
     """
 
-    def __init__(self, threshold=0.5):
+    def __init__(self, threshold: float = 0.5):
         self.threshold, self.code = threshold, Code([-1, 1], 1)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"1bit({self.threshold!r})"
 
-    def compress(self, gradient, residual):
+    def compress(self, gradient: torch.Tensor, residual: torch.Tensor) -> torch.Tensor:
         """Compress a gradient to one bit a number, the first in a byte's highest bit; the error is stored in `residual`, in place."""
         residual.add_(gradient.to(residual.dtype))
         high = residual > self.threshold
@@ -76,7 +81,7 @@ class OneBitCompression:
         bits = torch.nn.functional.pad(high.flatten().to(torch.uint8), (0, -high.numel() % 32)).view(-1, 8)
         return (bits << torch.arange(7, -1, -1, dtype=torch.uint8, device=bits.device)).sum(1, dtype=torch.uint8)
 
-    def decompress(self, packed, shape, dtype=torch.float32):
+    def decompress(self, packed: torch.Tensor, shape: torch.Size, dtype: torch.dtype = torch.float32) -> torch.Tensor:
         """Decompress the numbers of `compress` to a tensor of this shape."""
         bits = packed[:, None] >> torch.arange(7, -1, -1, dtype=torch.uint8, device=packed.device) & 1
         return bits.flatten()[:shape.numel()].to(dtype).mul_(2).sub_(1).view(shape)
@@ -90,17 +95,17 @@ class HalfCompression:
     dtype : torch.float16 or torch.bfloat16
     """
 
-    def __init__(self, dtype):
+    def __init__(self, dtype: torch.dtype):
         self.dtype = dtype
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return str(self.dtype)
 
-    def compress(self, gradient, residual):
+    def compress(self, gradient: torch.Tensor, residual: torch.Tensor) -> torch.Tensor:
         """Compress a gradient to 16 bits a number; `residual` is not changed."""
         return gradient.to(self.dtype)
 
-    def decompress(self, packed, shape, dtype=torch.float32):
+    def decompress(self, packed: torch.Tensor, shape: torch.Size, dtype: torch.dtype = torch.float32) -> torch.Tensor:
         """Decompress the numbers of `compress` to a tensor of this shape."""
         return packed.to(dtype).view(shape)
 
@@ -108,7 +113,7 @@ class HalfCompression:
 _KINDS = {"2bit": TwoBitCompression, "1bit": OneBitCompression, "fp16": torch.float16, "bf16": torch.bfloat16}
 
 
-def make_compression(params):
+def make_compression(params: Mapping[str, Any]) -> Any:
     """Return the compression for ``{'type': '2bit', 'threshold': 0.5}``; the other types are ``1bit``, ``fp16`` and ``bf16``.
 
     Raises

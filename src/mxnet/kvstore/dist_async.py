@@ -1,9 +1,12 @@
 """The asynchronous store: servers keep the values, and update them at each push, without synchronization of the workers."""
+from __future__ import annotations
+
 import copy
 import itertools
 import json
+from collections.abc import Sequence
 from multiprocessing.connection import Client
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 
@@ -20,6 +23,9 @@ from .compression import make_compression
 from .kvstore import KVStore, key_value_pairs, require_stype
 from .liveness import STEP, name
 from .parts import Part, cut, divide
+
+if TYPE_CHECKING:
+    from ..optimizer import Optimizer
 
 _ROUND = 64 << 20  # bytes of one request
 _numbers = itertools.count()  # of this process's stores; equal on all workers, which make the same stores
@@ -86,7 +92,7 @@ class DistAsyncKVStore(group.Member, KVStore):
 
     batches = True
 
-    def __init__(self, handle):
+    def __init__(self, handle: str):
         self._group = group.joined(handle)
         if not self._group.num_servers:
             raise MXNetError(f"a kvstore of type {handle!r} keeps its values on servers, and the job has none: launch it with -s 1 or more")
@@ -111,7 +117,7 @@ class DistAsyncKVStore(group.Member, KVStore):
 
     # -- values ------------------------------------------------------------------------------------------------------------------
 
-    def init(self, key, value):
+    def init(self, key: int | str | Sequence[int | str], value: NDArray | Sequence[Any]) -> None:
         """Initialize keys with the values of worker 0; all workers call it.
 
         Parameters
@@ -146,7 +152,7 @@ class DistAsyncKVStore(group.Member, KVStore):
             first, last = torch.searchsorted(numbers, torch.tensor([part.begin, part.end], dtype=numbers.dtype)).tolist()
             yield part, [numbers[first:last].long() - part.begin, values[first:last]]
 
-    def push(self, key, value, priority=0):
+    def push(self, key: int | str | Sequence[int | str], value: NDArray | Sequence[Any], priority: int = 0) -> None:
         """Sum values over the devices of this worker and send them to the servers for an update, without waiting for it.
 
         An error of a server is raised by the next call that waits, such as `pull`.
@@ -190,7 +196,8 @@ class DistAsyncKVStore(group.Member, KVStore):
     def _tell_push(self, part, key, stype, tensors):
         self._lines[part.server].tell({"store": self._name, "do": "push", "silent": True, "keys": [[key, stype]]}, tensors)
 
-    def pull(self, key, out=None, priority=0, ignore_sparse=True):
+    def pull(self, key: int | str | Sequence[int | str], out: NDArray | Sequence[Any] | None = None, priority: int = 0,
+             ignore_sparse: bool = True) -> None:
         """Write the servers' current values, including this worker's pushes, to arrays.
 
         Parameters
@@ -231,7 +238,8 @@ class DistAsyncKVStore(group.Member, KVStore):
             for array in arrays:
                 found.copyto(array)
 
-    def row_sparse_pull(self, key, out=None, priority=0, row_ids=None):
+    def row_sparse_pull(self, key: int | str | Sequence[int | str], out: NDArray | Sequence[Any] | None = None, priority: int = 0,
+                        row_ids: NDArray | Sequence[NDArray] | None = None) -> None:
         """Write some rows of values to row_sparse arrays; only these rows are transferred.
 
         Parameters
@@ -282,14 +290,14 @@ class DistAsyncKVStore(group.Member, KVStore):
 
     # -- optimizer ---------------------------------------------------------------------------------------------------------------
 
-    def set_optimizer(self, optimizer):
+    def set_optimizer(self, optimizer: Optimizer) -> None:
         """Set the optimizer of the servers' updates by pushed gradients; a user-defined class must be registered on the servers."""
         self._ask({"do": "optimizer"}, [_as_tensor(pickles.dumps(_for_servers(optimizer)))])
 
     def _set_updater(self, updater):
         raise MXNetError("functions can't be sent to the servers, which update the values: use set_optimizer")
 
-    def save_optimizer_states(self, fname, dump_optimizer=False):
+    def save_optimizer_states(self, fname: str, dump_optimizer: bool = False) -> None:
         """Save the optimizer's states, collected from all servers, in the single-process format; the file is written atomically."""
         answers = self._ask({"do": "states", "with_optimizer": dump_optimizer})
         found = [pickles.loads(answer[0].numpy().tobytes(), "the optimizer states of a server") for answer in answers]
@@ -301,7 +309,7 @@ class DistAsyncKVStore(group.Member, KVStore):
                 whole[key] = _joined(parts, kept)
         files.write_bytes(fname, pickles.dumps((whole, found[0][1]) if dump_optimizer else whole))
 
-    def load_optimizer_states(self, fname):
+    def load_optimizer_states(self, fname: str) -> None:
         """Load optimizer states that were saved by this store or by a single process; one worker calls it.
 
         Raises
@@ -322,7 +330,7 @@ class DistAsyncKVStore(group.Member, KVStore):
         for line in self._lines:
             line.hear()
 
-    def set_gradient_compression(self, compression_params):
+    def set_gradient_compression(self, compression_params: dict[str, Any]) -> None:
         """Compress the gradients that are sent to the servers; see `KVStore.set_gradient_compression`."""
         self._on_wire = make_compression(compression_params), dict(compression_params)
 

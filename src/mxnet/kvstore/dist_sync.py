@@ -1,4 +1,9 @@
 """The synchronous stores: torch.distributed sums over all workers, and each worker makes the same update."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
 import torch
 
 from .. import optimizer as opt
@@ -19,7 +24,7 @@ def _signature(pairs):
     return [(k, a[0].shape, a[0].dtype, a[0].stype) for k, a in pairs]
 
 
-def hand_over(total, arrays):
+def hand_over(total: torch.Tensor, arrays: Sequence[NDArray]) -> None:
     """Write an unshared sum to arrays. A single array on its device takes over the sum's memory, which may be a part of a bucket."""
     if len(arrays) == 1 and arrays[0].stype == "default" and total.device == arrays[0]._data.device:
         total.alone = True
@@ -44,7 +49,7 @@ class DistSyncKVStore(group.Member, KVStore):
 
     batches = True
 
-    def __init__(self, handle):
+    def __init__(self, handle: str):
         self._group = group.joined(handle)
         super().__init__(handle)
         self._on_wire, self._left_over = None, {}  # the compression, and its residuals
@@ -53,7 +58,7 @@ class DistSyncKVStore(group.Member, KVStore):
 
     # -- values ------------------------------------------------------------------------------------------------------------------
 
-    def init(self, key, value):
+    def init(self, key: int | str | Sequence[int | str], value: NDArray | Sequence[Any]) -> None:
         """Initialize keys with the values of worker 0; all workers call it.
 
         Parameters
@@ -87,7 +92,7 @@ class DistSyncKVStore(group.Member, KVStore):
                 net.wait(net.begin_broadcast(tensor), doing)
         return RowSparseNDArray._make(values, [numbers], array.shape, array.ctx)
 
-    def push(self, key, value, priority=0):
+    def push(self, key: int | str | Sequence[int | str], value: NDArray | Sequence[Any], priority: int = 0) -> None:
         """Sum values over devices and workers. The optimizer updates the kept value by the sum; without one the sum replaces it.
 
         Parameters
@@ -99,7 +104,8 @@ class DistSyncKVStore(group.Member, KVStore):
         """
         self._take(self._checked(key, value, "value"), {})
 
-    def pushpull(self, key, value, out=None, priority=0):
+    def pushpull(self, key: int | str | Sequence[int | str], value: NDArray | Sequence[Any], out: NDArray | Sequence[Any] | None = None,
+                 priority: int = 0) -> None:
         """Call `push`, then `pull` into `out`, or over the values themselves; for many keys, communication and updates overlap.
 
         Parameters
@@ -258,7 +264,7 @@ class DistSyncKVStore(group.Member, KVStore):
             self._set_updater(opt.get_updater(pickles.loads(bytes(content.numpy()), f"the optimizer of worker {source}")))
             self._configured = latest
 
-    def set_gradient_compression(self, compression_params):
+    def set_gradient_compression(self, compression_params: dict[str, Any]) -> None:
         """Compress the gradients that are sent between workers; all workers call it.
 
         Parameters

@@ -1,4 +1,6 @@
 """The workers of a job and their collectives: sums, broadcasts and barriers of torch.distributed that raise an error if a worker is lost."""
+from __future__ import annotations
+
 import atexit
 import contextlib
 import copy
@@ -8,6 +10,8 @@ import os
 import sys
 import threading
 import zlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
 
 import torch
 import torch.distributed as dist
@@ -15,6 +19,9 @@ import torch.distributed as dist
 from ..base import MXNetError
 from . import rendezvous
 from .liveness import SERVERS, STEP, WORKERS, Monitor, name
+
+if TYPE_CHECKING:
+    from .rendezvous import Place
 
 # The monitor detects failures; Gloo requires a timeout of its own, which must not expire before.
 _LONG = datetime.timedelta(days=7)
@@ -32,7 +39,7 @@ class Group:
     where : rendezvous.Place
     """
 
-    def __init__(self, where):
+    def __init__(self, where: Place):
         self.store, self.rank = rendezvous.meet(where)
         self.place, self.num_workers, self.num_servers = where, where.num_workers, where.num_servers
         self.store.set(f"host/{self.rank}", os.uname().nodename)
@@ -54,14 +61,14 @@ class Group:
         self._left = threading.Event()
 
     @property
-    def sent(self):
+    def sent(self) -> int:
         """The bytes that this worker has sent, computed for the algorithms of Gloo and NCCL."""
         return self._sent[0]
 
     def _count(self, number):
         self._sent[0] += number
 
-    def channel(self, doing):
+    def channel(self, doing: str) -> Any:
         """Return a group of the same workers for collectives in an independent order; all workers call it.
 
         Raises
@@ -79,7 +86,7 @@ class Group:
         self._channels.append(other)
         return other
 
-    def begin(self, collective, *what, **options):
+    def begin(self, collective: Callable[..., Any], *what: Any, **options: Any) -> Any:
         """Begin a collective call of torch.distributed; return work to `wait` for.
 
         Raises
@@ -97,7 +104,7 @@ class Group:
 
     # -- waiting -----------------------------------------------------------------------------------------------------------------
 
-    def wait(self, work, doing):
+    def wait(self, work: Any, doing: str) -> None:
         """Wait for work of torch.distributed.
 
         Raises
@@ -161,29 +168,29 @@ class Group:
             return False
         return dist.new_group(backend="nccl", timeout=_LONG)
 
-    def all_reduce(self, tensor, op=dist.ReduceOp.SUM):
+    def all_reduce(self, tensor: torch.Tensor, op: Any = dist.ReduceOp.SUM) -> Any:
         """Begin to sum `tensor` over all workers, in place; return work to `wait` for."""
         self._count(2 * (self.num_workers - 1) * tensor.nbytes // self.num_workers)
         return self.begin(dist.all_reduce, tensor, op=op, group=self._group_for(tensor))
 
-    def begin_broadcast(self, tensor, root=0):
+    def begin_broadcast(self, tensor: torch.Tensor, root: int = 0) -> Any:
         """Begin to broadcast the root's `tensor` to all others; return work to `wait` for."""
         self._count(tensor.nbytes * (self.num_workers - 1) if self.rank == root else 0)
         group = self._group_for(tensor)
         return self.begin(dist.broadcast, tensor, src=root if group is None else dist.get_global_rank(group, root), group=group)
 
-    def all_gather_uneven(self, tensor, sizes, doing):
+    def all_gather_uneven(self, tensor: torch.Tensor, sizes: Sequence[int], doing: str) -> list[torch.Tensor]:
         """Gather the tensors of all workers, whose first axes have the given sizes, without padding."""
         found = [tensor.contiguous() if i == self.rank else tensor.new_empty((size, *tensor.shape[1:])) for i, size in enumerate(sizes)]
         for work in [self.begin_broadcast(part, i) for i, part in enumerate(found) if part.numel()]:
             self.wait(work, doing)
         return found
 
-    def barrier(self, doing="barrier"):
+    def barrier(self, doing: str = "barrier") -> None:
         """Wait until all workers have called this."""
         self.wait(self.all_reduce(torch.zeros(1)), doing)
 
-    def agree(self, numbers, doing):
+    def agree(self, numbers: Sequence[int], doing: str) -> Callable[[], Any]:
         """Begin to compare this worker's operation with those of all others.
 
         Without this check, sums of different keys would be silently wrong, and those of different sizes would never end.
@@ -212,7 +219,7 @@ class Group:
             return found
         return end
 
-    def begin_sum(self, tensor, doing):
+    def begin_sum(self, tensor: torch.Tensor, doing: str) -> Callable[[], Any]:
         """Begin to sum a tensor over all workers, in place, 16-bit floats in 32 bits; return a function that waits for the sum and returns it."""
         if tensor.dtype in (torch.float16, torch.bfloat16):
             return self.begin_half_sum(tensor, tensor.dtype, doing)
@@ -223,7 +230,7 @@ class Group:
             return tensor
         return end
 
-    def begin_half_sum(self, tensor, dtype, doing):
+    def begin_half_sum(self, tensor: torch.Tensor, dtype: torch.dtype, doing: str) -> Callable[[], Any]:
         """Do the same as `begin_sum` for flat tensors that are sent as 16-bit floats: each worker sums a part in 32 bits, and sends it to all."""
         count, workers, group = tensor.numel(), self.num_workers, self._group_for(tensor)
         share = -(-count // workers)
@@ -241,7 +248,7 @@ class Group:
             return parts[:count].to(tensor.dtype).view(tensor.shape)
         return end
 
-    def begin_sum_parts(self, parts, doing):
+    def begin_sum_parts(self, parts: Sequence[torch.Tensor], doing: str) -> Callable[[], Any]:
         """Begin a reduce-scatter of flat tensors, one for each worker; return a function that waits for this worker's sum and returns it.
 
         16-bit floats are summed in 32 bits, and the result stays float32.
@@ -258,7 +265,7 @@ class Group:
             return received.view(self.num_workers, -1).sum(0, dtype=wide) if len(own) else own.to(wide)
         return end
 
-    def begin_gather(self, tensor, doing):
+    def begin_gather(self, tensor: torch.Tensor, doing: str) -> Callable[[], Any]:
         """Begin to gather the tensors of all workers; return a function that waits for them and returns them stacked."""
         found = tensor.new_empty((self.num_workers, *tensor.shape))
         self._count(tensor.nbytes * (self.num_workers - 1))
@@ -269,7 +276,7 @@ class Group:
             return found
         return end
 
-    def begin_sum_many(self, tensors, doing, half=None):
+    def begin_sum_many(self, tensors: Sequence[torch.Tensor], doing: str, half: torch.dtype | None = None) -> Any:
         """Begin to sum tensors over all workers, small ones in buckets. The inputs are not changed; `half` is an optional 16-bit type for sending.
 
         Returns
@@ -289,7 +296,7 @@ class Group:
             for tensor, part in zip(bucket, end().split([t.numel() for t in bucket])):
                 yield part.view(tensor.shape)
 
-    def local(self):
+    def local(self) -> tuple[int, int]:
         """Return ``(number, count)``: the number of this worker on its machine, and the count of workers there."""
         if "LOCAL_RANK" in os.environ and "LOCAL_WORLD_SIZE" in os.environ:  # set by torchrun
             return int(os.environ["LOCAL_RANK"]), int(os.environ["LOCAL_WORLD_SIZE"])
@@ -297,7 +304,7 @@ class Group:
         same = [i for i, host in enumerate(hosts) if host == hosts[self.rank]]
         return same.index(self.rank), len(same)
 
-    def num_dead(self, node_id, seconds):
+    def num_dead(self, node_id: int, seconds: float) -> int:
         """Return the number of workers (4) and servers (2) that have failed, or have not responded for `seconds`."""
         wanted = tuple(role for role, bit in (("worker", WORKERS), ("server", SERVERS)) if node_id & bit)
         return sum(node.startswith(wanted) for node in self.monitor.silent(seconds))
@@ -310,7 +317,7 @@ class Group:
         while not {*monitor.gone(), *monitor.silent(monitor.limit)}.issuperset(nodes):
             pause.wait(monitor.interval / 2)
 
-    def leave(self):
+    def leave(self) -> None:
         """Report the end or the failure of this worker to the others. It waits for work in flight only, and not at all after a failure."""
         if self._pid != os.getpid() or self._left.is_set():
             return
@@ -343,16 +350,16 @@ class Member:
     """A mixin of stores with the properties of the job, from their `_group`."""
 
     @property
-    def rank(self):
+    def rank(self) -> int:
         """The number of this worker, from 0."""
         return self._group.rank
 
     @property
-    def num_workers(self):
+    def num_workers(self) -> int:
         """The number of workers."""
         return self._group.num_workers
 
-    def get_num_dead_node(self, node_id, timeout=60):
+    def get_num_dead_node(self, node_id: int, timeout: float = 60) -> int:
         """Return the number of processes that have died, or have not responded for a while.
 
         Parameters
@@ -365,12 +372,12 @@ class Member:
         return self._group.num_dead(node_id, timeout)
 
 
-def digest(*things):
+def digest(*things: Any) -> int:
     """Return a hash of a worker's operation, for `Group.agree`."""
     return zlib.crc32(repr(things).encode())
 
 
-def buckets(tensors):
+def buckets(tensors: Iterable[torch.Tensor]) -> Iterator[Any]:
     """Divide tensors into buckets that are sent together: of one type and device, in order, up to `BUCKET` bytes."""
     pending, size = [], 0
     for tensor in tensors:
@@ -383,7 +390,7 @@ def buckets(tensors):
         yield pending
 
 
-def joined(kind, alone=False):
+def joined(kind: str, alone: bool = False) -> Any:
     """Return the group of this process, joined at the first call. With `alone`, a process without a launcher is a group of its own.
 
     Raises

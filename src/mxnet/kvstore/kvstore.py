@@ -1,6 +1,10 @@
 """The single-process store: keeps a value per key, and sums the values that its devices push."""
+from __future__ import annotations
+
 import contextlib
 import logging
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 from .. import ndarray as nd
 from .. import optimizer as opt
@@ -15,6 +19,9 @@ from ..suggestions import shortened
 from . import row_sparse
 from .base import KVStoreBase, built_in, check_capability
 from .compression import make_compression
+
+if TYPE_CHECKING:
+    from ..optimizer import Optimizer
 
 __all__ = ["KVStore"]
 _log = logging.getLogger(__name__)
@@ -35,7 +42,7 @@ def key_value_pairs(key, value, what):
     if not isinstance(value, (list, tuple)) or len(key) != len(value):
         raise MXNetError(f"{len(key)} keys need as many {what}s, received "
                          f"{len(value) if isinstance(value, (list, tuple)) else type(value).__name__}")
-    grouped = {}
+    grouped: dict[Any, list[Any]] = {}
     for k, v in zip(key, value):
         grouped.setdefault(k, []).extend(key_value_pairs(k, v, what)[0][1])
     return list(grouped.items())
@@ -58,7 +65,7 @@ class KVStore(KVStoreBase):
         The type.
     """
 
-    def __init__(self, handle):
+    def __init__(self, handle: str):
         self._type = handle
         self._on_device = "device" in handle or handle == "nccl"
         self._values = {}
@@ -70,7 +77,7 @@ class KVStore(KVStoreBase):
 
     # -- values ------------------------------------------------------------------------------------------------------------------
 
-    def init(self, key, value):
+    def init(self, key: int | str | Sequence[int | str], value: NDArray | Sequence[Any]) -> None:
         """Initialize keys; each key once, before it is pushed or pulled.
 
         Parameters
@@ -89,7 +96,7 @@ class KVStore(KVStoreBase):
                 raise MXNetError(f"duplicate init of key {k!r}: init or broadcast was called with this key before")
             self._values[k] = arrays[0].copyto(cpu())
 
-    def push(self, key, value, priority=0):
+    def push(self, key: int | str | Sequence[int | str], value: NDArray | Sequence[Any], priority: int = 0) -> None:
         """Sum values. The optimizer updates the kept value by the sum; without one the sum replaces it.
 
         Parameters
@@ -101,7 +108,8 @@ class KVStore(KVStoreBase):
         for k, arrays in self._checked(key, value, "value"):
             self._push(k, arrays)
 
-    def pull(self, key, out=None, priority=0, ignore_sparse=True):
+    def pull(self, key: int | str | Sequence[int | str], out: NDArray | Sequence[Any] | None = None, priority: int = 0,
+             ignore_sparse: bool = True) -> None:
         """Write the kept values to arrays.
 
         Parameters
@@ -125,7 +133,8 @@ class KVStore(KVStoreBase):
             self._updater._weight_replaced(key, stored)
         return True
 
-    def broadcast(self, key, value, out, priority=0):
+    def broadcast(self, key: int | str | Sequence[int | str], value: NDArray | Sequence[Any], out: NDArray | Sequence[Any],
+                  priority: int = 0) -> None:
         """Initialize keys, and write their values to arrays on all devices.
 
         Parameters
@@ -138,7 +147,8 @@ class KVStore(KVStoreBase):
         self.init(key, value)
         self.pull(key, out, priority)
 
-    def pushpull(self, key, value, out=None, priority=0):
+    def pushpull(self, key: int | str | Sequence[int | str], value: NDArray | Sequence[Any], out: NDArray | Sequence[Any] | None = None,
+                 priority: int = 0) -> None:
         """Call `push`, then `pull` into `out`, or over the values themselves.
 
         Parameters
@@ -166,7 +176,8 @@ class KVStore(KVStoreBase):
                 return optimizer_update.copied(*tensors)
         return contextlib.nullcontext([False])
 
-    def row_sparse_pull(self, key, out=None, priority=0, row_ids=None):
+    def row_sparse_pull(self, key: int | str | Sequence[int | str], out: NDArray | Sequence[Any] | None = None, priority: int = 0,
+                        row_ids: NDArray | Sequence[NDArray] | None = None) -> None:
         """Write some rows of row_sparse values to row_sparse arrays.
 
         Parameters
@@ -291,7 +302,7 @@ class KVStore(KVStoreBase):
 
     # -- optimizer ---------------------------------------------------------------------------------------------------------------
 
-    def set_optimizer(self, optimizer):
+    def set_optimizer(self, optimizer: Optimizer) -> None:
         """Set the optimizer with which the store updates its values by pushed gradients.
 
         Example
@@ -316,12 +327,12 @@ class KVStore(KVStoreBase):
         if self._updater is None:
             raise MXNetError(f"{what}: this store has no optimizer; call set_optimizer(...) first")
 
-    def save_optimizer_states(self, fname, dump_optimizer=False):
+    def save_optimizer_states(self, fname: str, dump_optimizer: bool = False) -> None:
         """Save the optimizer's states, and with `dump_optimizer` the optimizer itself; the file is written atomically."""
         self._require_optimizer("save_optimizer_states")
         save_optimizer_states(fname, self._updater, dump_optimizer)
 
-    def load_optimizer_states(self, fname):
+    def load_optimizer_states(self, fname: str) -> None:
         """Load saved optimizer states.
 
         Raises
@@ -332,7 +343,7 @@ class KVStore(KVStoreBase):
         self._require_optimizer("load_optimizer_states")
         load_optimizer_states(fname, self._updater)
 
-    def set_gradient_compression(self, compression_params):
+    def set_gradient_compression(self, compression_params: dict[str, Any]) -> None:
         """Compress the gradients that devices push.
 
         Parameters
@@ -352,7 +363,7 @@ class KVStore(KVStoreBase):
 
     # -- properties --------------------------------------------------------------------------------------------------------------
 
-    def is_capable(self, capability):
+    def is_capable(self, capability: str) -> bool:
         """Return True for ``KVStoreBase.OPTIMIZER``.
 
         Raises
@@ -363,17 +374,17 @@ class KVStore(KVStoreBase):
         return check_capability(capability)
 
     @property
-    def type(self):
+    def type(self) -> str:
         """The name that the store was made with."""
         return self._type
 
     @property
-    def rank(self):
+    def rank(self) -> int:
         """0: there is one worker."""
         return 0
 
     @property
-    def num_workers(self):
+    def num_workers(self) -> int:
         """1: there is one worker."""
         return 1
 

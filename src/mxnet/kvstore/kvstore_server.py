@@ -1,5 +1,12 @@
 """The server side of a distributed store."""
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 from ..base import MXNetError
+
+if TYPE_CHECKING:
+    from .base import KVStoreBase
 
 __all__ = ["KVStoreServer"]
 
@@ -14,10 +21,10 @@ class KVStoreServer:
     kvstore : KVStore
     """
 
-    def __init__(self, kvstore):
+    def __init__(self, kvstore: KVStoreBase):
         self.kvstore = kvstore
 
-    def run(self):
+    def run(self) -> None:
         """Raise an error: this process is no server.
 
         Raises

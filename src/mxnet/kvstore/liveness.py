@@ -3,11 +3,15 @@
 A killed process closes its connections, which is detected immediately; a stopped or disconnected one only stops responding. While a process waits
 for others it therefore polls its own `Monitor`, which never blocks, and gives up if one of them has failed.
 """
+from __future__ import annotations
+
 import datetime
 import json
 import os
 import threading
 import time
+from collections.abc import Iterable
+from typing import Any
 
 from .. import environment
 
@@ -18,7 +22,7 @@ STEP = 1.0
 SCHEDULER, SERVERS, WORKERS = 1, 2, 4
 
 
-def name(role, rank):
+def name(role: str, rank: int) -> str:
     """Return the name of a process in messages."""
     return role if role == "scheduler" else f"{role} {rank}"
 
@@ -36,7 +40,7 @@ class Monitor:
         All workers and servers of the job. The first one that has not left watches the others and publishes their state.
     """
 
-    def __init__(self, store, me, others):
+    def __init__(self, store: Any, me: str, others: Iterable[str]):
         self.me, self.others, self._watcher = me, list(others), 0
         self.interval = environment.get_float("PS_HEARTBEAT_INTERVAL")
         self.limit = environment.get_float("PS_HEARTBEAT_TIMEOUT")
@@ -51,7 +55,7 @@ class Monitor:
         self._pid = os.getpid()
         self._thread = threading.Thread(target=self._run, name="mxnet-kvstore-monitor", daemon=True)
 
-    def start(self):
+    def start(self) -> Monitor:
         """Start the thread; all others have joined before."""
         now = time.monotonic()
         self._heard = dict.fromkeys(self.others, now)
@@ -60,7 +64,7 @@ class Monitor:
         self._thread.start()
         return self
 
-    def stop(self, mark="left"):
+    def stop(self, mark: str = "left") -> None:
         """Stop the thread, and publish the reason: ``left``, or ``failed`` and a text."""
         if self._pid != os.getpid() or self._stop.is_set():
             return
@@ -102,7 +106,7 @@ class Monitor:
         self._table, self._told = table, now
 
     @property
-    def watches(self):
+    def watches(self) -> bool:
         """True if this process watches all others."""
         return self._watcher < len(self.others) and self.me == self.others[self._watcher]
 
@@ -120,7 +124,7 @@ class Monitor:
         if version != self._version:
             self._table, self._version, self._told = table, version, time.monotonic()
 
-    def silent(self, seconds):
+    def silent(self, seconds: float) -> dict[str, str]:
         """Return the workers and servers that have not responded for `seconds`, or have failed, with the reasons."""
         found = {}
         for node in self.others:
@@ -135,11 +139,11 @@ class Monitor:
             found.setdefault(self.others[self._watcher], f"silent for {late:.0f} s")
         return found
 
-    def gone(self):
+    def gone(self) -> list[str]:
         """Return the processes that have ended without an error."""
         return [node for node in self.others if (self._ended.get(node) or self._table.get(node)) == "left"]
 
-    def cut_off(self):
+    def cut_off(self) -> str | None:
         """Return an error text if this process has not reached the rendezvous for longer than the limit; else None."""
         lost = time.monotonic() - self._reached
         if lost <= self.limit:
@@ -147,7 +151,7 @@ class Monitor:
         return (f"this process ({self.me}) has not reached the meeting point of the job for {lost:.0f} s: it is cut off, or whoever has that "
                 "point is gone")
 
-    def trouble(self, about=""):
+    def trouble(self, about: str = "") -> str:
         """Return the reason why waiting for the processes whose names begin with `about` is futile; None if it is not."""
         silent = {node: why for node, why in self.silent(self.limit).items() if node.startswith(about)}
         return self.cut_off() or ", ".join(f"{node}: {why}" for node, why in silent.items()) or None

@@ -4,12 +4,19 @@
 Gloo's messages, where one lost worker ends the waiting for all others. A connection of Python's library authenticates with the key of the job,
 frames messages, and refuses those that are longer than expected; nothing here is unpickled.
 """
+from __future__ import annotations
+
 import json
 import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import torch
 
 from ..base import MXNetError
+
+if TYPE_CHECKING:
+    from multiprocessing.connection import Connection
 
 _HEAD = 1 << 20  # the longest line
 _DTYPES = {name: getattr(torch, name) for name in ("float32", "float64", "float16", "bfloat16", "uint8", "int8", "int32", "int64", "bool")}
@@ -17,7 +24,7 @@ _DTYPES = {name: getattr(torch, name) for name in ("float32", "float64", "float1
 LARGEST = 1 << 40
 
 
-def send(connection, head, tensors=()):
+def send(connection: Connection, head: Any, tensors: Sequence[torch.Tensor] = ()) -> None:
     """Send a dict, followed by tensors."""
     tensors = [t.detach().to("cpu").contiguous() for t in tensors]
     described = [[str(t.dtype).removeprefix("torch."), list(t.shape)] for t in tensors]
@@ -31,7 +38,7 @@ def send(connection, head, tensors=()):
             connection.send_bytes(memoryview(tensor.reshape(-1).view(torch.uint8).numpy()))
 
 
-def receive(connection, largest=LARGEST):
+def receive(connection: Connection, largest: int = LARGEST) -> tuple[Any, list[torch.Tensor]]:
     """Receive the next message, and return ``(dict, tensors)``.
 
     Raises

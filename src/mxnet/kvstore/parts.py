@@ -1,9 +1,15 @@
 """The placement of keys on servers: small keys on one, by a hash of their name; large ones are divided evenly among all."""
+from __future__ import annotations
+
 import math
 import zlib
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 from .. import environment
+
+if TYPE_CHECKING:
+    import torch
 
 
 class Part(NamedTuple):
@@ -15,7 +21,7 @@ class Part(NamedTuple):
     flat: bool
 
 
-def divide(key, shape, servers, sparse=False):
+def divide(key: int | str, shape: Sequence[int], servers: int, sparse: bool = False) -> list[Part]:
     """Return the `Part`s of a value, in order.
 
     Values of ``MXNET_KVSTORE_BIGARRAY_BOUND`` elements and more are divided among all servers: by rows, or by elements if there are fewer rows than
@@ -39,7 +45,7 @@ def divide(key, shape, servers, sparse=False):
     return [Part(i, begin, end, flat) for i, (begin, end) in enumerate(zip(edges, edges[1:]))]
 
 
-def cut(tensor, part):
+def cut(tensor: torch.Tensor, part: Part) -> torch.Tensor:
     """Return a part of a tensor as a view."""
     if part.flat:
         return tensor.reshape(-1)[part.begin:part.end]

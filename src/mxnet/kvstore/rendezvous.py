@@ -3,11 +3,13 @@
 torchrun sets ``RANK``, ``WORLD_SIZE``, ``MASTER_ADDR`` and ``MASTER_PORT``, MXNet's launchers set ``DMLC_ROLE``, ``DMLC_PS_ROOT_URI`` and others;
 `mxnet.tools.launch` sets both. The rendezvous is a `torch.distributed.TCPStore`, hosted by the launcher, the scheduler or worker 0.
 """
+from __future__ import annotations
+
 import datetime
 import os
 import socket
 import struct
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch.distributed as dist
 
@@ -42,7 +44,7 @@ def _number(name, least=0):
     return number
 
 
-def role():
+def role() -> str:
     """Return the role of this process: ``DMLC_ROLE``, by default ``worker``.
 
     Raises
@@ -56,7 +58,7 @@ def role():
     return name
 
 
-def place():
+def place() -> Place | None:
     """Return the `Place` of this process; None if it was not started by a launcher.
 
     Raises
@@ -94,7 +96,7 @@ def place():
     return Place(mine, rank, workers, servers, address, _number(port), hosts, attempt)
 
 
-def meet(where):
+def meet(where: Place) -> tuple[Any, int]:
     """Connect to the job's rendezvous; return its store, and the rank of this process.
 
     Raises
@@ -119,7 +121,7 @@ def meet(where):
     return store, rank
 
 
-def join(store, where):
+def join(store: Any, where: Place) -> None:
     """Wait until all workers and servers have joined; `meet` is called before.
 
     Raises
@@ -132,7 +134,7 @@ def join(store, where):
     join_as_host(store, where)
 
 
-def join_as_host(store, where):
+def join_as_host(store: Any, where: Place) -> None:
     """Do the same as `join` for the host of the rendezvous, which is not one of the expected processes."""
     limit = environment.get_float("MXNET_KVSTORE_JOIN_TIMEOUT")
     try:
@@ -142,7 +144,7 @@ def join_as_host(store, where):
                          f"({where.num_workers} workers and {where.num_servers} servers are expected); see MXNET_KVSTORE_JOIN_TIMEOUT") from error
 
 
-def own_address(where):
+def own_address(where: Place) -> str:
     """Return the address of this machine for the other processes of the job."""
     interface = environment.get_str("DMLC_INTERFACE")
     if interface:

@@ -1,11 +1,15 @@
 """A server of a distributed job: keeps its part of the values, and updates them at each push of a worker."""
+from __future__ import annotations
+
 import contextlib
 import json
 import os
 import queue
 import secrets
 import threading
+from collections.abc import Callable
 from multiprocessing.connection import Listener
+from typing import TYPE_CHECKING, Any
 
 import torch
 
@@ -19,14 +23,17 @@ from . import messages, rendezvous
 from .compression import make_compression
 from .liveness import Monitor, name
 
+if TYPE_CHECKING:
+    from .rendezvous import Place
+
 
 class Store:
     """This server's part of the values of one kvstore of the workers."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.values, self.updater, self.optimizer = {}, None, None
 
-    def value(self, key):
+    def value(self, key: int | str) -> torch.Tensor:
         try:
             return self.values[key]
         except KeyError:
@@ -45,7 +52,7 @@ class Server:
         The commands that workers may send by number; called with a text and the rank of this server.
     """
 
-    def __init__(self, where, commands=None):
+    def __init__(self, where: Place, commands: Callable[..., Any] | None = None):
         self._commands = commands or {}
         self._meeting, self.rank = rendezvous.meet(where)
         key = secrets.token_bytes(32)
@@ -57,7 +64,7 @@ class Server:
         self._monitor = Monitor(self._meeting, name("server", self.rank), nodes).start()
         self._workers = nodes[:where.num_workers]
 
-    def run(self):
+    def run(self) -> None:
         """Serve until all workers have left, or died."""
         threading.Thread(target=self._accept, daemon=True).start()
         while not self._deserted():
@@ -218,7 +225,7 @@ _ACTIONS = {"flush": _flush, "init": _init, "push": _push, "pull": _pull, "pull_
             "load_states": _load_states}
 
 
-def serve(commands=None):
+def serve(commands: Callable[..., Any] | None = None) -> None:
     """Run the role in ``DMLC_ROLE``, server or scheduler, until the job has ended; `commands` as for `Server`.
 
     Raises

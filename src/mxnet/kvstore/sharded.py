@@ -1,4 +1,8 @@
 """Synchronous stores with sharded updates: each worker updates a part of the weights, and keeps only that part of the optimizer's states."""
+from __future__ import annotations
+
+from typing import Any
+
 import torch
 
 from .. import files
@@ -32,7 +36,7 @@ class ShardedKVStore(DistSyncKVStore):
         The type.
     """
 
-    def __init__(self, handle):
+    def __init__(self, handle: str):
         super().__init__(handle)
         self._edges = {}  # by key: worker i updates the elements from edge i to edge i + 1
         self._load = [0] * self.num_workers
@@ -72,7 +76,7 @@ class ShardedKVStore(DistSyncKVStore):
         self._overlap.stop()
         self._edges, self._load = {}, [0] * self.num_workers
 
-    def set_gradient_compression(self, compression_params):
+    def set_gradient_compression(self, compression_params: dict[str, Any]) -> None:
         """Send 16-bit floats, by ``{'type': 'fp16'}`` or ``{'type': 'bf16'}``; all workers call it.
 
         Raises
@@ -168,7 +172,7 @@ class ShardedKVStore(DistSyncKVStore):
 
     # -- states ------------------------------------------------------------------------------------------------------------------
 
-    def save_optimizer_states(self, fname, dump_optimizer=False):
+    def save_optimizer_states(self, fname: str, dump_optimizer: bool = False) -> None:
         """Save the optimizer's states, gathered from all workers, and with `dump_optimizer` the optimizer itself; all workers call it.
 
         Stores without sharding, or with another number of workers, can load them.
@@ -188,7 +192,7 @@ class ShardedKVStore(DistSyncKVStore):
             states[key] = _joined(parts, self._values[key].shape) if key in self._edges else parts[0]
         files.write_bytes(fname, pickles.dumps((states, self._updater.optimizer) if dump_optimizer else states))
 
-    def load_optimizer_states(self, fname):
+    def load_optimizer_states(self, fname: str) -> None:
         """Load optimizer states that were saved by a store of any kind; all workers call it."""
         super().load_optimizer_states(fname)
         self._forget()

@@ -1,13 +1,20 @@
 """The base class of metrics, composite metrics, and metrics from functions."""
+from __future__ import annotations
+
 import contextlib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from .. import registry
 from ..base import numeric_types
 from ..ndarray import NDArray
 from ..ops import host_arrays
 
+if TYPE_CHECKING:
+    import torch
 
-def check_label_shapes(labels, preds, wrap=False, shape=False):
+
+def check_label_shapes(labels: Any, preds: Any, wrap: bool = False, shape: bool = False) -> tuple[Any, Any]:
     """Check that there are as many labels as predictions.
 
     Parameters
@@ -32,7 +39,7 @@ def check_label_shapes(labels, preds, wrap=False, shape=False):
     return labels, preds
 
 
-def tensor(array, like=None):
+def tensor(array: Any, like: torch.Tensor | None = None) -> torch.Tensor:
     """Return the torch tensor of an array for reading, without a copy; on the device of the tensor `like` if given."""
     if isinstance(array, NDArray):
         array = array._raw()
@@ -41,7 +48,7 @@ def tensor(array, like=None):
     return array if like is None else array.to(like.device)
 
 
-def pairs(labels, preds):
+def pairs(labels: Sequence[NDArray] | NDArray, preds: Sequence[NDArray] | NDArray) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
     """Yield the pairs of labels and predictions of a batch as tensors on the device of the predictions."""
     labels, preds = check_label_shapes(labels, preds, True)
     for label, pred in zip(labels, preds):
@@ -63,28 +70,28 @@ class EvalMetric:
         ``global_num_inst`` too.
     """
 
-    def __init__(self, name, output_names=None, label_names=None, **kwargs):
+    def __init__(self, name: str, output_names: list[str] | None = None, label_names: list[str] | None = None, **kwargs: Any):
         self.name = str(name)
         self.output_names, self.label_names = output_names, label_names
         self._has_global_stats = kwargs.pop("has_global_stats", False)
         self._kwargs = kwargs
         self.reset()
 
-    def __str__(self):
+    def __str__(self) -> str:
         return f"EvalMetric: {dict(self.get_name_value())}"
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         """Return the configuration from which `create` makes the metric again, as a dict."""
         return {**self._kwargs, "metric": type(self).__name__, "name": self.name, "output_names": self.output_names,
                 "label_names": self.label_names}
 
-    def update_dict(self, label, pred):
+    def update_dict(self, label: Mapping[str, NDArray], pred: Mapping[str, NDArray]) -> None:
         """Update the metric with a batch: labels and outputs of the network by name."""
         preds = list(pred.values()) if self.output_names is None else [pred[name] for name in self.output_names]
         labels = list(label.values()) if self.label_names is None else [label[name] for name in self.label_names]
         self.update(labels, preds)
 
-    def update(self, labels, preds):
+    def update(self, labels: Sequence[NDArray] | NDArray, preds: Sequence[NDArray] | NDArray) -> None:
         """Update the metric with a batch: lists of NDArrays, one for each label and output of the network."""
         raise NotImplementedError(f"{type(self).__name__} must define update(labels, preds)")
 
@@ -95,30 +102,30 @@ class EvalMetric:
         self.num_inst += count
         self.global_num_inst += count
 
-    def reset(self):
+    def reset(self) -> None:
         """Reset all sums and counts."""
         self.num_inst, self.sum_metric = 0, 0.0
         self.global_num_inst, self.global_sum_metric = 0, 0.0
 
-    def reset_local(self):
+    def reset_local(self) -> None:
         """Reset the local sums and counts of `get`, but not those of `get_global`."""
         self.num_inst, self.sum_metric = 0, 0.0
 
-    def get(self):
+    def get(self) -> tuple[Any, Any]:
         """Return name and value since the last reset, local or not; the value is NaN if there were no instances."""
         return self.name, self.sum_metric / self.num_inst if self.num_inst else float("nan")
 
-    def get_global(self):
+    def get_global(self) -> tuple[Any, Any]:
         """Return name and value since the last `reset`."""
         if not self._has_global_stats:
             return self.get()
         return self.name, self.global_sum_metric / self.global_num_inst if self.global_num_inst else float("nan")
 
-    def get_name_value(self):
+    def get_name_value(self) -> list[tuple[str, float]]:
         """Return the result of `get` as a list of pairs."""
         return _as_pairs(*self.get())
 
-    def get_global_name_value(self):
+    def get_global_name_value(self) -> list[tuple[str, float]]:
         """Return the result of `get_global` as a list of pairs."""
         return _as_pairs(*self.get_global()) if self._has_global_stats else self.get_name_value()
 
@@ -132,7 +139,7 @@ alias = registry.get_alias_func(EvalMetric, "metric")
 _create = registry.get_create_func(EvalMetric, "metric")
 
 
-def create(metric, *args, **kwargs):
+def create(metric: Any, *args: Any, **kwargs: Any) -> EvalMetric:
     """Create a metric from a name, a configuration, a function, or a list of these.
 
     Parameters
@@ -176,15 +183,16 @@ class CompositeEvalMetric(EvalMetric):
         Metrics, or arguments of `create`.
     """
 
-    def __init__(self, metrics=None, name="composite", output_names=None, label_names=None):
+    def __init__(self, metrics: Iterable[Any] | None = None, name: str = "composite", output_names: list[str] | None = None,
+                 label_names: list[str] | None = None):
         self.metrics = [create(m) for m in metrics or ()]
         super().__init__(name, output_names=output_names, label_names=label_names, has_global_stats=True)
 
-    def add(self, metric):
+    def add(self, metric: Any) -> None:
         """Add a metric, or the one that `create` makes from the argument."""
         self.metrics.append(create(metric))
 
-    def get_metric(self, index):
+    def get_metric(self, index: int) -> EvalMetric:
         """Return the metric number `index`.
 
         Raises
@@ -197,7 +205,7 @@ class CompositeEvalMetric(EvalMetric):
         except IndexError:
             raise ValueError(f"Metric index {index} is out of range 0 and {len(self.metrics)}") from None
 
-    def update_dict(self, labels, preds):
+    def update_dict(self, labels: Mapping[str, NDArray], preds: Mapping[str, NDArray]) -> None:
         """Update each metric with a batch, by name."""
         if self.label_names is not None:
             labels = {k: v for k, v in labels.items() if k in self.label_names}
@@ -206,36 +214,37 @@ class CompositeEvalMetric(EvalMetric):
         for metric in self.metrics:
             metric.update_dict(labels, preds)
 
-    def update(self, labels, preds):
+    def update(self, labels: Sequence[NDArray] | NDArray, preds: Sequence[NDArray] | NDArray) -> None:
         """Update each metric with a batch."""
         for metric in self.metrics:
             metric.update(labels, preds)
 
-    def reset(self):
+    def reset(self) -> None:
         """Reset each metric."""
         for metric in self.metrics:
             metric.reset()
 
-    def reset_local(self):
+    def reset_local(self) -> None:
         """Reset each metric's local values."""
         for metric in self.metrics:
             metric.reset_local()
 
-    def get(self):
+    def get(self) -> tuple[list[str], list[float]]:
         """Return all names and all values, as two lists."""
         return _joined(metric.get() for metric in self.metrics)
 
-    def get_global(self):
+    def get_global(self) -> tuple[list[str], list[float]]:
         """Return all names and all values since the last `reset`, as two lists."""
         return _joined(metric.get_global() for metric in self.metrics)
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         """Return the configuration from which `create` makes the metric again, as a dict."""
         return {**super().get_config(), "metrics": [metric.get_config() for metric in self.metrics]}
 
 
 def _joined(results):
-    names, values = [], []
+    names: list[str] = []
+    values: list[float] = []
     for name, value in results:
         names.extend([name] if isinstance(name, str) else name)
         values.extend([value] if isinstance(value, numeric_types) else value)
@@ -264,7 +273,8 @@ class CustomMetric(EvalMetric):
     ('worst', 2.0)
     """
 
-    def __init__(self, feval, name=None, allow_extra_outputs=False, output_names=None, label_names=None):
+    def __init__(self, feval: Callable[..., Any], name: str | None = None, allow_extra_outputs: bool = False, output_names: list[str] | None = None,
+                 label_names: list[str] | None = None):
         if name is None:
             name = feval.__name__
             if "<" in name:  # a lambda
@@ -273,7 +283,7 @@ class CustomMetric(EvalMetric):
                          has_global_stats=True)
         self._feval, self._allow_extra_outputs = feval, allow_extra_outputs
 
-    def update(self, labels, preds):
+    def update(self, labels: Sequence[NDArray] | NDArray, preds: Sequence[NDArray] | NDArray) -> None:
         """Update the metric with the function's value for each label and output of a batch."""
         if not self._allow_extra_outputs:
             labels, preds = check_label_shapes(labels, preds, True)
@@ -285,12 +295,12 @@ class CustomMetric(EvalMetric):
                     total = total.item()  # a Python float: a float32 sum would round off small values
             self._add(total, count)
 
-    def get_config(self):
+    def get_config(self) -> NoReturn:
         """Raise an error: a function can't be part of a configuration."""
         raise NotImplementedError("CustomMetric cannot be serialized")
 
 
-def np(numpy_feval, name=None, allow_extra_outputs=False):
+def np(numpy_feval: Callable[..., Any], name: str | None = None, allow_extra_outputs: bool = False) -> CustomMetric:
     """Create a metric from a function over NumPy arrays; see `CustomMetric`.
 
     Example

@@ -1,11 +1,18 @@
 """Metrics of classification: predictions are scores of classes, labels are class numbers."""
+from __future__ import annotations
+
 import math
+from collections.abc import Sequence
 from operator import attrgetter
+from typing import TYPE_CHECKING, Any
 
 import numpy
 import torch
 
 from .base import EvalMetric, alias, check_label_shapes, pairs, register
+
+if TYPE_CHECKING:
+    from ..ndarray import NDArray
 
 
 def _same_length(label, pred):
@@ -32,11 +39,11 @@ class Accuracy(EvalMetric):
     ('accuracy', 0.6666666666666666)
     """
 
-    def __init__(self, axis=1, name="accuracy", output_names=None, label_names=None):
+    def __init__(self, axis: int = 1, name: str = "accuracy", output_names: list[str] | None = None, label_names: list[str] | None = None):
         super().__init__(name, axis=axis, output_names=output_names, label_names=label_names, has_global_stats=True)
         self.axis = axis
 
-    def update(self, labels, preds):
+    def update(self, labels: Sequence[NDArray] | NDArray, preds: Sequence[NDArray] | NDArray) -> None:
         """Count the correct predictions of a batch."""
         for label, pred in pairs(labels, preds):
             if pred.shape != label.shape:
@@ -59,18 +66,18 @@ class TopKAccuracy(EvalMetric):
         If `top_k` is 1 or less: `Accuracy` is that metric.
     """
 
-    def __init__(self, top_k=1, name="top_k_accuracy", output_names=None, label_names=None):
+    def __init__(self, top_k: int = 1, name: str = "top_k_accuracy", output_names: list[str] | None = None, label_names: list[str] | None = None):
         if top_k <= 1:
             raise ValueError(f"Please use Accuracy if top_k is no more than 1; received {top_k}")
         super().__init__(name, top_k=top_k, output_names=output_names, label_names=label_names, has_global_stats=True)
         self.top_k = top_k
         self.name += f"_{top_k}"
 
-    def get_config(self):
+    def get_config(self) -> dict[str, Any]:
         """Return the configuration from which `create` makes the metric again, as a dict."""
         return {**super().get_config(), "name": self.name.removesuffix(f"_{self.top_k}")}
 
-    def update(self, labels, preds):
+    def update(self, labels: Sequence[NDArray] | NDArray, preds: Sequence[NDArray] | NDArray) -> None:
         """Count the correct predictions of a batch."""
         for label, pred in pairs(labels, preds):
             if pred.dim() > 2:
@@ -226,7 +233,7 @@ class F1(_BinaryMetric):
 
     _value = "fscore"
 
-    def __init__(self, name="f1", output_names=None, label_names=None, average="macro"):
+    def __init__(self, name: str = "f1", output_names: list[str] | None = None, label_names: list[str] | None = None, average: str = "macro"):
         super().__init__(name, output_names, label_names, average)
         self.average = average
 
@@ -243,7 +250,7 @@ class MCC(_BinaryMetric):
 
     _value = "matthewscc"
 
-    def __init__(self, name="mcc", output_names=None, label_names=None, average="macro"):
+    def __init__(self, name: str = "mcc", output_names: list[str] | None = None, label_names: list[str] | None = None, average: str = "macro"):
         super().__init__(name, output_names, label_names, average)
 
 
@@ -260,11 +267,11 @@ class PCC(EvalMetric):
     ('pcc', 1.0)
     """
 
-    def __init__(self, name="pcc", output_names=None, label_names=None, has_global_stats=True):
+    def __init__(self, name: str = "pcc", output_names: list[str] | None = None, label_names: list[str] | None = None, has_global_stats: bool = True):
         self.k = 2
         super().__init__(name=name, output_names=output_names, label_names=label_names, has_global_stats=has_global_stats)
 
-    def update(self, labels, preds):
+    def update(self, labels: Sequence[NDArray] | NDArray, preds: Sequence[NDArray] | NDArray) -> None:
         """Count the predictions of a batch."""
         for label, pred in pairs(labels, preds):
             pred = pred.argmax(1) if pred.shape != label.shape else pred
@@ -289,22 +296,22 @@ class PCC(EvalMetric):
         return float((counts.diagonal() * n - x * y).sum() / (cov_xx * cov_yy) ** 0.5)
 
     @property
-    def sum_metric(self):
+    def sum_metric(self) -> float:
         """The correlation since the last reset, times ``num_inst``."""
         return self._correlation(self.lcm) * self.num_inst
 
     @property
-    def global_sum_metric(self):
+    def global_sum_metric(self) -> float:
         """The correlation since the last `reset`, times ``global_num_inst``."""
         return self._correlation(self.gcm) * self.global_num_inst
 
-    def reset(self):
+    def reset(self) -> None:
         """Reset all counts."""
         self.global_num_inst = 0
         self.gcm = numpy.zeros((self.k, self.k))
         self.reset_local()
 
-    def reset_local(self):
+    def reset_local(self) -> None:
         """Reset the local counts of `get`."""
         self.num_inst = 0
         self.lcm = numpy.zeros((self.k, self.k))
@@ -322,11 +329,12 @@ class Perplexity(EvalMetric):
         The axis of the classes in the predictions, which are probabilities.
     """
 
-    def __init__(self, ignore_label, axis=-1, name="perplexity", output_names=None, label_names=None):
+    def __init__(self, ignore_label: int | None, axis: int = -1, name: str = "perplexity", output_names: list[str] | None = None,
+                 label_names: list[str] | None = None):
         super().__init__(name, ignore_label=ignore_label, axis=axis, output_names=output_names, label_names=label_names, has_global_stats=True)
         self.ignore_label, self.axis = ignore_label, axis
 
-    def update(self, labels, preds):
+    def update(self, labels: Sequence[NDArray] | NDArray, preds: Sequence[NDArray] | NDArray) -> None:
         """Add up the cross entropies of a batch."""
         check_label_shapes(labels, preds)
         for label, pred in pairs(labels, preds):
@@ -342,11 +350,11 @@ class Perplexity(EvalMetric):
                 losses, count = losses[keep], int(keep.sum())
             self._add(float(losses.sum()), count)
 
-    def get(self):
+    def get(self) -> tuple[str, float]:
         """Return name and value since the last reset, local or not."""
         return self.name, math.exp(self.sum_metric / self.num_inst) if self.num_inst else float("nan")
 
-    def get_global(self):
+    def get_global(self) -> tuple[str, float]:
         """Return name and value since the last `reset`."""
         return self.name, math.exp(self.global_sum_metric / self.global_num_inst) if self.global_num_inst else float("nan")
 
@@ -384,7 +392,7 @@ class CrossEntropy(_LogLikelihood):
     ('cross-entropy', 0.571599...)
     """
 
-    def __init__(self, eps=1e-12, name="cross-entropy", output_names=None, label_names=None):
+    def __init__(self, eps: float = 1e-12, name: str = "cross-entropy", output_names: list[str] | None = None, label_names: list[str] | None = None):
         super().__init__(eps, name, output_names, label_names)
 
 
@@ -393,5 +401,5 @@ class CrossEntropy(_LogLikelihood):
 class NegativeLogLikelihood(_LogLikelihood):
     """The mean of ``-log(p + eps)``, where p is the predicted probability of the correct class."""
 
-    def __init__(self, eps=1e-12, name="nll-loss", output_names=None, label_names=None):
+    def __init__(self, eps: float = 1e-12, name: str = "nll-loss", output_names: list[str] | None = None, label_names: list[str] | None = None):
         super().__init__(eps, name, output_names, label_names)

@@ -1,5 +1,9 @@
 """Metrics of regression, and means of losses that the network computes itself."""
+from __future__ import annotations
+
 import math
+from collections.abc import Sequence
+from typing import Any
 
 import numpy
 import torch
@@ -44,7 +48,7 @@ class MAE(_ErrorMetric):
     ('mae', 0.5)
     """
 
-    def __init__(self, name="mae", output_names=None, label_names=None):
+    def __init__(self, name: str = "mae", output_names: list[str] | None = None, label_names: list[str] | None = None):
         super().__init__(name, output_names, label_names)
 
     def _error(self, difference):
@@ -55,7 +59,7 @@ class MAE(_ErrorMetric):
 class MSE(_ErrorMetric):
     """The mean squared error."""
 
-    def __init__(self, name="mse", output_names=None, label_names=None):
+    def __init__(self, name: str = "mse", output_names: list[str] | None = None, label_names: list[str] | None = None):
         super().__init__(name, output_names, label_names)
 
     def _error(self, difference):
@@ -66,7 +70,7 @@ class MSE(_ErrorMetric):
 class RMSE(_ErrorMetric):
     """The root of the mean squared error of each batch, averaged over batches."""
 
-    def __init__(self, name="rmse", output_names=None, label_names=None):
+    def __init__(self, name: str = "rmse", output_names: list[str] | None = None, label_names: list[str] | None = None):
         super().__init__(name, output_names, label_names)
 
     def _error(self, difference):
@@ -84,20 +88,20 @@ class PearsonCorrelation(EvalMetric):
         ``'macro'``: the mean of the batches' correlations; ``'micro'``: the correlation of all values together.
     """
 
-    def __init__(self, name="pearsonr", output_names=None, label_names=None, average="macro"):
+    def __init__(self, name: str = "pearsonr", output_names: list[str] | None = None, label_names: list[str] | None = None, average: str = "macro"):
         self.average = average
         super().__init__(name, output_names=output_names, label_names=label_names, average=average, has_global_stats=True)
 
-    def reset_micro(self):
+    def reset_micro(self) -> None:
         """Reset the sums of the 'micro' average."""
         self._count, self._means, self._products = 0, numpy.zeros(2), numpy.zeros((2, 2))
 
-    def reset(self):
+    def reset(self) -> None:
         """Reset all sums and counts."""
         super().reset()
         self.reset_micro()
 
-    def update(self, labels, preds):
+    def update(self, labels: Sequence[NDArray] | NDArray, preds: Sequence[NDArray] | NDArray) -> None:
         """Update the metric with a batch."""
         for label, pred in pairs(labels, preds):
             check_label_shapes(label, pred, False, True)
@@ -122,7 +126,7 @@ class PearsonCorrelation(EvalMetric):
         (ll, lp), (_, pp) = self._products
         return self.name, float(lp / math.sqrt(ll * pp)) if count and ll * pp else float("nan")
 
-    def update_variance(self, new_values, *aggregate):
+    def update_variance(self, new_values: Any, *aggregate: Any) -> tuple[Any, Any, Any]:
         """Return count, mean and sum of squared deviations of a sample with `new_values` added.
 
         Parameters
@@ -136,15 +140,15 @@ class PearsonCorrelation(EvalMetric):
         total = count + n
         return total, mean + shift * n / total, squares + numpy.square(new_values - new_values.mean()).sum() + shift * shift * count * n / total
 
-    def update_cov(self, label, pred):
+    def update_cov(self, label: Any, pred: Any) -> None:
         """Add values to the sums of the 'micro' average, as `update` does."""
         self._merge(numpy.stack([numpy.ravel(label), numpy.ravel(pred)]).astype(numpy.float64))
 
-    def get(self):
+    def get(self) -> tuple[str, float]:
         """Return name and value since the last reset; the 'micro' average is always of all values since the last `reset`."""
         return super().get() if self.average == "macro" else self._micro(self.num_inst)
 
-    def get_global(self):
+    def get_global(self) -> tuple[str, float]:
         """Return name and value since the last `reset`."""
         return super().get_global() if self.average == "macro" else self._micro(self.global_num_inst)
 
@@ -162,10 +166,10 @@ class Loss(EvalMetric):
     ('loss', 3.0)
     """
 
-    def __init__(self, name="loss", output_names=None, label_names=None):
+    def __init__(self, name: str = "loss", output_names: list[str] | None = None, label_names: list[str] | None = None):
         super().__init__(name, output_names=output_names, label_names=label_names, has_global_stats=True)
 
-    def update(self, _, preds):
+    def update(self, _: Any, preds: Sequence[NDArray] | NDArray) -> None:
         """Add up the outputs of a batch."""
         for pred in [preds] if isinstance(preds, NDArray) else preds:
             pred = tensor(pred)
@@ -176,7 +180,7 @@ class Loss(EvalMetric):
 class Torch(Loss):
     """The old name of `Loss` for criteria of Lua Torch."""
 
-    def __init__(self, name="torch", output_names=None, label_names=None):
+    def __init__(self, name: str = "torch", output_names: list[str] | None = None, label_names: list[str] | None = None):
         super().__init__(name, output_names, label_names)
 
 
@@ -184,5 +188,5 @@ class Torch(Loss):
 class Caffe(Loss):
     """The old name of `Loss` for losses of Caffe."""
 
-    def __init__(self, name="caffe", output_names=None, label_names=None):
+    def __init__(self, name: str = "caffe", output_names: list[str] | None = None, label_names: list[str] | None = None):
         super().__init__(name, output_names, label_names)

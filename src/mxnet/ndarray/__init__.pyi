@@ -22,6 +22,7 @@ from . import memory_format as memory_format
 from . import methods as methods
 from . import mutation_tracking as mutation_tracking
 from . import ndarray as ndarray
+from . import nested as nested
 from . import object_arrays as object_arrays
 from . import private_methods as private_methods
 from . import random as random

@@ -568,12 +568,12 @@ class NDArray(_Methods):
         return info.grad if info is not None else None
 
     @property
-    def _fresh_grad(self):
+    def _fresh_grad(self) -> bool:
         info = self._autograd
         return info is not None and info.fresh
 
     @_fresh_grad.setter
-    def _fresh_grad(self, value: bool):
+    def _fresh_grad(self, value: bool) -> None:
         if isinstance(self._autograd, Marked):
             self._autograd.fresh = bool(value)
 

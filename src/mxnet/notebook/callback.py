@@ -1,8 +1,12 @@
 """Callbacks for ``Module.fit`` that gather statistics in pandas dataframes, or draw them live with bokeh, in a notebook."""
+from __future__ import annotations
+
 import collections
 import datetime
 import importlib
 import time
+from collections.abc import Mapping
+from typing import Any
 
 from ..suggestions import MissingAttributeError as _MissingAttributeError
 
@@ -11,7 +15,7 @@ class Pandas_Failed_To_Import:  # noqa: N801
     """Stands for pandas where it is not installed."""
 
 
-def __getattr__(name):
+def __getattr__(name: str) -> Any:
     if name == "pd":
         try:
             return importlib.import_module("pandas")
@@ -65,7 +69,7 @@ class PandasLogger:
         logger.train_df.plot(x="elapsed", y="accuracy")
     """
 
-    def __init__(self, batch_size, frequent=50):
+    def __init__(self, batch_size: int, frequent: int = 50):
         frame = _needed("pandas", "PandasLogger").DataFrame
         self.batch_size, self.frequent = batch_size, frequent
         self._dataframes = {name: frame() for name in ("train", "eval", "epoch")}
@@ -77,7 +81,7 @@ class PandasLogger:
     epoch_df = _frame("epoch", "Of every epoch: how long it took, and when it ended.")
     all_dataframes = property(lambda self: self._dataframes, doc="The three by name: train, eval, epoch.")
 
-    def append_metrics(self, metrics, df_name):
+    def append_metrics(self, metrics: Mapping[str, Any], df_name: str) -> None:
         """Add a row, a dict, to a dataframe; columns that are new are added too."""
         frame = self._dataframes[df_name]
         for column in metrics:
@@ -85,16 +89,16 @@ class PandasLogger:
                 frame[column] = None
         frame.loc[len(frame)] = metrics
 
-    def elapsed(self):
+    def elapsed(self) -> datetime.timedelta:
         """The time since the start."""
         return datetime.datetime.now() - self.start_time
 
-    def train_cb(self, param):
+    def train_cb(self, param: Any) -> None:
         """For ``batch_end_callback``."""
         if param.nbatch % self.frequent == 0:
             self._process_batch(param, "train")
 
-    def eval_cb(self, param):
+    def eval_cb(self, param: Any) -> None:
         """For ``eval_end_callback``."""
         self._process_batch(param, "eval")
 
@@ -107,13 +111,13 @@ class PandasLogger:
                              "elapsed": self.elapsed(), "minibatch_count": param.nbatch, "epoch": param.epoch}, dataframe)
         self.last_time = now
 
-    def epoch_cb(self, *args):
+    def epoch_cb(self, *args: Any) -> None:
         """For ``epoch_end_callback``, whose arguments it needs not."""
         now = datetime.datetime.now()
         self.append_metrics({"elapsed": self.elapsed(), "epoch_time": now - self.last_epoch_time}, "epoch")
         self.last_epoch_time = now
 
-    def callback_args(self):
+    def callback_args(self) -> dict[str, Any]:
         """The arguments for `fit` that attach this."""
         return {"batch_end_callback": self.train_cb, "eval_end_callback": self.eval_cb, "epoch_end_callback": self.epoch_cb}
 
@@ -136,7 +140,7 @@ class LiveBokehChart:
         If bokeh, or pandas for the logger, is not installed.
     """
 
-    def __init__(self, pandas_logger, metric_name, display_freq=10, batch_size=None, frequent=50):
+    def __init__(self, pandas_logger: Any, metric_name: str | None, display_freq: int = 10, batch_size: int | None = None, frequent: int = 50):
         self._io = _needed("bokeh.io", type(self).__name__)
         self.pandas_logger = pandas_logger or (PandasLogger(batch_size, frequent) if batch_size is not None else None)
         self.metric_name, self.display_freq, self.frequent = metric_name, display_freq, frequent
@@ -144,19 +148,19 @@ class LiveBokehChart:
         self._io.output_notebook()
         self.handle = self.setup_chart()
 
-    def setup_chart(self):
+    def setup_chart(self) -> Any:
         """Draw for the first time; returns the handle that bokeh updates the chart by."""
         raise NotImplementedError(f"{type(self).__name__}: a subclass must say what to draw in setup_chart()")
 
-    def update_chart_data(self):
+    def update_chart_data(self) -> Any:
         """Bring the data of the chart up to date."""
         raise NotImplementedError(f"{type(self).__name__}: a subclass must say what has changed in update_chart_data()")
 
-    def interval_elapsed(self):
+    def interval_elapsed(self) -> bool:
         """Return True when it is time to draw again."""
         return time.time() - self.last_update > self.display_freq
 
-    def callback_args(self):
+    def callback_args(self) -> dict[str, Any]:
         """The arguments for `fit` that attach this."""
         return {"batch_end_callback": self.batch_cb, "eval_end_callback": self.eval_cb}
 
@@ -165,11 +169,11 @@ class LiveBokehChart:
         self._io.push_notebook(handle=self.handle)
         self.last_update = time.time()
 
-    def eval_cb(self, param):
+    def eval_cb(self, param: Any) -> None:
         """For ``eval_end_callback``."""
         self._redraw()
 
-    def batch_cb(self, param):
+    def batch_cb(self, param: Any) -> None:
         """For ``batch_end_callback``."""
         if self.interval_elapsed():
             self._redraw()
@@ -187,21 +191,21 @@ class LiveTimeSeries(LiveBokehChart):
         For ``bokeh.plotting.figure``.
     """
 
-    def __init__(self, **fig_params):
+    def __init__(self, **fig_params: Any):
         self.fig = _needed("bokeh.plotting", "LiveTimeSeries").figure(x_axis_type="datetime", x_axis_label="Elapsed time", **fig_params)
         super().__init__(None, None)
 
-    def setup_chart(self):
+    def setup_chart(self) -> Any:
         """Draw an empty line."""
         self.start_time = datetime.datetime.now()
         self._line = self.fig.line([], [])
         return self._show(self.fig)
 
-    def elapsed(self):
+    def elapsed(self) -> datetime.timedelta:
         """The time since the chart was made."""
         return datetime.datetime.now() - self.start_time
 
-    def update_chart_data(self, value):
+    def update_chart_data(self, value: float) -> None:
         """Add a value, and draw."""
         self._line.data_source.stream({"x": [self.elapsed()], "y": [value]})
         self._io.push_notebook(handle=self.handle)
@@ -220,12 +224,12 @@ class LiveLearningCurve(LiveBokehChart):
         How many batches there are from one point to the next.
     """
 
-    def __init__(self, metric_name, display_freq=10, frequent=50):
+    def __init__(self, metric_name: str, display_freq: int = 10, frequent: int = 50):
         self.start_time = datetime.datetime.now()
         self._data = {"train": {"elapsed": []}, "eval": {"elapsed": []}}
         super().__init__(None, metric_name, display_freq, frequent=frequent)
 
-    def setup_chart(self):
+    def setup_chart(self) -> Any:
         """Draw two empty lines."""
         self.fig = _needed("bokeh.plotting", "LiveLearningCurve").figure(x_axis_type="datetime", x_axis_label="Training time",
                                                                          y_axis_label=self.metric_name)
@@ -234,13 +238,13 @@ class LiveLearningCurve(LiveBokehChart):
         self.fig.legend.location = "bottom_right"
         return self._show(self.fig)
 
-    def batch_cb(self, param):
+    def batch_cb(self, param: Any) -> None:
         """For ``batch_end_callback``."""
         if param.nbatch % self.frequent == 0:
             self._process_batch(param, "train")
         super().batch_cb(param)
 
-    def eval_cb(self, param):
+    def eval_cb(self, param: Any) -> None:
         """For ``eval_end_callback``."""
         self._process_batch(param, "eval")
         super().eval_cb(param)
@@ -249,7 +253,7 @@ class LiveLearningCurve(LiveBokehChart):
         for key, value in {**_metrics_of(param), "elapsed": datetime.datetime.now() - self.start_time}.items():
             self._data[df_name].setdefault(key, []).append(value)
 
-    def update_chart_data(self):
+    def update_chart_data(self) -> Any:
         """Show all points gathered so far."""
         for name, line in self._lines.items():
             data = self._data[name]
@@ -260,7 +264,7 @@ class LiveLearningCurve(LiveBokehChart):
                 line.data_source.data = {"x": list(data["elapsed"]), "y": list(data[self.metric_name])}
 
 
-def args_wrapper(*args):
+def args_wrapper(*args: Any) -> dict[str, Any]:
     """The arguments for `fit` that attach several of these objects.
 
     Example

@@ -2,8 +2,12 @@
 
 They compute on copies on the CPU and cannot be recorded. Functions that the installed NumPy no longer has are absent here, too.
 """
+from __future__ import annotations
+
 import functools
 import inspect
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import numpy as onp
 
@@ -22,7 +26,7 @@ take_along_axis trapz tril_indices_from trim_zeros triu_indices_from union1d unp
 _LINALG = ["cond", "matrix_power", "matrix_rank", "multi_dot"]
 
 
-def to_official(value):
+def to_official(value: Any) -> tuple[Any, Any]:
     """Return the same with every ``mx.np`` array as a NumPy array, and the context of the first (None without any)."""
     if isinstance(value, ndarray):
         return value.asnumpy(), value.ctx
@@ -35,7 +39,7 @@ def to_official(value):
     return value, None
 
 
-def from_official(value, ctx=None):
+def from_official(value: Any, ctx: Any = None) -> Any:
     """Return the same with every NumPy array as an ``mx.np`` array on `ctx`."""
     if isinstance(value, onp.ndarray):
         if value.dtype.kind not in "biuf":
@@ -56,7 +60,7 @@ def _rebuilt(sequence, items):
     return tuple(items) if isinstance(sequence, tuple) else list(items)
 
 
-def call_official(function, args, kwargs):
+def call_official(function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
     """Return the result of a function of the official NumPy on ``mx.np`` arrays.
 
     Raises
@@ -135,7 +139,7 @@ def _official(name):
     return function
 
 
-def functions():
+def functions() -> dict[str, Callable[..., Any]]:
     """Return the functions for ``mx.np``, by name."""
     import warnings
     with warnings.catch_warnings():
@@ -144,6 +148,6 @@ def functions():
     return {name: _wrapped(function, name) for name, function in found.items() if function is not None}
 
 
-def linalg_functions():
+def linalg_functions() -> dict[str, Callable[..., Any]]:
     """Return the functions for ``mx.np.linalg``, by name."""
     return {name: _wrapped(getattr(onp.linalg, name), name) for name in _LINALG}

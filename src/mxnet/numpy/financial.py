@@ -3,6 +3,10 @@
 In all of them `rate` is the interest of one period, `nper` the number of periods, and `when` is ``'end'`` (0) for payments at the
 end of a period or ``'begin'`` (1) for payments at its start. Amounts received are positive, amounts paid negative.
 """
+from __future__ import annotations
+
+from typing import Any
+
 import numpy as np
 
 from ..suggestions import shortened
@@ -28,7 +32,7 @@ def _growth(rate, nper, when):
     return growth, np.where(rate == 0, nper, (1 + rate * when) * (growth - 1) / safe)
 
 
-def pv(rate, nper, pmt, fv=0, when="end"):
+def pv(rate: Any, nper: Any, pmt: Any, fv: Any = 0, when: str | int = "end") -> Any:
     """Return the present value of `nper` payments `pmt` and a value `fv` at the end.
 
     Example
@@ -41,7 +45,7 @@ def pv(rate, nper, pmt, fv=0, when="end"):
     return -(np.asarray(fv) + np.asarray(pmt) * payments) / growth
 
 
-def pmt(rate, nper, pv, fv=0, when="end"):
+def pmt(rate: Any, nper: Any, pv: Any, fv: Any = 0, when: str | int = "end") -> Any:
     """Return the payment in each of `nper` periods that turns `pv` into `fv`.
 
     Example
@@ -54,7 +58,7 @@ def pmt(rate, nper, pv, fv=0, when="end"):
     return -(np.asarray(fv) + np.asarray(pv) * growth) / payments
 
 
-def ppmt(rate, per, nper, pv, fv=0, when="end"):
+def ppmt(rate: Any, per: Any, nper: Any, pv: Any, fv: Any = 0, when: str | int = "end") -> Any:
     """Return the part of payment number `per`, counted from 1, that is no interest; NaN for `per` below 1."""
     when = _paid_at(when)
     total = pmt(rate, nper, pv, fv, when)
@@ -64,7 +68,8 @@ def ppmt(rate, per, nper, pv, fv=0, when="end"):
     return np.where(np.less(per, 1), np.nan, total - interest)[()]
 
 
-def rate(nper, pmt, pv, fv, when="end", guess=0.1, tol=1e-6, maxiter=100):
+def rate(nper: Any, pmt: Any, pv: Any, fv: Any, when: str | int = "end", guess: float | None = 0.1, tol: float | None = 1e-6,
+         maxiter: int = 100) -> Any:
     """Return the interest at which `nper` payments `pmt` turn `pv` into `fv`: found by Newton's steps from `guess`; NaN without convergence.
 
     Example
@@ -90,7 +95,7 @@ def rate(nper, pmt, pv, fv, when="end", guess=0.1, tol=1e-6, maxiter=100):
     return np.where(np.abs(step) < tol, found, np.nan)
 
 
-def npv(rate, values):
+def npv(rate: Any, values: Any) -> Any:
     """Return the net present value of a series of payments, the first of them now.
 
     Example
@@ -103,7 +108,7 @@ def npv(rate, values):
     return np.sum(values / (1 + np.asarray(rate)) ** np.arange(len(values)), axis=0)
 
 
-def mirr(values, finance_rate, reinvest_rate):
+def mirr(values: Any, finance_rate: Any, reinvest_rate: Any) -> Any:
     """Return the modified internal rate of return of a series of payments; NaN unless some are made and some are received.
 
     Parameters

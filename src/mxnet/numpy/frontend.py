@@ -3,8 +3,11 @@
 The functions in `functions` are written once. Their first parameter is a `Frontend`, which is either `arrays` or, from
 ``mxnet.symbol.numpy``, the one of Symbols; `bind` makes the public functions of them.
 """
+from __future__ import annotations
+
 import inspect
-from typing import Any
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as onp
 
@@ -19,12 +22,16 @@ from ..suggestions import shortened
 from ..util import fractions_widen
 from .multiarray import ndarray
 
+if TYPE_CHECKING:
+    from ..context import Context
+    from ..ops.registry import Operator
+
 TABLE: dict = {}  # namespace ('', 'linalg', 'random', ...) -> name -> function(F, ...)
 NUMBERS = numeric_types
 Array = Any  # in annotations: the array type of `F`, which stubs use by name
 
 
-def function(namespace="", *names):
+def function(namespace: str = "", *names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Register the decorated function in a namespace, under its own name or those given."""
     def register(fn):
         for name in names or (fn.__name__.rstrip("_"),):
@@ -33,7 +40,7 @@ def function(namespace="", *names):
     return register
 
 
-def reduces(operator):
+def reduces(operator: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Mark a function that, given only `a` and `axis`, passes them to this operator and does nothing else."""
     def mark(fn):
         fn.reduces = operator
@@ -41,7 +48,7 @@ def reduces(operator):
     return mark
 
 
-def reduction(fn):
+def reduction(fn: Any) -> Callable[..., Any]:
     """Return the array form of a function marked by `reduces`, with a fast path straight on the tensors."""
     function, eligible = get(fn.reduces).raw, eligibility(ndarray)
 
@@ -59,13 +66,13 @@ def reduction(fn):
     return bound
 
 
-def with_device_parameter(parameters):
+def with_device_parameter(parameters: Iterable[inspect.Parameter]) -> list[inspect.Parameter]:
     """Return the parameters of a function that `takes_device` made."""
     device = inspect.Parameter("device", inspect.Parameter.KEYWORD_ONLY, default=None)
     return [*(p for p in parameters if p.kind is not p.VAR_KEYWORD), device, *(p for p in parameters if p.kind is p.VAR_KEYWORD)]
 
 
-def bind(fn, frontend, name, module):
+def bind(fn: Any, frontend: Any, name: str, module: str) -> Callable[..., Any]:
     """Return the public function: `fn` without its first parameter, which is bound to `frontend`."""
     def bound(*args, **kwargs):
         return fn(frontend, *args, **kwargs)
@@ -102,11 +109,11 @@ class Arrays:
 
     kind = ndarray
 
-    def is_array(self, x):
+    def is_array(self, x: Any) -> bool:
         """Return True if `x` is one of this front end's arrays."""
         return isinstance(x, ndarray)
 
-    def call(self, name, *inputs, out=None, **attrs):
+    def call(self, name: str, *inputs: Any, out: Any = None, **attrs: Any) -> Any:
         """Return the operator's results; attributes that are None are left at their defaults."""
         op = get(name)
         for i, x in enumerate(inputs):
@@ -114,22 +121,22 @@ class Arrays:
                 refuse(op, i, x)
         return invoke(op, inputs, {k: v for k, v in attrs.items() if v is not None}, _checked_out(out), ndarray)
 
-    def call_scalar(self, name, x, scalar, out=None):
+    def call_scalar(self, name: str, x: Any, scalar: Any, out: Any = None) -> Any:
         """Return the result of an operator on an array and a number."""
         op, attrs = get(name), {"scalar": float(scalar)}
         if fractions_widen and not isinstance(scalar, (int, onp.integer, onp.bool_)) and "is_int" in op.attributes:
             attrs["is_int"] = False
         return invoke(op, (x,), attrs, _checked_out(out), ndarray)
 
-    def truth(self, x):
+    def truth(self, x: Any) -> Any:
         """Return a boolean scalar as Python's."""
         return x.item()
 
-    def context(self, ctx):
+    def context(self, ctx: Context | None) -> Context:
         """Return the context for an argument ``ctx=None``."""
         return current_context() if ctx is None else ctx
 
-    def ndim(self, x):
+    def ndim(self, x: Any) -> int:
         """Return the number of axes of `x`."""
         return x.ndim
 
@@ -144,7 +151,7 @@ class InputTypeError(TypeError, AssertionError):
     """An argument is no ``mx.np`` array. MXNet asserts that it is, so that programs may catch an AssertionError."""
 
 
-def refuse(op, position, x):
+def refuse(op: Operator, position: int, x: Any) -> NoReturn:
     """Raise an error that names the input that is no array, and the remedy."""
     name = op.inputs[min(position, len(op.inputs) - 1)]
     if isinstance(x, NDArray):

@@ -1,4 +1,9 @@
 """The official NumPy's functions and types by name."""
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 
 TYPES = {"float16": np.float16, "float32": np.float32, "float64": np.float64, "float": np.float64, "uint8": np.uint8, "int8": np.int8,
@@ -7,7 +12,7 @@ TYPES = {"float16": np.float16, "float32": np.float32, "float64": np.float64, "f
 MODULES = [np, np.linalg, np.random, np.fft]
 
 
-def function(name):
+def function(name: str) -> Callable[..., Any]:
     """Return a function of NumPy by name, also of ``linalg``, ``random`` and ``fft``.
 
     Raises

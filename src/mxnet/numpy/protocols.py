@@ -1,6 +1,10 @@
 """``numpy.mean(x)`` and ``numpy.add(x, y)`` on ``mx.np`` arrays: NumPy's protocols for other arrays (NEP 13 and 18)."""
+from __future__ import annotations
+
 import functools
 import threading
+from collections.abc import Callable
+from typing import Any
 
 import numpy as onp
 import torch
@@ -49,7 +53,7 @@ def _container(function):
     return getattr(kind, "_make", kind)  # a named tuple is made by a method of its own
 
 
-def implements(numpy_function):
+def implements(numpy_function: Callable[..., Any]) -> Callable[[Any], Any]:
     """Return a decorator that registers a function to replace `numpy_function` on ``mx.np`` arrays."""
     def decorator(own):
         _functions[numpy_function] = own
@@ -58,7 +62,7 @@ def implements(numpy_function):
     return decorator
 
 
-def register(namespace):
+def register(namespace: Any) -> None:
     """Make the functions of a namespace those that NumPy calls for ``mx.np`` arrays."""
     import warnings
     with warnings.catch_warnings():

@@ -1,18 +1,25 @@
 """``mx.np.random``: random numbers. Seed with ``mx.random.seed`` or `seed`."""
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 from ..lazy_modules import load_module as _load_module
 from . import functions  # noqa: F401  (fills the table)
 from .frontend import TABLE, arrays, bind
+
+if TYPE_CHECKING:
+    from ..context import Context
 
 for _name, _function in TABLE["random"].items():
     globals()[_name] = bind(_function, arrays, _name, __name__)
 
 
-def shuffle(x):
+def shuffle(x: Any) -> None:
     """Put the entries of the first axis in random order, in place."""
     arrays.call("_npi_shuffle", x, out=x)
 
 
-def seed(seed, ctx="all"):
+def seed(seed: int, ctx: Context | str = "all") -> None:
     """Start the random numbers of a device, or of all, anew; see ``mx.random.seed``."""
     _load_module("mxnet.random").seed(seed, ctx)
 

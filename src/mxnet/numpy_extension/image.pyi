@@ -47,6 +47,7 @@ from ..image.image import resize_short as resize_short
 from ..image.image import scale_down as scale_down
 from ..image.image_iter import ImageIter as ImageIter
 from ..numpy.multiarray import ndarray as ndarray
+from typing import Any as Any
 
 _Number: TypeAlias = float | _numpy.number[Any] | _numpy.bool_
 _Int: TypeAlias = int | _numpy.integer[Any]

@@ -1,4 +1,6 @@
 """The operators of ``mx.npx``: those registered as ``_npx_*``."""
+from __future__ import annotations
+
 from typing import Any
 
 from ..ndarray import from_numpy as _from_numpy
@@ -14,7 +16,7 @@ def names() -> list[str]:
     return sorted(n[5:] for n in OPERATORS if n.startswith("_npx_") and not n.startswith("_npx__"))
 
 
-def lookup(name: str, cls) -> Any:
+def lookup(name: str, cls: Any) -> Any:
     """Return the function ``npx.<name>`` on arrays of the class `cls`; None if there is no such operator."""
     if name.startswith("_") or f"_npx_{name}" not in OPERATORS:
         return None

@@ -1,8 +1,16 @@
 """``mx.npx.random``: further random numbers, and the seed."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
 from .. import random as _random
 from ..context import takes_device as _takes_device
 from ..numpy import functions  # noqa: F401  (fills the table)
 from ..numpy.frontend import TABLE, arrays, bind
+
+if TYPE_CHECKING:
+    from ..context import Context
 
 __all__ = sorted([*TABLE["npx.random"], "categorical", "multinomial", "seed"])
 
@@ -11,12 +19,12 @@ for _name, _function in TABLE["npx.random"].items():
 
 
 @_takes_device
-def seed(seed, ctx="all"):
+def seed(seed: int, ctx: Context | str = "all") -> None:
     """Start the random numbers of a device, or of all, anew."""
     _random.seed(seed, ctx)
 
 
-def categorical(data, shape=(), get_prob=False, dtype="int32"):
+def categorical(data: Any, shape: int | Sequence[int] = (), get_prob: bool = False, dtype: str = "int32") -> Any:
     """Indices drawn with the probabilities in the last axis of `data`; with `get_prob` also the logarithms of their probabilities.
 
     Example
@@ -27,7 +35,7 @@ def categorical(data, shape=(), get_prob=False, dtype="int32"):
     return arrays.call("_npx__random_categorical", data, shape=shape, get_prob=get_prob, dtype=dtype)
 
 
-def multinomial(n, p, shape=(), dtype=None):
+def multinomial(n: Any, p: Any, shape: int | Sequence[int] = (), dtype: Any = None) -> Any:
     """Draw the counts of each outcome in experiments, for many distributions at once.
 
     Parameters

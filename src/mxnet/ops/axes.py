@@ -1,8 +1,13 @@
 """Axis numbers as users give them (negative ones count from the end) and the checks on them."""
+from typing import TYPE_CHECKING
+
 from ..base import MXNetError
 
+if TYPE_CHECKING:
+    import torch
 
-def normalize_axis(operator, axis, ndim, name="axis"):
+
+def normalize_axis(operator: str, axis: int, ndim: int, name: str = "axis") -> int:
     """`axis` counted from the front.
 
     Raises
@@ -15,7 +20,7 @@ def normalize_axis(operator, axis, ndim, name="axis"):
     raise MXNetError(f"{operator}: `{name}` must be in [{-ndim}, {ndim - 1}] for {ndim}-D data, received {axis}")
 
 
-def require_ndim(operator, tensor, *allowed, name="data"):
+def require_ndim(operator: str, tensor: "torch.Tensor", *allowed: int, name: str = "data") -> None:
     """Raise a MXNetError unless `tensor` has one of the `allowed` numbers of axes."""
     if tensor.dim() not in allowed:
         wanted = " or ".join(f"{n}-D" for n in allowed)

@@ -1,5 +1,6 @@
 """Operators without inputs, which create arrays from attributes alone: constants, the identity matrix, ranges."""
 import math
+from typing import Any
 
 import torch
 
@@ -14,7 +15,7 @@ from .shapes import unify
 _EXACT = 1 << 24  # up to which single precision holds all whole numbers
 
 
-def stated_shape(shape):
+def stated_shape(shape: tuple[int, ...]) -> Optional[tuple[int, ...]]:
     """Return the shape in an operator's attributes as a partial shape: a size of 0 is unknown unless shapes are NumPy's.
 
     ``mx.rnn`` cells begin with ``zeros(shape=(0, 200))``; the consumers of the state determine the batch size.
@@ -24,7 +25,7 @@ def stated_shape(shape):
     return tuple(n if n > 0 else -1 for n in shape) or None
 
 
-def stated_shape_rule(in_shapes, out_shapes, *, shape, **_):
+def stated_shape_rule(in_shapes: list[Any], out_shapes: list[Any], *, shape: tuple[int, ...], **_: Any) -> Any:
     """Infer the shapes of operators whose attributes contain the outputs' shape."""
     stated = stated_shape(shape)
     return in_shapes, [unify(out, stated) for out in out_shapes]

@@ -1,10 +1,11 @@
 """Docstrings of operators: of those that are registered from a table, and the parameters of all for ``help()``."""
 import re
+from typing import Any
 
 _SECTION = re.compile(r"\n[ ]*(?:Returns|Raises|Notes|Examples?)\n[ ]*---+[ ]*\n")
 
 
-def with_example(doc, example):
+def with_example(doc: str, example: str) -> str:
     """Append an example to `doc`: a call and its printed result, as ``"mx.np.hanning(3) -> array([0., 1., 0.])"``."""
     call, result = example.split(" -> ")
     return f"""{doc}
@@ -16,7 +17,7 @@ def with_example(doc, example):
     """
 
 
-def with_sample(doc, function, sample):
+def with_sample(doc: str, function: str, sample: str) -> str:
     """Append an example to `doc`: a call of `function`, such as ``mx.nd.sqrt``, on arrays.
 
     The sample names the arrays, the attributes if there are any, and the elements of the result: ``"[1, 2] and [3, 4] -> [4., 6.]"``,
@@ -32,7 +33,7 @@ def with_sample(doc, function, sample):
     return with_example(doc, f"{call}.asnumpy() -> array({result}, dtype=float32)")
 
 
-def with_parameters(op, array):
+def with_parameters(op: Any, array: str) -> str | None:
     """Return an operator's docstring with the section Parameters: inputs, and attributes with their types and defaults.
 
     `array` is the type of the inputs, ``"NDArray"`` or ``"Symbol"``. An operator without docstring, or with a section of its own, keeps it.

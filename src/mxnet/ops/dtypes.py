@@ -1,4 +1,6 @@
 """Element types: MXNet's names and file numbers, and the torch types that hold them."""
+from typing import Any
+
 import numpy as np
 import torch
 
@@ -28,7 +30,7 @@ NUMPY_TO_FLAG = {t: flag for flag, t in FLAG_TO_NUMPY.items()}
 _CACHE: dict = {}
 
 
-def to_torch(dtype):
+def to_torch(dtype: Any) -> torch.dtype:
     """Return the torch type for a user's dtype: a name, a numpy type, a torch type, a Python type, or an array (for its type).
 
     Raises
@@ -64,14 +66,14 @@ def to_torch(dtype):
     return found
 
 
-def to_numpy(dtype):
+def to_numpy(dtype: torch.dtype) -> Any:
     """The numpy scalar type of a torch type; for bfloat16 a structured type around its 16 bits, as in MXNet."""
     return _TORCH_TO_NUMPY[dtype]
 
 
 
 
-def name_of(dtype):
+def name_of(dtype: torch.dtype) -> str:
     """MXNet's name of a torch type, such as ``'float32'``."""
     try:
         return TORCH_TO_NAME[dtype]

@@ -4,6 +4,9 @@ MXNet differentiates them like any others; torch records floating-point tensors 
 `RecordedIntegers`: its values, and a float64 copy that torch records. Functions of such a tensor compute both.
 `convert` makes them where recorded floating-point numbers become integers.
 """
+from collections.abc import Callable
+from typing import Any
+
 import torch
 from torch.utils._pytree import tree_map
 
@@ -17,7 +20,7 @@ class RecordedIntegers(torch.Tensor):
     shadow: torch.Tensor
 
     @staticmethod
-    def wrap(values, shadow):
+    def wrap(values: torch.Tensor, shadow: torch.Tensor) -> Any:
         """The tensor `values`, recorded as the float64 tensor `shadow`."""
         with _plain_functions():
             out = values.as_subclass(RecordedIntegers)
@@ -27,7 +30,7 @@ class RecordedIntegers(torch.Tensor):
     requires_grad = property(lambda self: True)  # so that no fast path skips the recording
 
     @classmethod
-    def __torch_function__(cls, func, types, args=(), kwargs=None):
+    def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
         with _plain_functions():
             result = func(*tree_map(plain, args), **tree_map(plain, kwargs))
@@ -43,14 +46,14 @@ class RecordedIntegers(torch.Tensor):
         return tuple(_joined(r, s) for r, s in zip(result, recorded))
 
 
-def mark(values, deliver):
+def mark(values: torch.Tensor, deliver: Callable) -> Any:
     """A leaf with these values; ``deliver(leaf)`` is called when its gradient is there."""
     shadow = values.double().requires_grad_()
     shadow.register_post_accumulate_grad_hook(deliver)
     return RecordedIntegers.wrap(values, shadow)
 
 
-def convert(tensor, dtype):
+def convert(tensor: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
     """A copy of `tensor` in another type; gradients pass through it unchanged, also where numbers are truncated."""
     if dtype.is_floating_point or not tensor.requires_grad or not torch.is_grad_enabled():
         return tensor.to(dtype, copy=True)
@@ -58,7 +61,7 @@ def convert(tensor, dtype):
     return RecordedIntegers.wrap(values, _Replaced.apply(_recorded(tensor), values))
 
 
-def differentiated(function, raw, attributes, tensors):
+def differentiated(function: Any, raw: Any, attributes: dict[str, Any], tensors: Any) -> Any:
     """Compute an operator with a gradient of its own, ``function(attributes, *tensors)``, some of whose tensors are `RecordedIntegers`.
 
     The results are those of ``raw(*tensors, **attributes)`` on the integers; the gradient is that of float64 copies, or 0 if `function` is None.
@@ -91,7 +94,7 @@ class _Replaced(torch.autograd.Function):
         return gradient, None
 
 
-def plain(tensor):
+def plain(tensor: torch.Tensor) -> torch.Tensor:
     """Return the values of `RecordedIntegers` without the recorded copy, for operators without a gradient; other tensors unchanged."""
     if type(tensor) is not RecordedIntegers:
         return tensor

@@ -2,7 +2,8 @@
 
 Matrices are the last two axes; all axes before them are batches.
 """
-from typing import Literal, Optional
+from collections.abc import Callable
+from typing import Any, Literal, Optional
 
 import torch
 
@@ -142,7 +143,7 @@ def _(in_shapes, out_shapes):
     return [(s[0], count) for s in in_shapes], [unify(out_shapes[0], (product(s[0] for s in in_shapes), count))]
 
 
-def require_square(operator, matrix):
+def require_square(operator: str, matrix: torch.Tensor) -> None:
     if matrix.dim() < 2 or matrix.shape[-1] != matrix.shape[-2]:
         raise MXNetError(f"{operator}: the last two axes must form square matrices, received shape {tuple(matrix.shape)}")
 
@@ -267,7 +268,7 @@ def potrf(A, *, lower: bool = True):
     return torch.linalg.cholesky(A, upper=not lower).contiguous()  # LAPACK writes columns
 
 
-def square_rule(in_shapes, out_shapes, **_):
+def square_rule(in_shapes: list[Any], out_shapes: list[Any], **_: Any) -> Any:
     """Return the shapes of an operator from square matrices to square matrices of the same size."""
     shape = unify(in_shapes[0], out_shapes[0])
     if not _may_be_square(shape):
@@ -285,7 +286,7 @@ def _square(shape):
     return unify(shape, (*shape[:-2], shape[-1], shape[-2]))
 
 
-def of_squares_rule(*results):
+def of_squares_rule(*results: Any) -> Callable:
     """Return the shape rule of an operator on square matrices: ``result(batches, size, **attributes)`` is the shape of each output, or None."""
     def rule(in_shapes, out_shapes, **attributes):
         data = in_shapes[0]

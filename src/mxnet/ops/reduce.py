@@ -1,4 +1,6 @@
 """Operators that reduce axes: sums, products, extremes and where they are, norms, moments; cumulative sums."""
+from typing import Any
+
 import numpy as np
 import torch
 
@@ -13,7 +15,7 @@ from .schema import Axes, DType, Optional
 from .shapes import product, unify
 
 
-def reduced_axes(operator, axis, exclude, ndim, name="axis"):
+def reduced_axes(operator: str, axis: Any, exclude: bool, ndim: int, name: str = "axis") -> Any:
     """The axes to reduce, in order; None for all of them.
 
     Raises

@@ -14,7 +14,7 @@ import importlib
 import inspect
 import types
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Literal, NamedTuple, Optional
 
 import torch
@@ -78,8 +78,10 @@ class Operator(Traits):
     names_inputs = False  # True where the inputs of a variadic operator have names of their own (`Custom`)
     partial_shapes = True  # False if the shape rule is a program's own, which may index the shape of every input (`Custom`)
 
-    def __init__(self, name, fn, *, aliases=(), num_outputs=1, output_names=None, inputs_rule=None, mutates=(), mutates_rule=None, loss=False,
-                 no_gradient=False, same_shape=False, key_var_num_args=None, frontend=True, initial=None, shares_memory=False, **traits):
+    def __init__(self, name: str, fn: Callable, *, aliases: Sequence[str] = (), num_outputs: Any = 1, output_names: Any = None,
+                 inputs_rule: Any = None, mutates: Sequence[str] = (), mutates_rule: Any = None, loss: bool = False, no_gradient: bool = False,
+                 same_shape: bool = False, key_var_num_args: Any = None, frontend: bool = True, initial: Any = None, shares_memory: bool = False,
+                 **traits: Any):
         self.name, self.fn, self.raw, self.aliases = name, fn, fn, tuple(aliases)
         if shares_memory:
             self.view, self.fn = fn, _copying(fn)
@@ -89,9 +91,11 @@ class Operator(Traits):
         self.mutates, self.mutates_rule, self.loss, self.no_gradient = tuple(mutates), mutates_rule, loss, no_gradient
         self.same_shape = same_shape
         self.shape_inference: Callable | None = _same_shape if same_shape else None
-        self.dtype_inference = self.sized = self.gradient_storage = None
+        self.dtype_inference: Any = None
+        self.sized: Any = None
+        self.gradient_storage: Any = None
         self.initial = initial or {}
-        self.key_var_num_args = key_var_num_args
+        self.key_var_num_args: Any = key_var_num_args
         self.frontend = frontend
         self.wants_training = self.wants_device = None
         self.inputs, self.optional_inputs, self.attributes, self.variadic = (), frozenset(), {}, False
@@ -100,7 +104,7 @@ class Operator(Traits):
         self.simple = (num_outputs == 1 and not self.attributes and not self.variadic and not self.wants_training
                        and not self.optional_inputs)
         self.mutated_indices = tuple(self.inputs.index(m) for m in self.mutates)
-        self._parsed = {}
+        self._parsed: dict[Any, Attributes] = {}
         self.set_traits(name, {"complete_rule": "shape", **traits} if same_shape else traits)
         if not self.stochastic and reaches_generator(fn):
             raise TypeError(f"operator {name}: `{fn.__name__}` can reach a random generator; say `stochastic=True` in @op(...), or under which "

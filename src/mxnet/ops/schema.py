@@ -9,7 +9,7 @@ annotations name values from the caller of an operator instead of the user: ``Tr
 import ast
 import types
 import typing
-from typing import Annotated, Literal, Optional, Union
+from typing import Annotated, Any, Literal, Optional, Union
 
 import numpy as np
 import torch
@@ -166,7 +166,7 @@ class Attribute:
 
     __slots__ = ("name", "kind", "default", "required", "optional", "choices", "bounds", "_parse", "expected", "note")
 
-    def __init__(self, operator, name, annotation, default, required):
+    def __init__(self, operator: str, name: str, annotation: Any, default: Any, required: bool):
         self.name, self.default, self.required = name, default, required
         self.optional = False
         self.note = ""
@@ -197,7 +197,7 @@ class Attribute:
             low, high = self.bounds
             self.expected += f" of at least {low}" if high is None else f" up to {high}" if low is None else f" from {low} to {high}"
 
-    def description(self):
+    def description(self) -> str:
         """Return a line with the attribute's name, type and default."""
         kind = f"{self.expected}{' or None' if self.optional else ''}"
         default = repr(self.default) if isinstance(self.default, str) else to_string(self.default)
@@ -209,7 +209,7 @@ class Attribute:
             raise ValueError(value)
         return text
 
-    def parse(self, value):
+    def parse(self, value: Any) -> Any:
         """The value in the form that the operator expects.
 
         Raises
@@ -236,7 +236,7 @@ def _dtype_text(value):
         return str(value)
 
 
-def to_string(value):
+def to_string(value: Any) -> str:
     """Return an attribute's value as a string, as in a Symbol and its JSON."""
     if type(value) is str:
         return value

@@ -1,8 +1,10 @@
 """Partial shapes: None where the number of axes is unknown, -1 where one size is."""
+from typing import Any
+
 from ..base import MXNetError
 
 
-def unify(a, b):
+def unify(a: tuple[int, ...] | None, b: tuple[int, ...] | None) -> Any:
     """Return the combination of two partial shapes of the same array.
 
     Raises
@@ -24,12 +26,12 @@ def unify(a, b):
     return tuple(out)
 
 
-def known(shape):
+def known(shape: tuple[int, ...] | None) -> bool:
     """True if the shape is known in full."""
     return shape is not None and all(s >= 0 for s in shape)
 
 
-def product(sizes):
+def product(sizes: Any) -> int:
     """The product of sizes, -1 if one is unknown."""
     total = 1
     for s in sizes:

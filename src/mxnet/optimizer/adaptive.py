@@ -1,6 +1,9 @@
 """Optimizers whose steps adapt to the size of past gradients."""
+from __future__ import annotations
+
 import math
 import warnings
+from typing import TYPE_CHECKING, Any
 
 import torch
 
@@ -11,6 +14,9 @@ from ..ops.optimizer_update import rules
 from . import mxnet2_rules, steps
 from .base import Optimizer, is_half, register
 from .mxnet2_rules import as_in_mxnet2
+
+if TYPE_CHECKING:
+    from ..ndarray import NDArray
 
 
 def _zeros_like(weight, count, dtype=None, stype="default"):
@@ -57,11 +63,12 @@ class Adam(Optimizer):
         The arguments of `Optimizer`.
     """
 
-    def __init__(self, learning_rate=0.001, beta1=0.9, beta2=0.999, epsilon=1e-8, lazy_update=True, **kwargs):
+    def __init__(self, learning_rate: float = 0.001, beta1: float = 0.9, beta2: float = 0.999, epsilon: float = 1e-8, lazy_update: bool = True,
+                 **kwargs: Any):
         super().__init__(learning_rate=learning_rate, **kwargs)
         self.beta1, self.beta2, self.epsilon, self.lazy_update = beta1, beta2, epsilon, lazy_update
 
-    def create_state(self, index, weight):
+    def create_state(self, index: int | str, weight: NDArray) -> tuple[NDArray, ...]:
         """Return the averages of the gradient and of its square."""
         return _zeros_like(weight, 2, stype=weight.stype if self.lazy_update else "default")
 
@@ -132,11 +139,11 @@ class AdaGrad(Optimizer):
         The arguments of `Optimizer`.
     """
 
-    def __init__(self, eps=1e-7, *, epsilon=None, **kwargs):
+    def __init__(self, eps: float = 1e-7, *, epsilon: float | None = None, **kwargs: Any):
         super().__init__(**kwargs)
         self.float_stable_eps = eps if epsilon is None else epsilon
 
-    def create_state(self, index, weight):
+    def create_state(self, index: int | str, weight: NDArray) -> NDArray:
         """Return the sum of the gradients' squares."""
         return zeros(weight.shape, weight.ctx, stype=weight.stype)
 
@@ -189,13 +196,13 @@ class RMSProp(Optimizer):
         The arguments of `Optimizer`.
     """
 
-    def __init__(self, learning_rate=0.001, gamma1=0.9, gamma2=0.9, epsilon=1e-8, centered=False, clip_weights=None, *, rho=None,
-                 momentum=None, **kwargs):
+    def __init__(self, learning_rate: float = 0.001, gamma1: float = 0.9, gamma2: float = 0.9, epsilon: float = 1e-8, centered: bool = False,
+                 clip_weights: float | None = None, *, rho: float | None = None, momentum: float | None = None, **kwargs: Any):
         super().__init__(learning_rate=learning_rate, **kwargs)
         gamma1, gamma2 = gamma1 if rho is None else rho, gamma2 if momentum is None else momentum
         self.gamma1, self.gamma2, self.centered, self.epsilon, self.clip_weights = gamma1, gamma2, centered, epsilon, clip_weights
 
-    def create_state(self, index, weight):
+    def create_state(self, index: int | str, weight: NDArray) -> Any:
         """Return the averages: of squares; if `centered` of squares and gradients, and the momentum."""
         return _zeros_like(weight, 3 if self.centered else 1, dtype="float32", stype=weight.stype)
 
@@ -229,11 +236,11 @@ class AdaDelta(Optimizer):
         The arguments of `Optimizer`.
     """
 
-    def __init__(self, rho=0.90, epsilon=1e-5, **kwargs):
+    def __init__(self, rho: float = 0.90, epsilon: float = 1e-5, **kwargs: Any):
         super().__init__(**kwargs)
         self.rho, self.epsilon = rho, epsilon
 
-    def create_state(self, index, weight):
+    def create_state(self, index: int | str, weight: NDArray) -> tuple[NDArray, ...]:
         """Return the averages of the squares of gradients and of steps."""
         return _zeros_like(weight, 2, dtype="float32")
 
@@ -279,11 +286,11 @@ class Adamax(Optimizer):
     array([0.998, 1.   ], dtype=float32)
     """
 
-    def __init__(self, learning_rate=0.002, beta1=0.9, beta2=0.999, epsilon=0, **kwargs):
+    def __init__(self, learning_rate: float = 0.002, beta1: float = 0.9, beta2: float = 0.999, epsilon: float = 0, **kwargs: Any):
         super().__init__(learning_rate=learning_rate, **kwargs)
         self.beta1, self.beta2, self.epsilon = beta1, beta2, epsilon
 
-    def create_state(self, index, weight):
+    def create_state(self, index: int | str, weight: NDArray) -> tuple[NDArray, ...]:
         """Return the average of the gradient, and the largest one."""
         return _zeros_like(weight, 2)
 
@@ -312,12 +319,13 @@ class Nadam(Optimizer):
         The arguments of `Optimizer`.
     """
 
-    def __init__(self, learning_rate=0.001, beta1=0.9, beta2=0.999, epsilon=1e-8, schedule_decay=0.004, **kwargs):
+    def __init__(self, learning_rate: float = 0.001, beta1: float = 0.9, beta2: float = 0.999, epsilon: float = 1e-8, schedule_decay: float = 0.004,
+                 **kwargs: Any):
         super().__init__(learning_rate=learning_rate, **kwargs)
         self.beta1, self.beta2, self.epsilon, self.schedule_decay = beta1, beta2, epsilon, schedule_decay
         self.m_schedule = 1.0
 
-    def create_state(self, index, weight):
+    def create_state(self, index: int | str, weight: NDArray) -> tuple[NDArray, ...]:
         """Return the averages of the gradient and of its square."""
         return _zeros_like(weight, 2)
 

@@ -1,6 +1,10 @@
 """The base class of optimizers."""
+from __future__ import annotations
+
 import math
 import warnings
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy
 
@@ -9,6 +13,10 @@ from ..base import MXNetError
 from ..ndarray import NDArray
 from ..ops.dtypes import NAME_TO_TORCH, to_torch
 from ..suggestions import did_you_mean, shortened, suggests_arguments
+
+if TYPE_CHECKING:
+    from ..lr_scheduler import LRScheduler
+    from ..symbol import Symbol
 
 _HALF = (NAME_TO_TORCH["float16"], NAME_TO_TORCH["bfloat16"])
 
@@ -59,13 +67,15 @@ class Optimizer:
     array([0.5, 0.5], dtype=float32)
     """
 
-    opt_registry = {}  # lower-case name -> class
+    opt_registry: dict[str, type[Any]] = {}  # lower-case name -> class
     use_fused_step = False
     _as_mxnet2 = False  # True if made after set_version("2.0"), for a class with other defaults or rules in MXNet 2
 
     @suggests_arguments
-    def __init__(self, rescale_grad=1.0, param_idx2name=None, wd=0.0, clip_gradient=None, learning_rate=None, lr_scheduler=None, sym=None,
-                 begin_num_update=0, multi_precision=False, param_dict=None, aggregate_num=None, use_fused_step=None):
+    def __init__(self, rescale_grad: float = 1.0, param_idx2name: dict[int, str] | None = None, wd: float = 0.0, clip_gradient: float | None = None,
+                 learning_rate: float | None = None, lr_scheduler: LRScheduler | None = None, sym: Symbol | None = None, begin_num_update: int = 0,
+                 multi_precision: bool = False, param_dict: dict[int, Any] | None = None, aggregate_num: int | None = None,
+                 use_fused_step: bool | None = None):
         if not isinstance(param_idx2name, (dict, type(None))):
             raise TypeError(f"param_idx2name should be a dict of param indexes to names, received {type(param_idx2name).__name__}")
         if lr_scheduler is None:
@@ -90,7 +100,7 @@ class Optimizer:
         self.set_wd_mult({})
 
     @staticmethod
-    def register(klass):
+    def register(klass: type[Any]) -> type[Any]:
         """Register an optimizer class under its name in lower case; for use as a decorator."""
         if not isinstance(klass, type):
             raise TypeError(f"register: expected an optimizer class, received {shortened(klass)}")
@@ -103,7 +113,7 @@ class Optimizer:
         return klass
 
     @staticmethod
-    def create_optimizer(name, **kwargs):
+    def create_optimizer(name: str, **kwargs: Any) -> Optimizer:
         """Create an optimizer by its case-insensitive name.
 
         Raises
@@ -125,7 +135,7 @@ class Optimizer:
 
     # -- updates ---------------------------------------------------------------------------------------------------------
 
-    def create_state(self, index, weight):
+    def create_state(self, index: int | str, weight: NDArray) -> Any:
         """Return the initial state of the optimizer for a weight: None, an NDArray, or a tuple of them."""
 
     def _wants_master(self, weight):
@@ -142,7 +152,7 @@ class Optimizer:
         position = 0 if position is not None and self._as_mxnet2 else position
         return state[position] if position is not None and self.multi_precision and is_half(weight) else None
 
-    def create_state_multi_precision(self, index, weight):
+    def create_state_multi_precision(self, index: int | str, weight: NDArray) -> Any:
         """Return `create_state`'s result; with `multi_precision` for half-precision weights ``(float32 copy, state)``."""
         if self._wants_master(weight):
             master = weight.astype(numpy.float32)
@@ -151,7 +161,7 @@ class Optimizer:
 
     create_state_multi_precision.master_position = 0
 
-    def update(self, index, weight, grad, state):
+    def update(self, index: Any, weight: Any, grad: Any, state: Any) -> None:
         """Update a weight in place, or several.
 
         Parameters
@@ -179,7 +189,7 @@ class Optimizer:
     def _update_one(self, index, weight, grad, state):
         raise NotImplementedError(f"{type(self).__name__} must define update(index, weight, grad, state)")
 
-    def step(self, indices, weights, grads, states):
+    def step(self, indices: Sequence[int | str], weights: Sequence[NDArray], grads: Sequence[NDArray], states: Sequence[Any]) -> None:
         """Update several weights in place; a class in the style of MXNet 2 defines this instead of `update`.
 
         Parameters
@@ -193,11 +203,11 @@ class Optimizer:
         for index, weight, grad, state in zip(indices, weights, grads, states):
             self._update_one(index, weight, grad, state)
 
-    def fused_step(self, indices, weights, grads, states):
+    def fused_step(self, indices: Sequence[int | str], weights: Sequence[NDArray], grads: Sequence[NDArray], states: Sequence[Any]) -> None:
         """Do the same as `step`; a class may override this with fewer or faster operations."""
         self.step(indices, weights, grads, states)
 
-    def update_multi_precision(self, index, weight, grad, state):
+    def update_multi_precision(self, index: Any, weight: Any, grad: Any, state: Any) -> None:
         """Update a weight as `update` does; with `multi_precision`, half-precision weights through their float32 copy."""
         if isinstance(index, (list, tuple)):
             self._update_several(index, weight, grad, state)
@@ -232,11 +242,11 @@ class Optimizer:
     # -- learning rates and weight decays --------------------------------------------------------------------------------
 
     @property
-    def learning_rate(self):
+    def learning_rate(self) -> float:
         """The current learning rate."""
         return self.lr if self.lr_scheduler is None else self.lr_scheduler(self.num_update)
 
-    def set_learning_rate(self, lr):
+    def set_learning_rate(self, lr: float) -> None:
         """Set the learning rate.
 
         Raises
@@ -248,7 +258,7 @@ class Optimizer:
             raise UserWarning("set_learning_rate: this optimizer has an lr_scheduler, which sets the learning rate")
         self.lr = lr
 
-    def set_lr_scale(self, args_lrscale):
+    def set_lr_scale(self, args_lrscale: Any) -> NoReturn:
         """Raise an error: removed; use `set_lr_mult`."""
         raise DeprecationWarning("set_lr_scale is gone; use set_lr_mult")
 
@@ -262,7 +272,7 @@ class Optimizer:
         except ValueError as error:
             raise MXNetError(f"{key} of the Symbol's variables must be numbers: {error}") from None
 
-    def set_lr_mult(self, args_lr_mult):
+    def set_lr_mult(self, args_lr_mult: dict[Any, float]) -> None:
         """Set the factors of the learning rate.
 
         Parameters
@@ -274,7 +284,7 @@ class Optimizer:
 
     _decaying = ("_weight", "_gamma")  # the suffixes of weights with weight decay
 
-    def set_wd_mult(self, args_wd_mult):
+    def set_wd_mult(self, args_wd_mult: dict[Any, float]) -> None:
         """Set the factors of the weight decay.
 
         Parameters
@@ -336,13 +346,13 @@ class Optimizer:
     def _get_wd(self, index):
         return self._get_wds([index])[0]
 
-    def __getstate__(self):
+    def __getstate__(self) -> dict[str, Any]:
         state = self.__dict__.copy()
         del state["param_dict"]  # the weights themselves
         state.pop("_carried_counts", None)  # derived from the other counts
         return state
 
-    def __setstate__(self, state):
+    def __setstate__(self, state: dict[str, Any]) -> None:
         state.pop("_carried_counts", None)
         self.__dict__ = state
         self.param_dict = {}
@@ -357,11 +367,11 @@ def _checked_count(number):
     return int(number)
 
 
-def is_half(weight):
+def is_half(weight: NDArray) -> bool:
     return to_torch(weight.dtype) in _HALF
 
 
-def check_arrays(weight, grad):
+def check_arrays(weight: NDArray, grad: NDArray) -> None:
     """Raise an MXNetError unless both are NDArrays."""
     for name, array in (("weight", weight), ("grad", grad)):
         if not isinstance(array, NDArray):

@@ -1,10 +1,17 @@
 """Experimental optimizers, whose interface may change."""
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 from ..base import MXNetError
 from ..ndarray import zeros
 from ..ops.optimizer_update import rules
 from . import steps
 from .base import Optimizer, register
 from .mxnet2_rules import as_in_mxnet2
+
+if TYPE_CHECKING:
+    from ..ndarray import NDArray
 
 __all__ = ["GroupAdaGrad"]
 
@@ -22,11 +29,11 @@ class GroupAdaGrad(Optimizer):
         The arguments of `Optimizer`.
     """
 
-    def __init__(self, eps=1e-5, *, epsilon=None, **kwargs):
+    def __init__(self, eps: float = 1e-5, *, epsilon: float | None = None, **kwargs: Any):
         super().__init__(**kwargs)
         self.float_stable_eps = eps if epsilon is None else epsilon
 
-    def create_state(self, index, weight):
+    def create_state(self, index: int | str, weight: NDArray) -> NDArray:
         """Return the sums of the rows' mean squares, (rows, 1).
 
         Raises

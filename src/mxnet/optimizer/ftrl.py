@@ -1,9 +1,16 @@
 """Follow-the-leader optimizers: FTRL and FTML, whose weights minimize the accumulated, regularized loss."""
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 from ..ndarray import zeros
 from ..ops.optimizer_update import rules
 from . import mxnet2_rules, steps
 from .base import Optimizer, register
 from .mxnet2_rules import as_in_mxnet2
+
+if TYPE_CHECKING:
+    from ..ndarray import NDArray
 
 
 @register
@@ -24,12 +31,12 @@ class Ftrl(Optimizer):
         The arguments of `Optimizer`.
     """
 
-    def __init__(self, lamda1=0.01, learning_rate=0.1, beta=1, **kwargs):
+    def __init__(self, lamda1: float = 0.01, learning_rate: float = 0.1, beta: float = 1, **kwargs: Any):
         super().__init__(**kwargs)
         self.lamda1, self.beta = lamda1, beta
         self.lr = learning_rate
 
-    def create_state(self, index, weight):
+    def create_state(self, index: int | str, weight: NDArray) -> tuple[NDArray, ...]:
         """Return the accumulated gradient, and the sum of the gradients' squares."""
         return tuple(zeros(weight.shape, weight.ctx, stype=weight.stype) for _ in range(2))
 
@@ -57,11 +64,11 @@ class FTML(Optimizer):
         The arguments of `Optimizer`.
     """
 
-    def __init__(self, beta1=0.6, beta2=0.999, epsilon=1e-8, **kwargs):
+    def __init__(self, beta1: float = 0.6, beta2: float = 0.999, epsilon: float = 1e-8, **kwargs: Any):
         super().__init__(**kwargs)
         self.beta1, self.beta2, self.epsilon = beta1, beta2, epsilon
 
-    def create_state(self, index, weight):
+    def create_state(self, index: int | str, weight: NDArray) -> tuple[NDArray, ...]:
         """Return the states d, v and z of the paper."""
         return tuple(zeros(weight.shape, weight.ctx, dtype=weight.dtype) for _ in range(3))
 

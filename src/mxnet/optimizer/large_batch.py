@@ -1,6 +1,10 @@
 """Optimizers for large batches: learning rates by layer (LARS, LAMB), or warmed up with the batch (LBSGD)."""
+from __future__ import annotations
+
 import logging
 import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import torch
 
@@ -11,6 +15,9 @@ from . import steps
 from .base import Optimizer, check_arrays, is_half, register
 from .mxnet2_rules import as_in_mxnet2
 from .sgd import MasterAfterState, as_lists, descend
+
+if TYPE_CHECKING:
+    from ..ndarray import NDArray
 
 
 @register
@@ -35,7 +42,8 @@ class LARS(MasterAfterState):
         The arguments of `Optimizer`.
     """
 
-    def __init__(self, momentum=0.0, lazy_update=True, eta=0.001, eps=0, momentum_correction=True, *, epsilon=None, **kwargs):
+    def __init__(self, momentum: float = 0.0, lazy_update: bool = True, eta: float = 0.001, eps: float = 0, momentum_correction: bool = True, *,
+                 epsilon: float | None = None, **kwargs: Any):
         kwargs.setdefault("aggregate_num", environment.get_int("MXNET_OPTIMIZER_AGGREGATION_SIZE"))
         super().__init__(**kwargs)
         self.momentum, self.momentum_correction, self.lazy_update, self.eta = momentum, momentum_correction, lazy_update, eta
@@ -45,7 +53,7 @@ class LARS(MasterAfterState):
 
     _decaying = ("_weight",)
 
-    def create_state(self, index, weight):
+    def create_state(self, index: int | str, weight: NDArray) -> NDArray | None:
         """Return the momentum; None without one."""
         if self.momentum == 0.0:
             return None
@@ -100,26 +108,26 @@ class LAMB(Optimizer):
         The arguments of `Optimizer`.
     """
 
-    def __init__(self, learning_rate=0.001, beta1=0.9, beta2=0.999, epsilon=1e-6, lower_bound=None, upper_bound=None, bias_correction=True,
-                 **kwargs):
+    def __init__(self, learning_rate: float = 0.001, beta1: float = 0.9, beta2: float = 0.999, epsilon: float = 1e-6,
+                 lower_bound: float | None = None, upper_bound: float | None = None, bias_correction: bool = True, **kwargs: Any):
         kwargs.setdefault("aggregate_num", max(1, min(45, environment.get_int("MXNET_OPTIMIZER_AGGREGATION_SIZE"))))
         super().__init__(learning_rate=learning_rate, **kwargs)
         self.beta1, self.beta2, self.epsilon = beta1, beta2, epsilon
         self.lower_bound, self.upper_bound, self.bias_correction = lower_bound, upper_bound, bias_correction
 
-    def create_state(self, index, weight):
+    def create_state(self, index: int | str, weight: NDArray) -> tuple[NDArray, ...]:
         """Return the averages of the gradient and of its square."""
         return tuple(zeros(weight.shape, weight.ctx, dtype=weight.dtype, stype=weight.stype) for _ in range(2))
 
-    def update(self, index, weight, grad, state):
+    def update(self, index: Any, weight: Any, grad: Any, state: Any) -> None:
         """Update a weight, or several in lists; see `Optimizer.update`."""
         self._update_impl(index, weight, grad, state, multi_precision=False)
 
-    def step(self, indices, weights, grads, states):
+    def step(self, indices: Sequence[int | str], weights: Sequence[NDArray], grads: Sequence[NDArray], states: Sequence[Any]) -> None:
         """Update several weights in place; see `Optimizer.step`."""
         self._update_impl(indices, weights, grads, states, multi_precision=False)
 
-    def update_multi_precision(self, index, weight, grad, state):
+    def update_multi_precision(self, index: Any, weight: Any, grad: Any, state: Any) -> None:
         """Update as `update` does; with `multi_precision`, half-precision weights through their float32 copies."""
         first = weight[0] if isinstance(index, (list, tuple)) else weight
         self._update_impl(index, weight, grad, state, multi_precision=self.multi_precision and is_half(first))
@@ -160,8 +168,8 @@ class LBSGD(Optimizer):
         The arguments of `Optimizer`.
     """
 
-    def __init__(self, momentum=0.0, multi_precision=False, warmup_strategy="linear", warmup_epochs=5, batch_scale=1, updates_per_epoch=32,
-                 begin_epoch=0, num_epochs=60, **kwargs):
+    def __init__(self, momentum: float = 0.0, multi_precision: bool = False, warmup_strategy: str = "linear", warmup_epochs: int = 5,
+                 batch_scale: float = 1, updates_per_epoch: int = 32, begin_epoch: int = 0, num_epochs: int = 60, **kwargs: Any):
         super().__init__(**kwargs)
         logging.info("Running Large-Batch SGD Algorithm")
         logging.info("(warmup_strategy=%s, warmup_epochs=%d, batch_scale=%f, updates_per_epoch=%d)", warmup_strategy, warmup_epochs, batch_scale,
@@ -172,7 +180,7 @@ class LBSGD(Optimizer):
         self.cumgrads = {}  # index -> {'cum_grad': the sum, 'num_cums': the number of batches since the start}
         self.lbmult, self.admult, self.adaptive = 1, 1, False
 
-    def create_state(self, index, weight):
+    def create_state(self, index: int | str, weight: NDArray) -> NDArray:
         """Return the momentum; None without one."""
         return zeros(weight.shape, weight.ctx, dtype=weight.dtype, stype=weight.stype) if self.momentum != 0.0 else None
 

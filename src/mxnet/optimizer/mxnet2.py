@@ -1,5 +1,8 @@
 """Optimizers of MXNet 2."""
+from __future__ import annotations
+
 import math
+from typing import Any
 
 import torch
 
@@ -113,7 +116,8 @@ class LANS(_Moments):
         The arguments of `Optimizer`.
     """
 
-    def __init__(self, learning_rate=0.001, beta1=0.9, beta2=0.999, epsilon=1e-6, lower_bound=None, upper_bound=None, **kwargs):
+    def __init__(self, learning_rate: float = 0.001, beta1: float = 0.9, beta2: float = 0.999, epsilon: float = 1e-6,
+                 lower_bound: float | None = None, upper_bound: float | None = None, **kwargs: Any):
         super().__init__(learning_rate, beta1, beta2, epsilon, **kwargs)
         self.lower_bound, self.upper_bound = lower_bound, upper_bound
 

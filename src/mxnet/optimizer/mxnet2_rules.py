@@ -2,8 +2,12 @@
 
 In MXNet 2 every optimizer rescales the gradient, clips it, and adds the weight decay, in this order. A rule gets the gradient after that.
 """
+from __future__ import annotations
+
 import functools
 import math
+from collections.abc import Callable
+from typing import Any
 
 import torch
 
@@ -14,7 +18,7 @@ from . import steps
 _OLD_NAMES = {"rho": "gamma1", "momentum": "gamma2", "epsilon": "eps"}  # MXNet 1.9's names of arguments
 
 
-def as_in_mxnet2(rule=None, **defaults):
+def as_in_mxnet2(rule: Callable[..., None] | None = None, **defaults: Any) -> Callable[[type[Any]], type[Any]]:
     """Return a decorator of optimizer classes.
 
     Parameters
@@ -74,27 +78,27 @@ def _by_rule(update_one, rule):
     return update
 
 
-def decayed(weight, grad, wd, rescale, clip):
+def decayed(weight: torch.Tensor, grad: torch.Tensor, wd: float, rescale: float, clip: float | None) -> torch.Tensor:
     """Return ``clip(rescale * grad) + wd * weight``. The result may be `grad` itself and must not be written to."""
     grad = steps.prepared(grad, rescale, clip or None)
     return torch.add(grad, weight, alpha=wd) if wd else grad
 
 
-def adam(optimizer, weight, grad, mean, var, *, lr, t):
+def adam(optimizer: Any, weight: torch.Tensor, grad: torch.Tensor, mean: torch.Tensor, var: torch.Tensor, *, lr: float, t: int) -> None:
     """Update a weight by Adam's rule."""
     moments(grad, mean, var, optimizer.beta1, optimizer.beta2)
     lr *= math.sqrt(1 - optimizer.beta2 ** t) / (1 - optimizer.beta1 ** t)
     weight.addcdiv_(mean, var.sqrt().add_(optimizer.epsilon), value=-lr)
 
 
-def adamax(optimizer, weight, grad, mean, largest, *, lr, t):
+def adamax(optimizer: Any, weight: torch.Tensor, grad: torch.Tensor, mean: torch.Tensor, largest: torch.Tensor, *, lr: float, t: int) -> None:
     """Update a weight by Adamax's rule; `epsilon` is added to the divisor."""
     mean.mul_(optimizer.beta1).add_(grad, alpha=1 - optimizer.beta1)
     torch.maximum(largest.mul_(optimizer.beta2), grad.abs(), out=largest)
     weight.addcdiv_(mean, largest + optimizer.epsilon, value=-lr / (1 - optimizer.beta1 ** t))
 
 
-def nadam(optimizer, weight, grad, mean, var, *, lr, t):
+def nadam(optimizer: Any, weight: torch.Tensor, grad: torch.Tensor, mean: torch.Tensor, var: torch.Tensor, *, lr: float, t: int) -> None:
     """Update a weight by Nadam's rule."""
     of_grad, of_mean = optimizer._shares(t)
     moments(grad, mean, var, optimizer.beta1, optimizer.beta2)
@@ -102,13 +106,14 @@ def nadam(optimizer, weight, grad, mean, var, *, lr, t):
     weight.addcdiv_((mean * of_mean).add_(grad, alpha=of_grad), size, value=-lr)
 
 
-def adagrad(optimizer, weight, grad, history, *, lr, t):
+def adagrad(optimizer: Any, weight: torch.Tensor, grad: torch.Tensor, history: torch.Tensor, *, lr: float, t: int) -> None:
     """Update a weight by AdaGrad's rule; `epsilon` is added to the root."""
     history.addcmul_(grad, grad)
     weight.addcdiv_(grad, history.sqrt().add_(optimizer.float_stable_eps), value=-lr)
 
 
-def adadelta(optimizer, weight, grad, squares, steps_taken, *, lr, t):
+def adadelta(optimizer: Any, weight: torch.Tensor, grad: torch.Tensor, squares: torch.Tensor, steps_taken: torch.Tensor, *, lr: float,
+             t: int) -> None:
     """Update a weight by AdaDelta's rule, times a learning rate."""
     rho, epsilon = optimizer.rho, optimizer.epsilon
     squares.mul_(rho).addcmul_(grad, grad, value=1 - rho)
@@ -117,7 +122,8 @@ def adadelta(optimizer, weight, grad, squares, steps_taken, *, lr, t):
     weight.sub_(delta, alpha=lr)
 
 
-def rmsprop(optimizer, weight, grad, squares, mean=None, delta=None, *, lr, t):
+def rmsprop(optimizer: Any, weight: torch.Tensor, grad: torch.Tensor, squares: torch.Tensor, mean: torch.Tensor | None = None,
+            delta: torch.Tensor | None = None, *, lr: float, t: int) -> None:
     """Update a weight by RMSProp's rule; unless `centered`, `epsilon` is added to the root."""
     rho = optimizer.gamma1
     squares.mul_(rho).addcmul_(grad, grad, value=1 - rho)
@@ -131,7 +137,7 @@ def rmsprop(optimizer, weight, grad, squares, mean=None, delta=None, *, lr, t):
         weight.clamp_(-optimizer.clip_weights, optimizer.clip_weights)
 
 
-def ftml(optimizer, weight, grad, d, v, z, *, lr, t):
+def ftml(optimizer: Any, weight: torch.Tensor, grad: torch.Tensor, d: torch.Tensor, v: torch.Tensor, z: torch.Tensor, *, lr: float, t: int) -> None:
     """Update a weight by FTML's rule."""
     v.mul_(optimizer.beta2).addcmul_(grad, grad, value=1 - optimizer.beta2)
     new = (v / (1 - optimizer.beta2 ** t)).sqrt_().add_(optimizer.epsilon).mul_((1 - optimizer.beta1 ** t) / lr)
@@ -140,7 +146,7 @@ def ftml(optimizer, weight, grad, d, v, z, *, lr, t):
     weight.copy_(torch.div(z, new).neg_())
 
 
-def dcasgd(optimizer, weight, grad, *states, lr, t):
+def dcasgd(optimizer: Any, weight: torch.Tensor, grad: torch.Tensor, *states: torch.Tensor | None, lr: float, t: int) -> None:
     """Update a weight by DCASGD's rule; the delay compensation uses the gradient with the weight decay."""
     *momentum, previous = states
     move = (weight - previous).mul_(grad).mul_(grad).mul_(optimizer.lamda).add_(grad).mul_(-lr)
@@ -150,7 +156,8 @@ def dcasgd(optimizer, weight, grad, *states, lr, t):
     weight.add_(move)
 
 
-def nag(weight, grad, mom, lr, wd, momentum, rescale, clip):
+def nag(weight: torch.Tensor, grad: torch.Tensor, mom: torch.Tensor, lr: float, wd: float, momentum: float, rescale: float,
+        clip: float | None) -> None:
     """Update a weight by Nesterov's accelerated gradient: ``mom = momentum * mom - lr * grad``, ``weight += momentum * mom - lr * grad``."""
     grad = decayed(weight, grad, wd, rescale, clip)
     mom.mul_(momentum).add_(grad, alpha=-lr)

@@ -4,6 +4,8 @@ Python's unpickler calls any function named in a file with arguments from the fi
 they read pointers from bytes. Therefore `_Machine` interprets the file. It supports a few names, builds their objects itself, and limits the memory
 of all objects to a few times the size of the file.
 """
+from __future__ import annotations
+
 import importlib
 import io
 import numbers
@@ -11,6 +13,7 @@ import pickle
 import pickletools
 import sys
 from collections import OrderedDict
+from typing import Any
 
 import numpy as np
 
@@ -451,7 +454,7 @@ def _extend(machine):
     machine.top(list).extend(items)
 
 
-def loads(data, what="the pickled data"):
+def loads(data: bytes, what: str = "the pickled data") -> Any:
     """Return the object in a pickle that `mxnet` wrote.
 
     Parameters
@@ -482,6 +485,6 @@ def loads(data, what="the pickled data"):
     return found
 
 
-def dumps(value):
+def dumps(value: Any) -> bytes:
     """Return the pickle of a value."""
     return pickle.dumps(value)

@@ -1,5 +1,9 @@
 """Variants of gradient descent: with momentum, Nesterov's, by signs, with noise, with delay compensation."""
+from __future__ import annotations
+
 import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import torch
 
@@ -9,6 +13,9 @@ from ..ops.optimizer_update import rules
 from . import mxnet2_rules, steps
 from .base import Optimizer, check_arrays, is_half, register
 from .mxnet2_rules import as_in_mxnet2
+
+if TYPE_CHECKING:
+    from ..ndarray import NDArray
 
 
 class MasterAfterState(Optimizer):
@@ -41,19 +48,20 @@ class MasterAfterState(Optimizer):
         self._update_impl(index, weight, grad, state, multi_precision=through)
 
 
-def as_lists(index, weight, grad, state):
+def as_lists(index: Any, weight: Any, grad: Any, state: Any) -> tuple[list[Any], list[Any], list[Any], list[Any]]:
     """Return the arguments of an update as lists, for one weight or several."""
     if isinstance(index, (list, tuple)):
         return list(index), list(weight), list(grad), list(state)
     return [index], [weight], [grad], [state]
 
 
-def descend(weights, grads, states, lrs, wds, momentum, rescale, clip, multi_precision, lazy=False):
+def descend(weights: Sequence[NDArray], grads: Sequence[NDArray], states: Sequence[Any], lrs: Sequence[float], wds: Sequence[float], momentum: float,
+            rescale: float, clip: float | None, multi_precision: bool, lazy: bool = False) -> None:
     """Update several weights by SGD in as few calls as possible, each with its own learning rate and weight decay.
 
     States are the momentum (or None), with `multi_precision` ``(momentum, float32 copy)``.
     """
-    groups = {}  # the weights of one call
+    groups: dict[Any, Any] = {}  # the weights of one call
     for weight, grad, state, lr, wd in zip(weights, grads, states, lrs, wds):
         mom, master = state if multi_precision else (state, None)
         if weight._is_sparse or grad._is_sparse:
@@ -110,12 +118,12 @@ class SGD(MasterAfterState):
     array([0.71, 0.71], dtype=float32)
     """
 
-    def __init__(self, momentum=0.0, lazy_update=True, **kwargs):
+    def __init__(self, momentum: float = 0.0, lazy_update: bool = True, **kwargs: Any):
         kwargs.setdefault("aggregate_num", environment.get_int("MXNET_OPTIMIZER_AGGREGATION_SIZE"))
         super().__init__(**kwargs)
         self.momentum, self.lazy_update = momentum, lazy_update
 
-    def create_state(self, index, weight):
+    def create_state(self, index: int | str, weight: NDArray) -> NDArray | None:
         """Return the momentum; None without one."""
         if self.momentum == 0.0:
             return None
@@ -147,11 +155,11 @@ class NAG(MasterAfterState):
         The arguments of `Optimizer`.
     """
 
-    def __init__(self, momentum=0.0, **kwargs):
+    def __init__(self, momentum: float = 0.0, **kwargs: Any):
         super().__init__(**kwargs)
         self.momentum = momentum
 
-    def create_state(self, index, weight):
+    def create_state(self, index: int | str, weight: NDArray) -> NDArray | None:
         """Return the momentum; None without one."""
         return zeros(weight.shape, weight.ctx, dtype=weight.dtype) if self.momentum != 0.0 else None
 
@@ -217,11 +225,11 @@ class Signum(Optimizer):
         The arguments of `Optimizer`.
     """
 
-    def __init__(self, learning_rate=0.01, momentum=0.9, wd_lh=0.0, **kwargs):
+    def __init__(self, learning_rate: float = 0.01, momentum: float = 0.9, wd_lh: float = 0.0, **kwargs: Any):
         super().__init__(learning_rate=learning_rate, **kwargs)
         self.momentum, self.wd_lh = momentum, wd_lh
 
-    def create_state(self, index, weight):
+    def create_state(self, index: int | str, weight: NDArray) -> NDArray | None:
         """Return the momentum; None without one."""
         return zeros(weight.shape, weight.ctx, dtype=weight.dtype, stype=weight.stype) if self.momentum != 0.0 else None
 
@@ -242,10 +250,10 @@ class Signum(Optimizer):
 class SGLD(Optimizer):
     """Stochastic gradient Langevin dynamics: steps with Gaussian noise, so that the weights are samples of the posterior distribution."""
 
-    def __init__(self, **kwargs):
+    def __init__(self, **kwargs: Any):
         super().__init__(**kwargs)
 
-    def create_state(self, index, weight):
+    def create_state(self, index: int | str, weight: NDArray) -> None:
         """Return None: there is no state."""
 
     def _update_one(self, index, weight, grad, state):
@@ -273,12 +281,12 @@ class DCASGD(Optimizer):
         The arguments of `Optimizer`.
     """
 
-    def __init__(self, momentum=0.0, lamda=0.04, **kwargs):
+    def __init__(self, momentum: float = 0.0, lamda: float = 0.04, **kwargs: Any):
         super().__init__(**kwargs)
         self.momentum, self.lamda = momentum, lamda
         self.weight_previous = {}
 
-    def create_state(self, index, weight):
+    def create_state(self, index: int | str, weight: NDArray) -> tuple[NDArray | None, NDArray]:
         """Return the momentum (None without one) and the weight before the last step."""
         return zeros(weight.shape, weight.ctx, dtype=weight.dtype) if self.momentum != 0.0 else None, weight.copy()
 
@@ -301,10 +309,10 @@ class DCASGD(Optimizer):
 class Test(Optimizer):
     """Adds the gradient to the weight; for tests of the code around optimizers."""
 
-    def __init__(self, **kwargs):
+    def __init__(self, **kwargs: Any):
         super().__init__(**kwargs)
 
-    def create_state(self, index, weight):
+    def create_state(self, index: int | str, weight: NDArray) -> NDArray:
         """Return an array that receives the weight at each update."""
         return zeros(weight.shape, weight.ctx)
 

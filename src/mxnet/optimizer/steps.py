@@ -2,7 +2,11 @@
 
 Weights and states are written, gradients are only read. A `clip` of None or 0 disables clipping, as in MXNet's update operators.
 """
+from __future__ import annotations
+
 import math
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
 import torch
 
@@ -11,11 +15,15 @@ from ..kernels.nn import sgd_on_gpu
 from ..ndarray import memory_format
 from ..ndarray.sparse import RowSparseNDArray
 
+if TYPE_CHECKING:
+    from ..ndarray import NDArray
+
 _FUSED = torch.float32, torch.float64  # the types of torch's fused kernels on a CPU
 _FINE = 1e-8  # the smallest rate at which torch's fused SGD kernel, which receives 1 + rate, is exact to float32's last place
 
 
-def apply(step, weight, grad, states=(), rows=False, in_place=None):
+def apply(step: Callable[..., Any], weight: NDArray, grad: NDArray, states: Sequence[NDArray | None] = (), rows: bool = False,
+          in_place: Callable[..., Any] | None = None) -> None:
     """Run ``step(weight, grad, *states)`` on the tensors of arrays.
 
     Parameters
@@ -57,7 +65,7 @@ def _all_rows(array):
     return array._all_rows() if isinstance(array, RowSparseNDArray) else array._writable()
 
 
-def prepared(grad, rescale, clip, weight=None, wd=0):
+def prepared(grad: torch.Tensor, rescale: float, clip: float | None, weight: torch.Tensor | None = None, wd: float = 0) -> torch.Tensor:
     """Return ``clip(rescale * grad + wd * weight)``. The result may be `grad` itself and must not be written to."""
     if rescale != 1:
         grad = grad * rescale
@@ -88,7 +96,8 @@ def _together(weights, grads, moms):
     return (weights, grads, moms) if plain else [[memory_format.in_order(t) for t in tensors] for tensors in (weights, grads, moms)]
 
 
-def sgd(weights, grads, moms, lr, wd, momentum, rescale, clip, copies=None):
+def sgd(weights: Sequence[Any], grads: Sequence[Any], moms: Sequence[Any], lr: float, wd: float, momentum: float, rescale: float, clip: float | None,
+        copies: Sequence[torch.Tensor] | None = None) -> None:
     """Update several weights: ``mom = momentum * mom - lr * (clip(rescale * grad) + wd * weight)``, ``weight += mom``.
 
     Parameters
@@ -135,7 +144,8 @@ def _sgd_of_torch(weights, grads, moms, lr, wd, momentum, rescale, clip):
     torch._foreach_add_(weights, moms)
 
 
-def nag(weight, grad, mom, lr, wd, momentum, rescale, clip):
+def nag(weight: torch.Tensor, grad: torch.Tensor, mom: torch.Tensor, lr: float, wd: float, momentum: float, rescale: float,
+        clip: float | None) -> None:
     """Update a weight by Nesterov's accelerated gradient."""
     if clip:
         grad, rescale = prepared(grad, rescale, clip), 1
@@ -148,7 +158,8 @@ def nag(weight, grad, mom, lr, wd, momentum, rescale, clip):
         mom.add_(weight, alpha=-lr * wd)  # as MXNet's in-place update does, the momentum's decay uses the new weight
 
 
-def nag_together(weights, grads, moms, lr, wd, momentum, rescale, clip):
+def nag_together(weights: Sequence[torch.Tensor], grads: Sequence[torch.Tensor], moms: Sequence[torch.Tensor], lr: float, wd: float, momentum: float,
+                 rescale: float, clip: float | None) -> None:
     """Update several weights, selected by `small`, as `nag` does for each."""
     grads = cast_together(grads, weights)
     if clip:
@@ -165,7 +176,7 @@ def nag_together(weights, grads, moms, lr, wd, momentum, rescale, clip):
         torch._foreach_add_(moms, weights, alpha=-lr * wd)
 
 
-def small(weight, *arrays):
+def small(weight: NDArray, *arrays: NDArray | None) -> tuple[torch.Tensor, ...] | None:
     """Return the tensors of a weight, its gradient and its states if the weight should be updated together with others, else None.
 
     A weight is updated by itself if it is sparse, or, on a CPU, has another memory order or is large enough for a kernel of its own. On a GPU, where
@@ -197,7 +208,7 @@ def _on_gpu(weight, grad, *states):
     return tuple(map(memory_format.in_order, tensors)) if memory_format.same(*tensors) else None
 
 
-def cast_together(tensors, likes):
+def cast_together(tensors: Sequence[torch.Tensor], likes: Sequence[torch.Tensor]) -> Sequence[torch.Tensor]:
     """Return tensors in the types of `likes`; those of another type are converted in one call."""
     wrong = [i for i, (t, like) in enumerate(zip(tensors, likes)) if t.dtype is not like.dtype]
     if not wrong:
@@ -213,7 +224,8 @@ def _in_order(kernel, weight, grad, first, second, *numbers):
     return _fusible(*tensors) and kernel(*map(memory_format.in_order, tensors), None, *numbers)
 
 
-def adamax(weight, grad, mean, largest, lr, beta1, beta2, epsilon, wd, rescale, clip):
+def adamax(weight: torch.Tensor, grad: torch.Tensor, mean: torch.Tensor, largest: torch.Tensor, lr: float, beta1: float, beta2: float, epsilon: float,
+           wd: float, rescale: float, clip: float | None) -> None:
     """Update a weight by ``-lr * mean / largest``; `lr` contains the bias correction of the first steps."""
     if _in_order(kernels.adamax, weight, grad, mean, largest, lr, beta1, beta2, epsilon, wd, rescale, clip):
         return
@@ -223,7 +235,8 @@ def adamax(weight, grad, mean, largest, lr, beta1, beta2, epsilon, wd, rescale, 
     weight.addcdiv_(mean, largest, value=-lr)
 
 
-def adam_together(weights, grads, means, variances, lr, beta1, beta2, epsilon, wd, rescale, clip):
+def adam_together(weights: Sequence[torch.Tensor], grads: Sequence[torch.Tensor], means: Sequence[torch.Tensor], variances: Sequence[torch.Tensor],
+                  lr: float, beta1: float, beta2: float, epsilon: float, wd: float, rescale: float, clip: float | None) -> None:
     """Update several weights, selected by `small`, as `adam` does for each."""
     grads = cast_together(grads, weights)
     if clip or rescale != 1:
@@ -239,7 +252,7 @@ def adam_together(weights, grads, means, variances, lr, beta1, beta2, epsilon, w
                        amsgrad=False, maximize=False)
 
 
-_FOREVER = {}  # device -> a step count at which the bias correction of the first steps has vanished
+_FOREVER: dict[torch.device, torch.Tensor] = {}  # device -> a step count at which the bias correction of the first steps has vanished
 
 
 def _forever(device):
@@ -249,7 +262,8 @@ def _forever(device):
     return count
 
 
-def adam(weight, grad, mean, var, lr, beta1, beta2, epsilon, wd, rescale, clip):
+def adam(weight: torch.Tensor, grad: torch.Tensor, mean: torch.Tensor, var: torch.Tensor, lr: float, beta1: float, beta2: float, epsilon: float,
+         wd: float, rescale: float, clip: float | None) -> None:
     """Update a weight by ``-lr * mean / (sqrt(var) + epsilon)``; `lr` contains the bias correction of the first steps."""
     if clip or rescale != 1:
         if _in_order(kernels.adam, weight, grad, mean, var, lr, beta1, beta2, epsilon, wd, rescale, clip or None):

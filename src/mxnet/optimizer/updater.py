@@ -1,11 +1,17 @@
 """An optimizer with the states of all weights, which key-value stores and trainers call."""
+from __future__ import annotations
+
 import math
+from typing import TYPE_CHECKING, Any
 
 from .. import openmp
 from ..base import MXNetError
 from ..ndarray import NDArray, where
 from . import pickles
 from .base import Optimizer
+
+if TYPE_CHECKING:
+    from ..context import Context
 
 _FEW = 1 << 17  # the total number of elements below which an update runs on one thread, see `openmp`
 
@@ -59,7 +65,7 @@ class Updater:
     array([0.5, 0.5], dtype=float32)
     """
 
-    def __init__(self, optimizer):
+    def __init__(self, optimizer: Optimizer):
         self.optimizer = optimizer
         self.states = {}
         self.states_synced = {}  # True if a state is known to be on its weight's device
@@ -68,7 +74,7 @@ class Updater:
         self._states_matched = True  # False after `set_states`, until a module has matched them with its weights
         self._loaded = False  # True if states, or also the optimizer, were loaded
 
-    def __call__(self, index, grad, weight):
+    def __call__(self, index: Any, grad: Any, weight: Any) -> None:
         """Update a weight, or several in lists.
 
         Parameters
@@ -110,7 +116,7 @@ class Updater:
         if not self.aggregate_updates:
             optimizer._update_each(indices, weights, grads, [states[i] for i in indices])
             return
-        by_type = {}
+        by_type: dict[Any, Any] = {}
         for entry in zip(indices, weights, grads):
             by_type.setdefault(entry[1].dtype, []).append(entry)
         for entries in by_type.values():
@@ -126,7 +132,7 @@ class Updater:
             value, copied = weight.as_in_context(master.context), master.astype(weight.dtype)
             master[:] = where(copied == value, master, value.astype(master.dtype))
 
-    def sync_state_context(self, state, context):
+    def sync_state_context(self, state: Any, context: Context) -> Any:
         """Return the state on another device."""
         if isinstance(state, NDArray):
             return state._on(context)
@@ -134,7 +140,7 @@ class Updater:
             return type(state)(self.sync_state_context(s, context) for s in state)
         return state
 
-    def set_states(self, states):
+    def set_states(self, states: bytes) -> None:
         """Set the states from a result of `get_states`, of this package or of MXNet.
 
         Parameters
@@ -163,11 +169,11 @@ class Updater:
         self.aggregate_updates = optimizer.aggregate_num > 0
         self.states_synced = dict.fromkeys(found, False)
 
-    def get_states(self, dump_optimizer=False):
+    def get_states(self, dump_optimizer: bool = False) -> bytes:
         """Return the states as bytes for a file; with the optimizer itself if `dump_optimizer`."""
         return pickles.dumps((self.states, self.optimizer) if dump_optimizer else self.states)
 
 
-def get_updater(optimizer):
+def get_updater(optimizer: Optimizer) -> Updater:
     """Return an `Updater` of an optimizer."""
     return Updater(optimizer)

@@ -1,8 +1,16 @@
 """Checkpoints of recurrent networks, saved with one array per gate, independent of the cells' packing."""
+from __future__ import annotations
+
 import warnings
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
 
 from ..checkpoint import load_checkpoint, save_checkpoint
 from .rnn_cell import BaseRNNCell
+
+if TYPE_CHECKING:
+    from ..ndarray import NDArray
+    from ..symbol import Symbol
 
 __all__ = ["do_rnn_checkpoint", "load_rnn_checkpoint", "rnn_unroll", "save_rnn_checkpoint"]
 
@@ -11,13 +19,15 @@ def _as_cells(cells):
     return [cells] if isinstance(cells, BaseRNNCell) else cells
 
 
-def rnn_unroll(cell, length, inputs=None, begin_state=None, input_prefix="", layout="NTC"):
+def rnn_unroll(cell: BaseRNNCell, length: int, inputs: Any = None, begin_state: Any = None, input_prefix: str = "",
+               layout: str = "NTC") -> tuple[Any, Any]:
     """Call ``cell.unroll(length, inputs, begin_state, layout)``, its new name; `input_prefix` has no effect, since `inputs` are required."""
     warnings.warn("rnn_unroll is the old form; call cell.unroll", stacklevel=2)
     return cell.unroll(length=length, inputs=inputs, begin_state=begin_state, layout=layout)
 
 
-def save_rnn_checkpoint(cells, prefix, epoch, symbol, arg_params, aux_params):
+def save_rnn_checkpoint(cells: Any, prefix: str, epoch: int, symbol: Symbol, arg_params: Mapping[str, NDArray],
+                        aux_params: Mapping[str, NDArray]) -> None:
     """Save a checkpoint with the weights of the cells unpacked.
 
     Parameters
@@ -32,7 +42,7 @@ def save_rnn_checkpoint(cells, prefix, epoch, symbol, arg_params, aux_params):
     save_checkpoint(prefix, epoch, symbol, arg_params, aux_params)
 
 
-def load_rnn_checkpoint(cells, prefix, epoch):
+def load_rnn_checkpoint(cells: Any, prefix: str, epoch: int) -> tuple[Symbol, dict[str, NDArray], dict[str, NDArray]]:
     """Load a checkpoint of `save_rnn_checkpoint`, with the weights packed for `cells`.
 
     Returns
@@ -46,7 +56,7 @@ def load_rnn_checkpoint(cells, prefix, epoch):
     return symbol, arg_params, aux_params
 
 
-def do_rnn_checkpoint(cells, prefix, period=1):
+def do_rnn_checkpoint(cells: Any, prefix: str, period: int = 1) -> Callable[..., None]:
     """Return an epoch-end callback that calls `save_rnn_checkpoint` every `period` epochs."""
     period = max(1, int(period))
 

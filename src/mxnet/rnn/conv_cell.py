@@ -1,10 +1,18 @@
 """Recurrent cells whose inputs and states are images."""
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
 from functools import partial
+from typing import TYPE_CHECKING, Any
 
 from .. import symbol
 from ..base import MXNetError
 from ..ops.nn.rnn_layout import GATES
 from .rnn_cell import BaseRNNCell, gru_step, lstm_step
+
+if TYPE_CHECKING:
+    from ..symbol import Symbol
+    from .rnn_cell import RNNParams
 
 __all__ = ["BaseConvRNNCell", "ConvGRUCell", "ConvLSTMCell", "ConvRNNCell"]
 
@@ -32,9 +40,10 @@ class BaseConvRNNCell(BaseRNNCell):
 
     _states = 1
 
-    def __init__(self, input_shape, num_hidden, h2h_kernel, h2h_dilate, i2h_kernel, i2h_stride, i2h_pad, i2h_dilate,
-                 i2h_weight_initializer, h2h_weight_initializer, i2h_bias_initializer, h2h_bias_initializer, activation, prefix="",
-                 params=None, conv_layout="NCHW"):
+    def __init__(self, input_shape: Sequence[int], num_hidden: int, h2h_kernel: int | Sequence[int], h2h_dilate: int | Sequence[int],
+                 i2h_kernel: int | Sequence[int], i2h_stride: int | Sequence[int], i2h_pad: int | Sequence[int], i2h_dilate: int | Sequence[int],
+                 i2h_weight_initializer: Any, h2h_weight_initializer: Any, i2h_bias_initializer: Any, h2h_bias_initializer: Any,
+                 activation: str | Callable[..., Any], prefix: str = "", params: RNNParams | None = None, conv_layout: str = "NCHW"):
         super().__init__(prefix=prefix, params=params)
         if h2h_kernel[0] % 2 == 0 or h2h_kernel[1] % 2 == 0:
             raise MXNetError(f"h2h_kernel must be odd, so that states keep their size; received {h2h_kernel}")
@@ -57,7 +66,7 @@ class BaseConvRNNCell(BaseRNNCell):
         return len(self._gate_names)
 
     @property
-    def state_info(self):
+    def state_info(self) -> list[dict[str, Any]]:
         """For each state its shape and layout."""
         return [{"shape": self._state_shape, "__layout__": self._conv_layout} for _ in range(self._states)]
 
@@ -71,7 +80,7 @@ class BaseConvRNNCell(BaseRNNCell):
     def _activate(self, x, **kwargs):
         return self._get_activation(x, self._activation, **kwargs)
 
-    def __call__(self, inputs, states):
+    def __call__(self, inputs: Symbol, states: Sequence[Symbol]) -> tuple[Symbol, list[Symbol]]:
         raise NotImplementedError("BaseConvRNNCell is an abstract class; use ConvRNNCell, ConvLSTMCell or ConvGRUCell")
 
 
@@ -97,7 +106,7 @@ class ConvRNNCell(_ConvCell):
     def _gate_names(self):
         return GATES["rnn_tanh"]
 
-    def __call__(self, inputs, states):
+    def __call__(self, inputs: Symbol, states: Sequence[Symbol]) -> tuple[Symbol, list[Symbol]]:
         name = self._step_name()
         i2h, h2h = self._conv_forward(inputs, states, name)
         output = self._activate(i2h + h2h, name=f"{name}out")
@@ -114,7 +123,7 @@ class ConvLSTMCell(_ConvCell):
     def _gate_names(self):
         return GATES["lstm"]
 
-    def __call__(self, inputs, states):
+    def __call__(self, inputs: Symbol, states: Sequence[Symbol]) -> tuple[Symbol, list[Symbol]]:
         name = self._step_name()
         i2h, h2h = self._conv_forward(inputs, states, name)
         next_h, next_c = lstm_step(i2h + h2h, states[1], name, self._activate, axis=self._conv_layout.find("C"))
@@ -130,7 +139,7 @@ class ConvGRUCell(_ConvCell):
     def _gate_names(self):
         return GATES["gru"]
 
-    def __call__(self, inputs, states):
+    def __call__(self, inputs: Symbol, states: Sequence[Symbol]) -> tuple[Symbol, list[Symbol]]:
         name = self._step_name()
         i2h, h2h = self._conv_forward(inputs, states, name)
         next_h = gru_step(i2h, h2h, states[0], name, self._activate, axis=self._conv_layout.find("C"))

@@ -1,5 +1,9 @@
 """A whole stack of recurrent layers in one operator."""
+from __future__ import annotations
+
 import warnings
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from .. import initializer as init
 from .. import ndarray, symbol
@@ -7,6 +11,11 @@ from ..base import MXNetError
 from ..ops.nn.rnn_layout import GATES, Layout, layout_of, layout_of_vector
 from .modifier_cell import BidirectionalCell, DropoutCell, SequentialRNNCell
 from .rnn_cell import BaseRNNCell, GRUCell, LSTMCell, RNNCell, as_steps
+
+if TYPE_CHECKING:
+    from ..ndarray import NDArray
+    from ..symbol import Symbol
+    from .rnn_cell import RNNParams
 
 __all__ = ["FusedRNNCell"]
 
@@ -33,8 +42,8 @@ class FusedRNNCell(BaseRNNCell):
 
     _not_stepped = "a FusedRNNCell can't; call unfuse() on it"
 
-    def __init__(self, num_hidden, num_layers=1, mode="lstm", bidirectional=False, dropout=0.0, get_next_state=False, forget_bias=1.0,
-                 prefix=None, params=None):
+    def __init__(self, num_hidden: int, num_layers: int = 1, mode: str = "lstm", bidirectional: bool = False, dropout: float = 0.0,
+                 get_next_state: bool = False, forget_bias: float = 1.0, prefix: str | None = None, params: RNNParams | None = None):
         if mode not in GATES:
             raise MXNetError(f"FusedRNNCell: unknown mode {mode!r}; expected one of {sorted(GATES)}")
         super().__init__(prefix=f"{mode}_" if prefix is None else prefix, params=params)
@@ -47,7 +56,7 @@ class FusedRNNCell(BaseRNNCell):
             "parameters", init=init.FusedRNN(None, num_hidden, num_layers, mode, bidirectional, forget_bias))
 
     @property
-    def state_info(self):
+    def state_info(self) -> list[dict[str, Any]]:
         """For each state its shape, (layers times directions, batch, hidden), and layout."""
         shape = (len(self._directions) * self._num_layers, 0, self._num_hidden)
         return [{"shape": shape, "__layout__": "LNC"} for _ in range(2 if self._mode == "lstm" else 1)]
@@ -76,14 +85,14 @@ class FusedRNNCell(BaseRNNCell):
                              f"received {arr.size}")
         return self._views(arr, layout)
 
-    def unpack_weights(self, args):
+    def unpack_weights(self, args: Mapping[str, NDArray]) -> dict[str, NDArray]:
         """Return a copy of a parameter dict with an array per layer, direction and gate instead of the packed one."""
         args = dict(args)
         packed = args.pop(self._parameter.name)
         args.update((name, view.copy()) for name, view in self._views(packed, layout_of_vector(packed.size, self._mode, *self._layers)).items())
         return args
 
-    def pack_weights(self, args):
+    def pack_weights(self, args: Mapping[str, NDArray]) -> dict[str, NDArray]:
         """Return a copy of a parameter dict with the packed array again; the inverse of `unpack_weights`."""
         args = dict(args)
         first = args[f"{self._prefix}l0_i2h{self._gate_names[0]}_weight"]
@@ -94,10 +103,10 @@ class FusedRNNCell(BaseRNNCell):
         args[self._parameter.name] = packed
         return args
 
-    def __call__(self, inputs, states):
+    def __call__(self, inputs: Symbol, states: Sequence[Symbol]) -> tuple[Symbol, list[Symbol]]:
         raise NotImplementedError("a FusedRNNCell needs whole sequences: call unroll()")
 
-    def unroll(self, length, inputs, begin_state=None, layout="NTC", merge_outputs=None):
+    def unroll(self, length: int, inputs: Any, begin_state: Any = None, layout: str = "NTC", merge_outputs: bool | None = None) -> tuple[Any, Any]:
         """Add the layers, for `length` steps, to the network; see `BaseRNNCell.unroll`. ``layout='TNC'`` is faster."""
         self.reset()
         inputs, axis = as_steps(length, inputs, layout, True)
@@ -120,7 +129,7 @@ class FusedRNNCell(BaseRNNCell):
             outputs = symbol.swapaxes(outputs, dim1=0, dim2=1)
         return as_steps(length, outputs, layout, merge_outputs)[0], states
 
-    def unfuse(self):
+    def unfuse(self) -> SequentialRNNCell:
         """Return the same layers as single-step cells: a `SequentialRNNCell` with the same (unpacked) weights."""
         def cell(prefix):
             if self._mode == "lstm":

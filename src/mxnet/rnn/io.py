@@ -1,6 +1,10 @@
 """Sentences as numbers, and batches of sentences of about the same length."""
+from __future__ import annotations
+
 import bisect
 import random
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -11,7 +15,8 @@ from ..io import DataBatch, DataDesc, DataIter
 __all__ = ["BucketSentenceIter", "encode_sentences"]
 
 
-def encode_sentences(sentences, vocab=None, invalid_label=-1, invalid_key="\n", start_label=0, unknown_token=None):
+def encode_sentences(sentences: Iterable[Sequence[Any]], vocab: dict[Any, int] | None = None, invalid_label: int = -1, invalid_key: str = "\n",
+                     start_label: int = 0, unknown_token: Any = None) -> tuple[list[list[int]], dict[Any, int]]:
     """Encode words as numbers.
 
     Parameters
@@ -83,8 +88,8 @@ class BucketSentenceIter(DataIter):
         ``'NT'`` (batch first) or ``'TN'`` (time first).
     """
 
-    def __init__(self, sentences, batch_size, buckets=None, invalid_label=-1, data_name="data", label_name="softmax_label", dtype="float32",
-                 layout="NT"):
+    def __init__(self, sentences: Sequence[Sequence[int]], batch_size: int, buckets: Sequence[int] | None = None, invalid_label: int = -1,
+                 data_name: str = "data", label_name: str = "softmax_label", dtype: str = "float32", layout: str = "NT"):
         super().__init__(batch_size)
         if layout not in ("NT", "TN"):
             raise ValueError(f"Invalid layout {layout}: must be NT (batch major) or TN (time major)")
@@ -93,7 +98,7 @@ class BucketSentenceIter(DataIter):
         if not buckets:
             raise MXNetError(f"BucketSentenceIter: no length is shared by {batch_size} sentences; give buckets, or a smaller batch_size")
         buckets.sort()
-        grouped = [[] for _ in buckets]
+        grouped: list[list[Any]] = [[] for _ in buckets]
         dropped = 0
         for sentence in sentences:
             i = bisect.bisect_left(buckets, len(sentence))
@@ -123,7 +128,7 @@ class BucketSentenceIter(DataIter):
     def _describe(self, name, shape):
         return DataDesc(name=name, shape=shape if self.major_axis == 0 else shape[::-1], layout=self.layout)
 
-    def reset(self):
+    def reset(self) -> None:
         """Start again, with the sentences in another order."""
         self.curr_idx = 0
         random.shuffle(self.idx)
@@ -135,7 +140,7 @@ class BucketSentenceIter(DataIter):
             self.nddata.append(ndarray.array(rows, dtype=self.dtype))
             self.ndlabel.append(ndarray.array(label, dtype=self.dtype))
 
-    def next(self):
+    def next(self) -> DataBatch:
         """Return the next batch; its ``bucket_key`` is the length of its sentences."""
         if self.curr_idx >= len(self.idx):
             raise StopIteration

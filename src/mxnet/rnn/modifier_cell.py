@@ -1,10 +1,19 @@
 """Cells composed of other cells: stacks, bidirectional cells, dropout, zoneout, residual connections."""
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
 from operator import attrgetter
+from typing import TYPE_CHECKING, Any
 
 from .. import symbol
 from ..base import MXNetError, numeric_types
 from ..suggestions import shortened
 from .rnn_cell import BaseRNNCell, as_steps
+
+if TYPE_CHECKING:
+    from ..ndarray import NDArray
+    from ..symbol import Symbol
+    from .rnn_cell import RNNParams
 
 __all__ = ["BidirectionalCell", "DropoutCell", "ModifierCell", "ResidualCell", "SequentialRNNCell", "ZoneoutCell"]
 
@@ -75,14 +84,14 @@ class SequentialRNNCell(_Container):
     [(2, 3, 4)]
     """
 
-    def __init__(self, params=None):
+    def __init__(self, params: RNNParams | None = None):
         super().__init__(params)
 
-    def add(self, cell):
+    def add(self, cell: BaseRNNCell) -> None:
         """Add a cell on top."""
         self._adopt(cell)
 
-    def __call__(self, inputs, states):
+    def __call__(self, inputs: Symbol, states: Sequence[Symbol]) -> tuple[Symbol, list[Symbol]]:
         self._counter += 1
         next_states = []
         for cell, mine in self._states_of_each(states):
@@ -92,7 +101,7 @@ class SequentialRNNCell(_Container):
             next_states.extend(mine)
         return inputs, next_states
 
-    def unroll(self, length, inputs, begin_state=None, layout="NTC", merge_outputs=None):
+    def unroll(self, length: int, inputs: Any, begin_state: Any = None, layout: str = "NTC", merge_outputs: bool | None = None) -> tuple[Any, Any]:
         """Add `length` steps of all cells to the network, cell by cell; see `BaseRNNCell.unroll`."""
         self.reset()
         states = self.begin_state() if begin_state is None else begin_state
@@ -118,16 +127,16 @@ class BidirectionalCell(_Container):
 
     _not_stepped = "a BidirectionalCell can't; wrap the two cells in it"
 
-    def __init__(self, l_cell, r_cell, params=None, output_prefix="bi_"):
+    def __init__(self, l_cell: BaseRNNCell, r_cell: BaseRNNCell, params: RNNParams | None = None, output_prefix: str = "bi_"):
         super().__init__(params)
         self._output_prefix = output_prefix
         self._adopt(l_cell)
         self._adopt(r_cell)
 
-    def __call__(self, inputs, states):
+    def __call__(self, inputs: Symbol, states: Sequence[Symbol]) -> tuple[Symbol, list[Symbol]]:
         raise NotImplementedError("a BidirectionalCell needs whole sequences: call unroll()")
 
-    def unroll(self, length, inputs, begin_state=None, layout="NTC", merge_outputs=None):
+    def unroll(self, length: int, inputs: Any, begin_state: Any = None, layout: str = "NTC", merge_outputs: bool | None = None) -> tuple[Any, Any]:
         """Add `length` steps in both directions to the network; see `BaseRNNCell.unroll`."""
         self.reset()
         inputs, axis = as_steps(length, inputs, layout, False)
@@ -159,7 +168,7 @@ class DropoutCell(BaseRNNCell):
     params : RNNParams, optional
     """
 
-    def __init__(self, dropout, prefix="dropout_", params=None):
+    def __init__(self, dropout: float, prefix: str = "dropout_", params: RNNParams | None = None):
         super().__init__(prefix, params)
         if not isinstance(dropout, numeric_types):
             raise MXNetError(f"dropout probability must be a number, received {shortened(dropout)}")
@@ -167,10 +176,10 @@ class DropoutCell(BaseRNNCell):
 
     state_info = property(lambda self: [], doc="Empty: there are no states.")
 
-    def __call__(self, inputs, states):
+    def __call__(self, inputs: Symbol, states: Sequence[Symbol]) -> tuple[Symbol, list[Symbol]]:
         return (symbol.Dropout(data=inputs, p=self.dropout) if self.dropout > 0 else inputs), states
 
-    def unroll(self, length, inputs, begin_state=None, layout="NTC", merge_outputs=None):
+    def unroll(self, length: int, inputs: Any, begin_state: Any = None, layout: str = "NTC", merge_outputs: bool | None = None) -> tuple[Any, Any]:
         """Apply dropout to a whole sequence, in one call if it is one symbol. See `BaseRNNCell.unroll`."""
         self.reset()
         inputs, _ = as_steps(length, inputs, layout, merge_outputs)
@@ -188,7 +197,7 @@ class ModifierCell(BaseRNNCell):
         The modified cell, which must not be called directly any more.
     """
 
-    def __init__(self, base_cell):
+    def __init__(self, base_cell: BaseRNNCell):
         super().__init__()
         self.base_cell = base_cell
         base_cell._modified = True
@@ -196,12 +205,12 @@ class ModifierCell(BaseRNNCell):
     state_info = property(attrgetter("base_cell.state_info"), doc="The states of the base cell.")
 
     @property
-    def params(self):
+    def params(self) -> RNNParams:
         """The variables of the base cell."""
         self._own_params = False
         return self.base_cell.params
 
-    def begin_state(self, init_sym=symbol.zeros, **kwargs):
+    def begin_state(self, init_sym: Callable[..., Any] = symbol.zeros, **kwargs: Any) -> list[Symbol]:
         """Return the initial states of the base cell; `init_sym` is `func` of `BaseRNNCell.begin_state`."""
         self._refuse_modified()
         self.base_cell._modified = False
@@ -210,11 +219,11 @@ class ModifierCell(BaseRNNCell):
         finally:
             self.base_cell._modified = True
 
-    def unpack_weights(self, args):
+    def unpack_weights(self, args: Mapping[str, NDArray]) -> dict[str, NDArray]:
         """Unpack the weights of the base cell; see `BaseRNNCell.unpack_weights`."""
         return self.base_cell.unpack_weights(args)
 
-    def pack_weights(self, args):
+    def pack_weights(self, args: Mapping[str, NDArray]) -> dict[str, NDArray]:
         """Invert `unpack_weights`."""
         return self.base_cell.pack_weights(args)
 
@@ -229,7 +238,7 @@ class ZoneoutCell(ModifierCell):
         The fractions of kept elements, from 0 to 1.
     """
 
-    def __init__(self, base_cell, zoneout_outputs=0.0, zoneout_states=0.0):
+    def __init__(self, base_cell: BaseRNNCell, zoneout_outputs: float = 0.0, zoneout_states: float = 0.0):
         for cell in base_cell._cells if isinstance(base_cell, SequentialRNNCell) else [base_cell]:
             if cell._not_stepped is not None:
                 raise MXNetError(f"ZoneoutCell needs a cell that can step, which {cell._not_stepped}")
@@ -238,12 +247,12 @@ class ZoneoutCell(ModifierCell):
         self.zoneout_states = zoneout_states
         self.prev_output = None
 
-    def reset(self):
+    def reset(self) -> None:
         """Reset the count of steps, before another network is made with the cell."""
         super().reset()
         self.prev_output = None
 
-    def __call__(self, inputs, states):
+    def __call__(self, inputs: Symbol, states: Sequence[Symbol]) -> tuple[Symbol, list[Symbol]]:
         next_output, next_states = self.base_cell(inputs, states)
         before = symbol.zeros((0, 0)) if self.prev_output is None else self.prev_output
         output = _keep(self.zoneout_outputs, next_output, before)
@@ -266,14 +275,14 @@ class ResidualCell(ModifierCell):
     base_cell : BaseRNNCell
     """
 
-    def __init__(self, base_cell):
+    def __init__(self, base_cell: BaseRNNCell):
         super().__init__(base_cell)
 
-    def __call__(self, inputs, states):
+    def __call__(self, inputs: Symbol, states: Sequence[Symbol]) -> tuple[Symbol, list[Symbol]]:
         output, states = self.base_cell(inputs, states)
         return _add_residual(output, inputs), states
 
-    def unroll(self, length, inputs, begin_state=None, layout="NTC", merge_outputs=None):
+    def unroll(self, length: int, inputs: Any, begin_state: Any = None, layout: str = "NTC", merge_outputs: bool | None = None) -> tuple[Any, Any]:
         """Add `length` steps to the network; see `BaseRNNCell.unroll`."""
         self.reset()
         self.base_cell._modified = False

@@ -1,13 +1,22 @@
 """Recurrent cells as Symbols: the base class, and the plain, LSTM and GRU cells."""
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
 from .. import initializer as init
 from .. import ndarray, symbol
 from ..base import MXNetError
 from ..ops.nn.rnn_layout import GATES
 
+if TYPE_CHECKING:
+    from ..ndarray import NDArray
+    from ..symbol import Symbol
+
 __all__ = ["BaseRNNCell", "GRUCell", "LSTMCell", "RNNCell", "RNNParams"]
 
 
-def as_steps(length, inputs, layout, merge, in_layout=None):
+def as_steps(length: int, inputs: Any, layout: str, merge: bool | None, in_layout: str | None = None) -> tuple[Any, int]:
     """Convert a sequence to a list of steps (``merge=False``) or one Symbol (``True``); ``None`` leaves it unchanged.
 
     Returns
@@ -47,11 +56,11 @@ class RNNParams:
         The prefix of the names.
     """
 
-    def __init__(self, prefix=""):
+    def __init__(self, prefix: str = ""):
         self._prefix = prefix
         self._params = {}
 
-    def get(self, name, **kwargs):
+    def get(self, name: str, **kwargs: Any) -> Symbol:
         """Return the variable of this name; the first call makes it with ``symbol.Variable(prefix + name, **kwargs)``."""
         name = self._prefix + name
         if name not in self._params:
@@ -74,21 +83,21 @@ class BaseRNNCell:
 
     _not_stepped = None  # the error text of cells without single steps: the reason and the alternative
 
-    def __init__(self, prefix="", params=None):
+    def __init__(self, prefix: str = "", params: RNNParams | None = None):
         self._own_params = params is None
         self._params = RNNParams(prefix) if params is None else params
         self._prefix = prefix
         self._modified = False
         self.reset()
 
-    def reset(self):
+    def reset(self) -> None:
         """Reset the count of steps, before another network is made with the cell."""
         self._init_counter = -1
         self._counter = -1
         for cell in getattr(self, "_cells", ()):
             cell.reset()
 
-    def __call__(self, inputs, states):
+    def __call__(self, inputs: Symbol, states: Sequence[Symbol]) -> tuple[Symbol, list[Symbol]]:
         """Add one step to the network.
 
         Parameters
@@ -111,18 +120,18 @@ class BaseRNNCell:
         return f"{self._prefix}t{self._counter}_"
 
     @property
-    def params(self):
+    def params(self) -> RNNParams:
         """The variables of the cell."""
         self._own_params = False
         return self._params
 
     @property
-    def state_shape(self):
+    def state_shape(self) -> list[tuple[int, ...]]:
         """The shapes of the states."""
         return [info["shape"] for info in self.state_info]
 
     @property
-    def state_info(self):
+    def state_info(self) -> list[dict[str, Any]]:
         """For each state a dict with its shape (0: the batch size) and layout."""
         raise NotImplementedError(f"{type(self).__name__} does not define state_info")
 
@@ -134,7 +143,7 @@ class BaseRNNCell:
         if self._modified:
             raise MXNetError(f"{type(self).__name__} is inside of a modifier cell (ZoneoutCell, ResidualCell, ...): call that one")
 
-    def begin_state(self, func=symbol.zeros, **kwargs):
+    def begin_state(self, func: Callable[..., Any] = symbol.zeros, **kwargs: Any) -> list[Symbol]:
         """Return the initial states.
 
         Parameters
@@ -153,7 +162,7 @@ class BaseRNNCell:
             states.append(func(name=f"{self._prefix}begin_state_{self._init_counter}", **{**kwargs, **(info or {})}))
         return states
 
-    def unpack_weights(self, args):
+    def unpack_weights(self, args: Mapping[str, NDArray]) -> dict[str, NDArray]:
         """Return a copy of a parameter dict with an array per gate instead of the cell's packed ones.
 
         Example
@@ -174,7 +183,7 @@ class BaseRNNCell:
                     args[f"{self._prefix}{group}{gate}_{kind}"] = packed[j * h:(j + 1) * h].copy()
         return args
 
-    def pack_weights(self, args):
+    def pack_weights(self, args: Mapping[str, NDArray]) -> dict[str, NDArray]:
         """Return a copy of a parameter dict with the packed arrays again; the inverse of `unpack_weights`."""
         args = dict(args)
         for group in ("i2h", "h2h") if self._gate_names else ():
@@ -183,7 +192,7 @@ class BaseRNNCell:
                 args[f"{self._prefix}{group}_{kind}"] = ndarray.concatenate(gates)
         return args
 
-    def unroll(self, length, inputs, begin_state=None, layout="NTC", merge_outputs=None):
+    def unroll(self, length: int, inputs: Any, begin_state: Any = None, layout: str = "NTC", merge_outputs: bool | None = None) -> tuple[Any, Any]:
         """Add `length` steps to the network.
 
         Parameters
@@ -256,7 +265,7 @@ class RNNCell(_GatedCell):
     params : RNNParams, optional
     """
 
-    def __init__(self, num_hidden, activation="tanh", prefix="rnn_", params=None):
+    def __init__(self, num_hidden: int, activation: str = "tanh", prefix: str = "rnn_", params: RNNParams | None = None):
         super().__init__(num_hidden, prefix, params)
         self._activation = activation
 
@@ -264,14 +273,14 @@ class RNNCell(_GatedCell):
     def _gate_names(self):
         return GATES["rnn_tanh"]
 
-    def __call__(self, inputs, states):
+    def __call__(self, inputs: Symbol, states: Sequence[Symbol]) -> tuple[Symbol, list[Symbol]]:
         name = self._step_name()
         i2h, h2h = self._project(inputs, states[0], name)
         output = self._get_activation(i2h + h2h, self._activation, name=f"{name}out")
         return output, [output]
 
 
-def lstm_step(gates, cell_state, name, activate, axis=1):
+def lstm_step(gates: Symbol, cell_state: Symbol, name: str, activate: Callable[..., Symbol], axis: int = 1) -> tuple[Symbol, Symbol]:
     """Compute one LSTM step from the packed gates before activation, and return the next h and c; `activate` is the activation of values."""
     gate_in, gate_forget, value, gate_out = symbol.SliceChannel(gates, num_outputs=4, axis=axis, name=f"{name}slice")
     gate_in = symbol.Activation(gate_in, act_type="sigmoid", name=f"{name}i")
@@ -283,7 +292,7 @@ def lstm_step(gates, cell_state, name, activate, axis=1):
     return next_h, next_c
 
 
-def gru_step(i2h, h2h, state, name, activate, axis=1):
+def gru_step(i2h: Symbol, h2h: Symbol, state: Symbol, name: str, activate: Callable[..., Symbol], axis: int = 1) -> Symbol:
     """Compute one GRU step from the packed gates before activation, and return the next h; `activate` is the activation of values."""
     i2h_r, i2h_z, i2h = symbol.SliceChannel(i2h, num_outputs=3, axis=axis, name=f"{name}_i2h_slice")
     h2h_r, h2h_z, h2h = symbol.SliceChannel(h2h, num_outputs=3, axis=axis, name=f"{name}_h2h_slice")
@@ -307,14 +316,14 @@ class LSTMCell(_GatedCell):
 
     _states = 2
 
-    def __init__(self, num_hidden, prefix="lstm_", params=None, forget_bias=1.0):
+    def __init__(self, num_hidden: int, prefix: str = "lstm_", params: RNNParams | None = None, forget_bias: float = 1.0):
         super().__init__(num_hidden, prefix, params, init.LSTMBias(forget_bias=forget_bias))
 
     @property
     def _gate_names(self):
         return GATES["lstm"]
 
-    def __call__(self, inputs, states):
+    def __call__(self, inputs: Symbol, states: Sequence[Symbol]) -> tuple[Symbol, list[Symbol]]:
         name = self._step_name()
         i2h, h2h = self._project(inputs, states[0], name)
         next_h, next_c = lstm_step(i2h + h2h, states[1], name, _tanh)
@@ -331,14 +340,14 @@ class GRUCell(_GatedCell):
     params : RNNParams, optional
     """
 
-    def __init__(self, num_hidden, prefix="gru_", params=None):
+    def __init__(self, num_hidden: int, prefix: str = "gru_", params: RNNParams | None = None):
         super().__init__(num_hidden, prefix, params)
 
     @property
     def _gate_names(self):
         return GATES["gru"]
 
-    def __call__(self, inputs, states):
+    def __call__(self, inputs: Symbol, states: Sequence[Symbol]) -> tuple[Symbol, list[Symbol]]:
         name = self._step_name()
         i2h, h2h = self._project(inputs, states[0], f"{name}_")
         next_h = gru_step(i2h, h2h, states[0], name, _tanh)

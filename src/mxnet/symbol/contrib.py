@@ -168,8 +168,9 @@ def _nodes(symbols: Iterable[Symbol]) -> list[Node]:
 class _Inputs:
     """The inputs of a node: each entry of the outer graph once."""
 
-    def __init__(self):
-        self.entries, self.places = [], {}
+    def __init__(self) -> None:
+        self.entries: list[Any] = []
+        self.places: dict[Any, int] = {}
 
     def place(self, origin: Entry, key: Any = None) -> int:
         """Return the position of `origin`, adding it if new. A loop variable has its own `key`, because its input changes during the loop."""

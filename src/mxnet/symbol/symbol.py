@@ -386,7 +386,7 @@ def _without_amp_casts(outputs: list[Entry]) -> list[Entry]:
 
 
 def _needs_values(name: str) -> Callable:
-    def method(self, *args: Any, **kwargs: Any) -> NoReturn:
+    def method(self: Any, *args: Any, **kwargs: Any) -> NoReturn:
         raise NotImplementedForSymbol(name, None, *args)
 
     method.__name__ = name

@@ -1,4 +1,9 @@
 """Random and special arrays, dense and sparse, all from numpy's generator (``np.random.seed``)."""
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 import numpy.random as rnd
 
@@ -6,14 +11,18 @@ from .. import ndarray as nd
 from .compare import default_dtype
 from .system import default_context
 
+if TYPE_CHECKING:
+    from ..context import Context
+    from ..ndarray import NDArray
 
-def random_arrays(*shapes):
+
+def random_arrays(*shapes: tuple[int, ...]) -> Any:
     """Return a normally distributed float32 array for each shape, in a list; for one shape the array itself."""
     arrays = [np.asarray(rnd.randn(*shape), dtype=default_dtype()) for shape in shapes]
     return arrays[0] if len(arrays) == 1 else arrays
 
 
-def random_uniform_arrays(*shapes, **kwargs):
+def random_uniform_arrays(*shapes: tuple[int, ...], **kwargs: Any) -> list[np.ndarray]:
     """Return a list of arrays with values from `low` (0) to `high` (1), of type `dtype` (float32)."""
     low, high, dtype = kwargs.pop("low", 0.0), kwargs.pop("high", 1.0), kwargs.pop("dtype", default_dtype())
     if kwargs:
@@ -21,7 +30,7 @@ def random_uniform_arrays(*shapes, **kwargs):
     return [np.asarray(rnd.uniform(low, high, size=shape)).astype(dtype) for shape in shapes]
 
 
-def random_sample(population, k):
+def random_sample(population: Sequence[Any], k: int) -> list[Any]:
     """Return `k` different elements of a list, in random order."""
     if not 0 <= k <= len(population):
         raise ValueError(f"random_sample: {k} elements can't be taken from {len(population)}")
@@ -30,34 +39,34 @@ def random_sample(population, k):
     return shuffled[:k]
 
 
-def rand_shape_nd(num_dim, dim=10, allow_zero_size=False):
+def rand_shape_nd(num_dim: int, dim: int = 10, allow_zero_size: bool = False) -> tuple[int, ...]:
     """Return a random shape with `num_dim` axes of at most `dim` each."""
     return tuple(int(s) for s in rnd.randint(0 if allow_zero_size else 1, dim + 1, size=num_dim))
 
 
-def rand_shape_2d(dim0=10, dim1=10, allow_zero_size=False):
+def rand_shape_2d(dim0: int = 10, dim1: int = 10, allow_zero_size: bool = False) -> tuple[int, ...]:
     """Return a random shape of two axes, at most `dim0` and `dim1`."""
     return tuple(rand_shape_nd(1, dim, allow_zero_size)[0] for dim in (dim0, dim1))
 
 
-def rand_shape_3d(dim0=10, dim1=10, dim2=10, allow_zero_size=False):
+def rand_shape_3d(dim0: int = 10, dim1: int = 10, dim2: int = 10, allow_zero_size: bool = False) -> tuple[int, ...]:
     """Return a random shape of three axes, at most `dim0`, `dim1` and `dim2`."""
     return tuple(rand_shape_nd(1, dim, allow_zero_size)[0] for dim in (dim0, dim1, dim2))
 
 
-def rand_coord_2d(x_low, x_high, y_low, y_high):
+def rand_coord_2d(x_low: int, x_high: int, y_low: int, y_high: int) -> tuple[int, int]:
     """Return a random pair of integers; the upper bounds are exclusive."""
     return rnd.randint(x_low, x_high, dtype=np.int64), rnd.randint(y_low, y_high, dtype=np.int64)
 
 
-def assign_each(the_input, function):
+def assign_each(the_input: np.ndarray, function: Callable[[float], float] | None) -> np.ndarray:
     """Apply `function` to each element, and return a float64 array; a copy if the function is None."""
     if function is None:
         return np.array(the_input)
     return np.vectorize(function, otypes=[np.float64])(the_input) if np.size(the_input) else np.zeros(np.shape(the_input))
 
 
-def assign_each2(input1, input2, function):
+def assign_each2(input1: np.ndarray, input2: np.ndarray, function: Callable[[float, float], float] | None) -> np.ndarray:
     """Apply `function` to each pair of elements, and return a float64 array; a copy of the first if the function is None."""
     if function is None:
         return np.array(input1)
@@ -66,7 +75,7 @@ def assign_each2(input1, input2, function):
     return np.vectorize(function, otypes=[np.float64])(input1, input2) if input1.size else np.zeros(input1.shape)
 
 
-def np_reduce(dat, axis, keepdims, numpy_reduce_func):
+def np_reduce(dat: np.ndarray, axis: int | Sequence[int] | None, keepdims: bool, numpy_reduce_func: Callable[..., Any]) -> np.ndarray:
     """Reduce an array along several axes with a numpy function that takes one `axis`.
 
     Parameters
@@ -84,7 +93,7 @@ def np_reduce(dat, axis, keepdims, numpy_reduce_func):
     return result.reshape([1 if i in axes else s for i, s in enumerate(dat.shape)]) if keepdims else result
 
 
-def collapse_sum_like(a, shape):
+def collapse_sum_like(a: np.ndarray, shape: Sequence[int]) -> np.ndarray:
     """Sum an array over the axes along which `shape` would be broadcast to its shape: the gradient of broadcasting."""
     extra = a.ndim - len(shape)
     if extra < 0:
@@ -99,27 +108,29 @@ def collapse_sum_like(a, shape):
 
 # -- NDArrays ------------------------------------------------------------------------------------------------------------
 
-def create_2d_tensor(rows, columns, dtype=np.int64):
+def create_2d_tensor(rows: int, columns: int, dtype: Any = np.int64) -> NDArray:
     """Return an NDArray (rows, columns) whose values are the numbers of their rows."""
     return nd.broadcast_to(create_vector(rows, dtype).reshape((rows, 1)), shape=(rows, columns))
 
 
-def create_vector(size, dtype=np.int64):
+def create_vector(size: int, dtype: Any = np.int64) -> NDArray:
     """Return the integers from 0 to `size` - 1."""
     return nd.arange(0, size, dtype=dtype)
 
 
-def get_identity_mat(size):
+def get_identity_mat(size: int) -> NDArray:
     """Return an identity matrix."""
     return nd.eye(size)
 
 
-def get_identity_mat_batch(size):
+def get_identity_mat_batch(size: int) -> NDArray:
     """Return two identity matrices, (2, size, size)."""
     return nd.array([np.eye(size)] * 2)
 
 
-def rand_ndarray(shape, stype="default", density=None, dtype=None, modifier_func=None, shuffle_csr_indices=False, distribution=None, ctx=None):
+def rand_ndarray(shape: Sequence[int], stype: str = "default", density: float | None = None, dtype: Any = None,
+                 modifier_func: Callable[[float], float] | None = None, shuffle_csr_indices: bool = False, distribution: str | None = None,
+                 ctx: Context | None = None) -> Any:
     """Return a random NDArray: normally distributed if it is dense; see `rand_sparse_ndarray` for the others."""
     if stype == "default":
         return nd.array(random_arrays(shape), dtype=dtype, ctx=ctx or default_context())
@@ -127,8 +138,9 @@ def rand_ndarray(shape, stype="default", density=None, dtype=None, modifier_func
                                shuffle_csr_indices=shuffle_csr_indices, distribution=distribution, ctx=ctx)[0]
 
 
-def rand_sparse_ndarray(shape, stype, density=None, dtype=None, distribution=None, data_init=None, rsp_indices=None, modifier_func=None,
-                        shuffle_csr_indices=False, ctx=None):
+def rand_sparse_ndarray(shape: Sequence[int], stype: str, density: float | None = None, dtype: Any = None, distribution: str | None = None,
+                        data_init: float | None = None, rsp_indices: Any = None, modifier_func: Callable[[float], float] | None = None,
+                        shuffle_csr_indices: bool = False, ctx: Context | None = None) -> tuple[Any, Any]:
     """Return a random sparse NDArray.
 
     Parameters
@@ -250,13 +262,14 @@ def _powerlaw(rows, columns, density, dtype):
     raise ValueError(f"not supported for this density: {density} for this shape ({rows},{columns})")
 
 
-def shuffle_csr_column_indices(csr):
+def shuffle_csr_column_indices(csr: Any) -> None:
     """Shuffle the column indices within each row of a SciPy csr matrix, in place; the values keep their order."""
     for start, end in zip(csr.indptr, csr.indptr[1:]):
         rnd.shuffle(csr.indices[start:end])
 
 
-def create_sparse_array(shape, stype, data_init=None, rsp_indices=None, dtype=None, modifier_func=None, density=0.5, shuffle_csr_indices=False):
+def create_sparse_array(shape: Sequence[int], stype: str, data_init: float | None = None, rsp_indices: Any = None, dtype: Any = None,
+                        modifier_func: Callable[[float], float] | None = None, density: float | None = 0.5, shuffle_csr_indices: bool = False) -> Any:
     """Return a random sparse NDArray; see `rand_sparse_ndarray`."""
     if rsp_indices is not None:
         rsp_indices = np.sort(np.asarray(rsp_indices))
@@ -264,7 +277,8 @@ def create_sparse_array(shape, stype, data_init=None, rsp_indices=None, dtype=No
                                dtype=dtype, modifier_func=modifier_func, shuffle_csr_indices=shuffle_csr_indices)[0]
 
 
-def create_sparse_array_zd(shape, stype, density, data_init=None, rsp_indices=None, dtype=None, modifier_func=None, shuffle_csr_indices=False):
+def create_sparse_array_zd(shape: Sequence[int], stype: str, density: float | None, data_init: float | None = None, rsp_indices: Any = None,
+                           dtype: Any = None, modifier_func: Callable[[float], float] | None = None, shuffle_csr_indices: bool = False) -> Any:
     """Do the same as `create_sparse_array`, except that a row sparse array stores only the rows in `rsp_indices`."""
     if stype == "row_sparse":
         density = 0.0
@@ -274,7 +288,7 @@ def create_sparse_array_zd(shape, stype, density, data_init=None, rsp_indices=No
 
 # -- matrices ------------------------------------------------------------------------------------------------------------
 
-def new_matrix_with_real_eigvals_2d(n):
+def new_matrix_with_real_eigvals_2d(n: int) -> np.ndarray:
     """Return a random n x n matrix whose eigenvalues are real."""
     while True:
         v = rnd.uniform(-1.0, 1.0, (n, 1))
@@ -284,24 +298,24 @@ def new_matrix_with_real_eigvals_2d(n):
             return np.linalg.inv(q) @ np.diag(rnd.uniform(-10.0, 10.0, n)) @ q
 
 
-def new_matrix_with_real_eigvals_nd(shape):
+def new_matrix_with_real_eigvals_nd(shape: Sequence[int]) -> np.ndarray:
     """Return random matrices with real eigenvalues, along the last two axes."""
     return _stacked(new_matrix_with_real_eigvals_2d, shape)
 
 
-def new_orthonormal_matrix_2d(n):
+def new_orthonormal_matrix_2d(n: int) -> np.ndarray:
     """Return a random n x n matrix with orthonormal columns."""
     x = rnd.randn(n, n)
     return np.linalg.qr(x.T @ x)[0]
 
 
-def new_sym_matrix_with_real_eigvals_2d(n):
+def new_sym_matrix_with_real_eigvals_2d(n: int) -> np.ndarray:
     """Return a random symmetric n x n matrix."""
     q = new_orthonormal_matrix_2d(n)
     return q.T @ np.diag(rnd.uniform(-10.0, 10.0, n)) @ q
 
 
-def new_sym_matrix_with_real_eigvals_nd(shape):
+def new_sym_matrix_with_real_eigvals_nd(shape: Sequence[int]) -> np.ndarray:
     """Return random symmetric matrices, along the last two axes."""
     return _stacked(new_sym_matrix_with_real_eigvals_2d, shape)
 

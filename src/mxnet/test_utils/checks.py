@@ -1,8 +1,12 @@
 """Checks of Symbols, optimizers and blocks: results, gradients, agreement of devices and types, speed."""
+from __future__ import annotations
+
 import inspect
 import json
 import time
 import traceback
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,10 +21,15 @@ from .arrays import create_sparse_array
 from .compare import assert_almost_equal, default_dtype, default_numeric_eps, get_tolerance, get_tols
 from .system import default_context
 
+if TYPE_CHECKING:
+    from ..context import Context
+    from ..executor import Executor
+    from ..gluon import Block
+
 _FLOATS = (np.float16, np.float32, np.float64)
 
 
-def simple_forward(sym, ctx=None, is_train=False, **inputs):
+def simple_forward(sym: Symbol, ctx: Context | None = None, is_train: bool = False, **inputs: Any) -> Any:
     """Return the outputs of a Symbol as NumPy arrays, for inputs by name; a single output without a list."""
     executor = sym.bind(ctx or default_context(), args={name: nd.array(value) for name, value in inputs.items()})
     outputs = [o.asnumpy() for o in executor.forward(is_train=is_train)]
@@ -58,7 +67,8 @@ def _parse_aux_states(sym, aux_states, ctx, dtype):
     return {name: _to_ndarray(value, ctx, dtype) for name, value in _named("aux_states", sym.list_auxiliary_states(), aux_states).items()}
 
 
-def numeric_grad(executor, location, aux_states=None, eps=1e-4, use_forward_train=True, dtype=default_dtype()):
+def numeric_grad(executor: Executor, location: Mapping[str, Any], aux_states: Any = None, eps: float = 1e-4, use_forward_train: bool = True,
+                 dtype: Any = default_dtype()) -> dict[str, np.ndarray]:
     """Compute the gradient of the sum of an executor's first output by finite differences.
 
     Parameters
@@ -113,8 +123,9 @@ def numeric_grad(executor, location, aux_states=None, eps=1e-4, use_forward_trai
     return gradients
 
 
-def check_numeric_gradient(sym, location, aux_states=None, numeric_eps=None, rtol=None, atol=None, grad_nodes=None, use_forward_train=True, ctx=None,
-                           grad_stype_dict=None, dtype=default_dtype()):
+def check_numeric_gradient(sym: Symbol, location: Any, aux_states: Any = None, numeric_eps: float | None = None, rtol: float | None = None,
+                           atol: float | None = None, grad_nodes: Any = None, use_forward_train: bool = True, ctx: Context | None = None,
+                           grad_stype_dict: Mapping[str, str] | None = None, dtype: Any = default_dtype()) -> None:
     """Compare the gradients of a Symbol with finite differences.
 
     The Symbol's single output is multiplied by random numbers, so that gradients of its elements can't cancel.
@@ -194,7 +205,8 @@ def _compare_gradient(req, name, expected, received, before, rtol, atol, what, e
     assert_almost_equal(expected, received, rtol, atol, names, equal_nan=equal_nan)
 
 
-def check_symbolic_forward(sym, location, expected, rtol=None, atol=None, aux_states=None, ctx=None, equal_nan=False, dtype=default_dtype()):
+def check_symbolic_forward(sym: Symbol, location: Any, expected: Any, rtol: float | None = None, atol: float | None = None, aux_states: Any = None,
+                           ctx: Context | None = None, equal_nan: bool = False, dtype: Any = default_dtype()) -> list[NDArray]:
     """Compare the outputs of a Symbol with expected ones.
 
     Parameters
@@ -235,8 +247,9 @@ def check_symbolic_forward(sym, location, expected, rtol=None, atol=None, aux_st
     return executor.outputs
 
 
-def check_symbolic_backward(sym, location, out_grads, expected, rtol=None, atol=None, aux_states=None, grad_req="write", ctx=None, grad_stypes=None,
-                            equal_nan=False, dtype=default_dtype()):
+def check_symbolic_backward(sym: Symbol, location: Any, out_grads: Any, expected: Any, rtol: float | None = None, atol: float | None = None,
+                            aux_states: Any = None, grad_req: Any = "write", ctx: Context | None = None, grad_stypes: Any = None,
+                            equal_nan: bool = False, dtype: Any = default_dtype()) -> dict[str, NDArray]:
     """Compare the gradients of a Symbol with expected ones.
 
     Parameters
@@ -298,7 +311,8 @@ def check_symbolic_backward(sym, location, out_grads, expected, rtol=None, atol=
     return gradients
 
 
-def check_speed(sym, location=None, ctx=None, N=20, grad_req=None, typ="whole", **kwargs):
+def check_speed(sym: Symbol, location: Any = None, ctx: Context | None = None, N: int = 20, grad_req: str | None = None, typ: str = "whole",
+                **kwargs: Any) -> float:
     """Measure the time of one run of a Symbol, in seconds.
 
     Parameters
@@ -338,8 +352,10 @@ def check_speed(sym, location=None, ctx=None, N=20, grad_req=None, typ="whole", 
     return (time.perf_counter() - start) / N
 
 
-def check_consistency(sym, ctx_list, scale=1.0, grad_req="write", arg_params=None, aux_params=None, rtol=None, atol=None, raise_on_err=True,
-                      ground_truth=None, equal_nan=False, use_uniform=False, rand_type=np.float64):
+def check_consistency(sym: Symbol | Sequence[Symbol], ctx_list: Sequence[dict[str, Any]], scale: float = 1.0, grad_req: Any = "write",
+                      arg_params: Mapping[str, Any] | None = None, aux_params: Mapping[str, Any] | None = None, rtol: Any = None, atol: Any = None,
+                      raise_on_err: bool = True, ground_truth: Mapping[str, Any] | None = None, equal_nan: bool = False, use_uniform: bool = False,
+                      rand_type: Any = np.float64) -> Any:
     """Compare the outputs and gradients of a Symbol on several devices and in several types.
 
     Parameters
@@ -444,7 +460,7 @@ def _fill(executors, arg_params, aux_params, scale, use_uniform, rand_type, grad
                 array[:] = 0
 
 
-def same_symbol_structure(sym1, sym2):
+def same_symbol_structure(sym1: Symbol, sym2: Symbol) -> bool:
     """Return True if two Symbols have the same operators in the same order, regardless of names and attributes."""
     return all(a["op"] == b["op"] for a, b in zip(*(json.loads(s.tojson())["nodes"] for s in (sym1, sym2))))
 
@@ -459,7 +475,8 @@ class _FromDict(Initializer):
 
 
 @util.use_np
-def check_gluon_hybridize_consistency(net_builder, data_l, numpy_func=None, test_grad=True, rtol=1e-4, atol=1e-4):
+def check_gluon_hybridize_consistency(net_builder: Callable[..., Block], data_l: Sequence[NDArray], numpy_func: Callable[..., Any] | None = None,
+                                      test_grad: bool = True, rtol: float | None = 1e-4, atol: float | None = 1e-4) -> None:
     """Compare a block's outputs and gradients, with and without hybridization, and with and without recording.
 
     Parameters

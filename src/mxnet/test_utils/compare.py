@@ -1,6 +1,10 @@
 """Tolerances, and assertions on arrays."""
+from __future__ import annotations
+
 import numbers
 import os
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -13,27 +17,27 @@ _HALF, _SINGLE, _DOUBLE = np.dtype("float16"), np.dtype("float32"), np.dtype("fl
 _BRAIN = BFLOAT16_BITS  # the NumPy type of bfloat16's bits
 
 
-def default_dtype():
+def default_dtype() -> type[np.floating[Any]]:
     """Return the type of random test arrays."""
     return np.float32
 
 
-def default_rtols():
+def default_rtols() -> dict[Any, float]:
     """Return relative tolerances by type."""
     return {_BRAIN: 1e-2, _HALF: 1e-2, _SINGLE: 1e-4, _DOUBLE: 1e-5, **dict.fromkeys(_INTEGERS, 0)}
 
 
-def default_atols():
+def default_atols() -> dict[Any, float]:
     """Return absolute tolerances by type."""
     return {_BRAIN: 1e-1, _HALF: 1e-1, _SINGLE: 1e-3, _DOUBLE: 1e-20, **dict.fromkeys(_INTEGERS, 0)}
 
 
-def default_numeric_eps():
+def default_numeric_eps() -> dict[Any, float]:
     """Return the steps of finite differences by type: powers of 2, so that adding them is exact."""
     return {_HALF: 2.0 ** -6, _SINGLE: 2.0 ** -9, _DOUBLE: 2.0 ** -14}
 
 
-def effective_dtype(dat):
+def effective_dtype(dat: Any) -> np.dtype[Any]:
     """Return the type with the precision of an array's computation: float16 for float32 on a GPU that may use TF32."""
     dtype = np.dtype(dat.dtype)
     ctx = getattr(dat, "ctx", None)
@@ -43,7 +47,7 @@ def effective_dtype(dat):
     return dtype
 
 
-def get_tolerance(dat, tol, default_tol):
+def get_tolerance(dat: Any, tol: Any, default_tol: Mapping[Any, float]) -> Any:
     """Return `tol` if it is a number; else its entry, or that of `default_tol`, for the type of `dat`."""
     if isinstance(tol, numbers.Number):
         return tol
@@ -51,7 +55,7 @@ def get_tolerance(dat, tol, default_tol):
     return tol[dtype] if tol and dtype in tol else default_tol[dtype]
 
 
-def get_tols(x, y, rtol, atol):
+def get_tols(x: Any, y: Any, rtol: Any, atol: Any) -> tuple[Any, Any]:
     """Return the relative and absolute tolerance for comparing `x` and `y`: those of the less precise of them."""
     x, y = (np.array(v) if isinstance(v, numbers.Number) else v for v in (x, y))
     rtols, atols = default_rtols(), default_atols()
@@ -59,17 +63,17 @@ def get_tols(x, y, rtol, atol):
             max(get_tolerance(x, atol, atols), get_tolerance(y, atol, atols)))
 
 
-def get_atol(atol=None, dtype=_DOUBLE):
+def get_atol(atol: float | None = None, dtype: Any = _DOUBLE) -> float:
     """Return `atol`, or the default of a type."""
     return default_atols()[np.dtype(dtype)] if atol is None else atol
 
 
-def get_rtol(rtol=None, dtype=_DOUBLE):
+def get_rtol(rtol: float | None = None, dtype: Any = _DOUBLE) -> float:
     """Return `rtol`, or the default of a type."""
     return default_rtols()[np.dtype(dtype)] if rtol is None else rtol
 
 
-def get_etol(etol=None):
+def get_etol(etol: float | None = None) -> float:
     """Return the fraction of elements that may be wrong: `etol`, or 0."""
     return 0 if etol is None else etol
 
@@ -80,12 +84,12 @@ def _numpy(array):
     return (array.astype("float32") if np.dtype(array.dtype) == _BRAIN else array).asnumpy()
 
 
-def same(a, b):
+def same(a: Any, b: Any) -> bool:
     """Return True if both arrays agree exactly in shape and values."""
     return np.array_equal(_numpy(a), _numpy(b))
 
 
-def same_array(array1, array2):
+def same_array(array1: NDArray, array2: NDArray) -> bool:
     """Return True if two NDArrays share their memory, by writing to the first and reading the second."""
     array1[:] += 1
     shared = same(array1, array2)
@@ -93,21 +97,21 @@ def same_array(array1, array2):
     return shared and same(array1, array2)
 
 
-def checkShapes(a, b):
+def checkShapes(a: Any, b: Any) -> None:
     """Raise an AssertionError unless both have the same shape."""
     if a.shape != b.shape:
         raise AssertionError(np.testing.build_err_msg([_numpy(a), _numpy(b)],
                                                       err_msg=f"arrays of one shape expected, received {a.shape} and {b.shape}"))
 
 
-def almost_equal(a, b, rtol=None, atol=None, equal_nan=False, use_broadcast=True):
+def almost_equal(a: Any, b: Any, rtol: float | None = None, atol: float | None = None, equal_nan: bool = False, use_broadcast: bool = True) -> bool:
     """Return True if all values agree: ``|a - b| <= atol + rtol * |b|``."""
     if not use_broadcast:
         checkShapes(a, b)
     return np.allclose(_numpy(a), _numpy(b), rtol=get_rtol(rtol), atol=get_atol(atol), equal_nan=equal_nan)
 
 
-def locationError(a, b, index, names, maxError=False):
+def locationError(a: Any, b: Any, index: tuple[int, ...], names: Sequence[str], maxError: bool = False) -> str:
     """Return a text with the values at `index`."""
     return f"Location of {'maximum ' if maxError else ''}error: {index}, {names[0]}={a[index]:.8f}, {names[1]}={b[index]:.8f}"
 
@@ -150,7 +154,8 @@ def _describe(a, b, rtol, atol, names, equal_nan, mismatches):
         return np.testing.build_err_msg([a, b], err_msg=message)
 
 
-def assert_almost_equal(a, b, rtol=None, atol=None, names=("a", "b"), equal_nan=False, use_broadcast=True, mismatches=(10, 10)):
+def assert_almost_equal(a: Any, b: Any, rtol: Any = None, atol: Any = None, names: tuple[str, str] = ("a", "b"), equal_nan: bool = False,
+                        use_broadcast: bool = True, mismatches: tuple[int, int] = (10, 10)) -> None:
     """Raise an AssertionError unless all values agree: ``|a - b| <= atol + rtol * |b|``.
 
     Parameters
@@ -182,12 +187,13 @@ def assert_almost_equal(a, b, rtol=None, atol=None, names=("a", "b"), equal_nan=
         raise AssertionError(_describe(a, b, rtol, atol, names, equal_nan, mismatches))
 
 
-def assert_allclose(a, b, rtol=1e-07, atol=0, equal_nan=True):
+def assert_allclose(a: Any, b: Any, rtol: float | None = 1e-07, atol: float | None = 0, equal_nan: bool = True) -> None:
     """Compare as `assert_almost_equal` does, with NumPy's tolerances."""
     assert_almost_equal(a, b, rtol=rtol, atol=atol, equal_nan=equal_nan)
 
 
-def assert_almost_equal_with_err(a, b, rtol=None, atol=None, etol=None, names=("a", "b"), equal_nan=False, mismatches=(10, 10)):
+def assert_almost_equal_with_err(a: Any, b: Any, rtol: float | None = None, atol: float | None = None, etol: float | None = None,
+                                 names: tuple[str, str] = ("a", "b"), equal_nan: bool = False, mismatches: tuple[int, int] = (10, 10)) -> None:
     """Compare as `assert_almost_equal` does; a fraction `etol` of the values may be wrong."""
     etol = get_etol(etol)
     if etol <= 0:
@@ -199,7 +205,7 @@ def assert_almost_equal_with_err(a, b, rtol=None, atol=None, etol=None, names=("
         raise AssertionError(_describe(a, b, rtol, atol, names, equal_nan, mismatches))
 
 
-def assert_almost_equal_ignore_nan(a, b, rtol=None, atol=None, names=("a", "b")):
+def assert_almost_equal_ignore_nan(a: Any, b: Any, rtol: float | None = None, atol: float | None = None, names: tuple[str, str] = ("a", "b")) -> None:
     """Compare as `assert_almost_equal` does, without the elements that are NaN in one of the arrays."""
     a, b = np.copy(_numpy(a)), np.copy(_numpy(b))
     unknown = np.isnan(a) | np.isnan(b)
@@ -207,7 +213,7 @@ def assert_almost_equal_ignore_nan(a, b, rtol=None, atol=None, names=("a", "b"))
     assert_almost_equal(a, b, rtol, atol, names)
 
 
-def assert_exception(f, exception_type, *args, **kwargs):
+def assert_exception(f: Callable[..., Any], exception_type: type[BaseException] | tuple[type[BaseException], ...], *args: Any, **kwargs: Any) -> None:
     """Raise an AssertionError unless ``f(*args, **kwargs)`` raises an exception of that type."""
     try:
         f(*args, **kwargs)

@@ -1,4 +1,6 @@
 """Downloads, and data sets of examples."""
+from __future__ import annotations
+
 import bz2
 import gzip
 import os
@@ -7,6 +9,8 @@ import shutil
 import struct
 import zipfile
 import zlib
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,8 +19,11 @@ from ..downloads import DAMAGED, unpacked, why
 from ..files import atomic_write, reported, scratch_folder
 from ..io import DataIter
 
+if TYPE_CHECKING:
+    from ..io import DataBatch
 
-def download(url, fname=None, dirname=None, overwrite=False, retries=5):
+
+def download(url: str, fname: str | None = None, dirname: str | None = None, overwrite: bool = False, retries: int = 5) -> str:
     """Download a file unless it exists; return its path.
 
     Parameters
@@ -53,7 +60,7 @@ _MODEL_FILES = {
 }
 
 
-def download_model(model_name, dst_dir="./", meta_info=None):
+def download_model(model_name: str, dst_dir: str = "./", meta_info: Mapping[str, Any] | None = None) -> tuple[str | None, int]:
     """Download a trained network of MXNet's old model gallery.
 
     Parameters
@@ -119,7 +126,7 @@ def _read_idx(path):
     return np.frombuffer(content, dtype=np.uint8, offset=head).reshape(shape)
 
 
-def get_mnist():
+def get_mnist() -> dict[str, np.ndarray]:
     """Return the MNIST digits as NumPy arrays.
 
     The four files are searched in the current folder, in ``data/`` and in ``$MXNET_HOME/datasets/mnist`` before they are downloaded.
@@ -138,7 +145,7 @@ def get_mnist():
     return {key: a.astype(np.int8) if a.ndim == 1 else a[:, None].astype(np.float32) / 255 for key, a in arrays.items()}
 
 
-def get_mnist_ubyte():
+def get_mnist_ubyte() -> None:
     """Write the MNIST files, uncompressed, to ``data/``."""
     os.makedirs("data", exist_ok=True)
     for name in _MNIST_FILES.values():
@@ -149,7 +156,7 @@ def get_mnist_ubyte():
                 _write(target, f)
 
 
-def get_mnist_iterator(batch_size, input_shape, num_parts=1, part_index=0):
+def get_mnist_iterator(batch_size: int, input_shape: Sequence[int], num_parts: int = 1, part_index: int = 0) -> tuple[DataIter, DataIter]:
     """Return iterators over MNIST's training and test digits; images are flat unless `input_shape` has 3 axes."""
     from ..io import MNISTIter
     get_mnist_ubyte()
@@ -159,18 +166,18 @@ def get_mnist_iterator(batch_size, input_shape, num_parts=1, part_index=0):
             MNISTIter(image="data/t10k-images-idx3-ubyte", label="data/t10k-labels-idx1-ubyte", **shared))
 
 
-def get_mnist_pkl():
+def get_mnist_pkl() -> None:
     """Download the pickled MNIST of deeplearning.net into ``data/``."""
     download("http://deeplearning.net/data/mnist/mnist.pkl.gz", dirname="data")
 
 
-def get_cifar10():
+def get_cifar10() -> None:
     """Download CIFAR-10 as RecordIO files into ``data/cifar``, unless they exist."""
     if not all(os.path.exists(f"data/cifar/{part}.{kind}") for part in ("train", "test") for kind in ("rec", "lst")):
         get_zip_data("data", f"{_SERVER}/mxnet/data/cifar10.zip", "cifar10.zip")
 
 
-def get_zip_data(data_dir, url, data_origin_name):
+def get_zip_data(data_dir: str, url: str, data_origin_name: str) -> None:
     """Download a zip file into a folder and unpack it there, unless the file exists.
 
     Parameters
@@ -203,7 +210,7 @@ def get_zip_data(data_dir, url, data_origin_name):
         os.replace(archive, path)  # last: the file marks a complete extraction
 
 
-def get_bz2_data(data_dir, data_name, url, data_origin_name):
+def get_bz2_data(data_dir: str, data_name: str, url: str, data_origin_name: str) -> None:
     """Download a bz2 file into a folder and unpack it as `data_name`, unless that exists."""
     target, packed = os.path.join(data_dir, data_name), os.path.join(data_dir, data_origin_name)
     if not os.path.exists(target):
@@ -222,7 +229,7 @@ def _write(target, stream):
         shutil.copyfileobj(stream, out)
 
 
-def get_im2rec_path(home_env="MXNET_HOME"):
+def get_im2rec_path(home_env: str = "MXNET_HOME") -> str:
     """Return the path of the program im2rec: in the folder of the variable `home_env`, or of this installation.
 
     Raises
@@ -242,15 +249,15 @@ def get_im2rec_path(home_env="MXNET_HOME"):
 class DummyIter(DataIter):
     """Repeats the first batch of an iterator endlessly, to measure everything except the reading of data."""
 
-    def __init__(self, real_iter):
+    def __init__(self, real_iter: Any):
         super().__init__(real_iter.batch_size)
         self.real_iter = real_iter
         self.provide_data, self.provide_label = real_iter.provide_data, real_iter.provide_label
         self.the_batch = next(iter(real_iter))
 
-    def __iter__(self):
+    def __iter__(self) -> DummyIter:
         return self
 
-    def next(self):
+    def next(self) -> DataBatch:
         """Return the first batch."""
         return self.the_batch

@@ -1,8 +1,13 @@
 """Statistical tests of random generators. A generator is a function of the number of samples."""
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
 import numpy as np
 
 
-def gen_buckets_probs_with_ppf(ppf, nbuckets):
+def gen_buckets_probs_with_ppf(ppf: Callable[[float], float], nbuckets: int) -> tuple[list[tuple[float, float]], list[float]]:
     """Return intervals of equal probability under a distribution, and these probabilities.
 
     Parameters
@@ -22,17 +27,18 @@ def gen_buckets_probs_with_ppf(ppf, nbuckets):
     return list(zip(edges, edges[1:])), [1.0 / nbuckets] * nbuckets
 
 
-def mean_check(generator, mu, sigma, nsamples=1000000):
+def mean_check(generator: Callable[[int], Any], mu: float, sigma: float, nsamples: int = 1000000) -> bool:
     """Return True if the mean of samples is within 3 standard errors of `mu`."""
     return bool(abs(np.asarray(generator(nsamples)).mean() - mu) < 3 * sigma / np.sqrt(nsamples))
 
 
-def var_check(generator, sigma, nsamples=1000000):
+def var_check(generator: Callable[[int], Any], sigma: float, nsamples: int = 1000000) -> bool:
     """Return True if the variance of samples is within 3 standard errors of ``sigma ** 2``."""
     return bool(abs(np.asarray(generator(nsamples)).var(ddof=1) - sigma ** 2) < 3 * sigma ** 2 * np.sqrt(2 / (nsamples - 1)))
 
 
-def chi_square_check(generator, buckets, probs, nsamples=1000000):
+def chi_square_check(generator: Callable[[int], Any], buckets: Sequence[Any], probs: Sequence[float],
+                     nsamples: int = 1000000) -> tuple[float, Any, Any]:
     """Test a generator against a distribution by Pearson's chi-square test.
 
     Parameters
@@ -69,7 +75,8 @@ def chi_square_check(generator, buckets, probs, nsamples=1000000):
     return float(stats.chi2.sf(statistic, len(buckets) - 1)), observed, expected
 
 
-def verify_generator(generator, buckets, probs, nsamples=1000000, nrepeat=5, success_rate=0.2, alpha=0.05):
+def verify_generator(generator: Callable[[int], Any], buckets: Sequence[Any], probs: Sequence[float], nsamples: int = 1000000, nrepeat: int = 5,
+                     success_rate: float = 0.2, alpha: float = 0.05) -> list[float]:
     """Raise an AssertionError unless a generator passes `chi_square_check` often enough.
 
     Parameters

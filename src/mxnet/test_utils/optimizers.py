@@ -1,13 +1,20 @@
 """Checks of optimizers: comparison of the updates of two optimizers."""
+from __future__ import annotations
+
 import copy
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 from .. import random as mx_random
 from .arrays import rand_ndarray
 from .compare import assert_almost_equal
 from .system import default_context
 
+if TYPE_CHECKING:
+    from ..optimizer import Optimizer
 
-def compare_ndarray_tuple(t1, t2, rtol=None, atol=None):
+
+def compare_ndarray_tuple(t1: Any, t2: Any, rtol: float | None = None, atol: float | None = None) -> None:
     """Compare (nested) tuples of arrays; entries beside None are skipped."""
     if t1 is None or t2 is None:
         return
@@ -18,7 +25,8 @@ def compare_ndarray_tuple(t1, t2, rtol=None, atol=None):
         assert_almost_equal(t1, t2, rtol=rtol, atol=atol)
 
 
-def compare_optimizer(opt1, opt2, shape, dtype, w_stype="default", g_stype="default", rtol=1e-4, atol=1e-5, compare_states=True, ntensors=None):
+def compare_optimizer(opt1: Optimizer, opt2: Optimizer, shape: Any, dtype: Any, w_stype: str = "default", g_stype: str = "default",
+                      rtol: float | None = 1e-4, atol: float | None = 1e-5, compare_states: bool = True, ntensors: int | None = None) -> None:
     """Compare the updates of two optimizers for the same weight, gradient and state.
 
     Parameters
@@ -52,8 +60,9 @@ def compare_optimizer(opt1, opt2, shape, dtype, w_stype="default", g_stype="defa
     assert_almost_equal(w1, w2, rtol=rtol, atol=atol)
 
 
-def compare_optimizer_noise_seeded(opt1, opt2, shapes, dtype, noise_seed, w_stype="default", g_stype="default", rtol=1e-4, atol=1e-5,
-                                   compare_states=True):
+def compare_optimizer_noise_seeded(opt1: Optimizer, opt2: Optimizer, shapes: Sequence[Any], dtype: Any, noise_seed: int, w_stype: str = "default",
+                                   g_stype: str = "default", rtol: float | None = 1e-4, atol: float | None = 1e-5,
+                                   compare_states: bool = True) -> None:
     """Compare optimizers with random noise as `compare_optimizer` does, each after the seed `noise_seed`."""
     _compare_lists(opt1, opt2, shapes, dtype, w_stype, g_stype, rtol, atol, compare_states, noise_seed)
 

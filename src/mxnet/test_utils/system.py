@@ -1,21 +1,28 @@
 """Devices, environment variables, standard error, and repetition of tests."""
+from __future__ import annotations
+
 import contextlib
 import functools
 import os
 import platform
 import sys
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
 
 from .. import context, util
 from ..context import current_context
 from ..ndarray import waitall
 
+if TYPE_CHECKING:
+    from ..context import Context
 
-def default_context():
+
+def default_context() -> Context:
     """Return the device of tests: the current one."""
     return current_context()
 
 
-def set_default_context(ctx):
+def set_default_context(ctx: Context) -> None:
     """Set the default device of new arrays in this thread."""
     context.Context.default_ctx = ctx
 
@@ -23,13 +30,13 @@ def set_default_context(ctx):
 default_device, set_default_device = default_context, set_default_context  # MXNet 2's names
 
 
-def list_gpus():
+def list_gpus() -> range:
     """Return the numbers of the GPUs, as a range."""
     return range(util.get_gpu_count())
 
 
 @contextlib.contextmanager
-def environment(*args):
+def environment(*args: Any) -> Iterator[None]:
     """Set environment variables for a ``with`` block, and restore them afterwards.
 
     Parameters
@@ -66,7 +73,7 @@ def environment(*args):
 
 
 @contextlib.contextmanager
-def discard_stderr():
+def discard_stderr() -> Iterator[None]:
     """Discard the output to standard error in a ``with`` block, including that of native code."""
     numbers = {2}  # native code's; Python's stream may be another file
     with contextlib.suppress(AttributeError, OSError):
@@ -83,7 +90,7 @@ def discard_stderr():
             os.close(copy)
 
 
-def retry(n):
+def retry(n: int) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Return a decorator that repeats a test up to `n` times until it raises no AssertionError."""
     if n <= 0:
         raise ValueError(f"retry: a test must be tried at least once, received {n}")
@@ -103,21 +110,21 @@ def retry(n):
     return decorate
 
 
-def is_cd_run():
+def is_cd_run() -> bool:
     """Return True in a job of MXNet's delivery pipeline (``CD_JOB=1``)."""
     return os.environ.get("CD_JOB") == "1"
 
 
-def is_aarch64_run():
+def is_aarch64_run() -> bool:
     """Return True if the machine is a 64-bit ARM."""
     return platform.machine() == "aarch64"
 
 
-def has_tvm_ops():
+def has_tvm_ops() -> bool:
     """Return False: operators made with TVM are not available."""
     return False
 
 
-def is_op_runnable():
+def is_op_runnable() -> bool:
     """Return True: all operators run on the current device."""
     return True

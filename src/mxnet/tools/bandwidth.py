@@ -5,10 +5,13 @@ predicts the scaling of up to 1,024 workers (`mxnet.tools.scaling`). For stores 
 
     python -m mxnet.tools.launch -n 2 -s 0 --launcher local python -m mxnet.tools.bandwidth --kv-store dist_sync --network alexnet
 """
+from __future__ import annotations
+
 import logging
 import sys
 import time
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -17,6 +20,9 @@ import mxnet as mx
 from ..base import MXNetError
 from . import scaling
 from .command import command, parser
+
+if TYPE_CHECKING:
+    import argparse
 
 _log = logging.getLogger("mxnet.tools.bandwidth")
 
@@ -30,7 +36,7 @@ class Result(NamedTuple):
     error: float
 
 
-def build_parser():
+def build_parser() -> argparse.ArgumentParser:
     """Return the parser of the command line."""
     p = parser("bandwidth")
     p.add_argument("--network", default="resnet", help="a network of gluon.model_zoo.vision, or resnet and vgg with --num-layers")
@@ -84,8 +90,8 @@ def _error(devices, expected):
     return wrong / sum(float(np.abs(e).sum()) for e in expected)
 
 
-def run(network, optimizer, gpus, kv_store, image_shape, disp_batches, num_batches, test_results, gc_type, num_layers=152, num_classes=1000, cpus=2,
-        **unused):
+def run(network: str, optimizer: str, gpus: str, kv_store: str, image_shape: str, disp_batches: int, num_batches: int, test_results: int,
+        gc_type: str, num_layers: int = 152, num_classes: int = 1000, cpus: int = 2, **unused: Any) -> list[Any]:
     """Measure rounds of push and pull; see the command line for the arguments.
 
     Returns
@@ -143,7 +149,8 @@ def run(network, optimizer, gpus, kv_store, image_shape, disp_batches, num_batch
     return found
 
 
-def batch_time(network, num_layers, num_classes, image_shape, batch_size, gpus="", num_batches=2, **unused):
+def batch_time(network: str, num_layers: int, num_classes: int, image_shape: str, batch_size: int, gpus: str = "", num_batches: int = 2,
+               **unused: Any) -> float:
     """Return a device's time for a batch, forward and backward, in seconds: the minimum of `num_batches` after a warm-up."""
     ctx = mx.gpu(int(gpus.split(",")[0])) if gpus else mx.cpu()
     net = _network(network, num_layers, num_classes)
@@ -162,7 +169,7 @@ def batch_time(network, num_layers, num_classes, image_shape, batch_size, gpus="
 
 
 @command
-def main(argv=None):
+def main(argv: Sequence[str] | None = None) -> int:
     """Run the program; return the exit status."""
     logging.basicConfig(level=logging.INFO, format="%(message)s")
     chosen = build_parser().parse_args(argv)

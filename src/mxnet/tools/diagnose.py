@@ -3,6 +3,8 @@
 ``python -m mxnet.tools.diagnose`` prints it; ``--pip 0`` and the like leave a part out. Kernels are loaded, and compiled if necessary (once, for
 some seconds), to verify that they run. ``--network 1`` also tests the connections to the servers of downloads.
 """
+from __future__ import annotations
+
 import difflib
 import importlib.metadata
 import os
@@ -12,6 +14,8 @@ import sys
 import time
 import urllib.error
 import urllib.request
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
 
 import torch
 
@@ -21,24 +25,27 @@ from ..kernels.runtime import build, libraries
 from . import progress_bar
 from .command import command, parser
 
+if TYPE_CHECKING:
+    import argparse
+
 _INSTRUCTIONS = ("sse4_2", "avx", "fma", "f16c", "amx", "asimd", "sve", "bf16", "i8mm")
 _PREFIXES = ("MXNET_", "DMLC_", "OMP_", "KMP_", "MKL_", "GOMP_", "OPENCV_", "PYTORCH_", "TORCH", "CUDA_")
 _TRUTH = {"", "0", "1", "true", "false", "yes", "no", "on", "off"}
 
 
-def python():
+def python() -> dict[str, str]:
     """Return the facts about the interpreter."""
     return {"version": platform.python_version(), "compiler": platform.python_compiler(), "build": " ".join(platform.python_build()),
             "executable": sys.executable}
 
 
-def pip():
+def pip() -> dict[str, str]:
     """Return the facts about this interpreter's package manager."""
     version = _version("pip")
     return {"version": version or "not installed", **({"folder": importlib.metadata.distribution("pip").locate_file("pip")} if version else {})}
 
 
-def mxnet():
+def mxnet() -> dict[str, str]:
     """Return the versions of this package and of its dependencies."""
     features = runtime.feature_list()
     return {"version": f"{libinfo.__version__} (Remex {libinfo.remex_version})", "folder": pathlib.Path(environment.__file__).parent,
@@ -46,13 +53,13 @@ def mxnet():
             "features": " ".join(f.name for f in features if f.enabled), "without": " ".join(f.name for f in features if not f.enabled)}
 
 
-def system():
+def system() -> dict[str, str]:
     """Return the facts about the operating system."""
     return {"platform": platform.platform(), "system": platform.system(), "release": platform.release(), "version": platform.version(),
             "C library": " ".join(platform.libc_ver()) or "unknown", "name": platform.node()}
 
 
-def hardware():
+def hardware() -> dict[str, str]:
     """Return the facts about processor, cores, threads, memory, allocator and GPUs."""
     known = " ".join(sorted(f for f in processor.flags() if f.startswith(_INSTRUCTIONS) or f.startswith("avx")))
     policy = runtime.threads()
@@ -72,7 +79,7 @@ def hardware():
     return found
 
 
-def compiled_kernels():
+def compiled_kernels() -> dict[str, str]:
     """Return the origin of each kernel of this package, or the reason why it is off."""
     names = build.sources(libraries.FOLDER)
     left = _compile([name for name in names if libraries.is_missing(name)])
@@ -103,7 +110,7 @@ def _compile(names):
     return names[done:]
 
 
-def graph_backends():
+def graph_backends() -> dict[str, str]:
     """Return the backends of graphs with their versions and availability on this machine."""
     versions = {"native": torch.__version__, "openvino": _version("openvino"), "inductor": torch.__version__, "tensorrt": _version("torch_tensorrt")}
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
@@ -111,7 +118,7 @@ def graph_backends():
             for name, version in versions.items()}
 
 
-def variables():
+def variables() -> dict[str, str]:
     """Return the environment variables that affect the execution, with a note for those without effect here."""
     found = {}
     for name in sorted(os.environ):
@@ -121,7 +128,7 @@ def variables():
     return found or {"variables": "none that matter here"}
 
 
-def network(timeout):
+def network(timeout: float) -> dict[str, str]:
     """Return the response times of the servers for data and packages."""
     found = {}
     for url in (environment.get_str("MXNET_GLUON_REPO"), "https://pypi.org/simple/pip/"):
@@ -136,7 +143,7 @@ def network(timeout):
     return found
 
 
-def problems():
+def problems() -> dict[str, str]:
     """Return the detected problems, wrong settings and missing parts, as sentences that name them."""
     found = []
     for name in sorted(os.environ):
@@ -178,7 +185,7 @@ _PARTS = {"python": python, "pip": pip, "mxnet": mxnet, "os": system, "hardware"
           "network": network, "environment": variables}
 
 
-def report(parts=tuple(name for name in _PARTS if name != "network"), timeout=10):
+def report(parts: Iterable[str] = tuple(name for name in _PARTS if name != "network"), timeout: float = 10) -> Iterator[str]:
     """Yield the lines of the report.
 
     Parameters
@@ -204,7 +211,7 @@ def report(parts=tuple(name for name in _PARTS if name != "network"), timeout=10
     yield from problems() or ["nothing"]
 
 
-def build_parser():
+def build_parser() -> argparse.ArgumentParser:
     """Return the parser of the command line: MXNet's options, and `kernels` and `backends`."""
     p = parser("diagnose")
     for name in _PARTS:
@@ -214,7 +221,7 @@ def build_parser():
 
 
 @command
-def main(argv=None):
+def main(argv: Sequence[str] | None = None) -> int:
     """Run the program; return the exit status."""
     args = vars(build_parser().parse_args(argv))
     for line in report([name for name in _PARTS if args[name]], args["timeout"]):

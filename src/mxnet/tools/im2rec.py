@@ -4,12 +4,16 @@
 under the folder ROOT. ``python -m mxnet.tools.im2rec PREFIX ROOT`` reads every ``PREFIX*.lst`` and writes ``.rec`` and ``.idx``
 beside each. Files are written atomically: an interrupted run leaves the previous files.
 """
+from __future__ import annotations
+
 import argparse
 import collections
 import hashlib
 import os
 import random
 import sys
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -30,7 +34,7 @@ _AHEAD = 16
 _DECODERS = {0: Decoder(1), 1: Decoder(3)}  # by --color; they decode JPEGs to OpenCV's pixels in less time
 
 
-def list_images(root, recursive, exts):
+def list_images(root: str, recursive: bool, exts: Sequence[str]) -> Iterator[Any]:
     """Return the images under a folder, as (number, path relative to it, label).
 
     With `recursive`, each folder with images is a class, numbered in the order of traversal; else all labels are 0.
@@ -57,7 +61,7 @@ def _walk(root):
         yield path, files
 
 
-def write_list(path, images):
+def write_list(path: str, images: Iterable[Any]) -> None:
     """Write a list file: number, labels with six decimals and path, separated by tabs."""
     with atomic_write(path) as f:
         for number, name, *labels in images:
@@ -65,7 +69,7 @@ def write_list(path, images):
     print(f"Wrote {path} with {len(images)} images", file=sys.stderr)
 
 
-def make_lists(args):
+def make_lists(args: argparse.Namespace) -> None:
     """Write the list files selected by `args`: one, or one for each chunk and each of train, val and test."""
     images = list(list_images(args.root, args.recursive, args.exts))
     if args.shuffle:
@@ -86,7 +90,7 @@ def make_lists(args):
         write_list(f"{base}_train.lst", chunk[test:test + train])
 
 
-def transform(image, center_crop, resize):
+def transform(image: np.ndarray, center_crop: bool, resize: int) -> np.ndarray:
     """Crop the central square of an image if `center_crop`, and resize its shorter side to `resize` pixels (0: no resizing)."""
     cv2 = opencv.load()
     height, width = image.shape[:2]
@@ -100,7 +104,7 @@ def transform(image, center_crop, resize):
     return image
 
 
-def encode_image(args, entry):
+def encode_image(args: argparse.Namespace, entry: Any) -> bytes:
     """Return the record of one entry of a list.
 
     Raises
@@ -159,7 +163,7 @@ def _encoded(args, entries):
         pool.terminate()
 
 
-def make_record(args, list_path):
+def make_record(args: argparse.Namespace, list_path: str) -> tuple[int, Any, str]:
     """Pack the images of one list file.
 
     Returns
@@ -191,7 +195,7 @@ def make_record(args, list_path):
     return packed, left_out, digest.hexdigest()
 
 
-def make_records(args):
+def make_records(args: argparse.Namespace) -> int:
     """Pack every list file whose path starts with the prefix; return the number of lists."""
     folder = args.prefix if os.path.isdir(args.prefix) else os.path.dirname(args.prefix)
     lists = [path for path in (os.path.join(folder, name) for name in sorted(os.listdir(folder)))
@@ -217,7 +221,7 @@ def _ratio(text):
     return value
 
 
-def build_parser():
+def build_parser() -> argparse.ArgumentParser:
     """Return the parser of the command line."""
     p = parser("im2rec")
     p.add_argument("prefix", help="what the paths of the .lst, .rec and .idx files start with")
@@ -245,7 +249,7 @@ def build_parser():
 
 
 @command
-def main(argv=None):
+def main(argv: Sequence[str] | None = None) -> int:
     """Run the program; return the exit status."""
     p = build_parser()
     args = p.parse_args(argv)

@@ -4,6 +4,8 @@
 each machine torchrun's agent starts and monitors the workers; this process hosts the rendezvous (`torch.distributed.TCPStore`) at a port chosen by
 the system. If a worker fails, all are stopped, and the exit status is the worker's.
 """
+from __future__ import annotations
+
 import argparse
 import contextlib
 import logging
@@ -17,6 +19,7 @@ import subprocess
 import sys
 import threading
 import uuid
+from collections.abc import Sequence
 
 import torch.distributed as dist
 
@@ -27,7 +30,7 @@ _PATIENCE = 30  # seconds until servers and other machines must have ended by th
 _log = logging.getLogger("mxnet.tools.launch")
 
 
-def build_parser():
+def build_parser() -> argparse.ArgumentParser:
     """Return the parser of the command line."""
     p = parser("launch")
     p.add_argument("-n", "--num-workers", required=True, type=_count(1), help="how many workers there are")
@@ -66,19 +69,19 @@ def _pairs(parser, flag, given):
     return found
 
 
-def hosts_of(path):
+def hosts_of(path: str) -> list[str]:
     """Return the machines in a host file, one on each line. Text after a name and lines that begin with # are ignored."""
     lines = (line.split("#")[0].split() for line in pathlib.Path(path).read_text().splitlines())
     return [line[0] for line in lines if line]
 
 
-def layout(workers, servers, hosts):
+def layout(workers: int, servers: int, hosts: int) -> list[tuple[int, int]]:
     """Return (workers, servers) of each machine, distributed round-robin, as MXNet does."""
     return [(len(range(i, workers, hosts)), len(range(i, servers, hosts))) for i in range(hosts)]
 
 
 @command
-def main(argv=None):
+def main(argv: Sequence[str] | None = None) -> int:
     """Run the program; return the exit status."""
     p = build_parser()
     args = p.parse_args(argv)

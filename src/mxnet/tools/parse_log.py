@@ -4,15 +4,22 @@ It reads the lines of `Module.fit` and `FeedForward.fit` at the end of epochs (`
 ``Epoch[3] Validation-accuracy=0.88``), and the estimator's ``[Epoch 3] Finished in 12.3s, training accuracy: 0.91, validation accuracy: 0.88``.
 Several values of a number in one epoch are averaged.
 """
+from __future__ import annotations
+
 import re
 import sys
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from .command import command, parser
+
+if TYPE_CHECKING:
+    import argparse
 
 _NUMBER = r"([-+]?(?:\d+\.?\d*(?:[eE][-+]?\d+)?|\.\d+(?:[eE][-+]?\d+)?|nan|inf))"
 
 
-def parse(lines, metrics=("accuracy",)):
+def parse(lines: Iterable[str], metrics: Sequence[str] = ("accuracy",)) -> dict[int, dict[str, float]]:
     """Return the numbers of each epoch.
 
     Parameters
@@ -48,7 +55,7 @@ def parse(lines, metrics=("accuracy",)):
     return {epoch: {name: sum(values) / len(values) for name, values in found[epoch].items()} for epoch in sorted(found)}
 
 
-def table(epochs, metrics=("accuracy",), markdown=True):
+def table(epochs: Mapping[int, Mapping[str, float]], metrics: Sequence[str] = ("accuracy",), markdown: bool = True) -> str:
     """Format a result of `parse` as a Markdown or tab-separated table. Epochs count from 1 here; missing numbers are shown as ``-``."""
     columns = [f"{part}-{metric}" for part in ("train", "val") for metric in metrics]
 
@@ -63,7 +70,7 @@ def table(epochs, metrics=("accuracy",), markdown=True):
     return "\n".join(f"| {' | '.join(row)} |" for row in rows)
 
 
-def build_parser():
+def build_parser() -> argparse.ArgumentParser:
     """Return the parser of the command line."""
     p = parser("parse-log")
     p.add_argument("logfile", help="path of the log")
@@ -73,7 +80,7 @@ def build_parser():
 
 
 @command
-def main(argv=None):
+def main(argv: Sequence[str] | None = None) -> int:
     """Run the program; return the exit status."""
     args = build_parser().parse_args(argv)
     try:

@@ -3,8 +3,12 @@
 ``python -m mxnet.tools.profile profile.json`` writes ``profile.html`` beside it; a second trace is compared with the first. It reads traces of
 ``mx.profiler``, also those of killed processes, and MXNet's own traces.
 """
+from __future__ import annotations
+
 import os
 import sys
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
 
 from ..base import MXNetError
 from ..profiler.analysis import Analysis
@@ -12,8 +16,11 @@ from ..profiler.report import report
 from ..profiler.trace import read
 from .command import command, parser
 
+if TYPE_CHECKING:
+    import argparse
 
-def build_parser():
+
+def build_parser() -> argparse.ArgumentParser:
     """Return the parser of the command line."""
     p = parser("profile")
     p.add_argument("trace", help="a file of mx.profiler.dump()")
@@ -23,7 +30,7 @@ def build_parser():
     return p
 
 
-def summary(analysis, lines=15):
+def summary(analysis: Any, lines: int = 15) -> Iterator[str]:
     """Yield the lines of a summary of a profile's main numbers.
 
     Example
@@ -47,7 +54,7 @@ def summary(analysis, lines=15):
 
 
 @command
-def main(argv=None):
+def main(argv: Sequence[str] | None = None) -> int:
     """Run the program; return the exit status."""
     args = build_parser().parse_args(argv)
     output = args.output or f"{os.path.splitext(args.trace)[0]}.html"

@@ -3,11 +3,14 @@
 ``python -m mxnet.tools.rec inspect FILE`` lists its content; ``verify FILE [--index INDEX] [--images]`` lists all damage, with record and offset,
 and ends with status 1 if there is any; ``repair FILE NEW`` writes the undamaged records to another file, with an index.
 """
+from __future__ import annotations
+
 import collections
 import hashlib
 import os
 import sys
-from typing import NamedTuple, Optional
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, Optional
 
 from ..base import MXNetError
 from ..files import is_remote, reported
@@ -15,6 +18,9 @@ from ..image_header import decode, size_of
 from ..recordio import MAGIC, MXIndexedRecordIO, RecordReader, part_head, read_index, unpack
 from . import progress_bar
 from .command import INTERRUPTED, command, parser
+
+if TYPE_CHECKING:
+    import argparse
 
 _HEAD = 8
 _BLOCK = 1 << 20
@@ -44,12 +50,12 @@ class Item(NamedTuple):
     parts: int
     damage: tuple[str, ...] = ()
 
-    def messages(self, path):
+    def messages(self, path: str) -> list[str]:
         """Return a line for each description of damage."""
         return [f"{path}: record {self.number} at offset {self.offset}: {text}" for text in self.damage]
 
 
-def scan(path):
+def scan(path: str) -> Iterator[Item]:
     """Yield the content of a RecordIO file in its order as `Item`; after damage it continues with the next record that is found.
 
     Raises
@@ -183,7 +189,7 @@ def _image_damage(item):
     return []
 
 
-def verify(path, index=None, images=False):
+def verify(path: str, index: str | None = None, images: bool = False) -> tuple[int, list[str], Any]:
     """Check a file and return all damage.
 
     Parameters
@@ -277,7 +283,7 @@ def _index_damage(path, index, starts):
     return messages + [f"{index}: record {number} at offset {offset} of {path} has no line" for offset, number in missing.items()]
 
 
-def repair(path, target, index=None, images=False):
+def repair(path: str, target: str, index: str | None = None, images: bool = False) -> tuple[int, list[str]]:
     """Write the readable records of a file to another one, with an index.
 
     Parameters
@@ -323,7 +329,7 @@ def repair(path, target, index=None, images=False):
         return len(out.keys), messages
 
 
-def inspect(path, limit=0, out=print):
+def inspect(path: str, limit: int = 0, out: Callable[[str], Any] = print) -> int:
     """Print the content of a file: a line for each of the first `limit` records, then statistics of all.
 
     Returns
@@ -370,7 +376,7 @@ def _described(payload):
     return kind, f"{label}; number {header.id}" + (f"; {max(size)} x {min(size)} pixels" if size else "")
 
 
-def build_parser():
+def build_parser() -> argparse.ArgumentParser:
     """Return the parser of the command line."""
     p = parser("rec", statuses="Exit status: 0 on success, 1 if `verify` finds damage, 2 on failure or for wrong arguments, 130 after Ctrl-C,\n"
                "141 if the reader of its output has gone.")
@@ -390,7 +396,7 @@ def build_parser():
 
 
 @command
-def main(argv=None):
+def main(argv: Sequence[str] | None = None) -> int:
     """Run the program; return the exit status."""
     args = build_parser().parse_args(argv)
     try:

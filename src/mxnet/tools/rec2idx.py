@@ -3,7 +3,11 @@
 ``python -m mxnet.tools.rec2idx FILE.rec FILE.idx`` writes a line for each record, with its number, counted from 0, and its offset. The index is
 written atomically.
 """
+from __future__ import annotations
+
 import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from ..base import MXNetError
 from ..files import atomic_write
@@ -11,8 +15,11 @@ from ..recordio import RecordReader
 from . import progress_bar
 from .command import INTERRUPTED, command, parser
 
+if TYPE_CHECKING:
+    import argparse
 
-def make_index(record, index):
+
+def make_index(record: str, index: str) -> int:
     r"""Write the index of a file, and return the number of its records.
 
     Parameters
@@ -55,7 +62,7 @@ def make_index(record, index):
         reader.close()
 
 
-def build_parser():
+def build_parser() -> argparse.ArgumentParser:
     """Return the parser of the command line."""
     p = parser("rec2idx")
     p.add_argument("record", help="path of the .rec file")
@@ -64,7 +71,7 @@ def build_parser():
 
 
 @command
-def main(argv=None):
+def main(argv: Sequence[str] | None = None) -> int:
     """Run the program; return the exit status."""
     args = build_parser().parse_args(argv)
     try:

@@ -9,12 +9,17 @@ for the communication that does not overlap with the computation.
 The predictions agree with published results within 3 percentage points (tests/tools/test_scaling.py): 92.98 % at 32 instances on 16 machines, from
 the measurement on 8; 90 % at 256 K80 on 16 machines, from the speed of one, ResNet-152's size, 20 Gbit/s, and PCI Express.
 """
+from __future__ import annotations
+
 import sys
 from collections.abc import Sequence
-from typing import NamedTuple, Optional
+from typing import TYPE_CHECKING, NamedTuple, Optional
 
 from ..base import MXNetError
 from .command import command, parser
+
+if TYPE_CHECKING:
+    import argparse
 
 WORKERS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
 
@@ -97,7 +102,7 @@ def table(cluster: Cluster, step: float, size: float, batch: int = 0) -> str:
     return "\n".join(lines)
 
 
-def build_parser():
+def build_parser() -> argparse.ArgumentParser:
     """Return the parser of the command line."""
     p = parser("scaling", "The model is a ring all-reduce. The command `bandwidth` measures the three numbers that it needs.")
     p.add_argument("--step", type=float, required=True, metavar="S", help="seconds that a worker computes for a batch")

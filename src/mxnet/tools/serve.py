@@ -10,13 +10,17 @@ import logging
 import os
 import sys
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ..base import MXNetError
-from ..context import cpu, gpu
+from ..context import Context, cpu, gpu
 from ..installation import DISTRIBUTION
 from .command import command, parser
+
+if TYPE_CHECKING:
+    from ..serve.tensors import TensorSpec
 
 _TYPES = ("bool", "uint8", "int8", "int32", "int64", "float16", "float32", "float64")
 
@@ -47,7 +51,7 @@ def build_parser() -> argparse.ArgumentParser:
     return p
 
 
-def parse_input(text: str):
+def parse_input(text: str) -> tuple[str | None, TensorSpec]:
     """Return the model's name (or None) and the `TensorSpec` of an ``--input``.
 
     Example
@@ -70,7 +74,7 @@ def parse_input(text: str):
     return (model if colon else None), TensorSpec(own if colon else name, np.dtype(kind or "float32"), shape)
 
 
-def _device(text: str):
+def _device(text: str) -> Context:
     kind, _, number = text.partition("(")
     if kind == "cpu":
         return cpu()

@@ -1,7 +1,11 @@
 """The public functions of AMP: switching it on, scaling the loss, converting trained networks."""
+from __future__ import annotations
+
 import contextlib
 import logging
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
+from typing import TYPE_CHECKING, Any
 
 from ...base import MXNetError, classproperty
 from ...context import gpu
@@ -19,6 +23,10 @@ from .calls import Installation, Rule
 from .conversion import Conversion, set_param_types
 from .lists.derived import unlisted
 from .loss_scaler import LossScaler
+
+if TYPE_CHECKING:
+    from ...context import Context
+    from ...ndarray import NDArray
 
 __all__ = ["init", "init_trainer", "scale_loss", "unscale", "convert_model", "convert_hybrid_block", "list_lp16_ops", "list_fp32_ops",
            "list_lp16_fp32_ops", "list_conditional_fp32_ops", "list_widest_type_cast", "list_loss_output_functions",
@@ -48,7 +56,8 @@ def _low_precision(dtype):
 # -- training ----------------------------------------------------------------------------------------------------------------
 
 
-def init(target_dtype="float16", target_precision_ops=None, conditional_fp32_ops=None, fp32_ops=None):
+def init(target_dtype: str = "float16", target_precision_ops: Sequence[str] | None = None,
+         conditional_fp32_ops: Sequence[tuple[str, str, Sequence[str]]] | None = None, fp32_ops: Sequence[str] | None = None) -> None:
     """Switch AMP on, for all functions of ``mx.nd`` and ``mx.sym`` that are called from now on. Before the network is made.
 
     A second call does nothing.
@@ -92,7 +101,7 @@ def init(target_dtype="float16", target_precision_ops=None, conditional_fp32_ops
     _State.installation = Installation(rules, list_loss_output_functions(low), _State.scaler)
 
 
-def init_trainer(optimizer_or_trainer):
+def init_trainer(optimizer_or_trainer: Any) -> None:
     """Make a Trainer skip steps whose gradients overflow, and adapt the loss scale to them.
 
     Parameters
@@ -122,7 +131,7 @@ def _require_trainer(trainer):
 
 
 @contextlib.contextmanager
-def scale_loss(loss, optimizer_or_trainer):
+def scale_loss(loss: Any, optimizer_or_trainer: Any) -> Iterator[Any]:
     """Return the loss, scaled so that its gradients don't vanish; the Trainer divides them by the same factor.
 
     Parameters
@@ -157,7 +166,7 @@ def scale_loss(loss, optimizer_or_trainer):
         yield loss * scaler.loss_scale
 
 
-def unscale(optimizer_or_trainer):
+def unscale(optimizer_or_trainer: Any) -> None:
     """Divide the gradients by the loss scale now rather than in the step, to clip them or look at them.
 
     Parameters
@@ -180,8 +189,9 @@ def unscale(optimizer_or_trainer):
 # -- conversion --------------------------------------------------------------------------------------------------------------
 
 
-def convert_symbol(sym, target_dtype="float16", target_dtype_ops=None, fp32_ops=None, conditional_fp32_ops=None,
-                   excluded_sym_names=None, data_names=None, cast_optional_params=False):
+def convert_symbol(sym: Symbol, target_dtype: str = "float16", target_dtype_ops: Sequence[str] | None = None, fp32_ops: Sequence[str] | None = None,
+                   conditional_fp32_ops: Sequence[tuple[str, str, Sequence[str]]] | None = None, excluded_sym_names: Sequence[str] | None = None,
+                   data_names: Sequence[str] | None = None, cast_optional_params: bool = False) -> Symbol:
     """Return a float32 network with casts put in, so that the operators of the lists run in low precision. For inference.
 
     Parameters
@@ -257,8 +267,10 @@ def _check_lists(low, target_ops, fp32_ops, conditional):
                          f"mxnet.contrib.amp; not in any of them: {sorted(illegal)}")
 
 
-def convert_model(sym, arg_params, aux_params, target_dtype="float16", target_dtype_ops=None, fp32_ops=None, conditional_fp32_ops=None,
-                  excluded_sym_names=None, cast_optional_params=False):
+def convert_model(sym: Symbol, arg_params: Mapping[str, NDArray], aux_params: Mapping[str, NDArray], target_dtype: str = "float16",
+                  target_dtype_ops: Sequence[str] | None = None, fp32_ops: Sequence[str] | None = None,
+                  conditional_fp32_ops: Sequence[tuple[str, str, Sequence[str]]] | None = None, excluded_sym_names: Sequence[str] | None = None,
+                  cast_optional_params: bool = False) -> tuple[Symbol, dict[str, NDArray], dict[str, NDArray]]:
     """Return a float32 network and its parameters, converted for low precision. See `convert_symbol` for the arguments.
 
     Parameters
@@ -296,8 +308,9 @@ def _annotated_types(sym):
             for name, attributes in sym.attr_dict().items() if attributes.get("__dtype__", "-1") != "-1"}
 
 
-def convert_hybrid_block(block, target_dtype="float16", target_dtype_ops=None, fp32_ops=None, conditional_fp32_ops=None,
-                         excluded_sym_names=None, ctx=gpu(0), cast_optional_params=False):
+def convert_hybrid_block(block: HybridBlock, target_dtype: str = "float16", target_dtype_ops: Sequence[str] | None = None,
+                         fp32_ops: Sequence[str] | None = None, conditional_fp32_ops: Sequence[tuple[str, str, Sequence[str]]] | None = None,
+                         excluded_sym_names: Sequence[str] | None = None, ctx: Context = gpu(0), cast_optional_params: bool = False) -> HybridBlock:
     """Return a float32 block, converted for low precision. See `convert_symbol` for the other arguments.
 
     Parameters
@@ -338,8 +351,9 @@ def convert_hybrid_block(block, target_dtype="float16", target_dtype_ops=None, f
     return converted
 
 
-def convert_bucketing_module(bucketing_mod, target_dtype="float16", target_dtype_ops=None, fp32_ops=None, conditional_fp32_ops=None,
-                             excluded_sym_names=None, cast_optional_params=False):
+def convert_bucketing_module(bucketing_mod: BucketingModule, target_dtype: str = "float16", target_dtype_ops: Sequence[str] | None = None,
+                             fp32_ops: Sequence[str] | None = None, conditional_fp32_ops: Sequence[tuple[str, str, Sequence[str]]] | None = None,
+                             excluded_sym_names: Sequence[str] | None = None, cast_optional_params: bool = False) -> BucketingModule:
     """Return a BucketingModule with float32 parameters, all its buckets converted. See `convert_symbol` for the other arguments.
 
     Parameters
@@ -383,36 +397,36 @@ def _list_of(dtype, name):
     return getattr(module, name.format("FP16" if low == "float16" else "BF16"), None)
 
 
-def list_lp16_ops(target_dtype):
+def list_lp16_ops(target_dtype: str) -> list[Any]:
     """Return the operators that run in low precision."""
     return _list_of(target_dtype, "{}_FUNCS")
 
 
-def list_fp32_ops(target_dtype):
+def list_fp32_ops(target_dtype: str) -> list[Any]:
     """Return the operators that run in float32."""
     return _list_of(target_dtype, "FP32_FUNCS")
 
 
-def list_lp16_fp32_ops(target_dtype):
+def list_lp16_fp32_ops(target_dtype: str) -> list[Any]:
     """Return the operators that run in the type of their inputs."""
     return _list_of(target_dtype, "{}_FP32_FUNCS")
 
 
-def list_conditional_fp32_ops(target_dtype):
+def list_conditional_fp32_ops(target_dtype: str) -> list[Any]:
     """Return the operators that run in float32 with some values of an attribute: (operator, attribute, values)."""
     return _list_of(target_dtype, "CONDITIONAL_FP32_FUNCS")
 
 
-def list_widest_type_cast(target_dtype):
+def list_widest_type_cast(target_dtype: str) -> list[Any]:
     """Return the operators whose inputs are cast to the widest of their types."""
     return _list_of(target_dtype, "WIDEST_TYPE_CASTS")
 
 
-def list_loss_output_functions(target_dtype):
+def list_loss_output_functions(target_dtype: str) -> list[Any]:
     """Return the layers that are losses themselves."""
     return _list_of(target_dtype, "LOSS_OUTPUT_FUNCTIONS")
 
 
-def list_lp16_use_fp32_params(target_dtype):
+def list_lp16_use_fp32_params(target_dtype: str) -> list[Any]:
     """Inputs that stay float32 where their operator runs in low precision, by operator; None for float16, which has none."""
     return _list_of(target_dtype, "{}_USE_FP32_PARAMS")

@@ -2,8 +2,12 @@
 
 The functions themselves are replaced when AMP is switched on, so that calls cost nothing extra while it is off.
 """
+from __future__ import annotations
+
 import functools
 import logging
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from ... import ndarray, symbol
 from ...ndarray import NDArray, arithmetic, methods
@@ -14,13 +18,16 @@ from ...ops.registry import OPERATORS
 from ...symbol import Symbol
 from ...symbol import functions as symbol_functions
 
+if TYPE_CHECKING:
+    from .loss_scaler import LossScaler
+
 _log = logging.getLogger(__name__)
 _ARRAY_MODULES = [getattr(ndarray, name) for name in "op _internal linalg image contrib random sparse".split()] + [ndarray]
 _SYMBOL_MODULES = [getattr(symbol, name) for name in "op _internal linalg image contrib random sparse".split()] + [symbol]
 _FLOATS = {NAME_TO_TORCH[name] for name in ("float32", "float16", "bfloat16")}
 
 
-def cast_to(value, dtype):
+def cast_to(value: Any, dtype: Any) -> Any:
     """Return an array or Symbol converted to `dtype`; an array only if both are types that AMP computes in on its device. Anything else as it is."""
     if isinstance(value, Symbol):
         return symbol.amp_cast(value, dtype=dtype)
@@ -45,10 +52,10 @@ class Rule:
         An attribute, and its values with which the rule applies.
     """
 
-    def __init__(self, low, dtype=None, kept=(), condition=None):
+    def __init__(self, low: str, dtype: str | None = None, kept: Iterable[str] = (), condition: tuple[str, Sequence[str]] | None = None):
         self.low, self.dtype, self.kept, self.condition = low, dtype, frozenset(kept), condition
 
-    def cast(self, arrays):
+    def cast(self, arrays: list[Any]) -> list[Any]:
         """Return the arrays, cast; unchanged if one of them is sparse."""
         if any(array._is_sparse for array in arrays):
             return arrays
@@ -61,7 +68,7 @@ class Rule:
         cast = array_functions.operator_function(amp_cast.name)
         return [cast(array, dtype=wanted) if dtype in convertible and dtype != wanted else array for array, dtype in zip(arrays, types)]
 
-    def holds(self, args, kwargs):
+    def holds(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> bool:
         """Return True if the rule applies to a call with these arguments."""
         if self.condition is None:
             return True
@@ -69,7 +76,7 @@ class Rule:
         return kwargs[name] in values if name in kwargs else any(type(arg) is str and arg in values for arg in args)
 
 
-def array_function(function, op, rule):
+def array_function(function: Callable[..., Any], op: Any, rule: Rule) -> Callable[..., Any]:
     """Return a function of ``mx.nd`` that converts its inputs first."""
     kept = rule.kept | set(op.mutates)
 
@@ -89,7 +96,7 @@ def array_function(function, op, rule):
     return converting
 
 
-def symbol_function(function, op, rule):
+def symbol_function(function: Callable[..., Any], op: Any, rule: Rule) -> Callable[..., Any]:
     """Return a function of ``mx.sym`` that puts casts before its inputs."""
     if rule.dtype is None:
         return _widening_symbol_function(function, op)
@@ -131,7 +138,7 @@ def _flat(op, args):
     return list(args)
 
 
-def arithmetic_function(function, rules):
+def arithmetic_function(function: Callable[..., Any], rules: Any) -> Callable[..., Any]:
     """``x + y`` and its like; `rules` are those for two arrays, for an array first and for an array second (None: nothing to do)."""
     @functools.wraps(function)
     def converting(lhs, rhs):
@@ -149,7 +156,7 @@ def arithmetic_function(function, rules):
     return converting
 
 
-def scaling_loss(function, scaler):
+def scaling_loss(function: Callable[..., Any], scaler: LossScaler) -> Callable[..., Any]:
     """Return a loss layer of ``mx.nd`` whose gradient is multiplied by the loss scale."""
     @functools.wraps(function)
     def scaling(*args, **kwargs):
@@ -159,7 +166,7 @@ def scaling_loss(function, scaler):
     return scaling
 
 
-def warning_loss(function):
+def warning_loss(function: Callable[..., Any]) -> Callable[..., Any]:
     """Return a loss layer of ``mx.sym``, where the scale of the moment would stay in the graph."""
     @functools.wraps(function)
     def warning(*args, **kwargs):
@@ -181,7 +188,7 @@ class Installation:
     scaler : LossScaler
     """
 
-    def __init__(self, rules, losses, scaler):
+    def __init__(self, rules: Any, losses: Any, scaler: Any):
         self._undo = []
         for name, rule in rules.items():
             if name in OPERATORS:
@@ -226,7 +233,7 @@ class Installation:
         methods.attach(NDArray, array_functions.operator_function, array_functions.call_shared)
         methods.attach(Symbol, symbol_functions.operator_function)
 
-    def undo(self):
+    def undo(self) -> None:
         """Restore the original functions. Programs cannot switch AMP off; tests must."""
         while self._undo:
             self._undo.pop()()

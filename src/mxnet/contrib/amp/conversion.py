@@ -1,4 +1,8 @@
 """Insertion of casts into a finished graph, and the resulting types of its parameters."""
+from __future__ import annotations
+
+from typing import Any
+
 import torch
 
 from ...ops.dtypes import NAME_TO_FLAG, NAME_TO_TORCH, name_of
@@ -27,7 +31,8 @@ class Conversion:
         Parameters that only low-precision operators use get that type, instead of a cast.
     """
 
-    def __init__(self, target, target_ops, fp32_ops, widest_ops, conditional_ops, excluded, data_names, cast_params):
+    def __init__(self, target: str, target_ops: Any, fp32_ops: Any, widest_ops: Any, conditional_ops: Any, excluded: Any, data_names: Any,
+                 cast_params: bool):
         self.target = NAME_TO_TORCH[target]
         self.target_ops, self.fp32_ops, self.widest_ops = set(target_ops), set(fp32_ops), set(widest_ops)
         self.conditions = {}
@@ -38,7 +43,7 @@ class Conversion:
         # For each type: where to get an old entry's values in that type.
         self.known = {_FLOAT32: {}, self.target: {}}
 
-    def run(self, outputs):
+    def run(self, outputs: list[Any]) -> list[Any]:
         """Return the outputs of the new graph; all are float32."""
         for node in topological(outputs):
             new = self.copies[id(node)] = Node(node.op, node.name, dict(node.attrs))
@@ -141,7 +146,7 @@ def _types_of_use(node, first):
     return [types[id(n), 0] for n, _ in alone.inputs], [types[id(alone), i] for i in range(alone.num_outputs())]
 
 
-def set_param_types(outputs, target, data_names, param_names, cast_params):
+def set_param_types(outputs: list[Any], target: str, data_names: Any, param_names: Any, cast_params: bool) -> None:
     """Write the types that the variables of a converted graph have now into their ``__dtype__``.
 
     Parameters

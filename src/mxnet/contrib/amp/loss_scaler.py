@@ -1,7 +1,14 @@
 """The factor that keeps small float16 gradients from vanishing."""
+from __future__ import annotations
+
 import logging
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
 
 import torch
+
+if TYPE_CHECKING:
+    from ...gluon import Parameter
 
 _INITIAL, _LARGEST = 2.0 ** 16, 2.0 ** 24
 _STEPS_BEFORE_GROWTH = 2000
@@ -19,16 +26,16 @@ class LossScaler:
     65536.0
     """
 
-    def __init__(self):
+    def __init__(self) -> None:
         self._loss_scale = self._next_loss_scale = _INITIAL
         self._steps_without_overflow = 0
 
     @property
-    def loss_scale(self):
+    def loss_scale(self) -> float:
         """The factor for the loss at present."""
         return self._loss_scale
 
-    def has_overflow(self, params):
+    def has_overflow(self, params: Iterable[Parameter]) -> bool:
         """Return True if a gradient is infinite or NaN, so that this step must be skipped; advance to the next scale.
 
         Parameters
@@ -36,7 +43,7 @@ class LossScaler:
         params : list of Parameter
             Those without a gradient are left out.
         """
-        by_device = {}
+        by_device: dict[Any, list[Any]] = {}
         for values in (_values(grad) for parameter in params for grad in parameter._grad or ()):
             by_device.setdefault(values.device, []).append(values)
         # Few kernels and one synchronization for each device, not for each gradient: the function of torch's own scaler, with a scale of 1.

@@ -1,5 +1,9 @@
 """`SVRGModule`: training with stochastic variance reduced gradients."""
+from __future__ import annotations
+
 import logging
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
 from ... import ndarray as nd
 from ...base import MXNetError
@@ -8,6 +12,10 @@ from ...kvstore.updates import create_kvstore
 from ...module import Module
 from ...suggestions import shortened
 from .svrg_optimizer import FULL, _SVRGOptimizer
+
+if TYPE_CHECKING:
+    from ...io import DataBatch, DataIter
+    from ...symbol import Symbol
 
 __all__ = ["SVRGModule"]
 
@@ -28,8 +36,10 @@ class SVRGModule(Module):
         Compute the gradient over all data every so many epochs.
     """
 
-    def __init__(self, symbol, data_names=("data",), label_names=("softmax_label",), logger=logging, context=cpu(), work_load_list=None,
-                 fixed_param_names=None, state_names=None, group2ctxs=None, compression_params=None, update_freq=None):
+    def __init__(self, symbol: Symbol, data_names: Sequence[str] = ("data",), label_names: Sequence[str] = ("softmax_label",), logger: Any = logging,
+                 context: Any = cpu(), work_load_list: list[float] | None = None, fixed_param_names: Sequence[str] | None = None,
+                 state_names: Sequence[str] | None = None, group2ctxs: Any = None, compression_params: dict[str, Any] | None = None,
+                 update_freq: int | None = None):
         if not isinstance(update_freq, int):
             raise TypeError(f"SVRGModule: update_freq must be an integer, received {shortened(update_freq)}")
         if update_freq <= 0:
@@ -45,20 +55,21 @@ class SVRGModule(Module):
         super()._reset_bind()
         self._mod_aux._reset_bind()
 
-    def bind(self, data_shapes, label_shapes=None, for_training=True, inputs_need_grad=False, force_rebind=False, shared_module=None,
-             grad_req="write"):
+    def bind(self, data_shapes: Any, label_shapes: Any = None, for_training: bool = True, inputs_need_grad: bool = False, force_rebind: bool = False,
+             shared_module: Any = None, grad_req: Any = "write") -> None:
         """Bind this module, and for training the one with the remembered weights; see `Module.bind`."""
         super().bind(data_shapes, label_shapes, for_training, inputs_need_grad, force_rebind, shared_module, grad_req)
         if for_training and not self._mod_aux.binded:
             self._mod_aux.bind(data_shapes, label_shapes, for_training, inputs_need_grad, force_rebind, shared_module, grad_req)
 
-    def reshape(self, data_shapes, label_shapes=None):
+    def reshape(self, data_shapes: Any, label_shapes: Any = None) -> None:
         """Take batches of other shapes from now on; see `Module.reshape`."""
         super().reshape(data_shapes, label_shapes)
         if self._mod_aux.binded:
             self._mod_aux.reshape(data_shapes, label_shapes)
 
-    def init_optimizer(self, kvstore="local", optimizer="sgd", optimizer_params=(("learning_rate", 0.01),), force_init=False):
+    def init_optimizer(self, kvstore: Any = "local", optimizer: Any = "sgd", optimizer_params: Any = (("learning_rate", 0.01),),
+                       force_init: bool = False) -> None:
         """Set up the optimizer and the kvstore; see `Module.init_optimizer`."""
         self._require(params=True)
         if self.optimizer_initialized and not force_init:
@@ -85,19 +96,19 @@ class SVRGModule(Module):
         idx2name.update((len(names) * copies + i, name + FULL) for i, name in enumerate(names))
         return _SVRGOptimizer(optimizer, **{"rescale_grad": 1.0 / batch_size, "sym": self.symbol, **params, "param_idx2name": idx2name})
 
-    def forward(self, data_batch, is_train=None):
+    def forward(self, data_batch: DataBatch, is_train: bool | None = None) -> None:
         """Run a batch forward, in training also with the remembered weights; see `Module.forward`."""
         super().forward(data_batch, is_train)
         if (self.for_training if is_train is None else is_train) and self._mod_aux.params_initialized:
             self._mod_aux.forward(data_batch, is_train)
 
-    def backward(self, out_grads=None):
+    def backward(self, out_grads: Any = None) -> None:
         """Compute gradients, also with the remembered weights; see `Module.backward`."""
         super().backward(out_grads)
         if self._mod_aux.binded and self._mod_aux.params_initialized:
             self._mod_aux.backward(out_grads)
 
-    def update(self):
+    def update(self) -> None:
         """Correct the gradients and let the optimizer change the parameters."""
         self._require(params=True, optimizer=True)
         if not self._mod_aux.params_initialized:
@@ -112,7 +123,7 @@ class SVRGModule(Module):
                     grad -= at_remembered
                     grad += full[name]
 
-    def update_full_grads(self, train_data):
+    def update_full_grads(self, train_data: DataIter) -> None:
         """Store a copy of the weights, and compute their gradient over all data.
 
         Parameters
@@ -161,7 +172,7 @@ class SVRGModule(Module):
     def _end_epoch(self, train_data):
         """Do nothing: each reset shuffles, and as in MXNet there is one before an epoch, none after it."""
 
-    def prepare(self, data_batch, sparse_row_id_fn=None):
+    def prepare(self, data_batch: DataBatch, sparse_row_id_fn: Callable[..., Any] | None = None) -> None:
         """Prepare for the next batch; see `Module.prepare`."""
         super().prepare(data_batch, sparse_row_id_fn)
         if self._mod_aux.binded:

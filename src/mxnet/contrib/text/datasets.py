@@ -1,4 +1,6 @@
 """Published texts for language models: the module `mxnet.gluon.contrib.data.text`."""
+from __future__ import annotations
+
 import os
 import shutil
 import warnings
@@ -122,7 +124,8 @@ class WikiText2(_WikiText):
                  "validation": ("wiki.valid.tokens", "0418625c8b4da6e4b5c7a0b9e78d4ae8f7ee5422"),
                  "test": ("wiki.test.tokens", "c7b8ce0aa086fb34dab808c5c49224211eb2b172")}
 
-    def __init__(self, root=os.path.join(base.data_dir(), "datasets", "wikitext-2"), segment="train", vocab=None, seq_len=35):
+    def __init__(self, root: str = os.path.join(base.data_dir(), "datasets", "wikitext-2"), segment: str = "train", vocab: Vocabulary | None = None,
+                 seq_len: int = 35):
         super().__init__(root, "wikitext-2", segment, vocab, seq_len)
 
 
@@ -134,5 +137,6 @@ class WikiText103(_WikiText):
                  "validation": ("wiki.valid.tokens", "c326ac59dc587676d58c422eb8a03e119582f92b"),
                  "test": ("wiki.test.tokens", "8a5befc548865cec54ed4273cf87dbbad60d1e47")}
 
-    def __init__(self, root=os.path.join(base.data_dir(), "datasets", "wikitext-103"), segment="train", vocab=None, seq_len=35):
+    def __init__(self, root: str = os.path.join(base.data_dir(), "datasets", "wikitext-103"), segment: str = "train", vocab: Vocabulary | None = None,
+                 seq_len: int = 35):
         super().__init__(root, "wikitext-103", segment, vocab, seq_len)

@@ -1,10 +1,14 @@
 """Vectors for tokens, from files."""
+from __future__ import annotations
+
 import logging
 import os
 import shutil
 import tarfile
 import warnings
 import zipfile
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,20 +20,23 @@ from ...util import is_np_array
 from . import _pretrained, vocab
 from .vocab import UNKNOWN
 
+if TYPE_CHECKING:
+    from .vocab import Vocabulary
+
 _log = logging.getLogger(__name__)
 
 
-def register(embedding_cls):
+def register(embedding_cls: type[Any]) -> type[Any]:
     """Decorate a subclass of `_TokenEmbedding` so that `create` finds it by its name."""
     return registry.get_register_func(_TokenEmbedding, "token embedding")(embedding_cls)
 
 
-def create(embedding_name, **kwargs):
+def create(embedding_name: str, **kwargs: Any) -> Any:
     """Return an embedding by name, such as ``create('glove', pretrained_file_name='glove.6B.50d.txt')``."""
     return registry.get_create_func(_TokenEmbedding, "token embedding")(embedding_name, **kwargs)
 
 
-def get_pretrained_file_names(embedding_name=None):
+def get_pretrained_file_names(embedding_name: str | None = None) -> Any:
     """Return the published files of one embedding, as a list, or of all, as a dict of lists.
 
     Raises
@@ -83,7 +90,7 @@ class _TokenEmbedding(vocab.Vocabulary):
         Shape (number of tokens, vec_len); row 0 is the vector of unknown tokens.
     """
 
-    pretrained_file_name_sha1 = {}
+    pretrained_file_name_sha1: dict[str, str] = {}
 
     vec_len = property(lambda self: self._vec_len, doc="The length of the vectors.")
     idx_to_vec = property(lambda self: self._idx_to_vec, doc="The vectors, one in each row.")
@@ -267,8 +274,8 @@ class GloVe(_Published):
     pretrained_archive_name_sha1 = _pretrained.GLOVE_ARCHIVES
     pretrained_file_name_sha1 = _pretrained.GLOVE_FILES
 
-    def __init__(self, pretrained_file_name="glove.840B.300d.txt", embedding_root=os.path.join(data_dir(), "embeddings"), init_unknown_vec=nd.zeros,
-                 vocabulary=None, **kwargs):
+    def __init__(self, pretrained_file_name: str = "glove.840B.300d.txt", embedding_root: str = os.path.join(data_dir(), "embeddings"),
+                 init_unknown_vec: Callable[..., Any] = nd.zeros, vocabulary: Vocabulary | None = None, **kwargs: Any):
         super().__init__(**kwargs)
         self._open(pretrained_file_name, embedding_root, init_unknown_vec, vocabulary)
 
@@ -285,8 +292,8 @@ class FastText(_Published):
     pretrained_archive_name_sha1 = _pretrained.FASTTEXT_ARCHIVES
     pretrained_file_name_sha1 = _pretrained.FASTTEXT_FILES
 
-    def __init__(self, pretrained_file_name="wiki.simple.vec", embedding_root=os.path.join(data_dir(), "embeddings"), init_unknown_vec=nd.zeros,
-                 vocabulary=None, **kwargs):
+    def __init__(self, pretrained_file_name: str = "wiki.simple.vec", embedding_root: str = os.path.join(data_dir(), "embeddings"),
+                 init_unknown_vec: Callable[..., Any] = nd.zeros, vocabulary: Vocabulary | None = None, **kwargs: Any):
         super().__init__(**kwargs)
         self._open(pretrained_file_name, embedding_root, init_unknown_vec, vocabulary)
 
@@ -318,7 +325,8 @@ class CustomEmbedding(_TokenEmbedding):
         If a line has no numbers, or not as many as the others; the message names the line.
     """
 
-    def __init__(self, pretrained_file_path, elem_delim=" ", encoding="utf8", init_unknown_vec=nd.zeros, vocabulary=None, **kwargs):
+    def __init__(self, pretrained_file_path: str, elem_delim: str = " ", encoding: str = "utf8", init_unknown_vec: Callable[..., Any] = nd.zeros,
+                 vocabulary: Vocabulary | None = None, **kwargs: Any):
         super().__init__(**kwargs)
         self._load_embedding(pretrained_file_path, elem_delim, init_unknown_vec, encoding)
         self._build_embedding_for_vocabulary(vocabulary)
@@ -338,7 +346,7 @@ class CompositeEmbedding(_TokenEmbedding):
         If an argument is of another type.
     """
 
-    def __init__(self, vocabulary, token_embeddings):
+    def __init__(self, vocabulary: Vocabulary, token_embeddings: Any):
         if not isinstance(vocabulary, vocab.Vocabulary):
             raise AssertionError(f"vocabulary must be a mxnet.contrib.text.vocab.Vocabulary, received {shortened(vocabulary)}")
         embeddings = token_embeddings if isinstance(token_embeddings, list) else [token_embeddings]

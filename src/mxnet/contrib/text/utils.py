@@ -1,9 +1,16 @@
 """Counting tokens."""
+from __future__ import annotations
+
 import collections
 import re
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections import Counter
 
 
-def count_tokens_from_str(source_str, token_delim=" ", seq_delim="\n", to_lower=False, counter_to_update=None):
+def count_tokens_from_str(source_str: str, token_delim: str = " ", seq_delim: str = "\n", to_lower: bool = False,
+                          counter_to_update: Counter[str] | None = None) -> Counter[str]:
     """Count the tokens of a text.
 
     Parameters

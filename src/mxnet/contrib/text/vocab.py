@@ -1,5 +1,11 @@
 """Numbering tokens."""
+from __future__ import annotations
+
 import collections
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections import Counter
 
 UNKNOWN = 0  # the index of the unknown token
 
@@ -33,7 +39,8 @@ class Vocabulary:
     (['<unk>', '<pad>', 'a', 'rose', 'is'], [3, 0])
     """
 
-    def __init__(self, counter=None, most_freq_count=None, min_freq=1, unknown_token="<unk>", reserved_tokens=None):
+    def __init__(self, counter: Counter[str] | None = None, most_freq_count: int | None = None, min_freq: int = 1, unknown_token: str = "<unk>",
+                 reserved_tokens: list[str] | None = None):
         if min_freq <= 0:
             raise AssertionError(f"`min_freq` must be above 0, received {min_freq}")
         reserved = list(reserved_tokens or ())
@@ -55,7 +62,7 @@ class Vocabulary:
                 self._idx_to_token.append(token)
         self._token_to_idx = {t: i for i, t in enumerate(self._idx_to_token)}
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self._idx_to_token)
 
     token_to_idx = property(lambda self: self._token_to_idx, doc="A dict from tokens to indices.")
@@ -63,13 +70,13 @@ class Vocabulary:
     unknown_token = property(lambda self: self._unknown_token, doc="What stands for tokens without an index.")
     reserved_tokens = property(lambda self: self._reserved_tokens, doc="The tokens indexed in any case; None if there are none.")
 
-    def to_indices(self, tokens):
+    def to_indices(self, tokens: str | list[str]) -> int | list[int]:
         """Return the index of a token, or the indices of a list of tokens; that of the unknown token for those not indexed."""
         if not isinstance(tokens, list):
             return self._token_to_idx.get(tokens, UNKNOWN)
         return [self._token_to_idx.get(t, UNKNOWN) for t in tokens]
 
-    def to_tokens(self, indices):
+    def to_tokens(self, indices: int | list[int]) -> str | list[str]:
         """Return the token of an index, or the tokens of a list of indices.
 
         Raises

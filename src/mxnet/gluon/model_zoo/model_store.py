@@ -1,13 +1,19 @@
 """The published parameters of the model zoo: where they are, and the local copies."""
+from __future__ import annotations
+
 import hashlib
 import logging
 import os
 import zipfile
+from typing import TYPE_CHECKING, Any
 
 from ... import base, files
 from ...base import MXNetError
 from ...downloads import DAMAGED, unpacked, why
 from ..utils import _get_repo_url, check_sha1, download
+
+if TYPE_CHECKING:
+    from ...gluon import HybridBlock
 
 __all__ = ["get_model_file", "purge"]
 
@@ -54,7 +60,7 @@ _model_sha1 = dict(line.split() for line in """
 MODELS_DIR = os.path.join(base.data_dir(), "models")
 
 
-def short_hash(name):
+def short_hash(name: str) -> str:
     """Return the first digits of the SHA-1 of a model's parameters, which its file name holds.
 
     Raises
@@ -67,7 +73,7 @@ def short_hash(name):
     return _model_sha1[name][:8]
 
 
-def get_model_file(name, root=MODELS_DIR):
+def get_model_file(name: str, root: str = MODELS_DIR) -> str:
     """Return the path of a model's published parameters, which are downloaded if they are missing or damaged.
 
     Parameters
@@ -123,7 +129,7 @@ def _extract(archive, member, target):
     return digest.hexdigest()
 
 
-def purge(root=MODELS_DIR):
+def purge(root: str = MODELS_DIR) -> None:
     """Delete the local copies of all pretrained parameters."""
     root = os.path.expanduser(root)
     for name in os.listdir(root):
@@ -131,7 +137,7 @@ def purge(root=MODELS_DIR):
             os.remove(os.path.join(root, name))
 
 
-def load_pretrained(net, name, root, ctx):
+def load_pretrained(net: HybridBlock, name: str, root: str, ctx: Any) -> HybridBlock:
     """Load the published parameters of `name` into a network; the network."""
     net.load_parameters(get_model_file(name, root=root), ctx=ctx)
     return net

@@ -86,7 +86,7 @@ class PReLU(HybridBlock):
         with self.name_scope():
             self.alpha = self.params.get("alpha", shape=(in_channels,), init=alpha_initializer)
 
-    def hybrid_forward(self, F: Any, x: Any, alpha) -> Any:
+    def hybrid_forward(self, F: Any, x: Any, alpha: Any) -> Any:
         """Return the activation of every element."""
         return F.LeakyReLU(x, gamma=alpha, act_type="prelu", name="fwd")
 

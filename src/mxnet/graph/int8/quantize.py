@@ -66,7 +66,7 @@ def _between(nodes: Sequence[Node], planned: dict[int, Plan]) -> dict[int, Plan]
     return {key: plan for key, plan in planned.items() if plan.must or key in before and key in after}
 
 
-def _reached(start: Iterable[Node], planned: Mapping[int, Plan], neighbours) -> set[int]:
+def _reached(start: Iterable[Node], planned: Mapping[int, Plan], neighbours: Any) -> set[int]:
     seen: set[int] = set()
     queue = deque(start)
     while queue:

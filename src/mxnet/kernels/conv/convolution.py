@@ -4,8 +4,10 @@ Torch calls oneDNN for all three, which reorders the weights each time: a quarte
 here reads the weights in the order they have. The autotuner chooses it or an alternative that is faster: `winograd` for stride 1, `amx` for float32
 in parts, oneDNN for large convolutions, and float32 arithmetic for bfloat16, whose pairs some processors multiply more slowly.
 """
+from __future__ import annotations
+
 import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Optional
 
 import torch
@@ -70,7 +72,7 @@ class Layer:
         self.exact = exact
         self.chosen: dict[str, str] = {}
 
-    def run(self, way, data, weight, steps, runs: Mapping[str, Callable]):
+    def run(self, way: str, data: torch.Tensor, weight: torch.Tensor, steps: Any, runs: Mapping[str, Callable]) -> torch.Tensor:
         """Return the result of the fastest of `runs`."""
         found = self.chosen[way] = winograd.DIRECT if self.exact or len(runs) == 1 else _fastest(way, data, weight, steps, runs)
         return runs[found](data)
@@ -100,7 +102,8 @@ def _fastest(way: str, data: torch.Tensor, weight: torch.Tensor, steps: tuple[in
     return found
 
 
-def convolution(data, weight, bias=None, layer: Optional[Layer] = None, **attributes):
+def convolution(data: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None = None, layer: Optional[Layer] = None,
+                **attributes: Any) -> torch.Tensor | None:
     """Compute ``Convolution`` in two dimensions and one group, with the operator's attributes; None where the kernel does not fit.
 
     The weights may be float32 beside data in half precision, as before the casts of mixed precision. Without a `layer` the direct kernel computes it.
@@ -112,7 +115,8 @@ def convolution(data, weight, bias=None, layer: Optional[Layer] = None, **attrib
     return None
 
 
-def deconvolution(data, weight, bias, stride, pad, adj, dilate):
+def deconvolution(data: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None, stride: Sequence[int], pad: Sequence[int], adj: Sequence[int],
+                  dilate: Sequence[int]) -> torch.Tensor | None:
     """Compute ``Deconvolution`` in two dimensions and one group, as a convolution's data gradient; None where the kernel does not fit.
 
     Stride, padding, adjustment and dilation have one number for each axis.
@@ -139,7 +143,7 @@ def _single(parameter, data):
     return parameter if parameter is None or parameter.dtype is not data.dtype else parameter.float()
 
 
-def cast(parameter, data):
+def cast(parameter: torch.Tensor | None, data: torch.Tensor) -> torch.Tensor | None:
     """Return a float32 parameter in the type of the data, as mixed precision casts it."""
     return parameter if parameter is None or parameter.dtype is not torch.float32 else parameter.to(data.dtype)
 

@@ -1,6 +1,8 @@
 """Element-wise functions in one pass over memory. Torch's operators take several passes, or a call of libm for each number."""
+from __future__ import annotations
+
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 
@@ -48,42 +50,42 @@ _adapted_rates = _kernel("adapted_rates", {n: "float32 (n)" for n in ("rates", "
 _FAR = 1e8  # from here on ``x * x - 1 == x * x`` in float32, and larger squares overflow
 
 
-def gamma(data):
+def gamma(data: torch.Tensor) -> torch.Tensor | None:
     """Return the gamma function; None without a kernel. Functions here that may return None record no gradient."""
     return _one(_gamma, (data,))
 
 
-def softsign(data):
+def softsign(data: torch.Tensor) -> torch.Tensor | None:
     """Return ``data / (1 + |data|)``; None without a kernel."""
     return _one(_softsign, (data,))
 
 
-def softsign_back(data, dout):
+def softsign_back(data: torch.Tensor, dout: torch.Tensor) -> torch.Tensor | None:
     """Return the gradient of `softsign`, ``dout / (1 + |data|) ** 2``; None without a kernel."""
     return _one(_softsign_back, (data, dout))
 
 
-def rest_by(data, scalar):
+def rest_by(data: torch.Tensor, scalar: float) -> torch.Tensor | None:
     """Return the remainder of ``scalar / data`` with the sign of `data`, 0 where it is 0; None without a kernel."""
     return _one(_rest_by, (data,), scalar)
 
 
-def rest_by_back(data, dout, scalar):
+def rest_by_back(data: torch.Tensor, dout: torch.Tensor, scalar: float) -> torch.Tensor | None:
     """Return the gradient of `rest_by`, ``-floor(scalar / data) * dout``; None without a kernel."""
     return _one(_rest_by_back, (data, dout), scalar)
 
 
-def rest_of(lhs, rhs):
+def rest_of(lhs: torch.Tensor, rhs: torch.Tensor) -> torch.Tensor | None:
     """Return the remainder of ``lhs / rhs`` with the sign of `rhs`, 0 where it is 0; None without a kernel, or for unequal shapes."""
     return _one(_rest_of, (lhs, rhs))
 
 
-def rest_of_back(lhs, rhs, dout):
+def rest_of_back(lhs: torch.Tensor, rhs: torch.Tensor, dout: torch.Tensor) -> torch.Tensor | None:
     """Return the gradient of `rhs` in `rest_of`, ``-floor(lhs / rhs) * dout``; None without a kernel."""
     return _one(_rest_of_back, (lhs, rhs, dout))
 
 
-def add_three(a, b, c):
+def add_three(a: torch.Tensor, b: torch.Tensor, c: torch.Tensor) -> torch.Tensor | None:
     """Return ``a + b + c`` of arrays of one shape; None where torch is as fast."""
     recorded = [t for t in (a, b, c) if t.requires_grad] if torch.is_grad_enabled() else []
     if recorded:
@@ -102,37 +104,37 @@ class _Three(torch.autograd.Function):
         return dout, dout, dout
 
 
-def quadratic(data, a, b, c):
+def quadratic(data: torch.Tensor, a: float, b: float, c: float) -> torch.Tensor | None:
     """Return ``(a * data + b) * data + c``; None without a kernel."""
     return _one(_quadratic, (data,), a, b, c)
 
 
-def quadratic_back(data, dout, a, b):
+def quadratic_back(data: torch.Tensor, dout: torch.Tensor, a: float, b: float) -> torch.Tensor | None:
     """Return the gradient of `quadratic`, ``(2 * a * data + b) * dout``; None without a kernel."""
     return _one(_quadratic_back, (data, dout), 2 * a, b)
 
 
-def round_down(data):
+def round_down(data: torch.Tensor) -> torch.Tensor | None:
     """Round to the nearest integers, halves down; return None without a kernel."""
     return _one(_round_down, (data,))
 
 
-def round_away(data):
+def round_away(data: torch.Tensor) -> torch.Tensor | None:
     """Round to the nearest integers, halves away from zero; return None without a kernel."""
     return _one(_round_away, (data,))
 
 
-def cube_root(data):
+def cube_root(data: torch.Tensor) -> torch.Tensor | None:
     """Return the cube root; None without a kernel."""
     return _one(_cube_roots, (data,))
 
 
-def cube_root_back(roots, dout):
+def cube_root_back(roots: torch.Tensor, dout: torch.Tensor) -> torch.Tensor | None:
     """Return the gradient of `cube_root`, ``dout / (3 * roots ** 2)``; None without a kernel."""
     return _one(_cube_roots_back, (roots, dout))
 
 
-def flat(function, data):
+def flat(function: Callable[[torch.Tensor], torch.Tensor], data: torch.Tensor) -> torch.Tensor:
     """Return ``function(data)`` with a gradient of zero."""
     return _Flat.apply(function, data) if _gains(data) else function(data)
 
@@ -147,7 +149,7 @@ class _Flat(torch.autograd.Function):
         return None, torch.zeros_like(dout)
 
 
-def hard_sigmoid(data, alpha, beta):
+def hard_sigmoid(data: torch.Tensor, alpha: float, beta: float) -> torch.Tensor:
     """Return ``alpha * data + beta`` clipped to [0, 1]. The gradient is 0 at both bounds, too."""
     if _gains(data):
         return _HardSigmoid.apply(data, alpha, beta)
@@ -170,22 +172,23 @@ class _HardSigmoid(torch.autograd.Function):
         return (dout * ctx.alpha).masked_fill(~((out > 0) & (out < 1)), 0) if found is None else found, None, None
 
 
-def clip_back(data, dout, low, high):
+def clip_back(data: torch.Tensor, dout: torch.Tensor, low: float, high: float) -> torch.Tensor | None:
     """Return the gradient of clip: `dout` where ``low <= data <= high`` or `data` is NaN, else 0; None without a kernel."""
     return _one(_clip_back, (data, dout), low, high)
 
 
-def larger_back(lhs, rhs, dout):
+def larger_back(lhs: torch.Tensor, rhs: torch.Tensor, dout: torch.Tensor) -> Any:
     """Return the gradients of the maximum: `dout` for `lhs` where it is not smaller, else for `rhs`; None without a kernel."""
     return _run(_larger_back, (lhs, rhs, dout))
 
 
-def smaller_back(lhs, rhs, dout):
+def smaller_back(lhs: torch.Tensor, rhs: torch.Tensor, dout: torch.Tensor) -> Any:
     """Return the gradients of the minimum: `dout` for `lhs` where it is not larger, else for `rhs`; None without a kernel."""
     return _run(_smaller_back, (lhs, rhs, dout))
 
 
-def adapted_rates(rates, weights, gradients, wds, eta, rescale, epsilon):
+def adapted_rates(rates: torch.Tensor, weights: torch.Tensor, gradients: torch.Tensor, wds: torch.Tensor, eta: float, rescale: float,
+                  epsilon: float) -> torch.Tensor | None:
     """Return LARS rates ``rates * eta * |w| / (|g| * rescale + wds * |w| + epsilon)``; the unchanged rate where a norm is 0. None without a kernel.
 
     `weights` and `gradients` are the squares of the norms ``|w|`` and ``|g|``.
@@ -239,7 +242,7 @@ arccosh = _Way(_either(_arccosh, torch.acosh), _arccosh_back,
                lambda data, dout: dout / torch.where(data.abs() < _FAR, (data * data - 1).sqrt(), data.abs()), True)
 
 
-def divide(lhs, rhs):
+def divide(lhs: torch.Tensor, rhs: torch.Tensor) -> torch.Tensor:
     """Return ``lhs / rhs``, with both gradients in one kernel where they are recorded."""
     if lhs.shape == rhs.shape and lhs.requires_grad and rhs.requires_grad and _gains(lhs):
         return _Divided.apply(lhs, rhs)
@@ -259,7 +262,7 @@ class _Divided(torch.autograd.Function):
         return (dout / rhs, -dout * (lhs / rhs / rhs)) if found is None else tuple(found)
 
 
-def choose(condition, x, y):
+def choose(condition: torch.Tensor, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
     """Return ``torch.where(condition != 0, x, y)``."""
     condition = condition.detach()
     if not condition.shape == x.shape == y.shape or x.numel() < _WORTHWHILE:

@@ -4,6 +4,8 @@ MKL leaves the 512-bit vectors of other makers' processors unused: on an AMD EPY
 torch contains, too (`benchmarks/operators.py`: FullyConnected, dot). Zen 4 computes 512-bit vectors in two halves and gains a fifth, from large
 products only. On any processor products of denormal numbers are slow, see `denormals`.
 """
+from __future__ import annotations
+
 import functools
 
 import torch
@@ -42,14 +44,14 @@ def _prefers_onednn():
     return processor.maker() not in ("GenuineIntel", "")
 
 
-def prefers_onednn_layout(dtype):
+def prefers_onednn_layout(dtype: torch.dtype) -> bool:
     """Return True if oneDNN's blocked layout is the fastest for constant weights of this type."""
     if dtype is torch.bfloat16:
         return torch.backends.mkldnn.is_available() and torch.ops.mkldnn._is_mkldnn_bf16_supported()
     return dtype is torch.float32 and _prefers_onednn()
 
 
-def linear(data, weight, bias=None):
+def linear(data: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None = None) -> torch.Tensor:
     """Return ``data @ weight.T + bias`` over the last axis of `data`."""
     if weight.numel() < _WEIGHT or not _suits(data, weight, bias):
         return tensor_cores.linear(data, weight, bias) if data.is_cuda else torch._C._nn.linear(data, weight, bias)
@@ -58,7 +60,7 @@ def linear(data, weight, bias=None):
     return out if data.dim() == 2 else out.view(*data.shape[:-1], weight.shape[0])
 
 
-def matmul(a, b, memory=None):
+def matmul(a: torch.Tensor, b: torch.Tensor, memory: torch.Tensor | None = None) -> torch.Tensor:
     """Return the product of two matrices; with `memory`, a tensor of its shape, write it there and record no gradient."""
     if b.numel() < _WEIGHT or a.shape[1] != b.shape[0] or not _suits(a, b, None):
         return torch.mm(a, b) if memory is None else torch.mm(a, b, out=memory)
@@ -82,7 +84,7 @@ def _by_library(a, b, memory):
         return _onednn_into(a, b.t(), memory) if _prefers_onednn() else torch.mm(a, b, out=memory)
 
 
-def of_weight(dout, rows, memory=None):
+def of_weight(dout: torch.Tensor, rows: torch.Tensor, memory: torch.Tensor | None = None) -> torch.Tensor:
     """Return ``dout.T @ rows``, a weight's gradient (K, C), for `rows` (N, C) and the result's gradient `dout` (N, K); `memory` as in `matmul`."""
     a = dout.t()
     if a.is_cuda and tensor_cores.suits(a, rows):
@@ -97,7 +99,7 @@ def _least_work_in_batch():
     return max(_WORK_IN_BATCH, _least_work())
 
 
-def batched(a, b):
+def batched(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
     """Return the products of two batches of matrices, (..., n, k) and (..., k, m), with the same leading axes."""
     if a.dim() < 3 or a.shape[:-2] != b.shape[:-2] or a.shape[-1] != b.shape[-2] or not a.numel() or not b.numel():
         return torch.matmul(a, b)

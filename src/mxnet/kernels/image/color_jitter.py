@@ -1,4 +1,6 @@
 """Color changes of images (H, W, 1 or 3), uint8 or float32, in one pass over memory. Each function returns None without a kernel."""
+from __future__ import annotations
+
 import torch
 
 from ..runtime.contract import Kernel
@@ -14,22 +16,22 @@ _sum = Kernel("image/color_jitter", "sum_{T}", {"pixels": _PIXELS}, {"sums": "fl
 _mirror = Kernel("image/color_jitter", "mirror_{T}", {"image": _IMAGE}, {"out": _IMAGE}, preconditions=("c == 1 or c == 3",), sizes=("h", "w", "c"))
 
 
-def shift(image, factor, shifts):
+def shift(image: torch.Tensor, factor: float, shifts: torch.Tensor) -> torch.Tensor | None:
     """Return ``factor * image + shifts``; `shifts` is a float32 tensor (3,)."""
     return _run(_shift, image, (-1,), (shifts,), float(factor)) if _fits(image) else None
 
 
-def fade(image, factor, share):
+def fade(image: torch.Tensor, factor: float, share: float) -> torch.Tensor | None:
     """Return ``factor * image + share * image[..., 2:]``."""
     return _run(_fade, image, (-1, 3), (), float(factor), float(share)) if _fits(image) else None
 
 
-def rotate_hue(image, part):
+def rotate_hue(image: torch.Tensor, part: float) -> torch.Tensor | None:
     """Rotate the hue by `part` of the color circle."""
     return _run(_turn, image, (-1, 3), (), float(part)) if _fits(image) else None
 
 
-def sums(image):
+def sums(image: torch.Tensor) -> torch.Tensor | None:
     """Return the sums of three channels, float64 (3,)."""
     if not _fits(image) or image.shape[-1] != 3:
         return None
@@ -38,7 +40,7 @@ def sums(image):
     return None if plan is None else plan(arrays)[0]
 
 
-def mirror(image):
+def mirror(image: torch.Tensor) -> torch.Tensor | None:
     """Return the image with its columns reversed."""
     return _run(_mirror, image, image.shape, ()) if _fits(image) and image.shape[1] <= _NARROW else None
 

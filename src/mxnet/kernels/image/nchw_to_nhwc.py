@@ -1,17 +1,24 @@
 """Conversion of float32 images from NCHW to NHWC, into given memory."""
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 from ...base import MXNetError
 from ..runtime.contract import Kernel
+
+if TYPE_CHECKING:
+    import torch
 
 _BY_CHANNELS = {c: Kernel("image/nchw_to_nhwc", entry, {"images": f"float32 (n, {c}, h, w)", "out": f"float32 (n, h, w, {c})"}, sizes=("n", "h * w"),
                           threads=False) for c, entry in ((2, "two"), (3, "three"), (4, "four"))}
 
 
-def available(channels):
+def available(channels: int) -> bool:
     """Return True if there is a kernel for this number of channels."""
     return channels in _BY_CHANNELS and _BY_CHANNELS[channels].available()
 
 
-def interleave(images, out):
+def interleave(images: torch.Tensor, out: torch.Tensor) -> None:
     """Write `images` (N, C, H, W), float32, to the contiguous `out` (N, H, W, C); C must be `available`.
 
     Raises

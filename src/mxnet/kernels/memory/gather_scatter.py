@@ -1,5 +1,8 @@
 """Gather, scatter and masking of whole rows, with gradients that write each row once. Torch fills the result first, or copies it twice."""
+from __future__ import annotations
+
 import math
+from typing import Any
 
 import torch
 
@@ -47,7 +50,7 @@ def _matrix(data):
     return data if data.dim() == 2 else data.view(len(data), math.prod(data.shape[1:]))
 
 
-def mask(data, lengths, value, first):
+def mask(data: torch.Tensor, lengths: torch.Tensor, value: float, first: Any) -> torch.Tensor | None:
     """Replace `data` (times, sequences, ...) behind each sequence's length by `value`; with `first`, sequences are axis 0. None without a kernel."""
     if not _fits(data):
         return None
@@ -71,14 +74,14 @@ class _Masked(torch.autograd.Function):
         return mask(dout.contiguous(), lengths, 0.0, ctx.first), None, None, None
 
 
-def select(data, index):
+def select(data: torch.Tensor, index: torch.Tensor) -> torch.Tensor:
     """Return ``data.index_select(0, index)``."""
     if _fits(data) and _recorded(data):
         return _Selected.apply(data, index, None)
     return data.index_select(0, index)
 
 
-def nearest(data, index):
+def nearest(data: torch.Tensor, index: torch.Tensor) -> torch.Tensor:
     """Return the rows of `data` at `index` (k), of any type and clamped to the valid range."""
     if _fits(data) and data.dim() > 1 and len(data):
         arrays = (_matrix(data), index)
@@ -115,7 +118,7 @@ class _Selected(torch.autograd.Function):
         return dout.new_zeros(ctx.shape).index_add(0, index, dout), None, None  # which can be differentiated again
 
 
-def chosen(data, marks):
+def chosen(data: torch.Tensor, marks: torch.Tensor) -> torch.Tensor:
     """Return the rows of `data` where the booleans `marks` are True."""
     if _fits(data):
         arrays = (_matrix(data), marks)
@@ -143,7 +146,7 @@ class _Chosen(torch.autograd.Function):
         return dout.new_zeros(ctx.shape).index_copy(0, marks.nonzero().view(-1), dout), None, None
 
 
-def replace(old, index, others):
+def replace(old: torch.Tensor, index: torch.Tensor, others: torch.Tensor) -> torch.Tensor:
     """Return ``old.index_copy(0, index, others)``."""
     if _fits(old) and len(index) and others.is_contiguous():
         arrays = (_matrix(old), index, _matrix(others))
@@ -173,7 +176,7 @@ class _Replaced(torch.autograd.Function):
         return d_old, None, d_others
 
 
-def scattered(data, index, size):
+def scattered(data: torch.Tensor, index: torch.Tensor, size: int) -> torch.Tensor:
     """Return zeros (size, ...) with the rows of `data` at `index` (k), which must lie in range."""
     if _fits(data) and len(data):
         matrix = _matrix(data)
@@ -196,7 +199,7 @@ class _Scattered(torch.autograd.Function):
         return dout.index_select(0, index), None, None, None
 
 
-def marked(index, width, on, off):
+def marked(index: torch.Tensor, width: int, on: float, off: float) -> torch.Tensor | None:
     """Return float32 one-hot rows (n, width): `on` at `index` (n) if it lies in range, else `off`; None without a kernel."""
     if len(index) * width < _WORTHWHILE or torch.compiler.is_compiling():
         return None
@@ -204,7 +207,7 @@ def marked(index, width, on, off):
     return None if plan is None else plan((index,), (on, off))[0]
 
 
-def summed(data, axis):
+def summed(data: torch.Tensor, axis: int) -> torch.Tensor:
     """Return ``data.cumsum(axis)``."""
     plan = _summing(data, axis, False)
     if plan is None:
@@ -234,7 +237,7 @@ class _Summed(torch.autograd.Function):
         return dout.flip(ctx.axis).cumsum(ctx.axis).flip(ctx.axis) if plan is None else _sum(dout, ctx.axis, plan), None
 
 
-def picked(data, index):
+def picked(data: torch.Tensor, index: torch.Tensor) -> torch.Tensor:
     """Return one element of each row, (n) of (n, w), at `index`, of any type and clamped to the valid range."""
     if _fits(data):
         plan = _pick.plan((data, index))

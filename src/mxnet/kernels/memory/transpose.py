@@ -1,4 +1,6 @@
 """Transposing copies. Torch copies element by element where the last axis does not stay the last."""
+from __future__ import annotations
+
 import torch
 
 from ..runtime.contract import Kernel
@@ -10,7 +12,7 @@ _reversed = Kernel("memory/transpose", "reversed", {"data": "float32 (n, h, w)"}
 _FOUR_BYTES = (torch.float32, torch.int32)
 
 
-def permute_copy(data, axes):
+def permute_copy(data: torch.Tensor, axes: tuple[int, ...] | list[int]) -> torch.Tensor:
     """Return a contiguous copy with permuted axes, like `torch.permute_copy`."""
     if data.numel() >= _WORTHWHILE and data.dtype in _FOUR_BYTES and not torch.compiler.is_compiling():
         kernel, shape = _choose(data.shape, axes)
@@ -19,7 +21,7 @@ def permute_copy(data, axes):
     return torch.permute_copy(data, axes)
 
 
-def transpose_copy(data, first, second):
+def transpose_copy(data: torch.Tensor, first: int, second: int) -> torch.Tensor:
     """Return a contiguous copy with two axes swapped, like `torch.transpose_copy`."""
     size = data.dim()
     if data.numel() < _WORTHWHILE or not (-size <= first < size and -size <= second < size):

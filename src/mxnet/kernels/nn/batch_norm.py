@@ -1,5 +1,8 @@
 """Fused batch normalization for training on a CPU, with an optional residual addition and ReLU."""
+from __future__ import annotations
+
 import functools
+from typing import Any
 
 import torch
 
@@ -37,7 +40,8 @@ def _past(data: torch.Tensor) -> bool:
     return data.numel() * data.element_size() >= _large()
 
 
-def batch_norm(data, gamma, beta, moving_mean, moving_var, residual=None, *, relu=False, **attributes):
+def batch_norm(data: torch.Tensor, gamma: torch.Tensor, beta: torch.Tensor, moving_mean: torch.Tensor, moving_var: torch.Tensor,
+               residual: torch.Tensor | None = None, *, relu: bool = False, **attributes: Any) -> Any:
     """Compute ``relu(BatchNorm(data) + residual)`` in training; `residual` and `relu` are optional. Return None where the kernel does not fit.
 
     `attributes` are those of BatchNorm.
@@ -46,8 +50,8 @@ def batch_norm(data, gamma, beta, moving_mean, moving_var, residual=None, *, rel
         added = None if residual is None else residual.contiguous(memory_format=_LAST)
         plan = _forward.plan((data, added, gamma, beta, moving_mean, moving_var))
         if plan is not None:
-            gamma = None if attributes.get("fix_gamma", True) else gamma
-            return _Fused.apply(data, gamma, beta, added, moving_mean, moving_var, attributes.get("eps", 1e-3), attributes.get("momentum", 0.9),
+            scale = None if attributes.get("fix_gamma", True) else gamma
+            return _Fused.apply(data, scale, beta, added, moving_mean, moving_var, attributes.get("eps", 1e-3), attributes.get("momentum", 0.9),
                                 relu, plan)
     return None
 

@@ -3,6 +3,8 @@
 The kernels are in Triton (`batch_norm_triton`), on which CUDA builds of torch depend. Such a layer is bound by memory traffic, so each array is read
 as few times as the mathematics allows.
 """
+from __future__ import annotations
+
 import logging
 import threading
 from typing import Any
@@ -107,7 +109,8 @@ def _fits(data, parameters, residual, bias) -> bool:
     return residual is None or (residual.shape == data.shape and residual.dtype is data.dtype and residual.device == data.device)
 
 
-def batch_norm(data, gamma, beta, moving_mean, moving_var, residual=None, *, bias=None, relu=False, **attributes):
+def batch_norm(data: torch.Tensor, gamma: torch.Tensor, beta: torch.Tensor, moving_mean: torch.Tensor, moving_var: torch.Tensor,
+               residual: torch.Tensor | None = None, *, bias: torch.Tensor | None = None, relu: bool = False, **attributes: Any) -> Any:
     """Compute ``relu(BatchNorm(data + bias) + residual)`` in training; each step but BatchNorm is optional. Return None where no kernel fits.
 
     The bias, one number for each channel, affects the moving mean only, and its gradient is 0, as a batch norm removes any shift. `attributes` are
@@ -115,9 +118,8 @@ def batch_norm(data, gamma, beta, moving_mean, moving_var, residual=None, *, bia
     """
     if not _fits(data, (gamma, beta, moving_mean, moving_var), residual, bias):
         return None
-    gamma = None if attributes.get("fix_gamma", True) else gamma
-    return _Fused.apply(data, gamma, beta, None if residual is None else _arranged(residual), bias, moving_mean, moving_var,
-                        attributes.get("eps", 1e-3), attributes.get("momentum", 0.9), bool(relu))
+    return _Fused.apply(data, None if attributes.get("fix_gamma", True) else gamma, beta, None if residual is None else _arranged(residual), bias,
+                        moving_mean, moving_var, attributes.get("eps", 1e-3), attributes.get("momentum", 0.9), bool(relu))
 
 
 class _Fused(torch.autograd.Function):

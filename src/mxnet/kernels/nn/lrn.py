@@ -1,4 +1,7 @@
 """Local response normalization in one pass over memory. Torch's operators take a dozen passes."""
+from __future__ import annotations
+
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -14,7 +17,8 @@ _forward = Kernel("nn/lrn", "respond", {"data": _DATA}, {"out": _DATA}, **_SIZES
 _backward = Kernel("nn/lrn", "respond_back", {"data": _DATA, "dout": _DATA}, {"gradient": _DATA}, **_SIZES)
 
 
-def normalize(data, reach, alpha, beta, knorm, in_torch):
+def normalize(data: torch.Tensor, reach: int, alpha: float, beta: float, knorm: float,
+              in_torch: Callable[[torch.Tensor], torch.Tensor]) -> torch.Tensor:
     """Return ``data / (knorm + alpha * s) ** beta``, s being the sum of squares up to `reach` channels away; `in_torch` is the fallback."""
     if data.numel() < _WORTHWHILE or torch.compiler.is_compiling():
         return in_torch(data)

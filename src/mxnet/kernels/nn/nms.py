@@ -1,4 +1,6 @@
 """Overlaps of boxes (IoU) and greedy non-maximum suppression. NumPy takes a dozen calls for each remaining box."""
+from __future__ import annotations
+
 import numpy as np
 import torch
 
@@ -9,7 +11,8 @@ _suppress = Kernel("nn/nms", "suppress", {"boxes": "float32 (n, 4)", "classes": 
 _overlaps = Kernel("nn/nms", "overlaps", {"lhs": "float32 (n, 4)", "rhs": "float32 (m, 4)"}, {"out": "float32 (n, m)"}, sizes=("n", "m"))
 
 
-def suppress(boxes, threshold, classes, border, limit, inclusive):
+def suppress(boxes: torch.Tensor, threshold: float, classes: torch.Tensor | None, border: float, limit: int | None,
+             inclusive: bool) -> torch.Tensor | None:
     """Compute `spatial.boxes.greedy_suppression` for a NumPy array of boxes (n, 4); return None where the kernel does not fit."""
     if boxes.dtype != np.float32:
         return None
@@ -20,7 +23,7 @@ def suppress(boxes, threshold, classes, border, limit, inclusive):
     return None if plan is None else plan(arrays, (threshold, border, len(boxes) if limit is None else limit, inclusive))[0].numpy()
 
 
-def overlaps(lhs, rhs):
+def overlaps(lhs: torch.Tensor, rhs: torch.Tensor) -> torch.Tensor | None:
     """Compute `spatial.boxes.overlaps` of boxes (n, 4) and (m, 4); return None where the kernel does not fit or a gradient is recorded."""
     if lhs.requires_grad or rhs.requires_grad or torch.compiler.is_compiling():
         return None

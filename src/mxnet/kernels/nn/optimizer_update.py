@@ -1,4 +1,6 @@
 """In-place optimizer updates in one pass over a weight, its gradient and its states, all float32 on a CPU."""
+from __future__ import annotations
+
 import contextlib
 import threading
 from collections.abc import Iterator
@@ -44,7 +46,8 @@ def copied(weight: torch.Tensor, copy: torch.Tensor) -> Iterator[list[bool]]:
         _wanted.copy = before
 
 
-def adam(weight, grad, mean, square, index, lr, beta1, beta2, epsilon, wd, rescale, clip):
+def adam(weight: torch.Tensor, grad: torch.Tensor, mean: torch.Tensor, square: torch.Tensor, index: Any, lr: float, beta1: float, beta2: float,
+         epsilon: float, wd: float, rescale: float, clip: float | None) -> Any:
     """Move `weight` by ``-lr * mean / (sqrt(square) + epsilon)``; False if there is no kernel for these tensors.
 
     Parameters
@@ -62,7 +65,8 @@ def adam(weight, grad, mean, square, index, lr, beta1, beta2, epsilon, wd, resca
     return _run(_adam, (weight, grad, mean, square), index, numbers)
 
 
-def adamax(weight, grad, mean, largest, index, lr, beta1, beta2, epsilon, wd, rescale, clip):
+def adamax(weight: torch.Tensor, grad: torch.Tensor, mean: torch.Tensor, largest: torch.Tensor, index: Any, lr: float, beta1: float, beta2: float,
+           epsilon: float, wd: float, rescale: float, clip: float | None) -> Any:
     """Move `weight` by ``-lr * mean / largest``; see `adam`."""
     numbers = lr, beta1, beta2, 1 - beta1, epsilon, wd, rescale, -1 if clip is None else clip
     return _run(_adamax, (weight, grad, mean, largest), index, numbers)

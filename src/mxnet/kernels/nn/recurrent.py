@@ -3,8 +3,11 @@
 The layers are LSTM (optionally with a projection), GRU and vanilla RNN, over sequences of equal or different lengths, in float32, and in bfloat16 on
 processors with instructions for it.
 """
+from __future__ import annotations
+
 import functools
 import threading
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import torch
@@ -57,7 +60,8 @@ def _kernels(mode):
 _KERNELS = {mode: _kernels(mode) for mode in _GATES}
 
 
-def suits(mode, data, states, cells, num_layers, directions, counts=None, ordered=None):
+def suits(mode: str, data: torch.Tensor, states: Sequence[Any], cells: Sequence[Any], num_layers: int, directions: int,
+          counts: torch.Tensor | None = None, ordered: Ordered | None = None) -> Any:
     """Return True if the kernels fit the layers; `cells` has two weights, two biases and optionally a projection for each layer and direction."""
     if ordered is not None and ordered.matches(data, states, counts):
         return True
@@ -152,32 +156,32 @@ class Ordered:
     The object also caches the shapes and types of the data that `suits` accepted last: a check with all weights takes longer.
     """
 
-    def __init__(self):
+    def __init__(self) -> None:
         self._made: dict[tuple, Any] = {}
         self._known: tuple = ()
         self._lock = threading.Lock()
 
-    def matches(self, data, states, counts):
+    def matches(self, data: torch.Tensor, states: Sequence[torch.Tensor], counts: torch.Tensor | None) -> bool:
         """Return True if these have the shapes and types that were accepted last."""
         return counts is None and self._known == _kinds(data, *states)
 
-    def remember(self, data, states, counts):
+    def remember(self, data: torch.Tensor, states: Sequence[torch.Tensor], counts: torch.Tensor | None) -> Any:
         """Record the shapes and types of accepted data."""
         self._known = () if counts is not None else _kinds(data, *states)
 
-    def cells(self, channels, make):
+    def cells(self, channels: int, make: Callable[[], Any]) -> Any:
         """Return the cached result of `make`: the weights of the layers for data with this number of channels."""
         return self._get(("cells", channels), make)
 
-    def biases(self, place, mode, b_input, b_state):
+    def biases(self, place: Any, mode: str, b_input: Any, b_state: Any) -> Any:
         """Return the cached result of `_biases`."""
         return self._get((place, "biases"), lambda: _biases(mode, b_input, b_state))
 
-    def product(self, place, weight, wide):
+    def product(self, place: Any, weight: torch.Tensor, wide: bool) -> Any:
         """Return the product with the input `weight` of the layer and direction at `place`, as a function; in float32 if `wide`."""
         return self._get((place, "input", wide), lambda: conv_gemm.prepacked(weight.float() if wide else weight))
 
-    def panels(self, place, mode, weight, project, wide):
+    def panels(self, place: Any, mode: str, weight: torch.Tensor, project: Any, wide: bool) -> Any:
         """Return the state weights packed into the kernel's panels."""
         units = len(weight) // _GATES[mode]
         return self._get((place, "state", wide), lambda: _KERNELS[mode][2]((weight.contiguous(), project), (units, wide))[0])
@@ -192,7 +196,8 @@ class Ordered:
         return found
 
 
-def run(mode, data, states, cells, num_layers, directions, counts=None, ordered=None):
+def run(mode: str, data: torch.Tensor, states: Sequence[Any], cells: Sequence[Any], num_layers: int, directions: int,
+        counts: torch.Tensor | None = None, ordered: Ordered | None = None) -> tuple[torch.Tensor, Any]:
     """Return the output (T, N, directions * size) of the layers over `data` (T, N, C), and the last states.
 
     `counts`, the rows of each step, describes sequences of different lengths, each of at least one step. They are sorted, the longest first, and the

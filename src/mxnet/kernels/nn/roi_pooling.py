@@ -1,4 +1,7 @@
 """Pooling of regions of interest (RoI). Regions are small and of different sizes, so that in torch the call overhead dominates."""
+from __future__ import annotations
+
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -28,7 +31,7 @@ _sensitive_backward = Kernel("nn/roi_pooling", "sensitive_backward", {**_WEIGHTS
                                 "preconditions": (_SOME, "min(down, right) >= 1", "n >= 0")})
 
 
-def largest(data, images, bins, fallback):
+def largest(data: torch.Tensor, images: torch.Tensor, bins: Any, fallback: Callable[..., torch.Tensor]) -> torch.Tensor:
     """Return the largest value in each bin of each region, 0 in an empty bin: (R, C, rows, columns).
 
     Parameters
@@ -45,7 +48,7 @@ def largest(data, images, bins, fallback):
     return _run(_Largest, _largest, (data, images.contiguous(), *(b.contiguous() for b in bins)), fallback, (_differentiates(data),))
 
 
-def weighted(data, images, rows, columns, groups, fallback):
+def weighted(data: torch.Tensor, images: torch.Tensor, rows: Any, columns: Any, groups: Any, fallback: Callable[..., torch.Tensor]) -> torch.Tensor:
     """Return ``sum_hw rows[r, p, h] * columns[r, q, w] * data[image of r, c, h, w]`` for each region: (R, C, p, q).
 
     Parameters

@@ -1,4 +1,6 @@
 """Softmax and log-softmax along the last axis."""
+from __future__ import annotations
+
 import torch
 
 from ..runtime.contract import Kernel
@@ -9,12 +11,12 @@ _lines, _logarithms = (Kernel("nn/softmax", name, {"data": "float32 (n, w)"}, {"
                        for name in ("lines", "logarithms"))
 
 
-def softmax(data, axis):
+def softmax(data: torch.Tensor, axis: int) -> torch.Tensor:
     """Compute the softmax like `torch.softmax`, with the kernel where it fits."""
     return _run(_lines, data, axis, torch.softmax, torch._softmax_backward_data)
 
 
-def log_softmax(data, axis):
+def log_softmax(data: torch.Tensor, axis: int) -> torch.Tensor:
     """Compute the log-softmax like `torch.log_softmax`, with the kernel where it fits."""
     return _run(_logarithms, data, axis, torch.log_softmax, torch._log_softmax_backward_data)
 

@@ -2,9 +2,12 @@
 
 Torch draws gamma, Poisson and negative binomial numbers instead, which would take seconds here.
 """
+from __future__ import annotations
+
 import ctypes
 import functools
 import math
+from typing import Any
 
 import numpy as np
 import torch
@@ -19,7 +22,7 @@ _PAIRS = 4096
 class PlainBank(Bank):
     """A `Bank` that computes its numbers with NumPy."""
 
-    def draws(self, distribution):
+    def draws(self, distribution: str) -> bool:
         return distribution in ("uniform", "normal", "exponential")
 
     # -- words ---------------------------------------------------------------------------------------------------------------
@@ -94,7 +97,7 @@ class PlainBank(Bank):
             self._memory[_SEEDED] = runs
         return np.concatenate([make(row, min(step, count - row * step)) for row in range(runs) if row * step < count])
 
-    def draw(self, distribution, count, dtype, first, second=0.0):
+    def draw(self, distribution: str, count: int, dtype: torch.dtype, first: Any, second: Any = 0.0) -> torch.Tensor:
         wide = dtype is torch.float64
         a, b = ([np.float32(p)] if not isinstance(p, torch.Tensor) else p.numpy() for p in (first, second))
         if len(a) > 1:
@@ -109,24 +112,24 @@ class PlainBank(Bank):
             found = a + (b - a) * found if distribution == "uniform" else -_log(1.0 - found.astype(np.float64)) / np.float64(a)
         return torch.from_numpy(np.asarray(found)).to(dtype)
 
-    def integers(self, count, dtype, low, high):
+    def integers(self, count: int, dtype: torch.dtype, low: int, high: int) -> torch.Tensor:
         words = self._runs(count, lambda row, n: self._take(row, 2 * n)).astype(np.uint64)
         return torch.from_numpy(low + np.fmod(((words[::2] << np.uint64(31)) + words[1::2]).view(np.int64), high - low)).to(dtype)
 
-    def bernoulli(self, count, dtype, chance, scale=1.0, wide=False, inclusive=True):
+    def bernoulli(self, count: int, dtype: torch.dtype, chance: Any, scale: float = 1.0, wide: bool = False, inclusive: bool = True) -> torch.Tensor:
         found, chance = self._runs(count, lambda row, n: self._units(row, n, wide)).astype(np.float32), np.float32(chance)
         return torch.from_numpy((found <= chance if inclusive else found < chance) * np.float32(scale)).to(dtype)
 
-    def state_numbers(self, count, state):
+    def state_numbers(self, count: int, state: int) -> torch.Tensor:
         self._runs((state + 1) * 64, lambda row, n: np.empty(0))
         return torch.from_numpy(self._units(state, count, True))
 
     # -- from the single generator -------------------------------------------------------------------------------------------
 
-    def words(self, count):
+    def words(self, count: int) -> Any:
         return self._take(STATES, count)
 
-    def numbers(self, count, dtype=torch.float32, normal=False):
+    def numbers(self, count: int, dtype: torch.dtype = torch.float32, normal: Any = False) -> torch.Tensor:
         wide = dtype is torch.float64
         return torch.from_numpy(self._normals(STATES, count, wide, True) if normal else self._units(STATES, count, wide))
 
@@ -137,14 +140,14 @@ class PlainBank(Bank):
             if word < size:
                 return word
 
-    def order(self, count, backwards):
+    def order(self, count: int, backwards: Any) -> torch.Tensor:
         out = list(range(count))
         for i in range(count - 1, 0, -1) if backwards else range(1, count):
             j = self._below(i + 1)
             out[i], out[j] = out[j], out[i]
         return torch.tensor(out, dtype=torch.int64)
 
-    def reservoir(self, count, exchanged):
+    def reservoir(self, count: int, exchanged: Any) -> torch.Tensor:
         out = list(range(count))
         for i, word in enumerate(self.words(exchanged).tolist(), count - exchanged):
             j = word % (i + 1)
@@ -154,10 +157,10 @@ class PlainBank(Bank):
 
     # -- functions of the numbers --------------------------------------------------------------------------------------------
 
-    def log(self, numbers):
+    def log(self, numbers: torch.Tensor) -> torch.Tensor:
         return torch.from_numpy(_c_function("log", 1)(numbers.numpy().ravel())).view(numbers.shape)
 
-    def pow(self, numbers, exponent):
+    def pow(self, numbers: torch.Tensor, exponent: float) -> torch.Tensor:
         return torch.from_numpy(_c_function("pow", 2)(numbers.numpy().ravel(), np.full(numbers.numel(), exponent, np.float32))).view(numbers.shape)
 
 

@@ -3,7 +3,9 @@
 MXNet has two kinds of generators there, all Mersenne Twisters. Each of 1024 *states* draws a run of consecutive elements of a result, so that threads
 share the work and the numbers do not depend on the number of threads; the *single* generator draws one number after the other.
 """
-from typing import Optional
+from __future__ import annotations
+
+from typing import Any, Optional
 
 import numpy as np
 import torch
@@ -102,7 +104,7 @@ class Bank:
 
     # -- from the states -----------------------------------------------------------------------------------------------------
 
-    def draw(self, distribution: str, count: int, dtype: torch.dtype, first, second=0.0) -> torch.Tensor:
+    def draw(self, distribution: str, count: int, dtype: torch.dtype, first: Any, second: Any = 0.0) -> torch.Tensor:
         """Draw `count` floats or doubles. Parameters are numbers, or float or double vectors whose elements apply to equally long runs."""
         kind = _DISTRIBUTIONS[distribution]
         if not isinstance(first, torch.Tensor):

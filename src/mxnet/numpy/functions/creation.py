@@ -1,11 +1,16 @@
 """Functions that make arrays."""
+from __future__ import annotations
+
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as onp
 
 from ...suggestions import shortened
 from ..frontend import NUMBERS, Array, function
+
+if TYPE_CHECKING:
+    from ..argument_types import ContextLike, DTypeLike, Sizes
 
 
 def _shape(shape):
@@ -18,21 +23,22 @@ def _require_c(order):
 
 
 @function()
-def zeros(F, shape, dtype=None, order="C", ctx=None):
+def zeros(F: Any, shape: Sizes, dtype: DTypeLike | None = None, order: str = "C", ctx: ContextLike | None = None) -> Array:
     """An array of zeros, float32 by default."""
     _require_c(order)
     return F.call("_npi_zeros", shape=_shape(shape), ctx=F.context(ctx), dtype="float32" if dtype is None else dtype)
 
 
 @function()
-def ones(F, shape, dtype=None, order="C", ctx=None):
+def ones(F: Any, shape: Sizes, dtype: DTypeLike | None = None, order: str = "C", ctx: ContextLike | None = None) -> Array:
     """An array of ones, float32 by default."""
     _require_c(order)
     return F.call("_npi_ones", shape=_shape(shape), ctx=F.context(ctx), dtype="float32" if dtype is None else dtype)
 
 
 @function()
-def full(F, shape, fill_value, dtype=None, order="C", ctx=None, out=None):
+def full(F: Any, shape: Sizes, fill_value: Any, dtype: DTypeLike | None = None, order: str = "C", ctx: ContextLike | None = None,
+         out: Array | None = None) -> Array:
     """An array filled with one value: float32 by default, or bool for a boolean value.
 
     Example
@@ -51,14 +57,15 @@ def full(F, shape, fill_value, dtype=None, order="C", ctx=None, out=None):
 
 
 @function()
-def full_like(F, a, fill_value, dtype=None, order="C", ctx=None, out=None):
+def full_like(F: Any, a: Any, fill_value: Any, dtype: DTypeLike | None = None, order: str = "C", ctx: ContextLike | None = None,
+              out: Array | None = None) -> Array:
     """One number in the shape, and by default the type, of `a`."""
     _require_c(order)
     return F.call("_npi_full_like", a, fill_value=fill_value, dtype=dtype, ctx=F.context(ctx), out=out)
 
 
 @function()
-def zeros_like(F, a, dtype=None, order="C", ctx=None, out=None):
+def zeros_like(F: Any, a: Any, dtype: DTypeLike | None = None, order: str = "C", ctx: ContextLike | None = None, out: Array | None = None) -> Array:
     """Zeros in the shape, and by default the type, of `a`.
 
     Example
@@ -70,7 +77,7 @@ def zeros_like(F, a, dtype=None, order="C", ctx=None, out=None):
 
 
 @function()
-def ones_like(F, a, dtype=None, order="C", ctx=None, out=None):
+def ones_like(F: Any, a: Any, dtype: DTypeLike | None = None, order: str = "C", ctx: ContextLike | None = None, out: Array | None = None) -> Array:
     """Ones in the shape, and by default the type, of `a`.
 
     Example
@@ -82,7 +89,8 @@ def ones_like(F, a, dtype=None, order="C", ctx=None, out=None):
 
 
 @function()
-def empty_like(F, prototype, dtype=None, order="C", subok=False, shape=None, ctx=None):
+def empty_like(F: Any, prototype: Any, dtype: DTypeLike | None = None, order: str = "C", subok: bool = False, shape: Any = None,
+               ctx: ContextLike | None = None) -> Array:
     """An array in the shape, and by default the type, of `prototype`, uninitialized.
 
     Example
@@ -97,7 +105,7 @@ def empty_like(F, prototype, dtype=None, order="C", subok=False, shape=None, ctx
 
 
 @function()
-def arange(F, start, stop=None, step=1, dtype=None, ctx=None):
+def arange(F: Any, start: Any, stop: Any = None, step: Any = 1, dtype: DTypeLike | None = None, ctx: ContextLike | None = None) -> Array:
     """``start``, ``start + step``, ... up to, not including, `stop`; from 0 to `start` if that is the only limit. float32 by default.
 
     Raises
@@ -122,7 +130,8 @@ def _interval(name, start, stop, axis, kinds):
 
 
 @function()
-def linspace(F, start, stop, num=50, endpoint=True, retstep=False, dtype=None, axis=0, ctx=None) -> Array | Any:
+def linspace(F: Any, start: Any, stop: Any, num: int = 50, endpoint: bool = True, retstep: bool = False, dtype: DTypeLike | None = None,
+             axis: Sizes | None = 0, ctx: ContextLike | None = None) -> Array | Any:
     """`num` numbers from `start` to `stop` with constant differences; with `retstep` also the difference.
 
     Example
@@ -139,14 +148,16 @@ def linspace(F, start, stop, num=50, endpoint=True, retstep=False, dtype=None, a
 
 
 @function()
-def logspace(F, start, stop, num=50, endpoint=True, base=10.0, dtype=None, axis=0, ctx=None):
+def logspace(F: Any, start: Any, stop: Any, num: int = 50, endpoint: bool = True, base: float = 10.0, dtype: DTypeLike | None = None,
+             axis: Sizes | None = 0, ctx: ContextLike | None = None) -> Array:
     """`num` numbers from ``base**start`` to ``base**stop`` with constant ratios."""
     _interval("logspace", start, stop, axis, "int and float")
     return F.call("_npi_logspace", start=start, stop=stop, num=num, endpoint=endpoint, base=base, ctx=F.context(ctx), dtype=dtype)
 
 
 @function()
-def eye(F, N, M=None, k=0, dtype="float32", ctx=None, **kwargs):
+def eye(F: Any, N: int, M: int | None = None, k: int = 0, dtype: DTypeLike | None = "float32", ctx: ContextLike | None = None,
+        **kwargs: Any) -> Array:
     """A matrix (N, M) with ones on the k-th diagonal, counted upwards from the main one."""
     if "order" in kwargs:
         raise NotImplementedError("function eye does not support parameter order")
@@ -154,7 +165,7 @@ def eye(F, N, M=None, k=0, dtype="float32", ctx=None, **kwargs):
 
 
 @function()
-def identity(F, n, dtype=None, ctx=None):
+def identity(F: Any, n: int, dtype: DTypeLike | None = None, ctx: ContextLike | None = None) -> Array:
     """A square matrix with ones on its diagonal."""
     if not isinstance(n, int):
         raise TypeError("Input 'n' should be an integer")
@@ -164,7 +175,7 @@ def identity(F, n, dtype=None, ctx=None):
 
 
 @function()
-def indices(F, dimensions, dtype="int32", ctx=None):
+def indices(F: Any, dimensions: Any, dtype: DTypeLike | None = "int32", ctx: ContextLike | None = None) -> Array:
     """The indices of a grid: one array of the shape `dimensions` for each axis, stacked."""
     if not isinstance(dimensions, (tuple, list)):
         raise ValueError(f"indices: dimensions must be a tuple or list of integers, received {shortened(dimensions)}")
@@ -185,25 +196,25 @@ for _name in ("hanning", "hamming", "blackman"):
 
 
 @function()
-def tril(F, m, k=0):
+def tril(F: Any, m: Any, k: int = 0) -> Array:
     """Matrices with zeros above the `k`-th diagonal."""
     return F.call("_npi_tril", m, k=k)
 
 
 @function()
-def triu(F, m, k=0):
+def triu(F: Any, m: Any, k: int = 0) -> Array:
     """Matrices with zeros below the `k`-th diagonal."""
     return F.call("_npi_triu", m, k=k)
 
 
 @function()
-def tri(F, N, M=None, k=0, dtype=None, ctx=None):
+def tri(F: Any, N: int, M: int | None = None, k: int = 0, dtype: DTypeLike | None = None, ctx: ContextLike | None = None) -> Array:
     """A matrix (N, M) with ones on and below the `k`-th diagonal, float32 by default."""
     return F.call("_npi_tri", N=N, M=M, k=k, ctx=F.context(ctx), dtype="float32" if dtype is None else dtype)
 
 
 @function()
-def tril_indices(F, n, k=0, m=None) -> tuple[Array, ...]:
+def tril_indices(F: Any, n: int, k: int = 0, m: int | None = None) -> tuple[Array, ...]:
     """The indices of the elements on and below the `k`-th diagonal of a matrix (n, m): a tuple of the rows and the columns.
 
     Example
@@ -216,7 +227,7 @@ def tril_indices(F, n, k=0, m=None) -> tuple[Array, ...]:
 
 
 @function()
-def triu_indices(F, n, k=0, m=None, ctx=None) -> tuple[Array, ...]:
+def triu_indices(F: Any, n: int, k: int = 0, m: int | None = None, ctx: ContextLike | None = None) -> tuple[Array, ...]:
     """The indices of the elements on and above the `k`-th diagonal of a matrix (n, m): a tuple of the rows and the columns.
 
     Example
@@ -229,12 +240,12 @@ def triu_indices(F, n, k=0, m=None, ctx=None) -> tuple[Array, ...]:
 
 
 @function()
-def diag(F, array, k=0):
+def diag(F: Any, array: Any, k: int = 0) -> Array:
     """The `k`-th diagonal of a matrix, or a matrix with a vector as its `k`-th diagonal."""
     return F.call("_np_diag", array, k=k)
 
 
 @function()
-def diagflat(F, array, k=0):
+def diagflat(F: Any, array: Any, k: int = 0) -> Array:
     """A matrix with the flattened array as its `k`-th diagonal."""
     return F.call("_np_diagflat", array, k=k)

@@ -1,10 +1,16 @@
 """Element-wise functions of one and of two arrays."""
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 
 import numpy as onp
 
 from ... import util
 from ...ops.docstrings import with_sample
 from ..frontend import NUMBERS, TABLE, function
+
+if TYPE_CHECKING:
+    from ..frontend import Array
 
 # name: (operator, NumPy's function for a plain number)
 UNARY = {name: (f"_npi_{name}", getattr(onp, name)) for name in
@@ -66,7 +72,7 @@ TRUTHS_IN_FLOATS = {"ceil", "floor", "trunc"}
 _TESTS = {"logical_not", "isnan", "isinf", "isfinite", "isposinf", "isneginf"}
 
 
-def unary(F, name, x, out=None, kwargs=None):
+def unary(F: Any, name: str, x: Any, out: Array | None = None, kwargs: Any = None) -> Any:
     """Return an element-wise function of an array, a Symbol or a number."""
     if kwargs:
         util.check_ufunc_arguments(name, kwargs)
@@ -80,7 +86,7 @@ def unary(F, name, x, out=None, kwargs=None):
     raise TypeError(f"type {type(x)} not supported")
 
 
-def binary(F, name, x1, x2, out=None, kwargs=None):
+def binary(F: Any, name: str, x1: Any, x2: Any, out: Array | None = None, kwargs: Any = None) -> Any:
     """Return an element-wise function of two arrays, Symbols or numbers."""
     if kwargs:
         util.check_ufunc_arguments(name, kwargs)
@@ -133,7 +139,7 @@ for _name, _result in (("maximum", "[[2., 5.], [9., 9.]]"), ("minimum", "[[1., 2
 
 
 @function("", "around", "round", "round_")
-def around(F, x, decimals=0, out=None, **kwargs):
+def around(F: Any, x: Any, decimals: int = 0, out: Array | None = None, **kwargs: Any) -> Array:
     """Rounded to `decimals` places after the point."""
     if isinstance(x, NUMBERS):
         return onp.around(x, decimals, **kwargs)
@@ -143,7 +149,7 @@ def around(F, x, decimals=0, out=None, **kwargs):
 
 
 @function()
-def nan_to_num(F, x, copy=True, nan=0.0, posinf=None, neginf=None, **kwargs):
+def nan_to_num(F: Any, x: Any, copy: bool = True, nan: float = 0.0, posinf: Any = None, neginf: Any = None, **kwargs: Any) -> Array:
     """Finite numbers in place of nan and the infinities; in place if `copy` is False."""
     if isinstance(x, NUMBERS):
         return onp.nan_to_num(x, copy, nan, posinf, neginf)
@@ -155,7 +161,7 @@ def nan_to_num(F, x, copy=True, nan=0.0, posinf=None, neginf=None, **kwargs):
 
 
 @function()
-def clip(F, a, a_min, a_max, out=None):
+def clip(F: Any, a: Any, a_min: Any, a_max: Any, out: Array | None = None) -> Array:
     """Values limited to the range from `a_min` to `a_max`; one of them may be None.
 
     Raises
@@ -176,7 +182,7 @@ def clip(F, a, a_min, a_max, out=None):
 
 
 @function()
-def matmul(F, a, b, out=None, **kwargs):
+def matmul(F: Any, a: Any, b: Any, out: Array | None = None, **kwargs: Any) -> Array:
     """The matrix products; vectors count as a row or a column, and batches broadcast."""
     if kwargs:
         util.check_ufunc_arguments("matmul", kwargs)
@@ -184,7 +190,7 @@ def matmul(F, a, b, out=None, **kwargs):
 
 
 @function()
-def copy(F, a, out=None):
+def copy(F: Any, a: Any, out: Array | None = None) -> Array:
     """A copy."""
     return F.call("_np_copy", a, out=out)
 

@@ -1,5 +1,7 @@
 """Functions that select, find, insert and sort elements."""
-from typing import Any
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 
 import numpy as onp
 
@@ -7,9 +9,12 @@ from ...base import integer_types
 from ...suggestions import shortened
 from ..frontend import NUMBERS, Array, function
 
+if TYPE_CHECKING:
+    from ..argument_types import Sizes
+
 
 @function()
-def take(F, a, indices, axis=None, mode="raise", out=None):
+def take(F: Any, a: Any, indices: Any, axis: Sizes | None = None, mode: str = "raise", out: Array | None = None) -> Array:
     """The slices of `a` along `axis` (or elements of the flattened array) that `indices` names.
 
     Parameters
@@ -31,7 +36,7 @@ def take(F, a, indices, axis=None, mode="raise", out=None):
 
 
 @function()
-def where(F, condition, x=None, y=None) -> Array | Any:
+def where(F: Any, condition: Any, x: Any = None, y: Any = None) -> Array | Any:
     """Elements of `x` where `condition` is not 0, of `y` elsewhere; without both the indices where it is not 0."""
     if (x is None) != (y is None):
         raise ValueError("either both or neither of x and y should be given")
@@ -54,7 +59,7 @@ def where(F, condition, x=None, y=None) -> Array | Any:
 
 
 @function()
-def nonzero(F, a) -> tuple[Array, ...]:
+def nonzero(F: Any, a: Any) -> tuple[Array, ...]:
     """The indices of the elements other than 0: a tuple with one array for each axis; a number counts as an array of one.
 
     Example
@@ -67,14 +72,15 @@ def nonzero(F, a) -> tuple[Array, ...]:
 
 
 @function()
-def unique(F, ar, return_index=False, return_inverse=False, return_counts=False, axis=None) -> Any:
+def unique(F: Any, ar: Any, return_index: bool = False, return_inverse: bool = False, return_counts: bool = False, axis: Sizes | None = None) -> Any:
     """The unique elements in ascending order; further results on request, in the order of the parameters."""
     result = F.call("_npi_unique", ar, return_index=return_index, return_inverse=return_inverse, return_counts=return_counts, axis=axis)
     return tuple(result) if isinstance(result, list) else result
 
 
 @function()
-def argsort(F, a, axis=-1, kind=None, order=None, descending=False, stable=True):
+def argsort(F: Any, a: Any, axis: Sizes | None = -1, kind: Any = None, order: str | None = None, descending: bool = False,
+            stable: bool = True) -> Array:
     """The indices, as int64, that sort `a` along `axis`, the largest first if `descending`. The sort is stable, with or without `stable`.
 
     Example
@@ -87,7 +93,8 @@ def argsort(F, a, axis=-1, kind=None, order=None, descending=False, stable=True)
 
 
 @function()
-def sort(F, a, axis=-1, kind=None, order=None, descending=False, stable=True):
+def sort(F: Any, a: Any, axis: Sizes | None = -1, kind: Any = None, order: str | None = None, descending: bool = False,
+         stable: bool = True) -> Array:
     """`a` sorted along `axis`, the largest first if `descending`. The sort is stable, with or without `stable`.
 
     Example
@@ -112,7 +119,7 @@ def _slice(obj):
 
 
 @function()
-def delete(F, arr, obj, axis=None):
+def delete(F: Any, arr: Any, obj: Any, axis: Sizes | None = None) -> Array:
     """Return `arr` without the entries of `axis` (or of the flattened array) that an index, a slice or an array names."""
     if not F.is_array(arr):
         raise TypeError(f"'arr' can not support type {type(arr)}")
@@ -126,7 +133,7 @@ def delete(F, arr, obj, axis=None):
 
 
 @function()
-def insert(F, arr, obj, values, axis=None):
+def insert(F: Any, arr: Any, obj: Any, values: Any, axis: Sizes | None = None) -> Array:
     """With `values` inserted before an index, or each index of a slice or an array, of `axis` (or of the flattened array).
 
     Example
@@ -154,7 +161,7 @@ def insert(F, arr, obj, values, axis=None):
 
 
 @function()
-def unravel_index(F, indices, shape, order="C") -> tuple[Array, ...]:
+def unravel_index(F: Any, indices: Any, shape: Sizes, order: str = "C") -> tuple[Array, ...]:
     """For each index into the flattened array its indices along the axes: a tuple with one array for each.
 
     Example
@@ -171,14 +178,14 @@ def unravel_index(F, indices, shape, order="C") -> tuple[Array, ...]:
 
 
 @function()
-def diag_indices_from(F, arr) -> tuple[Array, ...]:
+def diag_indices_from(F: Any, arr: Any) -> tuple[Array, ...]:
     """The indices of the main diagonal: a tuple with one array for each axis."""
     rows = F.call("_npi_diag_indices_from", arr)
     return tuple(rows[i] for i in range(arr.ndim)) if hasattr(arr, "ndim") else rows
 
 
 @function()
-def shares_memory(F, a, b, max_work=None) -> Any:
+def shares_memory(F: Any, a: Any, b: Any, max_work: Any = None) -> Any:
     """Return True if two arrays use overlapping memory.
 
     Example
@@ -191,7 +198,7 @@ def shares_memory(F, a, b, max_work=None) -> Any:
 
 
 @function()
-def may_share_memory(F, a, b, max_work=None) -> Any:
+def may_share_memory(F: Any, a: Any, b: Any, max_work: Any = None) -> Any:
     """As `shares_memory`.
 
     Example

@@ -1,7 +1,14 @@
 """Functions that join arrays or split one."""
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 from ...base import integer_types
 from ...suggestions import shortened
 from ..frontend import Array, function
+
+if TYPE_CHECKING:
+    from ..argument_types import Sizes
 
 
 def _listed(arrays):
@@ -11,13 +18,13 @@ def _listed(arrays):
 
 
 @function("", "concatenate", "concat")
-def concatenate(F, seq, axis=0, out=None):
+def concatenate(F: Any, seq: Any, axis: Sizes | None = 0, out: Array | None = None) -> Array:
     """The arrays one after another along `axis`; flattened ones if it is None."""
     return F.call("_npi_concatenate", *_listed(seq), axis="None" if axis is None else axis, out=out)
 
 
 @function()
-def append(F, arr, values, axis=None):
+def append(F: Any, arr: Any, values: Any, axis: Sizes | None = None) -> Array:
     """`values` behind `arr` along `axis`; both flattened if it is None.
 
     Example
@@ -29,7 +36,7 @@ def append(F, arr, values, axis=None):
 
 
 @function()
-def stack(F, arrays, axis=0, out=None):
+def stack(F: Any, arrays: Any, axis: Sizes | None = 0, out: Array | None = None) -> Array:
     """The arrays along a new axis.
 
     Example
@@ -42,13 +49,13 @@ def stack(F, arrays, axis=0, out=None):
 
 
 @function()
-def vstack(F, arrays, out=None):
+def vstack(F: Any, arrays: Any, out: Array | None = None) -> Array:
     """The arrays one below the other; vectors count as rows."""
     return F.call("_npi_vstack", *_listed(arrays), out=out)
 
 
 @function()
-def row_stack(F, arrays):
+def row_stack(F: Any, arrays: Any) -> Array:
     """As `vstack`.
 
     Example
@@ -61,19 +68,19 @@ def row_stack(F, arrays):
 
 
 @function()
-def hstack(F, arrays):
+def hstack(F: Any, arrays: Any) -> Array:
     """The arrays one after another along the second axis; vectors along their only one."""
     return F.call("_npi_hstack", *_listed(arrays))
 
 
 @function()
-def dstack(F, arrays):
+def dstack(F: Any, arrays: Any) -> Array:
     """The arrays one behind the other, along the third axis."""
     return F.call("_npi_dstack", *_listed(arrays))
 
 
 @function()
-def column_stack(F, tup):
+def column_stack(F: Any, tup: Any) -> Array:
     """Vectors as the columns of a matrix; matrices side by side."""
     return F.call("_npi_column_stack", *_listed(tup))
 
@@ -92,7 +99,7 @@ def _parts(indices_or_sections):
 
 
 @function()
-def array_split(F, ary, indices_or_sections, axis=0) -> list[Array]:
+def array_split(F: Any, ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Array]:
     """Cut into pieces of nearly equal size, or before the given indices, along `axis`.
 
     Example
@@ -104,7 +111,7 @@ def array_split(F, ary, indices_or_sections, axis=0) -> list[Array]:
 
 
 @function()
-def split(F, ary, indices_or_sections, axis=0) -> list[Array]:
+def split(F: Any, ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Array]:
     """Cut into pieces of equal size, or before the given indices, along `axis`.
 
     Raises
@@ -131,14 +138,14 @@ def _require_axes(F, ary, n, name):
 
 
 @function()
-def hsplit(F, ary, indices_or_sections) -> list[Array]:
+def hsplit(F: Any, ary: Any, indices_or_sections: Any) -> list[Array]:
     """Cut along the second axis; a vector along its only one."""
     _require_axes(F, ary, 1, "hsplit")
     return _as_list(F.call("_npi_hsplit", ary, axis=1, squeeze_axis=False, **_parts(indices_or_sections)))
 
 
 @function()
-def vsplit(F, ary, indices_or_sections) -> list[Array]:
+def vsplit(F: Any, ary: Any, indices_or_sections: Any) -> list[Array]:
     """Cut along the first axis.
 
     Example
@@ -151,7 +158,7 @@ def vsplit(F, ary, indices_or_sections) -> list[Array]:
 
 
 @function()
-def dsplit(F, ary, indices_or_sections) -> list[Array]:
+def dsplit(F: Any, ary: Any, indices_or_sections: Any) -> list[Array]:
     """Cut along the third axis."""
     _require_axes(F, ary, 3, "dsplit")
     return split(F, ary, indices_or_sections, 2)

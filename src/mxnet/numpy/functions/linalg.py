@@ -1,21 +1,26 @@
 """Products and ``mx.np.linalg``."""
-from typing import Any
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 
 from ...base import MXNetError
 from ...ops.docstrings import with_example
 from ..frontend import NUMBERS, Array, function
 
+if TYPE_CHECKING:
+    from ..argument_types import Sizes
+
 _ORDERS = {float("inf"): "inf", float("-inf"): "-inf", "inf": "inf", "-inf": "-inf", "fro": "fro", "f": "fro", "nuc": "nuc"}
 
 
 @function()
-def dot(F, a, b, out=None):
+def dot(F: Any, a: Any, b: Any, out: Array | None = None) -> Array:
     """Matrix product: sums over `a`'s last axis and `b`'s last but one."""
     return F.call("_np_dot", a, b, out=out)
 
 
 @function()
-def tensordot(F, a, b, axes=2):
+def tensordot(F: Any, a: Any, b: Any, axes: Any = 2) -> Array:
     """Tensor contraction over pairs of axes, or over the last axes of `a` and as many first ones of `b`."""
     if isinstance(axes, int):
         return F.call("_npi_tensordot_int_axes", a, b, axes=axes)
@@ -28,7 +33,7 @@ def tensordot(F, a, b, axes=2):
 
 
 @function()
-def inner(F, a, b):
+def inner(F: Any, a: Any, b: Any) -> Array:
     """The inner product over the last axes.
 
     Example
@@ -40,7 +45,7 @@ def inner(F, a, b):
 
 
 @function()
-def outer(F, a, b):
+def outer(F: Any, a: Any, b: Any) -> Array:
     """The outer product of the flattened arrays.
 
     Example
@@ -53,7 +58,7 @@ def outer(F, a, b):
 
 
 @function()
-def vdot(F, a, b):
+def vdot(F: Any, a: Any, b: Any) -> Array:
     """The dot product of the flattened arrays.
 
     Example
@@ -65,7 +70,7 @@ def vdot(F, a, b):
 
 
 @function()
-def einsum(F, *operands, **kwargs):
+def einsum(F: Any, *operands: Any, **kwargs: Any) -> Array:
     """Einstein's summation: ``einsum('ij,jk->ik', a, b)``.
 
     Parameters
@@ -83,13 +88,13 @@ def einsum(F, *operands, **kwargs):
 
 
 @function()
-def kron(F, a, b):
+def kron(F: Any, a: Any, b: Any) -> Array:
     """The Kronecker product: every element of `a` times the array `b`, as blocks."""
     return F.call("_npi_kron", a, b)
 
 
 @function()
-def cross(F, a, b, axisa=-1, axisb=-1, axisc=-1, axis=None):
+def cross(F: Any, a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: int | None = None) -> Array:
     """The cross products of the vectors along `axisa` and `axisb`, of 2 or 3 elements, placed along `axisc`; `axis` sets all three."""
     if axis is not None:
         axisa = axisb = axisc = axis
@@ -97,7 +102,7 @@ def cross(F, a, b, axisa=-1, axisb=-1, axisc=-1, axis=None):
 
 
 @function()
-def polyval(F, p, x):
+def polyval(F: Any, p: Any, x: Any) -> Array:
     """The polynomial with the coefficients `p`, that of the highest power first, at the points `x`."""
     if not F.is_array(p) or not F.is_array(x):
         raise TypeError(f"polyval: `p` and `x` must be arrays, received {type(p)} and {type(x)}")
@@ -105,7 +110,7 @@ def polyval(F, p, x):
 
 
 @function("linalg")
-def norm(F, x, ord=None, axis=None, keepdims=False):
+def norm(F: Any, x: Any, ord: Any = None, axis: Sizes | None = None, keepdims: bool = False) -> Array:
     """A norm of vectors (one axis) or matrices (two), by default the root of the sum of squares.
 
     Parameters
@@ -148,7 +153,7 @@ def norm(F, x, ord=None, axis=None, keepdims=False):
 
 
 @function("linalg")
-def svd(F, a) -> tuple[Array, Array, Array]:
+def svd(F: Any, a: Any) -> tuple[Array, Array, Array]:
     """The singular value decomposition: UT, L, V with a = UT diag(L) V."""
     return tuple(F.call("_npi_svd", a))
 
@@ -165,7 +170,7 @@ def _matrix_function(name, doc, example=None, pair=False):
 
 
 @function("linalg")
-def cholesky(F, a, upper=False):
+def cholesky(F: Any, a: Any, upper: bool = False) -> Array:
     """The lower triangular L with L L^T = a, or the upper triangular U with U^T U = a, for positive definite matrices."""
     return F.call("_npi_cholesky", a, lower=not upper)
 
@@ -179,13 +184,13 @@ _matrix_function("eig", "Eigenvalues and eigenvectors, as columns, of matrices w
 
 
 @function("linalg")
-def eigvalsh(F, a, UPLO="L", upper=False):
+def eigvalsh(F: Any, a: Any, UPLO: str = "L", upper: bool = False) -> Array:
     """The eigenvalues in ascending order of symmetric matrices given by their lower or upper triangle: ``upper=True`` means ``UPLO='U'``."""
     return F.call("_npi_eigvalsh", a, UPLO="U" if upper else UPLO)
 
 
 @function("linalg")
-def eigh(F, a, UPLO="L", upper=False) -> tuple[Array, Array]:
+def eigh(F: Any, a: Any, UPLO: str = "L", upper: bool = False) -> tuple[Array, Array]:
     """Eigenvalues in ascending order and eigenvectors, as columns, of symmetric matrices given by their lower or upper triangle.
 
     ``upper=True`` means ``UPLO='U'``.
@@ -194,25 +199,25 @@ def eigh(F, a, UPLO="L", upper=False) -> tuple[Array, Array]:
 
 
 @function("linalg")
-def solve(F, a, b):
+def solve(F: Any, a: Any, b: Any) -> Array:
     """x with a x = b."""
     return F.call("_npi_solve", a, b)
 
 
 @function("linalg")
-def tensorinv(F, a, ind=2):
+def tensorinv(F: Any, a: Any, ind: int = 2) -> Array:
     """The inverse under tensordot over `ind` axes."""
     return F.call("_npi_tensorinv", a, ind=ind)
 
 
 @function("linalg")
-def tensorsolve(F, a, b, axes=None):
+def tensorsolve(F: Any, a: Any, b: Any, axes: Any = None) -> Array:
     """x with ``tensordot(a, x, x.ndim) = b``; `axes` are moved to the end of `a` before."""
     return F.call("_npi_tensorsolve", a, b, a_axes=axes)
 
 
 @function("linalg")
-def pinv(F, a, rcond=1e-15, hermitian=False, rtol=None):
+def pinv(F: Any, a: Any, rcond: Any = 1e-15, hermitian: bool = False, rtol: Any = None) -> Array:
     """The pseudo-inverse; singular values below `rcond`, or `rtol`, times the largest count as 0."""
     rcond = rcond if rtol is None else rtol
     if hermitian is True:
@@ -223,7 +228,7 @@ def pinv(F, a, rcond=1e-15, hermitian=False, rtol=None):
 
 
 @function("linalg")
-def svdvals(F, a):
+def svdvals(F: Any, a: Any) -> Array:
     """The singular values, the largest first.
 
     Example
@@ -235,7 +240,7 @@ def svdvals(F, a):
 
 
 @function("linalg")
-def vector_norm(F, x, ord=None, axis=None, keepdims=False):
+def vector_norm(F: Any, x: Any, ord: Any = None, axis: Sizes | None = None, keepdims: bool = False) -> Array:
     """The norm of the vectors that lie along axes, by default along all: the root of the sum of squares, or that of `ord`.
 
     Example
@@ -258,7 +263,7 @@ def vector_norm(F, x, ord=None, axis=None, keepdims=False):
 
 
 @function("linalg")
-def matrix_norm(F, x, ord="fro", axis=(-2, -1), keepdims=False):
+def matrix_norm(F: Any, x: Any, ord: Any = "fro", axis: Any = (-2, -1), keepdims: bool = False) -> Array:
     """The norm of the matrices in two axes; see `norm`.
 
     Raises
@@ -277,7 +282,7 @@ def matrix_norm(F, x, ord="fro", axis=(-2, -1), keepdims=False):
 
 
 @function("linalg")
-def matrix_transpose(F, a):
+def matrix_transpose(F: Any, a: Any) -> Array:
     """Exchange rows and columns of matrices.
 
     Raises
@@ -297,7 +302,7 @@ def matrix_transpose(F, a):
 
 
 @function("linalg")
-def vecdot(F, a, b, axis=None):
+def vecdot(F: Any, a: Any, b: Any, axis: Sizes | None = None) -> Array:
     """The sums of products along `axis`; of the flattened arrays if it is None.
 
     Example

@@ -1,7 +1,13 @@
 """``mx.np.random`` and ``mx.npx.random``."""
-from typing import Any
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 
 from ..frontend import function
+
+if TYPE_CHECKING:
+    from ..argument_types import ContextLike, DTypeLike, Sizes
+    from ..frontend import Array
 
 
 def _size(size):
@@ -16,25 +22,29 @@ def _draw(F, operator, parameters, size, ctx, out, **attrs):
 
 
 @function("random")
-def uniform(F, low=0.0, high=1.0, size=None, dtype=None, ctx=None, out=None):
+def uniform(F: Any, low: Any = 0.0, high: Any = 1.0, size: Sizes | None = None, dtype: DTypeLike | None = None, ctx: ContextLike | None = None,
+            out: Array | None = None) -> Array:
     """Uniformly distributed numbers from `low` to `high`, float32 by default."""
     return _draw(F, "_npi_uniform", {"low": low, "high": high}, size, ctx, out, dtype="float32" if dtype is None else dtype)
 
 
 @function("random")
-def normal(F, loc=0.0, scale=1.0, size=None, dtype=None, ctx=None, out=None):
+def normal(F: Any, loc: Any = 0.0, scale: Any = 1.0, size: Sizes | None = None, dtype: DTypeLike | None = None, ctx: ContextLike | None = None,
+           out: Array | None = None) -> Array:
     """Normally distributed numbers with the mean `loc` and the standard deviation `scale`, float32 by default."""
     return _draw(F, "_npi_normal", {"loc": loc, "scale": scale}, size, ctx, out, dtype="float32" if dtype is None else dtype)
 
 
 @function("random")
-def laplace(F, loc=0.0, scale=1.0, size=None, dtype=None, ctx=None, out=None):
+def laplace(F: Any, loc: Any = 0.0, scale: Any = 1.0, size: Sizes | None = None, dtype: DTypeLike | None = None, ctx: ContextLike | None = None,
+            out: Array | None = None) -> Array:
     """Numbers of the Laplace distribution with the mean `loc` and the decay `scale`, float32 by default."""
     return _draw(F, "_npi_laplace", {"loc": loc, "scale": scale}, size, ctx, out, dtype="float32" if dtype is None else dtype)
 
 
 @function("random")
-def lognormal(F, mean=0.0, sigma=1.0, size=None, dtype=None, ctx=None, out=None):
+def lognormal(F: Any, mean: Any = 0.0, sigma: Any = 1.0, size: Sizes | None = None, dtype: DTypeLike | None = None, ctx: ContextLike | None = None,
+              out: Array | None = None) -> Array:
     """Log-normally distributed numbers.
 
     Example
@@ -46,43 +56,43 @@ def lognormal(F, mean=0.0, sigma=1.0, size=None, dtype=None, ctx=None, out=None)
 
 
 @function("random")
-def logistic(F, loc=0.0, scale=1.0, size=None, ctx=None, out=None):
+def logistic(F: Any, loc: Any = 0.0, scale: Any = 1.0, size: Sizes | None = None, ctx: ContextLike | None = None, out: Array | None = None) -> Array:
     """Numbers of the logistic distribution."""
     return _draw(F, "_npi_logistic", {"loc": loc, "scale": scale}, size, ctx, out)
 
 
 @function("random")
-def gumbel(F, loc=0.0, scale=1.0, size=None, ctx=None, out=None):
+def gumbel(F: Any, loc: Any = 0.0, scale: Any = 1.0, size: Sizes | None = None, ctx: ContextLike | None = None, out: Array | None = None) -> Array:
     """Numbers of the Gumbel distribution."""
     return _draw(F, "_npi_gumbel", {"loc": loc, "scale": scale}, size, ctx, out)
 
 
 @function("random")
-def exponential(F, scale=1.0, size=None, ctx=None, out=None):
+def exponential(F: Any, scale: Any = 1.0, size: Sizes | None = None, ctx: ContextLike | None = None, out: Array | None = None) -> Array:
     """Exponentially distributed numbers with the mean `scale`."""
     return _draw(F, "_npi_exponential", {"scale": scale}, size, ctx, out)
 
 
 @function("random")
-def rayleigh(F, scale=1.0, size=None, ctx=None, out=None):
+def rayleigh(F: Any, scale: Any = 1.0, size: Sizes | None = None, ctx: ContextLike | None = None, out: Array | None = None) -> Array:
     """Numbers of the Rayleigh distribution."""
     return _draw(F, "_npi_rayleigh", {"scale": scale}, size, ctx, out)
 
 
 @function("random")
-def weibull(F, a, size=None, ctx=None, out=None):
+def weibull(F: Any, a: Any, size: Sizes | None = None, ctx: ContextLike | None = None, out: Array | None = None) -> Array:
     """Numbers of the Weibull distribution with the shape `a`."""
     return _draw(F, "_npi_weibull", {"a": a}, size, ctx, out)
 
 
 @function("random")
-def pareto(F, a, size=None, ctx=None, out=None):
+def pareto(F: Any, a: Any, size: Sizes | None = None, ctx: ContextLike | None = None, out: Array | None = None) -> Array:
     """Numbers of the Pareto II (Lomax) distribution with the shape `a`."""
     return _draw(F, "_npi_pareto", {"a": a}, size, ctx, out)
 
 
 @function("random")
-def power(F, a, size=None, ctx=None, out=None):
+def power(F: Any, a: Any, size: Sizes | None = None, ctx: ContextLike | None = None, out: Array | None = None) -> Array:
     """Numbers in [0, 1] with the density ``a * x**(a - 1)``.
 
     Example
@@ -94,7 +104,8 @@ def power(F, a, size=None, ctx=None, out=None):
 
 
 @function("random")
-def gamma(F, shape: Any, scale=1.0, size=None, dtype=None, ctx=None, out=None):
+def gamma(F: Any, shape: Any, scale: Any = 1.0, size: Sizes | None = None, dtype: DTypeLike | None = None, ctx: ContextLike | None = None,
+          out: Array | None = None) -> Array:
     """Numbers of the gamma distribution; its mean is ``shape * scale``."""
     if out is not None:
         size = out.shape
@@ -102,7 +113,7 @@ def gamma(F, shape: Any, scale=1.0, size=None, dtype=None, ctx=None, out=None):
 
 
 @function("random")
-def beta(F, a, b, size=None, dtype=None, ctx=None):
+def beta(F: Any, a: Any, b: Any, size: Sizes | None = None, dtype: DTypeLike | None = None, ctx: ContextLike | None = None) -> Array:
     """Numbers of the beta distribution.
 
     Example
@@ -116,7 +127,7 @@ def beta(F, a, b, size=None, dtype=None, ctx=None):
 
 
 @function("random")
-def chisquare(F, df, size=None, dtype=None, ctx=None):
+def chisquare(F: Any, df: Any, size: Sizes | None = None, dtype: DTypeLike | None = None, ctx: ContextLike | None = None) -> Array:
     """Numbers of the chi-square distribution with `df` degrees of freedom.
 
     Example
@@ -128,7 +139,7 @@ def chisquare(F, df, size=None, dtype=None, ctx=None):
 
 
 @function("random")
-def f(F, dfnum, dfden, size=None, ctx=None):
+def f(F: Any, dfnum: Any, dfden: Any, size: Sizes | None = None, ctx: ContextLike | None = None) -> Array:
     """Numbers of the F distribution with `dfnum` and `dfden` degrees of freedom; its mean is ``dfden / (dfden - 2)``.
 
     Example
@@ -140,7 +151,8 @@ def f(F, dfnum, dfden, size=None, ctx=None):
 
 
 @function("random")
-def randint(F, low, high=None, size=None, dtype=None, ctx=None, out=None):
+def randint(F: Any, low: Any, high: Any = None, size: Sizes | None = None, dtype: DTypeLike | None = None, ctx: ContextLike | None = None,
+            out: Array | None = None) -> Array:
     """Integers from `low` up to, not including, `high`; from 0 to `low` if that is the only limit. int64 by default.
 
     Example
@@ -157,7 +169,8 @@ def randint(F, low, high=None, size=None, dtype=None, ctx=None, out=None):
 
 
 @function("random")
-def choice(F, a, size=None, replace=True, p=None, ctx=None, out=None):
+def choice(F: Any, a: Any, size: Sizes | None = None, replace: bool = True, p: Any = None, ctx: ContextLike | None = None,
+           out: Array | None = None) -> Array:
     """Random elements of an array, or integers below `a`; with the probabilities `p`, if given."""
     weights = [] if p is None else [p]
     if not F.is_array(a):
@@ -167,7 +180,7 @@ def choice(F, a, size=None, replace=True, p=None, ctx=None, out=None):
 
 
 @function("random")
-def multinomial(F, n, pvals, size=None, **kwargs):
+def multinomial(F: Any, n: int, pvals: Any, size: Sizes | None = None, **kwargs: Any) -> Array:
     """Draw the counts of outcomes in `n` experiments, as int64."""
     import numpy as onp
     if kwargs:
@@ -182,7 +195,7 @@ def multinomial(F, n, pvals, size=None, **kwargs):
 
 
 @function("random")
-def rand(F, *size, **kwargs):
+def rand(F: Any, *size: int, **kwargs: Any) -> Array:
     """Uniform numbers in [0, 1) of the given shape.
 
     Example
@@ -194,7 +207,7 @@ def rand(F, *size, **kwargs):
 
 
 @function("random")
-def randn(F, *size, **kwargs):
+def randn(F: Any, *size: int, **kwargs: Any) -> Array:
     """Standard normal numbers of the given shape.
 
     Example
@@ -211,7 +224,7 @@ def _placed(options):
 
 
 @function("random")
-def multivariate_normal(F, mean, cov, size=None, check_valid=None, tol=None):
+def multivariate_normal(F: Any, mean: Any, cov: Any, size: Sizes | None = None, check_valid: Any = None, tol: Any = None) -> Array:
     """Normally distributed vectors.
 
     Parameters
@@ -240,19 +253,22 @@ def multivariate_normal(F, mean, cov, size=None, check_valid=None, tol=None):
 
 
 @function("npx.random")
-def uniform_n(F, low=0.0, high=1.0, batch_shape=None, dtype=None, ctx=None):
+def uniform_n(F: Any, low: Any = 0.0, high: Any = 1.0, batch_shape: Any = None, dtype: DTypeLike | None = None,
+              ctx: ContextLike | None = None) -> Array:
     """As ``np.random.uniform``, with `batch_shape` before the shape of the parameters."""
     return _draw(F, "_npi_uniform_n", {"low": low, "high": high}, batch_shape, ctx, None, dtype="float32" if dtype is None else dtype)
 
 
 @function("npx.random")
-def normal_n(F, loc=0.0, scale=1.0, batch_shape=None, dtype=None, ctx=None):
+def normal_n(F: Any, loc: Any = 0.0, scale: Any = 1.0, batch_shape: Any = None, dtype: DTypeLike | None = None,
+             ctx: ContextLike | None = None) -> Array:
     """As ``np.random.normal``, with `batch_shape` before the shape of the parameters."""
     return _draw(F, "_npi_normal_n", {"loc": loc, "scale": scale}, batch_shape, ctx, None, dtype="float32" if dtype is None else dtype)
 
 
 @function("npx.random")
-def bernoulli(F, prob=None, logit=None, size=None, dtype=None, ctx=None, out=None):
+def bernoulli(F: Any, prob: Any = None, logit: Any = None, size: Sizes | None = None, dtype: DTypeLike | None = None, ctx: ContextLike | None = None,
+              out: Array | None = None) -> Array:
     """1 with the probability `prob`, or the one of which `logit` is the logarithm of the odds; 0 otherwise.
 
     Raises

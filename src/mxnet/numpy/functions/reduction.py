@@ -1,12 +1,18 @@
 """Functions that reduce axes, and those of statistics."""
-from typing import Any
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 
 from ..frontend import NUMBERS, Array, function, reduces
+
+if TYPE_CHECKING:
+    from ..argument_types import DTypeLike, Sizes
 
 
 @function()
 @reduces("_np_sum")
-def sum(F, a, axis=None, dtype=None, keepdims=False, initial=None, out=None, where=None):
+def sum(F: Any, a: Any, axis: Sizes | None = None, dtype: DTypeLike | None = None, keepdims: bool = False, initial: Any = None,
+        out: Array | None = None, where: Any = None) -> Array:
     """The sum over axes, plus `initial`; booleans are counted in int64. `where` is a mask of the elements to add, which broadcasts."""
     if where is not None:
         a = F.call("_npi_where_rscalar", where, a, scalar=0.0)
@@ -15,28 +21,31 @@ def sum(F, a, axis=None, dtype=None, keepdims=False, initial=None, out=None, whe
 
 @function("", "prod", "product")
 @reduces("_np_prod")
-def prod(F, a, axis=None, dtype=None, out=None, keepdims=False, initial=None):
+def prod(F: Any, a: Any, axis: Sizes | None = None, dtype: DTypeLike | None = None, out: Array | None = None, keepdims: bool = False,
+         initial: Any = None) -> Array:
     """The product over axes, times `initial`."""
     return F.call("_np_prod", a, axis=axis, dtype=dtype, keepdims=keepdims, initial=initial, out=out)
 
 
 @function()
 @reduces("_npi_mean")
-def mean(F, a, axis=None, dtype=None, out=None, keepdims=False):
+def mean(F: Any, a: Any, axis: Sizes | None = None, dtype: DTypeLike | None = None, out: Array | None = None, keepdims: bool = False) -> Array:
     """The mean over axes, of integers in float32."""
     return F.call("_npi_mean", a, axis=axis, dtype=dtype, keepdims=keepdims, out=out)
 
 
 @function()
 @reduces("_npi_std")
-def std(F, a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, correction=None):
+def std(F: Any, a: Any, axis: Sizes | None = None, dtype: DTypeLike | None = None, out: Array | None = None, ddof: int = 0, keepdims: bool = False,
+        correction: Any = None) -> Array:
     """The standard deviation over axes; `correction` is another name of `ddof`."""
     return F.call("_npi_std", a, axis=axis, dtype=dtype, ddof=_divided_less(ddof, correction), keepdims=keepdims, out=out)
 
 
 @function()
 @reduces("_npi_var")
-def var(F, a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, correction=None):
+def var(F: Any, a: Any, axis: Sizes | None = None, dtype: DTypeLike | None = None, out: Array | None = None, ddof: int = 0, keepdims: bool = False,
+        correction: Any = None) -> Array:
     """The variance over axes: the sum of squared distances from the mean, divided by the count less `ddof`, or `correction`."""
     return F.call("_npi_var", a, axis=axis, dtype=dtype, ddof=_divided_less(ddof, correction), keepdims=keepdims, out=out)
 
@@ -49,48 +58,48 @@ def _divided_less(ddof, correction):
 
 @function("", "max", "amax")
 @reduces("_np_max")
-def max(F, a, axis=None, keepdims=False, out=None):
+def max(F: Any, a: Any, axis: Sizes | None = None, keepdims: bool = False, out: Array | None = None) -> Array:
     """The largest value over axes."""
     return F.call("_np_max", a, axis=axis, keepdims=keepdims, out=out)
 
 
 @function("", "min", "amin")
 @reduces("_np_min")
-def min(F, a, axis=None, keepdims=False, out=None):
+def min(F: Any, a: Any, axis: Sizes | None = None, keepdims: bool = False, out: Array | None = None) -> Array:
     """The smallest value over axes."""
     return F.call("_np_min", a, axis=axis, keepdims=keepdims, out=out)
 
 
 @function()
 @reduces("_np_all")
-def all(F, a, axis=None, keepdims=False, out=None):
+def all(F: Any, a: Any, axis: Sizes | None = None, keepdims: bool = False, out: Array | None = None) -> Array:
     """True where all elements over the axes are other than 0."""
     return F.call("_np_all", a, axis=axis, keepdims=keepdims, out=out)
 
 
 @function("", "any", "sometrue")
 @reduces("_np_any")
-def any(F, a, axis=None, keepdims=False, out=None):
+def any(F: Any, a: Any, axis: Sizes | None = None, keepdims: bool = False, out: Array | None = None) -> Array:
     """True where an element over the axes is other than 0."""
     return F.call("_np_any", a, axis=axis, keepdims=keepdims, out=out)
 
 
 @function()
 @reduces("_npi_argmax")
-def argmax(F, a, axis=None, out=None, keepdims=False):
+def argmax(F: Any, a: Any, axis: Sizes | None = None, out: Array | None = None, keepdims: bool = False) -> Array:
     """The index of the largest value along `axis`, or in the flattened array, as int64."""
     return F.call("_npi_argmax", a, axis=axis, keepdims=keepdims, out=out)
 
 
 @function()
 @reduces("_npi_argmin")
-def argmin(F, a, axis=None, out=None, keepdims=False):
+def argmin(F: Any, a: Any, axis: Sizes | None = None, out: Array | None = None, keepdims: bool = False) -> Array:
     """The index of the smallest value along `axis`, or in the flattened array, as int64."""
     return F.call("_npi_argmin", a, axis=axis, keepdims=keepdims, out=out)
 
 
 @function()
-def average(F, a, axis=None, weights=None, returned=False, out=None) -> Any:
+def average(F: Any, a: Any, axis: Sizes | None = None, weights: Any = None, returned: Any = False, out: Array | None = None) -> Any:
     """The weighted mean over axes; with `returned` also the sums of the weights."""
     inputs = (a,) if weights is None else (a, weights)
     if not returned:
@@ -103,7 +112,7 @@ def average(F, a, axis=None, weights=None, returned=False, out=None) -> Any:
 
 
 @function()
-def cumsum(F, a, axis=None, dtype=None, out=None):
+def cumsum(F: Any, a: Any, axis: Sizes | None = None, dtype: DTypeLike | None = None, out: Array | None = None) -> Array:
     """Cumulative sums along `axis`, or over the flattened array.
 
     Example
@@ -116,13 +125,13 @@ def cumsum(F, a, axis=None, dtype=None, out=None):
 
 
 @function()
-def cumprod(F, a, axis=None, dtype=None, out=None):
+def cumprod(F: Any, a: Any, axis: Sizes | None = None, dtype: DTypeLike | None = None, out: Array | None = None) -> Array:
     """Cumulative products along `axis`, or over the flattened array."""
     return F.call("_npi_cumprod", a, axis=axis, dtype=dtype, out=out)
 
 
 @function()
-def median(F, a, axis=None, out=None, overwrite_input=None, keepdims=False):
+def median(F: Any, a: Any, axis: Sizes | None = None, out: Array | None = None, overwrite_input: Any = None, keepdims: bool = False) -> Array:
     """The middle of the sorted values over the axes: the mean of both middle ones where their number is even.
 
     Example
@@ -134,7 +143,8 @@ def median(F, a, axis=None, out=None, overwrite_input=None, keepdims=False):
 
 
 @function()
-def percentile(F, a, q, axis=None, out=None, overwrite_input=None, interpolation="linear", keepdims=False):
+def percentile(F: Any, a: Any, q: Any, axis: Sizes | None = None, out: Array | None = None, overwrite_input: Any = None,
+               interpolation: str = "linear", keepdims: bool = False) -> Array:
     """The values below which `q` percent of the elements over the axes lie.
 
     Raises
@@ -150,7 +160,8 @@ def percentile(F, a, q, axis=None, out=None, overwrite_input=None, interpolation
 
 
 @function()
-def quantile(F, a, q, axis=None, out=None, overwrite_input=None, interpolation="linear", keepdims=False):
+def quantile(F: Any, a: Any, q: Any, axis: Sizes | None = None, out: Array | None = None, overwrite_input: Any = None, interpolation: str = "linear",
+             keepdims: bool = False) -> Array:
     """As `percentile`, with `q` from 0 to 1.
 
     Example
@@ -162,7 +173,7 @@ def quantile(F, a, q, axis=None, out=None, overwrite_input=None, interpolation="
 
 
 @function()
-def histogram(F, a, bins=10, range=None, normed=None, weights=None, density=None) -> list[Array]:
+def histogram(F: Any, a: Any, bins: Any = 10, range: Any = None, normed: Any = None, weights: Any = None, density: Any = None) -> list[Array]:
     """Count the values between neighbouring edges: (counts as int64, edges).
 
     Parameters
@@ -194,7 +205,7 @@ def histogram(F, a, bins=10, range=None, normed=None, weights=None, density=None
 
 
 @function()
-def bincount(F, x, weights=None, minlength=0):
+def bincount(F: Any, x: Any, weights: Any = None, minlength: int = 0) -> Array:
     """Count the occurrences of 0, 1, 2, ... in `x`, or sum the weights at each."""
     if minlength < 0:
         raise ValueError(f"bincount: minlength must be at least 0, received {minlength}")

@@ -1,20 +1,27 @@
 """Functions that change shapes and move axes."""
-from typing import Any
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as onp
 
 from ...base import MXNetError
 from ..frontend import NUMBERS, function
 
+if TYPE_CHECKING:
+    from ..argument_types import Sizes
+    from ..frontend import Array
+
 
 @function()
-def reshape(F, a, newshape, order="C", out=None):
+def reshape(F: Any, a: Any, newshape: Sizes, order: str = "C", out: Array | None = None) -> Array:
     """Another shape for the same elements; one size may be -1."""
     return F.call("_np_reshape", a, newshape=newshape, order="C" if order in (None, "F", "A") else order, out=out)
 
 
 @function()
-def ravel(F, x, order="C"):
+def ravel(F: Any, x: Any, order: str = "C") -> Array:
     """The elements in one axis.
 
     Example
@@ -32,19 +39,19 @@ def ravel(F, x, order="C"):
 
 
 @function()
-def squeeze(F, a, axis=None, out=None):
+def squeeze(F: Any, a: Any, axis: Sizes | None = None, out: Array | None = None) -> Array:
     """Without axes of size 1: all, or the ones named."""
     return F.call("_np_squeeze", a, axis=axis, out=out)
 
 
 @function()
-def transpose(F, a, axes=None):
+def transpose(F: Any, a: Any, axes: Any = None) -> Array:
     """The axes in another order, by default reversed."""
     return F.call("_np_transpose", a, axes=None if axes is None else tuple(axes))
 
 
 @function()
-def permute_dims(F, a, axes=None):
+def permute_dims(F: Any, a: Any, axes: Any = None) -> Array:
     """As `transpose`.
 
     Example
@@ -56,13 +63,13 @@ def permute_dims(F, a, axes=None):
 
 
 @function()
-def moveaxis(F, a, source, destination):
+def moveaxis(F: Any, a: Any, source: Any, destination: Any) -> Array:
     """Move axes to new places; the others keep their order."""
     return F.call("_np_moveaxis", a, source=source, destination=destination)
 
 
 @function()
-def swapaxes(F, a, axis1, axis2):
+def swapaxes(F: Any, a: Any, axis1: int, axis2: int) -> Array:
     """Two axes exchanged.
 
     Example
@@ -74,7 +81,7 @@ def swapaxes(F, a, axis1, axis2):
 
 
 @function()
-def expand_dims(F, a, axis):
+def expand_dims(F: Any, a: Any, axis: Sizes) -> Array:
     """A new axis of size 1 at `axis`.
 
     Example
@@ -86,7 +93,7 @@ def expand_dims(F, a, axis):
 
 
 @function()
-def broadcast_to(F, array, shape):
+def broadcast_to(F: Any, array: Any, shape: Sizes) -> Array:
     """Axes of size 1, or missing in front, repeated to `shape`."""
     if onp.isscalar(array):
         return F.call("_npi_full", shape=shape, value=array, ctx=F.context(None), dtype="float32")
@@ -94,13 +101,13 @@ def broadcast_to(F, array, shape):
 
 
 @function()
-def roll(F, a, shift, axis=None):
+def roll(F: Any, a: Any, shift: Any, axis: Sizes | None = None) -> Array:
     """Roll elements along axes; those shifted past the end re-enter at the start."""
     return F.call("_np_roll", a, shift=shift, axis=axis)
 
 
 @function()
-def flip(F, m, axis=None, out=None):
+def flip(F: Any, m: Any, axis: Sizes | None = None, out: Array | None = None) -> Array:
     """Reversed along axes, by default all."""
     if isinstance(m, NUMBERS):
         return onp.flip(m, axis)
@@ -110,7 +117,7 @@ def flip(F, m, axis=None, out=None):
 
 
 @function()
-def flipud(F, m):
+def flipud(F: Any, m: Any) -> Array:
     """The rows in reverse order.
 
     Example
@@ -123,7 +130,7 @@ def flipud(F, m):
 
 
 @function()
-def fliplr(F, m):
+def fliplr(F: Any, m: Any) -> Array:
     """The columns in reverse order.
 
     Example
@@ -136,13 +143,13 @@ def fliplr(F, m):
 
 
 @function()
-def rot90(F, m, k=1, axes=(0, 1)):
+def rot90(F: Any, m: Any, k: int = 1, axes: Sequence[int] = (0, 1)) -> Array:
     """Rotated by `k` times 90 degrees, from the first of `axes` towards the second."""
     return F.call("_npi_rot90", m, k=k, axes=axes)
 
 
 @function()
-def tile(F, A, reps):
+def tile(F: Any, A: Any, reps: Any) -> Any:
     """The array repeated along its axes.
 
     Example
@@ -162,7 +169,7 @@ def tile(F, A, reps):
 
 
 @function()
-def repeat(F, a, repeats, axis=None):
+def repeat(F: Any, a: Any, repeats: Any, axis: int | None = None) -> Array:
     """Each element repeated, along `axis` or of the flattened array.
 
     Example
@@ -175,13 +182,13 @@ def repeat(F, a, repeats, axis=None):
 
 
 @function()
-def diagonal(F, a, offset=0, axis1=0, axis2=1):
+def diagonal(F: Any, a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Array:
     """The diagonals of the matrices in two axes, along a new last axis."""
     return F.call("_np_diagonal", a, offset=offset, axis1=axis1, axis2=axis2)
 
 
 @function()
-def trace(F, a, offset=0, axis1=0, axis2=1, out=None):
+def trace(F: Any, a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, out: Array | None = None) -> Array:
     """The sums of the diagonals of the matrices in two axes."""
     return F.call("_np_trace", a, offset=offset, axis1=axis1, axis2=axis2, out=out)
 
@@ -207,7 +214,7 @@ _PAD_ARGUMENTS = {"constant": ("constant_values",), "edge": (), "maximum": ("sta
 
 
 @function()
-def pad(F, x, pad_width=None, mode="constant", **kwargs):
+def pad(F: Any, x: Any, pad_width: Any = None, mode: str = "constant", **kwargs: Any) -> Array:
     """The array with further elements before and after each axis.
 
     Parameters
@@ -245,7 +252,7 @@ def pad(F, x, pad_width=None, mode="constant", **kwargs):
 
 
 @function()
-def diff(F, a, n=1, axis=-1, prepend=None, append=None):
+def diff(F: Any, a: Any, n: int = 1, axis: Sizes | None = -1, prepend: Any = None, append: Any = None) -> Array:
     """The differences between neighbours along `axis`, taken `n` times."""
     if prepend is not None or append is not None:
         raise NotImplementedError("diff: prepend and append must be None; concatenate before")
@@ -253,7 +260,7 @@ def diff(F, a, n=1, axis=-1, prepend=None, append=None):
 
 
 @function()
-def ediff1d(F, ary, to_end=None, to_begin=None):
+def ediff1d(F: Any, ary: Any, to_end: Any = None, to_begin: Any = None) -> Array:
     """The differences between neighbours of the flattened array, with `to_begin` before and `to_end` after them."""
     inputs, attrs = [ary], {}
     for name, value in (("begin", to_begin), ("end", to_end)):
@@ -266,7 +273,7 @@ def ediff1d(F, ary, to_end=None, to_begin=None):
 
 
 @function()
-def resize(F, a, new_shape):
+def resize(F: Any, a: Any, new_shape: Any) -> Array:
     """The elements, repeated as often as needed, in another shape.
 
     Example

@@ -1,5 +1,6 @@
 """Arithmetic on two arrays: of one shape (``elemwise_*``, ``_power``, ...) and broadcasting (``broadcast_*``); sums of many."""
-from typing import Optional, Union
+from collections.abc import Callable
+from typing import Any, Optional, Union
 
 import torch
 
@@ -14,7 +15,8 @@ from ..shapes import known, unify
 from .common import broadcast_rule, divide_integers, half_in_single, refuse_shapes, refuse_types, whole_power
 
 
-def elementwise_pair(function, doc, elementwise, broadcast, broadcast_sample, sample=None, same_shape_only=None, **traits):
+def elementwise_pair(function: Callable, doc: Any, elementwise: tuple[Any, ...], broadcast: tuple[str, ...], broadcast_sample: Any,
+                     sample: Any = None, same_shape_only: Any = None, **traits: Any) -> Any:
     """Register ``function(lhs, rhs)`` twice: for inputs of one shape and for inputs that broadcast.
 
     `elementwise` and `broadcast` are the names, the one that JSON files use first; the samples are the examples of the docstrings, see

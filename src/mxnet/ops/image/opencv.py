@@ -13,7 +13,7 @@ from .common import require_image
 _CV2_TYPES = (torch.uint8, torch.int16, torch.float32, torch.float64)
 
 
-def cv2_resize(image, height, width, interp, operator):
+def cv2_resize(image: torch.Tensor, height: int, width: int, interp: int, operator: str) -> torch.Tensor:
     """One (H, W, C) image on the CPU, resized by OpenCV as MXNet does."""
     cv2 = opencv.load()
     if image.dtype not in _CV2_TYPES and (image.dtype != torch.int32 or interp != cv2.INTER_NEAREST):

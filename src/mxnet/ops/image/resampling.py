@@ -5,14 +5,14 @@ import torch.nn.functional as F
 _ONE = 1 << 11  # a weight of 1: OpenCV weighs bytes in whole numbers of 11 bits
 
 
-def nearest(images, height, width):
+def nearest(images: torch.Tensor, height: int, width: int) -> torch.Tensor:
     """Images (..., H, W, C) of any type at another size, each pixel from the one that its corner lies in."""
     for axis, size in ((-3, height), (-2, width)):
         images = images.index_select(axis, _starts(images, axis, size).floor_().long().clamp_max_(images.shape[axis] - 1))
     return images
 
 
-def linear(images, height, width):
+def linear(images: torch.Tensor, height: int, width: int) -> torch.Tensor:
     """Images (..., H, W, C) at another size, each pixel weighted out of the four around it."""
     if images.dtype is torch.uint8:
         return _linear_bytes(images, height, width)

@@ -1,4 +1,6 @@
 """Type, size and orientation of images."""
+from typing import Any
+
 import torch
 
 from ...base import MXNetError
@@ -85,7 +87,7 @@ def normalize(data, *, mean: Floats = (0.0, 0.0, 0.0, 0.0), std: Floats = (1.0, 
     return out if out.dtype is data.dtype else convert(convert(out, torch.int64), data.dtype)
 
 
-def resized_size(height, width, size, keep_ratio):
+def resized_size(height: int, width: int, size: tuple[int, ...], keep_ratio: bool) -> tuple[int, int]:
     """(height, width) after resizing to `size`, which is (width, height) or one number."""
     if len(size) not in (1, 2) or min(size) <= 0:
         raise MXNetError(f"image.resize: `size` must be one or two numbers above 0, (width, height), received {size}")
@@ -199,7 +201,7 @@ def _mirrored(data):
     return data.flip(1) if found is None else found
 
 
-def keeps(data):
+def keeps(data: torch.Tensor) -> Any:
     """Draw a random boolean tensor on the device of `data`: True (half of the time) if the image is not mirrored."""
     return uniform(data, 0, 1, torch.float64) < 0.5
 

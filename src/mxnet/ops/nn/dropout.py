@@ -61,7 +61,7 @@ def _mask(shape, dtype, device, p, inclusive):
 
 
 @functools.cache
-def chance_and_scale(p):
+def chance_and_scale(p: float) -> tuple[float, float]:
     """Return the probability of keeping an element and the scale of the kept ones, with MXNet's rounding."""
     chance = np.float32(1) - np.float32(p)
     return float(chance), float(np.float32(1) / chance)

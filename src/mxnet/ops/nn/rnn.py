@@ -23,7 +23,7 @@ class Parts(tuple):
 
     ordered: Optional[recurrent.Ordered]
 
-    def __new__(cls, parts, ordered=None):
+    def __new__(cls, parts: Any, ordered: Any = None) -> Any:
         found = super().__new__(cls, parts)
         found.ordered = ordered
         return found

@@ -81,7 +81,7 @@ def matmul(a, b):
     return kernels.matmul(a, b) if a.dim() == b.dim() == 2 else kernels.batched(a, b)
 
 
-def integer_product(a, b):
+def integer_product(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
     """The matrix product of integers, modulo their range, of booleans or of complex numbers."""
     if a.is_complex() or a.is_cpu and a.dtype not in unsigned.WIDER and a.dtype is not torch.bool:
         return torch.matmul(a, b)

@@ -228,7 +228,7 @@ class _Angle(torch.autograd.Function):
         return dout * (x / distance), dout * (-y / distance)
 
 
-def angle(y, x):
+def angle(y: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
     """``arctan2(y, x)``."""
     if torch.is_grad_enabled() and (y.requires_grad or x.requires_grad) and not torch.compiler.is_compiling():
         return _Angle.apply(*torch.broadcast_tensors(y, x))
@@ -325,7 +325,7 @@ def _integer_pair(name, function, doc, result):
     operator.dtype_rule(promoted)
 
 
-def lcm(a, b):
+def lcm(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
     """`torch.lcm`, which divides the smallest integer by -1 where that is its greatest common divisor, and so ends the process."""
     if a.dtype is torch.bool:
         return torch.logical_and(a, b)

@@ -1,4 +1,6 @@
 """NumPy operators that select, find, insert and delete elements."""
+from typing import Any
+
 import torch
 
 from ...base import MXNetError
@@ -414,7 +416,7 @@ def share_memory(a, b):
     return torch.full((), overlaps(a, b), dtype=torch.bool, device=a.device)
 
 
-def overlaps(a, b):
+def overlaps(a: Any, b: Any) -> bool:
     """Return True if the memory ranges of two tensors overlap."""
     if a.device != b.device or not a.numel() or not b.numel():
         return False

@@ -81,7 +81,7 @@ _logic("xor", torch.logical_xor, "True where exactly one is other than 0.",
 
 # -- division --------------------------------------------------------------------------------------------------------------
 
-def floor_quotient(a, b):
+def floor_quotient(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
     """The quotient rounded down: of integers 0 where `b` is 0, of floating-point numbers infinite or not a number there."""
     if a.is_floating_point():
         whole = torch.floor(a / b)
@@ -149,7 +149,7 @@ def _gcd(a, b):
     return unsigned.gcd(a, b) if a.dtype in unsigned.WIDER else torch.gcd(a, b).abs()
 
 
-def left_shift(a, b):
+def left_shift(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
     """The bits of `a` moved by `b` towards the higher ones; 0 where all are moved out."""
     if a.dtype is torch.bool:
         a, b = a.long(), b.long()
@@ -157,7 +157,7 @@ def left_shift(a, b):
     return torch.where(_beyond(a, b), torch.zeros_like(shifted), shifted)
 
 
-def right_shift(a, b):
+def right_shift(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
     """The bits of `a` moved by `b` towards the lower ones; negative numbers stay negative."""
     if a.dtype is torch.bool:
         a, b = a.long(), b.long()

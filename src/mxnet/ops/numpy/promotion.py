@@ -12,7 +12,7 @@ from .unsigned import WIDER
 _SIGNED = {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
 
 
-def common_type(operator, a, b):
+def common_type(operator: str, a: torch.dtype, b: torch.dtype) -> torch.dtype:
     """The type that `a` and `b` have in common: the wider one; the narrowest signed type that holds both a signed and an unsigned one.
 
     A floating-point type wins over integers, whatever their size, and any type over booleans.
@@ -40,13 +40,13 @@ def common_type(operator, a, b):
     return _SIGNED[size]
 
 
-def promoted_pair(operator, a, b):
+def promoted_pair(operator: str, a: torch.Tensor, b: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     """Two tensors converted to their `common_type`."""
     common = common_type(operator, a.dtype, b.dtype)
     return a.to(common), b.to(common)
 
 
-def number_beside(data, scalar):
+def number_beside(data: torch.Tensor, scalar: float) -> tuple[torch.Tensor, torch.Tensor]:
     """`data` and a tensor without axes for a number, both of one type: float32 for fractions beside integers, int64 for numbers beside booleans."""
     if data.is_floating_point() or data.is_complex():
         return data, data.new_full((), scalar)

@@ -79,7 +79,7 @@ def reshape_with_codes(a, *, newshape: Shape, reverse: bool = False, order: str 
     return a.reshape(decoded_shape(tuple(a.shape), newshape, reverse))
 
 
-def decoded_shape(source, target, reverse=False):
+def decoded_shape(source: tuple[int, ...], target: tuple[int, ...], reverse: bool = False) -> tuple[int, ...]:
     """The shape that `_npx_reshape` makes of `source`, with at most one -1 left.
 
     Raises

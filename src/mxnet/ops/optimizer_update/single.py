@@ -1,6 +1,8 @@
 """Updates of one weight. The ``mp_*`` twins keep a float32 copy of a half-precision weight and compute with that."""
 import functools
 import math
+from collections.abc import Callable
+from typing import Any
 
 import torch
 
@@ -11,7 +13,7 @@ from ..shapes import known, product, unify
 from . import rules
 
 
-def require_one_shape(name, weight, others):
+def require_one_shape(name: str, weight: torch.Tensor, others: Any) -> None:
     """Raise an error for a gradient or a state of another shape than the weight's, which torch would broadcast."""
     for t in others:
         if t.shape != weight.shape:
@@ -46,7 +48,7 @@ def _mixed(name, *states, **options):
     return register
 
 
-def store(weight, weight32, new):
+def store(weight: torch.Tensor, weight32: torch.Tensor, new: torch.Tensor) -> torch.Tensor:
     """Store the new float32 weight; return its half-precision copy."""
     weight32.copy_(new)
     return new.to(weight.dtype)
@@ -177,13 +179,13 @@ def adam_update(weight, grad, mean, var, *, lr: float, beta1: float = 0.9, beta2
     return rules.adam(weight, grad, mean, var, lr, beta1, beta2, epsilon, wd, rescale_grad, clip_gradient)
 
 
-def require_one_number(shape):
+def require_one_number(shape: tuple[int, ...]) -> None:
     """Raise an error unless a scale of this partial shape may hold a single number."""
     if shape is not None and product(shape) not in (1, -1):
         raise MXNetError(f"`rescale_grad` must hold one number, received shape {shape}")
 
 
-def usable_scale(rescale_grad):
+def usable_scale(rescale_grad: torch.Tensor) -> Any:
     """The number that a scale array holds, None if an update with it is to be left out (0, infinite or nan, as after an overflow).
 
     On a GPU the array itself, (), so that the host does not wait for it: see `if_usable`.
@@ -202,7 +204,7 @@ def usable_scale(rescale_grad):
     return scale if scale != 0 and math.isfinite(scale) else None
 
 
-def if_usable(scale, weight, grad, states, update):
+def if_usable(scale: Any, weight: torch.Tensor, grad: torch.Tensor, states: Any, update: Callable) -> torch.Tensor:
     """The new weight ``update(grad, scale)``; where the scale is not usable a copy of the weight, with the states as they were."""
     if not isinstance(scale, torch.Tensor):
         return weight.clone() if scale is None else update(grad, scale)

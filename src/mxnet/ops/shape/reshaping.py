@@ -15,7 +15,7 @@ from ..schema import Axes, Shape
 from ..shapes import known, product, unify
 
 
-def infer_reshape(target, source, reverse=False):
+def infer_reshape(target: tuple[int, ...], source: tuple[int, ...], reverse: bool = False) -> tuple[int, ...]:
     """The shape that `target`, with MXNet's special codes, means for an array of shape `source` (-1 for an unknown size).
 
     ``0`` keeps the size of that axis, ``-1`` takes what is left, ``-2`` keeps all remaining axes, ``-3`` joins two axes,

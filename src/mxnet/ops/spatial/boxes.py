@@ -19,7 +19,7 @@ from .on_gpu import on_gpu
 _Format = Literal["center", "corner"]
 
 
-def to_corners(boxes):
+def to_corners(boxes: torch.Tensor) -> torch.Tensor:
     """Boxes of the format 'center' in the format 'corner'; the last axis holds the four numbers."""
     middle, half = boxes[..., :2], boxes[..., 2:4] / 2
     return torch.cat([middle - half, middle + half], -1)
@@ -35,7 +35,7 @@ def _area(boxes):
     return size.clamp_min(0).prod(-1)
 
 
-def overlaps(lhs, rhs):
+def overlaps(lhs: torch.Tensor, rhs: torch.Tensor) -> torch.Tensor:
     """Intersection over union of each of the boxes `lhs` (..., 4) with each of `rhs` (..., 4), both in the format 'corner'."""
     shape = lhs.shape[:-1] + rhs.shape[:-1]
     found = kernels.overlaps(lhs.reshape(-1, 4), rhs.reshape(-1, 4))
@@ -48,7 +48,8 @@ def overlaps(lhs, rhs):
     return torch.where(shared > 0, shared / union, 0).to(lhs.dtype).reshape(shape)
 
 
-def greedy_suppression(boxes, threshold, classes=None, border=0, limit=None, inclusive=False):
+def greedy_suppression(boxes: torch.Tensor, threshold: float, classes: torch.Tensor | None = None, border: float = 0,
+                       limit: int | None = None, inclusive: bool = False) -> torch.Tensor:
     """Which boxes stay when each one, best first, removes the later ones that overlap it too much.
 
     Parameters

@@ -10,7 +10,7 @@ _PATTERNS = 1 << _GROUP
 _BYTES_A_PAIR = 24  # temporary memory while overlaps are computed
 
 
-def box_overlaps(lhs, rhs, border=0):
+def box_overlaps(lhs: torch.Tensor, rhs: torch.Tensor, border: float = 0) -> tuple[torch.Tensor, torch.Tensor]:
     """Return (intersection over union, intersection) of boxes (..., 4) in the format 'corner', whose other axes broadcast.
 
     The operations and their order are those of `kernels/nms.cpp`, so that a box on the threshold is judged alike.
@@ -62,7 +62,8 @@ def _removal_table(pairs):
     return table
 
 
-def greedy_suppression(boxes, valid, threshold, classes=None, border=0, limit=None, inclusive=False):
+def greedy_suppression(boxes: torch.Tensor, valid: torch.Tensor, threshold: float, classes: torch.Tensor | None = None, border: float = 0,
+                       limit: int | None = None, inclusive: bool = False) -> torch.Tensor:
     """Return which boxes (B, n) stay when each one, best first, removes the later ones that overlap it too much.
 
     Parameters
@@ -128,17 +129,18 @@ def _slices(start, end, size):
     return [slice(i, min(i + size, end)) for i in range(start, end, size)]
 
 
-def flagged_first(flags):
+def flagged_first(flags: torch.Tensor) -> torch.Tensor:
     """Return the positions (B, n) of the boxes with a flag, in their order, then those of the others."""
     return flags.to(torch.uint8).sort(dim=1, descending=True, stable=True).indices
 
 
-def best_first(scores, valid):
+def best_first(scores: torch.Tensor, valid: torch.Tensor) -> torch.Tensor:
     """Return the positions (B, n) of the valid boxes by falling score, then those of the others; of equal scores the first comes first."""
     return torch.where(valid, scores, -torch.inf).sort(dim=1, descending=True, stable=True).indices
 
 
-def surviving_boxes(rows, corners, overlap_thresh, valid_thresh, topk, score_index, id_index, background_id, force_suppress):
+def surviving_boxes(rows: torch.Tensor, corners: torch.Tensor, overlap_thresh: float, valid_thresh: float, topk: int, score_index: int, id_index: int,
+                    background_id: int, force_suppress: bool) -> torch.Tensor:
     """Return the numbers (B, n) of the boxes that box_nms keeps, best first, then -1. `rows` is (B, n, width), `corners` (B, n, 4)."""
     scores = rows[..., score_index]
     valid = scores > valid_thresh
@@ -152,7 +154,7 @@ def surviving_boxes(rows, corners, overlap_thresh, valid_thresh, topk, score_ind
     return F.pad(torch.where(stays, order, -1), (0, rows.shape[1] - order.shape[1]), value=-1)
 
 
-def greedy_matching(scores, least, steps):
+def greedy_matching(scores: torch.Tensor, least: float, steps: int) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     """Match rows and columns of matrices (B, rows, columns), the best pair first: (row, column, whether there is such a pair), each (B, steps).
 
     The loop has five tensor operations a step. `scores` is overwritten. A step whose best score is not above `least` is the last.
@@ -171,13 +173,13 @@ def greedy_matching(scores, least, steps):
     return place // columns, place % columns, exists
 
 
-def matched(size, at, values, exists):
+def matched(size: int, at: torch.Tensor, values: torch.Tensor, exists: torch.Tensor) -> torch.Tensor:
     """Return (B, size) with `values` at the positions `at` of existing pairs, and -1 elsewhere."""
     result = torch.full((len(at), size + 1), -1, dtype=values.dtype, device=at.device)
     return result.scatter_(1, torch.where(exists, at, size), values)[:, :size]
 
 
-def match_pairs(scores, least, steps):
+def match_pairs(scores: torch.Tensor, least: float, steps: int) -> tuple[torch.Tensor, ...]:
     """Return the column of each row and the row of each column by bipartite_matching, for matrices (B, rows, columns)."""
     batch, rows, columns = scores.shape
     if not (batch and steps):

@@ -1,4 +1,6 @@
 """Deformable convolution on a GPU, without waits and in bounded memory."""
+from typing import Any
+
 import torch
 from torch.utils.checkpoint import checkpoint
 
@@ -7,7 +9,9 @@ from .on_gpu import per_chunk
 _COPIES = 6  # of the samples of all taps, while they are computed
 
 
-def convolve(data, offset, mask, weight, num_group, num_deformable_group, kernel, stride, dilate, pad, outside):
+def convolve(data: torch.Tensor, offset: torch.Tensor, mask: torch.Tensor | None, weight: torch.Tensor, num_group: int,
+             num_deformable_group: int, kernel: tuple[Any, ...], stride: tuple[Any, ...], dilate: tuple[Any, ...], pad: tuple[Any, ...],
+             outside: Any) -> torch.Tensor:
     """Return the convolution without its bias. Axes and attributes are those of `deformable.deformable_convolution`.
 
     Where the samples of the taps do not fit into one chunk, images and then rows of the result are computed one part after another, and
@@ -32,7 +36,7 @@ def convolve(data, offset, mask, weight, num_group, num_deformable_group, kernel
     return torch.cat(out)
 
 
-def multiply(read, weight, num_group):
+def multiply(read: torch.Tensor, weight: torch.Tensor, num_group: int) -> torch.Tensor:
     """Return the result (N, filters, H', W') for the samples of the taps, (N, H', W', taps, C)."""
     n, rows, columns, taps, channels = read.shape
     by_group = read.reshape(n, rows * columns, taps, num_group, channels // num_group).permute(0, 3, 1, 2, 4).flatten(3)
@@ -40,7 +44,8 @@ def multiply(read, weight, num_group):
     return torch.matmul(filters, by_group.transpose(2, 3)).reshape(n, -1, rows, columns)
 
 
-def read_taps(data, offset, mask, groups, kernel, stride, dilate, pad, outside, first_row=0):
+def read_taps(data: torch.Tensor, offset: torch.Tensor, mask: torch.Tensor | None, groups: int, kernel: tuple[Any, ...], stride: tuple[Any, ...],
+              dilate: tuple[Any, ...], pad: tuple[Any, ...], outside: Any, first_row: int = 0) -> torch.Tensor:
     """Return the sample of each tap at each output position: (N, H', W', taps, C). `first_row` is the row of the result where the offsets begin."""
     (n, channels, height, width), (rows, columns), taps = data.shape, offset.shape[2:], kernel[0] * kernel[1]
     tap = torch.arange(taps, device=data.device)

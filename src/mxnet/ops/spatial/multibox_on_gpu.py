@@ -1,4 +1,6 @@
 """Anchors, targets and detections of single-shot detectors on a GPU, without waits; all images of a batch at once."""
+from typing import Any
+
 import torch
 
 from ..host_arrays import constant
@@ -6,7 +8,7 @@ from .boxes_on_gpu import best_first, box_overlaps, flagged_first, greedy_matchi
 from .on_gpu import per_chunk
 
 
-def prior_boxes(data, halves, steps, offsets):
+def prior_boxes(data: torch.Tensor, halves: Any, steps: Any, offsets: tuple[Any, ...]) -> torch.Tensor:
     """Return the anchors (1, H * W * k, 4) around each pixel of `data` (N, C, H, W); `halves` has k times half a width and half a height."""
     height, width = data.shape[2:4]
     half = constant([h for pair in halves for h in pair], torch.float32, data.device).reshape(-1, 2)
@@ -16,7 +18,8 @@ def prior_boxes(data, halves, steps, offsets):
     return torch.cat([centers - half, centers + half], -1).reshape(1, -1, 4).to(data.dtype)
 
 
-def training_targets(anchors, labels, predictions, overlap_threshold, ignore_label, mining_ratio, mining_thresh, variances):
+def training_targets(anchors: torch.Tensor, labels: torch.Tensor, predictions: torch.Tensor, overlap_threshold: float, ignore_label: float,
+                     mining_ratio: float, mining_thresh: float, variances: tuple[Any, ...]) -> tuple[torch.Tensor, ...]:
     """Return (loc_target, loc_mask, cls_target) of MultiBoxTarget, in float32. If more negatives are requested than exist, all are used.
 
     The loop is over the boxes of `labels` (N, boxes, 5), five tensor operations each.
@@ -71,7 +74,8 @@ def _hard_negatives(predictions, overlap, positive, negative, ratio, threshold):
     return candidates & (torch.empty_like(order).scatter_(1, order, number) < wanted)
 
 
-def choose_detections(number, score, corners, threshold, nms_threshold, nms_topk, force_suppress):
+def choose_detections(number: torch.Tensor, score: torch.Tensor, corners: Any, threshold: float, nms_threshold: float, nms_topk: int,
+                      force_suppress: bool) -> torch.Tensor:
     """Return the rows (N, A, 6) of MultiBoxDetection, of the best class and its score (N, A) and the corners, four of (N, A)."""
     rows = torch.stack([number, score, *corners], -1)
     found = score >= threshold

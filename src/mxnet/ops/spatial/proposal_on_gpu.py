@@ -1,11 +1,13 @@
 """Region proposals on a GPU, without waits; all images of a batch at once."""
+from typing import Any
+
 import torch
 
 from ..host_arrays import constant
 from .boxes_on_gpu import flagged_first, greedy_suppression
 
 
-def base_anchors(stride, sides, scales, like):
+def base_anchors(stride: Any, sides: Any, scales: Any, like: torch.Tensor) -> torch.Tensor:
     """Return the anchors (sides * scales, 4) around the first cell, of `sides` (width, height) of each ratio; computed in float64."""
     sides = constant([s for pair in sides for s in pair], torch.float64, like.device).reshape(-1, 1, 2)
     half = (sides * constant(scales, torch.float64, like.device).reshape(1, -1, 1) - 1).reshape(-1, 2) / 2
@@ -13,7 +15,8 @@ def base_anchors(stride, sides, scales, like):
     return torch.cat([center - half, center + half], 1).float()
 
 
-def propose(scores, deltas, infos, anchors, stride, min_size, iou_loss, before, after, threshold):
+def propose(scores: torch.Tensor, deltas: torch.Tensor, infos: torch.Tensor, anchors: torch.Tensor, stride: Any, min_size: float, iou_loss: bool,
+            before: int, after: int, threshold: float) -> tuple[torch.Tensor, torch.Tensor]:
     """Return regions (N * after, 5) and their scores (N * after, 1), of scores (N, A, H, W), deltas (N, 4 A, H, W), infos (N, 3) in float32."""
     images, count, height, width = scores.shape
     y, x = (torch.arange(size, dtype=torch.float32, device=scores.device) * stride for size in (height, width))

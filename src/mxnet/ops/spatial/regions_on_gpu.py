@@ -3,6 +3,7 @@
 A region of an image that there is not gives zeros: the error that the CPU's path raises would make the host wait.
 """
 import math
+from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -10,12 +11,12 @@ import torch.nn.functional as F
 from .on_gpu import per_chunk
 
 
-def known_images(images, count):
+def known_images(images: torch.Tensor, count: int) -> tuple[torch.Tensor, torch.Tensor]:
     """Return numbers of images that may be read, and which of them there are."""
     return images.clamp(0, count - 1), (images >= 0) & (images < count)
 
 
-def zero_unknown(out, known):
+def zero_unknown(out: torch.Tensor, known: torch.Tensor) -> torch.Tensor:
     """Return the result (R, ...) with zeros for the regions whose image is not known."""
     return out.masked_fill(~known.reshape(-1, *[1] * (out.dim() - 1)), 0)
 
@@ -31,7 +32,7 @@ def _rows_of_channels(data):
 
 
 # -- the largest value of each bin -------------------------------------------------------------------------------------
-def pool_largest(data, images, rows, columns):
+def pool_largest(data: torch.Tensor, images: torch.Tensor, rows: Any, columns: Any) -> torch.Tensor:
     """Compute ROIPooling of bins whose begins and ends are in `rows` and `columns`, each a pair of (R, bins).
 
     A bin may be as large as the map, so tables of the maximum of all blocks of 2^i x 2^j pixels are made (log H + log W kernels); four
@@ -108,12 +109,12 @@ def _largest_keys(keys, corners, levels):
 
 
 # -- weighted sums -----------------------------------------------------------------------------------------------------
-def few_samples(samples, height, width):
+def few_samples(samples: torch.Tensor, height: int, width: int) -> torch.Tensor:
     """Return whether summing `samples`² points of each bin reads less than weighting all pixels of the map does."""
     return samples > 0 and 4 * samples * samples <= height * width
 
 
-def linear_samples(start, bin_size, bins, samples, size):
+def linear_samples(start: torch.Tensor, bin_size: torch.Tensor, bins: int, samples: Any, size: int) -> tuple[torch.Tensor, torch.Tensor]:
     """Return pixels and weights (R, bins, 2 * samples) of evenly spaced linear interpolations along one axis, whose mean each bin is.
 
     Samples beyond the map count nothing.
@@ -129,7 +130,7 @@ def linear_samples(start, bin_size, bins, samples, size):
     return torch.cat([low, (low + 1).clamp_max(size - 1)], 2), torch.cat([weight * (1 - rest), weight * rest], 2)
 
 
-def pool_samples(data, images, rows, columns, sensitive):
+def pool_samples(data: torch.Tensor, images: torch.Tensor, rows: Any, columns: Any, sensitive: bool) -> torch.Tensor:
     """Sum weighted pixels: `rows` and `columns` are pixels and weights (R, bins, k) along each axis; the result is (R, C, p, q).
 
     With `sensitive` each bin reads channels of its own. A chunk costs four kernels; a gradient is a sum into the rows of the table.
@@ -158,7 +159,7 @@ def pool_samples(data, images, rows, columns, sensitive):
     return torch.cat(out).contiguous()
 
 
-def pool_by_weights(data, images, rows, columns, sensitive):
+def pool_by_weights(data: torch.Tensor, images: torch.Tensor, rows: Any, columns: Any, sensitive: bool) -> torch.Tensor:
     """``sum_hw rows[r, p, h] * columns[r, q, w] * data[image of r, c, h, w]`` as (R, C, p, q), for bins of any number of samples.
 
     Products are of float64: for float32 torch may choose TF32, whose three digits MXNet's sums do not have. The work is that of the whole
@@ -189,7 +190,7 @@ def pool_by_weights(data, images, rows, columns, sensitive):
     return torch.cat(out)
 
 
-def pool_means(data, images, rows, columns, groups):
+def pool_means(data: torch.Tensor, images: torch.Tensor, rows: Any, columns: Any, groups: Any) -> torch.Tensor:
     """Position-sensitive means of whole pixels, (R, C / groups², p, q): four reads of sums over rectangles, in float64, for each bin.
 
     `rows` and `columns` are pairs of (R, bins): where the bins begin and end; `groups` is how many groups of channels lie along each axis.
@@ -212,7 +213,7 @@ def pool_means(data, images, rows, columns, groups):
 
 
 # -- rotated regions ---------------------------------------------------------------------------------------------------
-def pool_rotated(data, rois, pooled_size, spatial_scale, ratio):
+def pool_rotated(data: torch.Tensor, rois: torch.Tensor, pooled_size: tuple[Any, ...], spatial_scale: float, ratio: Any) -> torch.Tensor:
     """RROIAlign of regions (R, 6). Each averages a grid of samples, `ratio`² in a bin, or as many as there are pixels if it is not positive."""
     count, channels, height, width = data.shape
     if not len(rois) or not data.numel():

@@ -1,7 +1,7 @@
 """Operators that resample feature maps (N, C, H, W): grids, up-sampling, resizing, im2col and col2im."""
 import math
 from itertools import product
-from typing import Literal, Optional
+from typing import Any, Literal, Optional
 
 import torch
 import torch.nn.functional as F
@@ -518,7 +518,7 @@ def _(out_grads, inputs, outputs, *, output_size, kernel, stride=(), dilate=(), 
     return _windows(F.pad(out_grads[0], _margins(pad or (0,) * n)), kernel, stride or (1,) * n, dilate or (1,) * n)
 
 
-def bilinear_gather(flat, base, y, x, height, width, outside):
+def bilinear_gather(flat: torch.Tensor, base: torch.Tensor, y: torch.Tensor, x: torch.Tensor, height: int, width: int, outside: Any) -> torch.Tensor:
     """Bilinear samples of images stored one after another in the 1-D `flat`.
 
     Parameters
@@ -533,7 +533,7 @@ def bilinear_gather(flat, base, y, x, height, width, outside):
     top, left = y.floor(), x.floor()
     dy, dx = y - top, x - left
     top, left = top.long(), left.long()
-    total = 0
+    total: Any = 0
     for down, right in product((0, 1), (0, 1)):
         row, column = top + down, left + right
         weight = (dy if down else 1 - dy) * (dx if right else 1 - dx)

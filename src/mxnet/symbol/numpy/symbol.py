@@ -123,7 +123,7 @@ def _sliced(symbol: _Symbol, key: Any) -> _Symbol:
 
 
 def _binary_method(name: str, reflected: bool = False) -> Callable:
-    def method(self, other: Any) -> Any:
+    def method(self: Any, other: Any) -> Any:
         if isinstance(other, Symbol) and not isinstance(other, _Symbol):
             raise TypeError("a Symbol of mx.sym and one of mx.sym.np do not mix; call as_np_ndarray() or as_nd_ndarray() on one")
         pair = (other, self) if reflected else (self, other)
@@ -145,7 +145,7 @@ _Symbol.__matmul__ = lambda self, other: symbols.call("_npi_matmul", self, other
 
 
 def _method(name: str) -> Callable:
-    def method(self, *args: Any, **kwargs: Any) -> Any:
+    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
         return _FUNCTIONS[name](symbols, self, *args, **kwargs)
 
     method.__name__ = method.__qualname__ = name
@@ -154,7 +154,7 @@ def _method(name: str) -> Callable:
 
 
 def _reduction(name: str, *parameters: str) -> Callable:
-    def method(self, *args: Any, **kwargs: Any) -> Any:
+    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
         kwargs.update(zip(parameters, args))
         return _FUNCTIONS[name](symbols, self, **kwargs)
 
@@ -174,7 +174,7 @@ for _name in ("argmax", "argmin", "argsort", "broadcast_to", "cumsum", "dot", "r
 
 
 def _unsupported(name: str) -> Callable:
-    def method(self, *args: Any, **kwargs: Any) -> None:
+    def method(self: Any, *args: Any, **kwargs: Any) -> None:
         raise AttributeError(f"_Symbol object has no attribute {name}; use the function of mx.sym.np or mx.sym.npx instead")
 
     method.__name__ = method.__qualname__ = name

@@ -3,8 +3,10 @@
 ONNX's NonMaxSuppression has outputs whose sizes follow from values, so that an importer cannot translate it. The nodes around it that the
 exporter writes are found by writing them again: with attributes read from the graph, and compared node by node.
 """
+from __future__ import annotations
+
 import itertools
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -26,7 +28,7 @@ class _Graph(NamedTuple):
     arrays: dict
 
 
-def replaced(graph, opset, folder):
+def replaced(graph: Any, opset: int, folder: str | None) -> Any:
     """Return the nodes of a graph, in which one node takes the place of those of each `box_nms`.
 
     Parameters

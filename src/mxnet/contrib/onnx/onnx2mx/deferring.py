@@ -3,7 +3,11 @@
 The shapes and values that such nodes need (a `shape` that is an input, open sizes, the condition of a loop) are known when the
 network runs. All nodes that depend on one of them are in the part too, so that no earlier node depends on it.
 """
+from __future__ import annotations
+
 import base64
+from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
 
@@ -13,7 +17,7 @@ from .reading import onnx_package, read_tensor
 OPERATOR = "_contrib_onnx_graph"
 
 
-def finish(g, nodes, scope, infos):
+def finish(g: Any, nodes: Any, scope: Any, infos: Any) -> dict[str, Any]:
     """Make one node of the deferred nodes, and of those that compute their inputs from open sizes.
 
     Parameters
@@ -66,7 +70,7 @@ def _belongs(value):
     return value.later or value.entry is None and value.arrays is not None and value.array is None
 
 
-def free_names(nodes):
+def free_names(nodes: Iterable[Any]) -> Any:
     """Return the values that nodes, with the graphs in them, take from outside: a set of str."""
     found, made = set(), set()
     for node in nodes:

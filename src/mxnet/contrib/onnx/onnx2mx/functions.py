@@ -1,8 +1,12 @@
 """ONNX's operators that ONNX itself defines as functions of others."""
+from __future__ import annotations
+
+from typing import Any
+
 from .reading import onnx_package
 
 
-def builtin_function(node, opset, types=None):
+def builtin_function(node: Any, opset: int, types: Any = None) -> Any:
     """Return the function by which ONNX defines one of its operators.
 
     Parameters

@@ -1,14 +1,22 @@
 """`import_model` and `get_model_metadata`."""
+from __future__ import annotations
+
 import contextlib
 import os
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
 
 from ....base import MXNetError
 from .import_onnx import GraphProto
 from .reading import UnsupportedFeature, opset_of, read_model
 
+if TYPE_CHECKING:
+    from ....ndarray import NDArray
+    from ....symbol import Symbol
+
 
 @contextlib.contextmanager
-def opened(model_file):
+def opened(model_file: str) -> Iterator[Any]:
     """Open a file; yield the model and its importer. Errors inside the ``with`` block name the file.
 
     Yields
@@ -27,7 +35,7 @@ def opened(model_file):
         raise MXNetError(f"{os.fspath(model_file)} is damaged: {error!r:.200}") from error
 
 
-def import_model(model_file):
+def import_model(model_file: str) -> tuple[Symbol, dict[str, NDArray], dict[str, NDArray]]:
     """Return a Symbol and its arrays out of an ONNX file.
 
     Parameters
@@ -66,7 +74,7 @@ def import_model(model_file):
         return graph.from_onnx(model.graph, opset)
 
 
-def get_model_metadata(model_file):
+def get_model_metadata(model_file: str) -> dict[str, Any]:
     """Return the names, shapes and types of a network's inputs and outputs in an ONNX file.
 
     Parameters

@@ -1,10 +1,20 @@
 """`GraphProto`: from the graph of an ONNX model to a Symbol with its arrays."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
 from .... import symbol
 from ....base import MXNetError
 from ....ndarray import array
 from . import _op_translations  # noqa: F401  (fills the table)
 from .reading import stored_type
 from .translator import Translator
+
+if TYPE_CHECKING:
+    from ....gluon import Block
+    from ....ndarray import NDArray
+    from ....symbol import Symbol
 
 
 class GraphProto:
@@ -37,11 +47,11 @@ class GraphProto:
     array([1., 2.], dtype=float32)
     """
 
-    def __init__(self, folder=None, functions=()):
+    def __init__(self, folder: str | None = None, functions: Sequence[Any] = ()):
         self._folder, self._functions = folder, functions
         self.aux_dict, self.arg_dict, self.model_metadata, self.opset_version = {}, {}, {}, 0
 
-    def from_onnx(self, graph, opset_version):
+    def from_onnx(self, graph: Any, opset_version: int) -> tuple[Symbol, dict[str, NDArray], dict[str, NDArray]]:
         """Return a Symbol that computes the same as the graph.
 
         Parameters
@@ -74,7 +84,7 @@ class GraphProto:
                                         for names in (out.list_arguments(), out.list_auxiliary_states()))
         return out, self.arg_dict, self.aux_dict
 
-    def get_graph_metadata(self, graph):
+    def get_graph_metadata(self, graph: Any) -> dict[str, Any]:
         """Return the inputs that are given when the network runs, and the outputs.
 
         Parameters
@@ -95,7 +105,7 @@ class GraphProto:
         return {"input_tensor_data": [described(value) for value in graph.input if value.name not in known],
                 "output_tensor_data": [described(value)[:2] for value in graph.output]}
 
-    def graph_to_gluon(self, graph, ctx, opset_version):
+    def graph_to_gluon(self, graph: Any, ctx: Any, opset_version: int) -> Block:
         """Return a block that computes the same as the graph.
 
         Parameters

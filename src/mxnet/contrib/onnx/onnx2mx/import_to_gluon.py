@@ -1,8 +1,15 @@
 """`import_to_gluon`."""
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 from .import_model import opened
 
+if TYPE_CHECKING:
+    from ....gluon import Block
 
-def import_to_gluon(model_file, ctx=None):
+
+def import_to_gluon(model_file: str, ctx: Any = None) -> Block:
     """Return a Gluon block out of an ONNX file.
 
     Parameters

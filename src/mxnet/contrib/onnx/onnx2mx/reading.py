@@ -1,11 +1,17 @@
 """Readers of ONNX files: sizes, types and offsets are checked before they are used."""
+from __future__ import annotations
+
 import math
 import os
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ....base import MXNetError
 from ....files import read_bytes, recover
+
+if TYPE_CHECKING:
+    from types import ModuleType
 
 _MAX_AXES = 32
 # By the numbers of onnx.proto: the type in the file, and the one that arrays have here, where there is no such type.
@@ -26,7 +32,7 @@ class UnknownValue(UnsupportedFeature):
     """Raised where the import of a node needs sizes or values that are known only when the network runs."""
 
 
-def onnx_package():
+def onnx_package() -> ModuleType:
     """Return the package ``onnx``.
 
     Raises
@@ -41,7 +47,7 @@ def onnx_package():
     return onnx
 
 
-def read_model(path):
+def read_model(path: str) -> Any:
     """Return the message in an ONNX file; arrays in files of their own are not read yet.
 
     Parameters
@@ -72,7 +78,7 @@ def read_model(path):
     return model
 
 
-def opset_of(model, path):
+def opset_of(model: Any, path: str) -> int:
     """Return the version of ONNX's own operators that a model is written for.
 
     Raises
@@ -86,7 +92,7 @@ def opset_of(model, path):
     return max(versions)
 
 
-def element_type(number, what):
+def element_type(number: int, what: str) -> np.dtype[Any]:
     """Return the numpy type in which values of one of ONNX's types are kept here.
 
     Raises
@@ -100,12 +106,12 @@ def element_type(number, what):
     return np.dtype(kept or stored)
 
 
-def stored_type(number):
+def stored_type(number: int) -> np.dtype[Any] | None:
     """Return the numpy type that the format has for one of ONNX's types; None for those that no array here can have, and for bfloat16."""
     return None if number not in _TYPES or number == BFLOAT16 else np.dtype(_TYPES[number][0])
 
 
-def read_tensor(tensor, folder=None, what=None):
+def read_tensor(tensor: Any, folder: str | None = None, what: str | None = None) -> np.ndarray:
     """Return the array of a ``TensorProto``.
 
     Parameters
@@ -182,7 +188,7 @@ def _external(tensor, folder, count, stored, what):
         raise MXNetError(f"{what}: cannot read {location!r:.120}: {error.strerror}") from error
 
 
-def read_attributes(node, folder=None, outer=None, field="attribute"):
+def read_attributes(node: Any, folder: str | None = None, outer: Any = None, field: str = "attribute") -> dict[str, Any]:
     """Return the attributes of a node as Python values: numbers, texts, tuples of these, arrays, graphs.
 
     Parameters

@@ -4,12 +4,16 @@ A function's positional parameters after the first are the operator's inputs (``
 keyword-only parameters the attributes with their defaults. An attribute with the name of an input takes the place of that input: many
 attributes became inputs in later versions of ONNX. The first parameter is the `Translator`, which has the version.
 """
+from __future__ import annotations
+
 import inspect
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from ....base import MXNetError
 
-TRANSLATIONS = {}  # ONNX's operator -> Rule that makes a Symbol
-FOLDS = {}  # ONNX's operator -> Rule over numpy arrays
+TRANSLATIONS: dict[str, Rule] = {}  # ONNX's operator -> Rule that makes a Symbol
+FOLDS: dict[str, Rule] = {}  # ONNX's operator -> Rule over numpy arrays
 
 _WITHOUT_MEANING = {"consumed_inputs", "is_test"}  # of the first versions of the format
 _DOMAINS = {"": "", "ai.onnx": "", "com.microsoft": "com.microsoft."}
@@ -27,7 +31,7 @@ class Rule:
     attributes : frozenset of str
     """
 
-    def __init__(self, function):
+    def __init__(self, function: Callable[..., Any]):
         parameters = list(inspect.signature(function).parameters.values())[1:]
         by_position = [p for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD]
         self.function = function
@@ -36,7 +40,7 @@ class Rule:
         self.required = sum(p.default is p.empty for p in by_position)
         self.attributes = frozenset(p.name for p in parameters if p.kind is p.KEYWORD_ONLY)
 
-    def arguments(self, inputs, attributes, constant):
+    def arguments(self, inputs: Sequence[Any], attributes: Mapping[str, Any], constant: Callable[[Any], Any]) -> tuple[list[Any], dict[str, Any]]:
         """Return the function's positional and named arguments.
 
         Parameters
@@ -77,12 +81,12 @@ class Rule:
         return given, named
 
 
-def operator_name(node):
+def operator_name(node: Any) -> str:
     """Return the name of a node's operator in the table: with its domain, unless that is ONNX's own."""
     return _DOMAINS.get(node.domain, f"{node.domain}.") + node.op_type
 
 
-def translates(*names):
+def translates(*names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Register a function as the translation of these operators to a Symbol."""
     def register(function):
         rule = Rule(function)
@@ -91,7 +95,7 @@ def translates(*names):
     return register
 
 
-def folds(*names):
+def folds(*names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Register a function as the evaluation of these operators on numpy arrays."""
     def register(function):
         rule = Rule(function)

@@ -1,10 +1,16 @@
 """Reshaping to sizes that the file leaves open: the cases that `mx.sym.reshape` can express."""
+from __future__ import annotations
+
 import math
+from typing import TYPE_CHECKING, Any
 
 from .reading import UnknownValue
 
+if TYPE_CHECKING:
+    from .values import Value
 
-def reshape(g, data, targets):
+
+def reshape(g: Any, data: Value, targets: Any) -> Value:
     """`data` in another shape.
 
     Parameters
@@ -81,7 +87,7 @@ def _product(columns):
     return tuple(math.prod(numbers) for numbers in zip(*columns))
 
 
-def broadcast(g, data, targets):
+def broadcast(g: Any, data: Value, targets: Any) -> Value:
     """`data` repeated to a shape that ONNX's rules make of its own and the target; arguments and errors as for `reshape`."""
     rank = max(len(targets[0]), g.rank(data))
     shapes = g.shapes(data)
@@ -102,7 +108,7 @@ def broadcast(g, data, targets):
     return data
 
 
-def source(g, numbers):
+def source(g: Any, numbers: Any) -> Any:
     """Return the value and the axis that have an open size when the network runs.
 
     Raises

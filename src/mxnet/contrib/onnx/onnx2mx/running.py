@@ -2,6 +2,8 @@
 import base64
 import binascii
 import functools
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import torch
@@ -32,11 +34,11 @@ class Runner(Walker):
 
     nodes_left, iterations_left = 1 << 22, 1 << 16
 
-    def __init__(self, opset, functions, device, training):
+    def __init__(self, opset: int, functions: Sequence[Any], device: Any, training: bool):
         super().__init__(opset, None, functions)
         self.device, self.training = device, training
 
-    def run(self, graph, tensors):
+    def run(self, graph: Any, tensors: Any) -> list[Any]:
         """Compute a graph.
 
         Parameters
@@ -57,7 +59,7 @@ class Runner(Walker):
         self.nodes(graph.node)
         return [self._output(info) for info in graph.output]
 
-    def too_many_iterations(self):
+    def too_many_iterations(self) -> Exception:
         raise MXNetError(f"loops took more than {Runner.iterations_left} iterations")
 
     def _output(self, info):
@@ -70,13 +72,13 @@ class Runner(Walker):
             tensor = tensor.to(wanted)
         return tensor.reshape(()) if value.scalar and util.is_np_shape() else tensor.contiguous()
 
-    def value(self, tensor, scalar=False, boolean=False, name=""):
+    def value(self, tensor: Any, scalar: bool = False, boolean: bool = False, name: str = "") -> Value:
         """Return the `Value` of a tensor: of one axis of size 1, if it has none in ONNX."""
         scalar = scalar and tensor.numel() == 1
         made = tensor.reshape(1) if scalar else tensor
         return Value(name, entry=made, scalar=scalar, boolean=boolean or tensor.dtype == torch.bool, reader=lambda: _read(made, scalar, boolean))
 
-    def entry(self, value):
+    def entry(self, value: Value) -> Any:
         if value.entry is None:
             if value.arrays is None:
                 raise MXNetError(f"the value '{value.name}' is a sequence or an optional value, where an array was expected")
@@ -85,7 +87,7 @@ class Runner(Walker):
             value.entry, value.scalar, value.boolean = tensor.reshape(array.shape or (1,)), not array.shape, array.dtype.kind == "b"
         return value.entry
 
-    def op(self, name, *inputs, is_scalar=False, is_boolean=False, **attributes):
+    def op(self, name: str, *inputs: Any, is_scalar: bool = False, is_boolean: bool = False, **attributes: Any) -> Any:
         operator = get(name)
         given = {}
         for key, value in attributes.items():
@@ -103,13 +105,13 @@ class Runner(Walker):
         values = tuple(self.value(tensor, is_scalar, is_boolean) for tensor in ([results] if isinstance(results, torch.Tensor) else results))
         return values[0] if len(values) == 1 else values
 
-    def dtype(self, value):
+    def dtype(self, value: Value) -> np.dtype[Any] | None:
         if value.entry is None and value.arrays is not None:
             return value.arrays[0].dtype
         found = self.entry(value).dtype
         return None if found == torch.bfloat16 else np.dtype(dtypes.to_numpy(found))
 
-    def known_shapes(self, value):
+    def known_shapes(self, value: Value) -> list[Any] | None:
         if value.arrays is not None:
             return [value.arrays[0].shape]
         return [() if value.scalar else tuple(self.entry(value).shape)]

@@ -1,5 +1,9 @@
 """From the nodes of an ONNX graph to those of a Symbol."""
+from __future__ import annotations
+
 import itertools
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -28,7 +32,7 @@ class Translator(Walker):
 
     iterations_left = 256
 
-    def __init__(self, opset, folder=None, functions=()):
+    def __init__(self, opset: int, folder: str | None = None, functions: Sequence[Any] = ()):
         super().__init__(opset, folder, functions)
         self.params, self.inputs = {}, []
         self._shapes, self._types, self._finished = [{}], {}, [set()]
@@ -36,7 +40,7 @@ class Translator(Walker):
 
     # -- the graph -----------------------------------------------------------------------------------------------------
 
-    def graph(self, graph):
+    def graph(self, graph: Any) -> list[Any]:
         """Import a graph.
 
         Parameters
@@ -145,27 +149,27 @@ class Translator(Walker):
 
     # -- nodes ---------------------------------------------------------------------------------------------------------
 
-    def too_many_iterations(self):
+    def too_many_iterations(self) -> Exception:
         raise UnknownValue("at most 256 iterations of loops are written out")
 
-    def named(self, node, results, before):
+    def named(self, node: Any, results: Any, before: Any) -> None:
         if node.name and node.name not in self._given and results and results[0] is not None and results[0].entry is not None:
             head = results[0].entry[0]
             if head.op is not None and any(head is new for new in self._made[before:]):
                 head.name = node.name
                 self._given.add(node.name)
 
-    def count(self):
+    def count(self) -> int:
         return len(self._made)
 
-    def deferred(self, node, inputs, error):
+    def deferred(self, node: Any, inputs: Any, error: Any) -> Any:
         if self._depth:
             return None
         return [Value(name, later=True) for name in node.output]
 
     # -- operands and operators ---------------------------------------------------------------------------------------
 
-    def entry(self, value):
+    def entry(self, value: Value) -> Any:
         """Return the output of a node that has the value; a variable, for a known array."""
         if value.entry is not None:
             return value.entry
@@ -198,7 +202,7 @@ class Translator(Walker):
         value.scalar, value.boolean, value.entry = not value.arrays[0].shape, array.dtype.kind == "b", (node, 0)
         return value.entry
 
-    def op(self, name, *inputs, is_scalar=False, is_boolean=False, **attributes):
+    def op(self, name: str, *inputs: Any, is_scalar: bool = False, is_boolean: bool = False, **attributes: Any) -> Any:
         operator = get(name)
         symbols = [symbol.Symbol([self.entry(value)]) for value in inputs]
         made = create(operator, symbols, attributes, None, operator.name.strip("_").lower())
@@ -218,7 +222,7 @@ class Translator(Walker):
         values = tuple(Value("", entry=(node, i), scalar=is_scalar, boolean=is_boolean) for i in outputs)
         return values[0] if len(values) == 1 else values
 
-    def undone(self, value, name, **attributes):
+    def undone(self, value: Value, name: str, **attributes: Any) -> Value | None:
         node, i = self.entry(value)
         if node.op is None or i or node.op.name != get(name).name:
             return None
@@ -227,14 +231,14 @@ class Translator(Walker):
             return None
         return Value("", entry=node.inputs[0], boolean=value.boolean)
 
-    def dtype(self, value):
+    def dtype(self, value: Value) -> np.dtype[Any] | None:
         if value.entry is None and value.arrays is not None:
             return value.arrays[0].dtype
         node, i = self.entry(value)
         found = self._types.get((id(node), i))
         return None if found is None or dtypes.name_of(found) == "bfloat16" else np.dtype(dtypes.to_numpy(found))
 
-    def known_shapes(self, value):
+    def known_shapes(self, value: Value) -> list[Any] | None:
         if value.arrays is not None:
             return [array.shape for array in value.arrays]
         if value.scalar:
@@ -243,7 +247,7 @@ class Translator(Walker):
         shapes = [known.get((id(node), i)) for known in self._shapes]
         return None if any(shape is None or min(shape, default=0) < 0 for shape in shapes) else shapes
 
-    def rank(self, value):
+    def rank(self, value: Value) -> int:
         """Return the number of axes of the value in ONNX; errors as for `shapes`."""
         if value.arrays is None and not value.scalar and value.entry is not None:  # a shape with open sizes will do
             partial = self._shapes[0].get((id(value.entry[0]), value.entry[1]))

@@ -1,4 +1,9 @@
 """`Value`: a value of an ONNX graph during the import."""
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 
 from ....base import MXNetError
@@ -35,19 +40,21 @@ class Value:
 
     __slots__ = ("name", "arrays", "entry", "scalar", "boolean", "recipe", "reader", "sequence", "later")
 
-    def __init__(self, name, arrays=None, entry=None, scalar=False, boolean=False, recipe=None, reader=None, sequence=None, later=False):
+    def __init__(self, name: str, arrays: Any = None, entry: Any = None, scalar: bool = False, boolean: bool = False,
+                 recipe: Callable[[], Value] | None = None, reader: Callable[[], np.ndarray] | None = None, sequence: Any = None,
+                 later: bool = False):
         self.name, self.arrays, self.entry, self.scalar, self.boolean, self.recipe = name, arrays, entry, scalar, boolean, recipe
         self.reader, self.sequence, self.later = reader, sequence, later
 
     @property
-    def array(self):
+    def array(self) -> np.ndarray | None:
         """The array if it does not depend on open sizes, else None."""
         if self.arrays is None:
             return None
         first = self.arrays[0]
         return first if all(same(first, other) for other in self.arrays[1:]) else None
 
-    def constant(self, what):
+    def constant(self, what: str) -> np.ndarray:
         """Return the array, which the import of a node needs.
 
         Raises
@@ -63,11 +70,11 @@ class Value:
                                "inputs")
         return array
 
-    def candidates(self, what):
+    def candidates(self, what: str) -> list[np.ndarray]:
         """Return the arrays, one for each set of sizes; errors as for `constant`."""
         return [self.constant(what)] if self.arrays is None else self.arrays
 
-    def elements(self, what):
+    def elements(self, what: str) -> Any:
         """Return the elements of a sequence.
 
         Raises
@@ -79,11 +86,11 @@ class Value:
             raise MXNetError(f"`{what}` (the value '{self.name}') must be a sequence, received an array")
         return self.sequence
 
-    def integers(self, what):
+    def integers(self, what: str) -> tuple[int, ...]:
         """Return the numbers of an array of at most one axis, as a tuple of int; errors as for `constant`."""
         return as_integers(self.constant(what), what)
 
-    def number(self, what):
+    def number(self, what: str) -> Any:
         """Return the one number of an array; errors as for `constant`."""
         array = self.constant(what)
         if array.size != 1:
@@ -91,12 +98,12 @@ class Value:
         return array.reshape(-1)[0].item()
 
 
-def same(a, b):
+def same(a: np.ndarray, b: np.ndarray) -> bool:
     """Return True if two arrays are equal in type, shape and values; NaN equals NaN."""
     return a is b or a.dtype == b.dtype and a.shape == b.shape and np.array_equal(a, b, equal_nan=a.dtype.kind == "f")
 
 
-def as_integers(array, what):
+def as_integers(array: np.ndarray, what: str) -> tuple[int, ...]:
     """Return the numbers of an array of at most one axis, as a tuple of int.
 
     Raises

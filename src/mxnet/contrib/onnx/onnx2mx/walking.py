@@ -1,6 +1,10 @@
 """Traversal of the nodes of an ONNX graph: the common part of `translator` (to Symbols) and `running` (on arrays)."""
+from __future__ import annotations
+
 import itertools
 import math
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -39,7 +43,7 @@ class Walker:
     nodes_left = 1 << 17  # that may be gone through, so that functions which call one another many times over come to an end
     iterations_left = 0  # of loops
 
-    def __init__(self, opset, folder=None, functions=()):
+    def __init__(self, opset: int, folder: str | None = None, functions: Sequence[Any] = ()):
         self.opset, self.folder = opset, folder
         self.functions = {(f.domain, f.name): f for f in functions}
         self.node_outputs, self.node_type, self.open_inputs, self.sources = 0, "", [], {}
@@ -47,11 +51,11 @@ class Walker:
 
     # -- methods of subclasses ------------------------------------------------------------------------------------------
 
-    def entry(self, value):
+    def entry(self, value: Value) -> Any:
         """Return the operand with the value, in the form that `op` takes."""
         raise NotImplementedError
 
-    def op(self, name, *inputs, is_scalar=False, is_boolean=False, **attributes):
+    def op(self, name: str, *inputs: Any, is_scalar: bool = False, is_boolean: bool = False, **attributes: Any) -> Any:
         """Call one of MXNet's operators.
 
         Parameters
@@ -69,30 +73,30 @@ class Walker:
         """
         raise NotImplementedError
 
-    def dtype(self, value):
+    def dtype(self, value: Value) -> np.dtype[Any] | None:
         """Return the numpy type of a value; None where that is not known."""
         raise NotImplementedError
 
-    def undone(self, value, name, **attributes):
+    def undone(self, value: Value, name: str, **attributes: Any) -> Value | None:
         """Return the input of the operator that made a value, if it is this one with these attributes; None if it is not, or not known."""
 
-    def known_shapes(self, value):
+    def known_shapes(self, value: Value) -> list[Any] | None:
         """Return the value's ONNX shape for each set of sizes, or None if it is unknown."""
         raise NotImplementedError
 
-    def deferred(self, node, inputs, error):
+    def deferred(self, node: Any, inputs: Any, error: Any) -> Any:
         """Return placeholders for the outputs of a node that needs values known only at run time, or None to raise `error`."""
 
-    def count(self):
+    def count(self) -> int:
         """Return the number of operators called so far."""
         return 0
 
-    def named(self, node, results, before):
+    def named(self, node: Any, results: Any, before: Any) -> None:
         """Receive the results of a node, and the number of operators called before it."""
 
     # -- nodes ---------------------------------------------------------------------------------------------------------
 
-    def refuse_unknown(self, graph):
+    def refuse_unknown(self, graph: Any) -> None:
         """Raise an error for a graph with unsupported nodes.
 
         Raises
@@ -109,12 +113,12 @@ class Walker:
             named = ", ".join(f"{operator} (node {where})" for operator, where in unknown.items())
             raise UnsupportedFeature(f"no operators here compute these of the file: {named}")
 
-    def initializers(self, tensors):
+    def initializers(self, tensors: Iterable[Any]) -> None:
         """Put the arrays of a graph into the scope."""
         for tensor in tensors:
             self._scope[tensor.name] = self.array(read_tensor(tensor, self.folder, f"the initializer '{tensor.name}'"), tensor.name)
 
-    def nodes(self, nodes):
+    def nodes(self, nodes: Iterable[Any]) -> None:
         """Import nodes in their order, into the scope.
 
         Raises
@@ -248,7 +252,7 @@ class Walker:
             self._scope, self._outer, self.opset = before
             self._depth -= 1
 
-    def branch(self, graph, inputs=()):
+    def branch(self, graph: Any, inputs: Sequence[Value] = ()) -> list[Value]:
         """Import a graph within this one, which sees its values.
 
         Parameters
@@ -281,21 +285,21 @@ class Walker:
 
     # -- services to translations --------------------------------------------------------------------------------------
 
-    def array(self, array, name=""):
+    def array(self, array: Any, name: str = "") -> Value:
         """Return a `Value` of a known array; `name` becomes the name of its variable in the Symbol."""
         return Value(name, [np.asarray(array)] * self._trials)
 
-    def iterate(self):
+    def iterate(self) -> None:
         """Count an iteration of a loop, and end loops that take too many."""
         self.iterations_left -= 1
         if self.iterations_left < 0:
             self.too_many_iterations()
 
-    def too_many_iterations(self):
+    def too_many_iterations(self) -> Exception:
         """Raise the error that ends a loop."""
         raise NotImplementedError
 
-    def small(self, shape, what):
+    def small(self, shape: Sequence[int], what: str) -> tuple[int, ...]:
         """Return a shape, of which an array is about to be made.
 
         Raises
@@ -307,7 +311,7 @@ class Walker:
             raise MXNetError(f"{what} takes an array of shape {tuple(shape)[:8]}; at most {_LARGEST} elements are computed while importing")
         return tuple(shape)
 
-    def shapes(self, value):
+    def shapes(self, value: Value) -> list[Any]:
         """Return the value's shape for each set of sizes.
 
         Raises
@@ -322,26 +326,26 @@ class Walker:
                                f"the file says of its inputs{remedy}")
         return found
 
-    def sizes(self, value):
+    def sizes(self, value: Value) -> tuple[int | None, ...]:
         """Return the value's shape, with None for sizes that the file leaves open; errors as for `shapes`."""
         return tuple(column[0] if len(set(column)) == 1 else None for column in zip(*self.shapes(value)))
 
-    def size(self, value, axis, what="this"):
+    def size(self, value: Value, axis: int, what: str = "this") -> int:
         """Return one size of the value; raise an error if the file leaves it open."""
         found = self.sizes(value)[axis]
         if found is None:
             raise UnknownValue(f"{what} needs the size of axis {axis} of '{value.name or 'an intermediate value'}', which the file leaves open")
         return found
 
-    def fixed(self, value, what="this"):
+    def fixed(self, value: Value, what: str = "this") -> tuple[int, ...]:
         """All sizes of the value, none of which the file may leave open."""
         return tuple(self.size(value, axis, what) for axis in range(self.rank(value)))
 
-    def rank(self, value):
+    def rank(self, value: Value) -> int:
         """Return the number of axes of the value in ONNX; errors as for `shapes`."""
         return len(self.shapes(value)[0])
 
-    def axis(self, value, axis, beyond=0):
+    def axis(self, value: Value, axis: int, beyond: int = 0) -> int:
         """Return an axis counted from the front.
 
         Parameters
@@ -361,7 +365,7 @@ class Walker:
             raise MXNetError(f"axis {axis} of an array of {rank} axes; expected {-rank} to {rank - 1}")
         return axis % rank if rank else 0
 
-    def note_sizes(self, value):
+    def note_sizes(self, value: Value) -> None:
         """Record where open sizes can be read when the network runs."""
         for axis, numbers in enumerate(zip(*self.shapes(value))):
             if len(set(numbers)) > 1:
@@ -386,7 +390,7 @@ def _resolved(node, attributes):
     return made
 
 
-def all_nodes(graph):
+def all_nodes(graph: Any) -> Iterator[Any]:
     """Yield the nodes of a graph and of those within it."""
     graphs = [graph]
     while graphs:

@@ -1,4 +1,8 @@
 """Deformable convolutions, whose sampling positions are learned."""
+from __future__ import annotations
+
+from typing import Any
+
 from ...hybrid_block import HybridBlock
 from ...nn import Activation
 from ...nn.conv_layers import as_sizes, check_layout
@@ -95,10 +99,12 @@ class DeformableConvolution(_Deformable):
         As for `Block`.
     """
 
-    def __init__(self, channels, kernel_size=(1, 1), strides=(1, 1), padding=(0, 0), dilation=(1, 1), groups=1, num_deformable_group=1,
-                 layout="NCHW", use_bias=True, in_channels=0, activation=None, weight_initializer=None, bias_initializer="zeros",
-                 offset_weight_initializer="zeros", offset_bias_initializer="zeros", offset_use_bias=True,
-                 op_name="DeformableConvolution", adj=None, prefix=None, params=None):
+    def __init__(self, channels: int, kernel_size: int | tuple[int, int] = (1, 1), strides: int | tuple[int, int] = (1, 1),
+                 padding: int | tuple[int, int] = (0, 0), dilation: int | tuple[int, int] = (1, 1), groups: int = 1, num_deformable_group: int = 1,
+                 layout: str = "NCHW", use_bias: bool = True, in_channels: int = 0, activation: str | None = None, weight_initializer: Any = None,
+                 bias_initializer: Any = "zeros", offset_weight_initializer: Any = "zeros", offset_bias_initializer: Any = "zeros",
+                 offset_use_bias: bool = True, op_name: str = "DeformableConvolution", adj: Any = None, prefix: str | None = None,
+                 params: Any = None):
         super().__init__(channels, kernel_size, strides, padding, dilation, groups, num_deformable_group, layout, use_bias, in_channels,
                          activation, weight_initializer, bias_initializer, offset_weight_initializer, offset_bias_initializer,
                          offset_use_bias, op_name, adj, prefix, params)
@@ -120,10 +126,12 @@ weight_initializer, bias_initializer, offset_weight_initializer, offset_bias_ini
     _per_point = 3
     _offset_first = False
 
-    def __init__(self, channels, kernel_size=(1, 1), strides=(1, 1), padding=(0, 0), dilation=(1, 1), groups=1, num_deformable_group=1,
-                 layout="NCHW", use_bias=True, in_channels=0, activation=None, weight_initializer=None, bias_initializer="zeros",
-                 offset_weight_initializer="zeros", offset_bias_initializer="zeros", offset_use_bias=True,
-                 op_name="ModulatedDeformableConvolution", adj=None, prefix=None, params=None):
+    def __init__(self, channels: int, kernel_size: int | tuple[int, int] = (1, 1), strides: int | tuple[int, int] = (1, 1),
+                 padding: int | tuple[int, int] = (0, 0), dilation: int | tuple[int, int] = (1, 1), groups: int = 1, num_deformable_group: int = 1,
+                 layout: str = "NCHW", use_bias: bool = True, in_channels: int = 0, activation: str | None = None, weight_initializer: Any = None,
+                 bias_initializer: Any = "zeros", offset_weight_initializer: Any = "zeros", offset_bias_initializer: Any = "zeros",
+                 offset_use_bias: bool = True, op_name: str = "ModulatedDeformableConvolution", adj: Any = None, prefix: str | None = None,
+                 params: Any = None):
         super().__init__(channels, kernel_size, strides, padding, dilation, groups, num_deformable_group, layout, use_bias, in_channels,
                          activation, weight_initializer, bias_initializer, offset_weight_initializer, offset_bias_initializer,
                          offset_use_bias, op_name, adj, prefix, params)

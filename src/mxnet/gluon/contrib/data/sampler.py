@@ -1,4 +1,8 @@
 """Samplers for sequences."""
+from __future__ import annotations
+
+from collections.abc import Iterator
+
 from ...data import Sampler
 from ...utils import UsageError
 
@@ -25,15 +29,15 @@ class IntervalSampler(Sampler):
     [0, 3, 6]
     """
 
-    def __init__(self, length, interval, rollover=True):
+    def __init__(self, length: int, interval: int, rollover: bool = True):
         if interval > length:
             raise UsageError(f"IntervalSampler: interval must be at most length={length}, received {interval}")
         self._length, self._interval, self._rollover = length, interval, rollover
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[int]:
         for start in range(self._interval if self._rollover else 1):
             yield from range(start, self._length, self._interval)
 
-    def __len__(self):
+    def __len__(self) -> int:
         # MXNet counts the indices omitted without rollover, too.
         return self._length

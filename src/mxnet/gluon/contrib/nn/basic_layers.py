@@ -1,5 +1,8 @@
 """Containers side by side, and layers for particular purposes."""
+from __future__ import annotations
+
 import warnings
+from typing import Any
 
 from .... import ndarray
 from ....context import num_gpus
@@ -32,11 +35,11 @@ class Concurrent(Sequential):
     (4, 5)
     """
 
-    def __init__(self, axis=-1, prefix=None, params=None):
+    def __init__(self, axis: int = -1, prefix: str | None = None, params: Any = None):
         super().__init__(prefix=prefix, params=params)
         self.axis = axis
 
-    def forward(self, x):
+    def forward(self, x: Any) -> Any:
         """Return the outputs of all blocks, concatenated."""
         return ndarray.concat(*[block(x) for block in self._children.values()], dim=self.axis)
 
@@ -52,11 +55,11 @@ class HybridConcurrent(HybridSequential):
         As for `Block`.
     """
 
-    def __init__(self, axis=-1, prefix=None, params=None):
+    def __init__(self, axis: int = -1, prefix: str | None = None, params: Any = None):
         super().__init__(prefix=prefix, params=params)
         self.axis = axis
 
-    def hybrid_forward(self, F, x):
+    def hybrid_forward(self, F: Any, x: Any) -> Any:
         """Return the outputs of all blocks, concatenated."""
         return F.concat(*[block(x) for block in self._children.values()], dim=self.axis)
 
@@ -70,10 +73,10 @@ class Identity(HybridBlock):
         As for `Block`.
     """
 
-    def __init__(self, prefix=None, params=None):
+    def __init__(self, prefix: str | None = None, params: Any = None):
         super().__init__(prefix=prefix, params=params)
 
-    def hybrid_forward(self, F, x):
+    def hybrid_forward(self, F: Any, x: Any) -> Any:
         """Return the input."""
         return x
 
@@ -93,17 +96,17 @@ class SparseEmbedding(Block):
         As for `Block`.
     """
 
-    def __init__(self, input_dim, output_dim, dtype="float32", weight_initializer=None, **kwargs):
+    def __init__(self, input_dim: int, output_dim: int, dtype: str = "float32", weight_initializer: Any = None, **kwargs: Any):
         super().__init__(**kwargs)
-        self._kwargs = {"input_dim": input_dim, "output_dim": output_dim, "dtype": dtype, "sparse_grad": True}
+        self._kwargs: dict[str, Any] = {"input_dim": input_dim, "output_dim": output_dim, "dtype": dtype, "sparse_grad": True}
         self.weight = self.params.get("weight", shape=(input_dim, output_dim), init=weight_initializer, dtype=dtype,
                                       grad_stype="row_sparse", stype="row_sparse")
 
-    def forward(self, x):
+    def forward(self, x: Any) -> Any:
         """Return the vectors, of shape (*x.shape, output_dim)."""
         return ndarray.Embedding(x, self.weight.row_sparse_data(x), name="fwd", **self._kwargs)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"{type(self).__name__}({self._kwargs['input_dim']} -> {self._kwargs['output_dim']}, {self._kwargs['dtype']})"
 
 
@@ -123,9 +126,9 @@ running_variance_initializer, prefix, params
         As for `BatchNorm`; the channels are axis 1.
     """
 
-    def __init__(self, in_channels=0, num_devices=None, momentum=0.9, epsilon=1e-5, center=True, scale=True, use_global_stats=False,
-                 beta_initializer="zeros", gamma_initializer="ones", running_mean_initializer="zeros",
-                 running_variance_initializer="ones", **kwargs):
+    def __init__(self, in_channels: int = 0, num_devices: int | None = None, momentum: float = 0.9, epsilon: float = 1e-5, center: bool = True,
+                 scale: bool = True, use_global_stats: bool = False, beta_initializer: Any = "zeros", gamma_initializer: str = "ones",
+                 running_mean_initializer: Any = "zeros", running_variance_initializer: str = "ones", **kwargs: Any):
         super().__init__(1, momentum, epsilon, center, scale, use_global_stats, beta_initializer, gamma_initializer,
                          running_mean_initializer, running_variance_initializer, in_channels, **kwargs)
         if num_devices is None:
@@ -137,7 +140,7 @@ running_variance_initializer, prefix, params
         warnings.warn("SyncBatchNorm counts on all GPUs; pass num_devices if you train on fewer", UserWarning, stacklevel=3)
         return max(num_gpus(), 1)
 
-    def hybrid_forward(self, F, x, gamma, beta, running_mean, running_var):
+    def hybrid_forward(self, F: Any, x: Any, gamma: Any, beta: Any, running_mean: Any, running_var: Any) -> Any:
         """Return the normalized array."""
         return F.contrib.SyncBatchNorm(x, gamma, beta, running_mean, running_var, name="fwd", **self._kwargs)
 

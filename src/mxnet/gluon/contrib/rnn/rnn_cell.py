@@ -1,4 +1,8 @@
 """Variational dropout and projected LSTM."""
+from __future__ import annotations
+
+from typing import Any
+
 from ...parameter import Parameter, tensor_types
 from ...rnn import BidirectionalCell, HybridRecurrentCell, ModifierCell, SequentialRNNCell
 from ...rnn.sequences import _format_sequence, _get_begin_state, _mask_sequence_variable_length
@@ -7,7 +11,8 @@ from ...utils import UsageError
 __all__ = ["VariationalDropoutCell", "LSTMPCell"]
 
 
-def dynamic_unroll(cell, inputs, begin_state, drop_inputs=0, drop_outputs=0, layout="TNC", valid_length=None):
+def dynamic_unroll(cell: Any, inputs: Any, begin_state: Any, drop_inputs: float = 0, drop_outputs: float = 0, layout: str = "TNC",
+                   valid_length: Any = None) -> tuple[Any, Any]:
     """Run a cell over a sequence with `foreach`: the graph holds one step, however long the sequence is.
 
     Parameters
@@ -82,7 +87,7 @@ class VariationalDropoutCell(ModifierCell):
         If states are to be dropped in a BidirectionalCell.
     """
 
-    def __init__(self, base_cell, drop_inputs=0., drop_states=0., drop_outputs=0.):
+    def __init__(self, base_cell: Any, drop_inputs: float = 0., drop_states: float = 0., drop_outputs: float = 0.):
         holds = isinstance(base_cell, SequentialRNNCell) and any(isinstance(c, BidirectionalCell) for c in base_cell._children.values())
         if drop_states and (holds or isinstance(base_cell, BidirectionalCell)):
             raise UsageError("VariationalDropoutCell: drop_states needs a cell that can step, which a BidirectionalCell can't; "
@@ -96,15 +101,15 @@ class VariationalDropoutCell(ModifierCell):
     def _alias(self):
         return "vardrop"
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"{type(self).__name__}(p_out = {self.drop_outputs}, p_state = {self.drop_states})"
 
-    def reset(self):
+    def reset(self) -> None:
         """Reset the cell and discard the dropout masks."""
         super().reset()
         self.drop_inputs_mask = self.drop_states_mask = self.drop_outputs_mask = None
 
-    def hybrid_forward(self, F, inputs, states):
+    def hybrid_forward(self, F: Any, inputs: Any, states: Any) -> Any:
         """Return the output and the new states."""
         def mask(name, like):
             share = getattr(self, name)
@@ -121,7 +126,8 @@ class VariationalDropoutCell(ModifierCell):
             output = output * mask("drop_outputs", output)
         return output, states
 
-    def unroll(self, length, inputs, begin_state=None, layout="NTC", merge_outputs=None, valid_length=None):
+    def unroll(self, length: int, inputs: Any, begin_state: Any = None, layout: str = "NTC", merge_outputs: bool | None = None,
+               valid_length: Any = None) -> tuple[Any, Any]:
         """Run the cell over a sequence; see `RecurrentCell.unroll`."""
         if self.drop_states:
             return super().unroll(length, inputs, begin_state, layout, merge_outputs, valid_length=valid_length)
@@ -157,9 +163,9 @@ class LSTMPCell(HybridRecurrentCell):
         As for `Block`.
     """
 
-    def __init__(self, hidden_size, projection_size, i2h_weight_initializer=None, h2h_weight_initializer=None,
-                 h2r_weight_initializer=None, i2h_bias_initializer="zeros", h2h_bias_initializer="zeros", input_size=0, prefix=None,
-                 params=None):
+    def __init__(self, hidden_size: int, projection_size: int, i2h_weight_initializer: Any = None, h2h_weight_initializer: Any = None,
+                 h2r_weight_initializer: Any = None, i2h_bias_initializer: Any = "zeros", h2h_bias_initializer: str = "zeros", input_size: int = 0,
+                 prefix: str | None = None, params: Any = None):
         super().__init__(prefix=prefix, params=params)
         self._hidden_size, self._projection_size, self._input_size = hidden_size, projection_size, input_size
         rows = 4 * hidden_size
@@ -175,15 +181,16 @@ class LSTMPCell(HybridRecurrentCell):
     def _alias(self):
         return "lstmp"
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         rows, size = self.i2h_weight.shape
         return f"{type(self).__name__}({size or None} -> {rows} -> {self.h2r_weight.shape[0]})"
 
-    def state_info(self, batch_size=0):
+    def state_info(self, batch_size: int = 0) -> list[dict[str, Any]]:
         """Return the shapes of the projected hidden state and of the cell state."""
         return [{"shape": (batch_size, size), "__layout__": "NC"} for size in (self._projection_size, self._hidden_size)]
 
-    def hybrid_forward(self, F, inputs, states, i2h_weight, h2h_weight, h2r_weight, i2h_bias, h2h_bias):
+    def hybrid_forward(self, F: Any, inputs: Any, states: Any, i2h_weight: Any, h2h_weight: Any, h2r_weight: Any, i2h_bias: Any,
+                       h2h_bias: Any) -> Any:
         """Return the output and the new states."""
         prefix, rows = f"t{self._counter}_", 4 * self._hidden_size
         i2h = F.FullyConnected(data=inputs, weight=i2h_weight, bias=i2h_bias, num_hidden=rows, name=prefix + "i2h")

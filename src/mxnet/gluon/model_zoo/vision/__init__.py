@@ -11,6 +11,10 @@ Example
 >>> net.output
 Dense(512 -> 10, linear)
 """
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 from ....suggestions import did_you_mean
 from . import alexnet as _alexnet
 from . import densenet, inception, mobilenet, resnet, squeezenet, vgg
@@ -21,6 +25,9 @@ from .mobilenet import *  # noqa: F403
 from .resnet import *  # noqa: F403
 from .squeezenet import *  # noqa: F403
 from .vgg import *  # noqa: F403
+
+if TYPE_CHECKING:
+    from ....gluon import HybridBlock
 
 _FAMILIES = (_alexnet, densenet, inception, mobilenet, resnet, squeezenet, vgg)
 
@@ -36,7 +43,7 @@ _models = {_published_name(name): getattr(family, name)
            for family in _FAMILIES for name in family.__all__ if name.islower() and not name.startswith("get_")}
 
 
-def get_model(name, **kwargs):
+def get_model(name: str, **kwargs: Any) -> HybridBlock:
     """Return a network by its name.
 
     Parameters

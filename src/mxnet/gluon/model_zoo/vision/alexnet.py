@@ -1,8 +1,16 @@
 """AlexNet, in the form of Krizhevsky, 2014 (arXiv:1404.5997)."""
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 from ....context import cpu, takes_device
 from ... import nn
 from ..model_store import MODELS_DIR, load_pretrained
 from ._blocks import Classifier, chain
+
+if TYPE_CHECKING:
+    from ...hybrid_block import HybridBlock
+
 
 __all__ = ["AlexNet", "alexnet"]
 
@@ -16,7 +24,7 @@ class AlexNet(Classifier):
         The number of outputs.
     """
 
-    def __init__(self, classes=1000, **kwargs):
+    def __init__(self, classes: int = 1000, **kwargs: Any):
         super().__init__(**kwargs)
         with self.name_scope():
             self.features = chain(
@@ -33,7 +41,7 @@ class AlexNet(Classifier):
 
 
 @takes_device
-def alexnet(pretrained=False, ctx=cpu(), root=MODELS_DIR, **kwargs):
+def alexnet(pretrained: bool = False, ctx: Any = cpu(), root: str = MODELS_DIR, **kwargs: Any) -> HybridBlock:
     """AlexNet.
 
     Parameters

@@ -1,9 +1,18 @@
 """DenseNet: Huang et al., 2016 (arXiv:1608.06993)."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
 from ....context import cpu, takes_device
 from ... import nn
 from ...contrib.nn import Identity
 from ..model_store import MODELS_DIR, load_pretrained
 from ._blocks import Classifier, chain, named, relu, side_by_side
+
+if TYPE_CHECKING:
+    from ...hybrid_block import HybridBlock
+
 
 __all__ = ["DenseNet", "densenet121", "densenet161", "densenet169", "densenet201"]
 
@@ -59,7 +68,8 @@ class DenseNet(Classifier):
         The number of outputs.
     """
 
-    def __init__(self, num_init_features, growth_rate, block_config, bn_size=4, dropout=0, classes=1000, **kwargs):
+    def __init__(self, num_init_features: int, growth_rate: int, block_config: Sequence[int], bn_size: int = 4, dropout: float = 0,
+                 classes: int = 1000, **kwargs: Any):
         super().__init__(**kwargs)
         with self.name_scope():
             self.features = chain(
@@ -77,7 +87,7 @@ class DenseNet(Classifier):
 
 
 @takes_device
-def get_densenet(num_layers, pretrained=False, ctx=cpu(), root=MODELS_DIR, **kwargs):
+def get_densenet(num_layers: int, pretrained: bool = False, ctx: Any = cpu(), root: str = MODELS_DIR, **kwargs: Any) -> HybridBlock:
     """DenseNet by its depth.
 
     Parameters

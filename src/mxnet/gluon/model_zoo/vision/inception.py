@@ -1,11 +1,17 @@
 """Inception v3: Szegedy et al., 2015 (arXiv:1512.00567)."""
+from __future__ import annotations
+
 from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 from ....context import cpu, takes_device
 from ... import nn
 from ...contrib.nn import HybridConcurrent
 from ..model_store import MODELS_DIR, load_pretrained
 from ._blocks import Classifier, chain, relu, side_by_side
+
+if TYPE_CHECKING:
+    from ....gluon import HybridBlock
 
 __all__ = ["Inception3", "inception_v3"]
 
@@ -106,7 +112,7 @@ def _make_E(prefix):
     return _concurrent(prefix, _block_e)
 
 
-def make_aux(classes):
+def make_aux(classes: int) -> HybridBlock:
     """Return the auxiliary classifier that Inception v3 is trained with, behind its blocks of 17 by 17."""
     return chain(nn.AvgPool2D(pool_size=5, strides=3), _unit(128, POINT), _unit(768, {"kernel_size": 5}), nn.Flatten(), nn.Dense(classes))
 
@@ -127,7 +133,7 @@ class Inception3(Classifier):
         The number of outputs.
     """
 
-    def __init__(self, classes=1000, **kwargs):
+    def __init__(self, classes: int = 1000, **kwargs: Any):
         super().__init__(**kwargs)
         with self.name_scope():
             self.features = chain(
@@ -140,7 +146,7 @@ class Inception3(Classifier):
 
 
 @takes_device
-def inception_v3(pretrained=False, ctx=cpu(), root=MODELS_DIR, **kwargs):
+def inception_v3(pretrained: bool = False, ctx: Any = cpu(), root: str = MODELS_DIR, **kwargs: Any) -> HybridBlock:
     """Inception v3.
 
     Parameters

@@ -1,4 +1,8 @@
 """MobileNet (Howard et al., arXiv:1704.04861) and MobileNet v2 (Sandler et al., arXiv:1801.04381)."""
+from __future__ import annotations
+
+from typing import Any
+
 from ....context import cpu, takes_device
 from ... import nn
 from ...hybrid_block import HybridBlock
@@ -18,7 +22,7 @@ _BOTTLENECKS = [(1, 16, 1, 1), (6, 24, 2, 2), (6, 32, 3, 2), (6, 64, 4, 2), (6, 
 class RELU6(HybridBlock):
     """min(max(x, 0), 6)"""
 
-    def hybrid_forward(self, F, x):
+    def hybrid_forward(self, F: Any, x: Any) -> Any:
         """Return the clipped input."""
         return F.clip(x, 0, 6, name="relu6")
 
@@ -54,7 +58,7 @@ class LinearBottleneck(HybridBlock):
     stride : int
     """
 
-    def __init__(self, in_channels, channels, t, stride, **kwargs):
+    def __init__(self, in_channels: int, channels: int, t: int, stride: int, **kwargs: Any):
         super().__init__(**kwargs)
         self.use_shortcut = stride == 1 and in_channels == channels
         inner = in_channels * t
@@ -63,7 +67,7 @@ class LinearBottleneck(HybridBlock):
             self.out.add(*_unit(inner, activation=RELU6), *_unit(inner, 3, stride, groups=inner, activation=RELU6),
                          *_unit(channels, activation=None))
 
-    def hybrid_forward(self, F, x):
+    def hybrid_forward(self, F: Any, x: Any) -> Any:
         """Return the bottleneck's output."""
         out = self.out(x)
         return F.elemwise_add(out, x) if self.use_shortcut else out
@@ -80,7 +84,7 @@ class MobileNet(Classifier):
         The number of outputs.
     """
 
-    def __init__(self, multiplier=1.0, classes=1000, **kwargs):
+    def __init__(self, multiplier: float = 1.0, classes: int = 1000, **kwargs: Any):
         super().__init__(**kwargs)
         with self.name_scope():
             self.features = chain(*_unit(int(32 * multiplier), 3, 2))
@@ -102,7 +106,7 @@ class MobileNetV2(Classifier):
         The number of outputs.
     """
 
-    def __init__(self, multiplier=1.0, classes=1000, **kwargs):
+    def __init__(self, multiplier: float = 1.0, classes: int = 1000, **kwargs: Any):
         super().__init__(**kwargs)
         with self.name_scope():
             self.features = nn.HybridSequential(prefix="features_")
@@ -126,7 +130,7 @@ def _published(multiplier):
 
 
 @takes_device
-def get_mobilenet(multiplier, pretrained=False, ctx=cpu(), root=MODELS_DIR, **kwargs):
+def get_mobilenet(multiplier: float, pretrained: bool = False, ctx: Any = cpu(), root: str = MODELS_DIR, **kwargs: Any) -> HybridBlock:
     """MobileNet by its width.
 
     Parameters
@@ -147,7 +151,7 @@ def get_mobilenet(multiplier, pretrained=False, ctx=cpu(), root=MODELS_DIR, **kw
 
 
 @takes_device
-def get_mobilenet_v2(multiplier, pretrained=False, ctx=cpu(), root=MODELS_DIR, **kwargs):
+def get_mobilenet_v2(multiplier: float, pretrained: bool = False, ctx: Any = cpu(), root: str = MODELS_DIR, **kwargs: Any) -> HybridBlock:
     """MobileNet v2 by its width; parameters as for `get_mobilenet`."""
     net = MobileNetV2(multiplier, **kwargs)
     return load_pretrained(net, f"mobilenetv2_{_published(multiplier)}", root, ctx) if pretrained else net

@@ -1,5 +1,8 @@
 """ResNet v1 (He et al., arXiv:1512.03385) and v2 (He et al., arXiv:1603.05027)."""
+from __future__ import annotations
+
 from collections.abc import Callable
+from typing import Any
 
 from ....context import cpu, takes_device
 from ... import nn
@@ -193,20 +196,20 @@ class ResNetV2(_ResNet):
 
 
 _BASIC, _WIDE = (64, 64, 128, 256, 512), (64, 256, 512, 1024, 2048)
-resnet_spec = {
+resnet_spec: dict[int, Any] = {
     18: ("basic_block", (2, 2, 2, 2), _BASIC),
     34: ("basic_block", (3, 4, 6, 3), _BASIC),
     50: ("bottle_neck", (3, 4, 6, 3), _WIDE),
     101: ("bottle_neck", (3, 4, 23, 3), _WIDE),
     152: ("bottle_neck", (3, 8, 36, 3), _WIDE),
 }
-resnet_net_versions = [ResNetV1, ResNetV2]
-resnet_block_versions = [
+resnet_net_versions: list[Any] = [ResNetV1, ResNetV2]
+resnet_block_versions: list[dict[str, Any]] = [
     {"basic_block": BasicBlockV1, "bottle_neck": BottleneckV1}, {"basic_block": BasicBlockV2, "bottle_neck": BottleneckV2}]
 
 
 @takes_device
-def get_resnet(version, num_layers, pretrained=False, ctx=cpu(), root=MODELS_DIR, **kwargs):
+def get_resnet(version: int, num_layers: int, pretrained: bool = False, ctx: Any = cpu(), root: str = MODELS_DIR, **kwargs: Any) -> HybridBlock:
     """ResNet by its version and depth.
 
     Parameters

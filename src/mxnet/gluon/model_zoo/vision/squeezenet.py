@@ -1,9 +1,17 @@
 """SqueezeNet: Iandola et al., 2016 (arXiv:1602.07360)."""
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 from ....context import cpu, takes_device
 from ... import nn
 from ...utils import UsageError
 from ..model_store import MODELS_DIR, load_pretrained
 from ._blocks import Classifier, chain, named, relu, side_by_side
+
+if TYPE_CHECKING:
+    from ...hybrid_block import HybridBlock
+
 
 __all__ = ["SqueezeNet", "squeezenet1_0", "squeezenet1_1"]
 
@@ -40,7 +48,7 @@ class SqueezeNet(Classifier):
         For another version.
     """
 
-    def __init__(self, version, classes=1000, **kwargs):
+    def __init__(self, version: str, classes: int = 1000, **kwargs: Any):
         super().__init__(**kwargs)
         if version not in _SPEC:
             raise UsageError(f"Unsupported SqueezeNet version {version}: 1.0 or 1.1 expected")
@@ -54,7 +62,7 @@ class SqueezeNet(Classifier):
 
 
 @takes_device
-def get_squeezenet(version, pretrained=False, ctx=cpu(), root=MODELS_DIR, **kwargs):
+def get_squeezenet(version: str, pretrained: bool = False, ctx: Any = cpu(), root: str = MODELS_DIR, **kwargs: Any) -> HybridBlock:
     """SqueezeNet by its version.
 
     Parameters

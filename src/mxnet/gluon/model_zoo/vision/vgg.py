@@ -1,10 +1,19 @@
 """VGG: Simonyan and Zisserman, 2014 (arXiv:1409.1556)."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
 from ....context import cpu, takes_device
 from ....initializer import Xavier
 from ... import nn
 from ...utils import UsageError
 from ..model_store import MODELS_DIR, load_pretrained
 from ._blocks import Classifier, chain, named, relu
+
+if TYPE_CHECKING:
+    from ...hybrid_block import HybridBlock
+
 
 __all__ = ["VGG", "vgg11", "vgg13", "vgg16", "vgg19", "vgg11_bn", "vgg13_bn", "vgg16_bn", "vgg19_bn", "get_vgg"]
 
@@ -32,7 +41,7 @@ class VGG(Classifier):
         Normalize after each convolution.
     """
 
-    def __init__(self, layers, filters, classes=1000, batch_norm=False, **kwargs):
+    def __init__(self, layers: Sequence[int], filters: Sequence[int], classes: int = 1000, batch_norm: bool = False, **kwargs: Any):
         super().__init__(**kwargs)
         if len(layers) != len(filters):
             raise UsageError(f"VGG: `layers` and `filters` must have an entry for each stage, received {len(layers)} and {len(filters)}")
@@ -57,7 +66,7 @@ class VGG(Classifier):
 
 
 @takes_device
-def get_vgg(num_layers, pretrained=False, ctx=cpu(), root=MODELS_DIR, **kwargs):
+def get_vgg(num_layers: int, pretrained: bool = False, ctx: Any = cpu(), root: str = MODELS_DIR, **kwargs: Any) -> HybridBlock:
     """VGG by its depth.
 
     Parameters

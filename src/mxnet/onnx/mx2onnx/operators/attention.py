@@ -1,12 +1,18 @@
 """Attention over queries, keys and values that are interleaved in one array."""
+from __future__ import annotations
+
 import math
+from typing import TYPE_CHECKING
 
 from ..builder import Unsupported
 from ..registry import exports
 
+if TYPE_CHECKING:
+    from ..builder import Builder, Value
+
 
 @exports("_contrib_div_sqrt_dim")
-def div_sqrt_dim(on, x):
+def div_sqrt_dim(on: Builder, x: Value) -> Value:
     return on.Div(x, math.sqrt(_width(x, 1)))
 
 
@@ -36,25 +42,25 @@ def _joined(on, out, x, heads, width):
 
 
 @exports("_contrib_interleaved_matmul_selfatt_qk")
-def selfatt_qk(on, x, *, heads):
+def selfatt_qk(on: Builder, x: Value, *, heads: int) -> Value:
     (queries, keys, _), width = _parts(on, x, heads, 3)
     return _scores(on, queries, keys, width)
 
 
 @exports("_contrib_interleaved_matmul_selfatt_valatt")
-def selfatt_valatt(on, x, attention, *, heads):
+def selfatt_valatt(on: Builder, x: Value, attention: Value, *, heads: int) -> Value:
     (_, _, values), width = _parts(on, x, heads, 3)
     return _joined(on, on.MatMul(attention, values), x, heads, width)
 
 
 @exports("_contrib_interleaved_matmul_encdec_qk")
-def encdec_qk(on, x, keys_values, *, heads):
+def encdec_qk(on: Builder, x: Value, keys_values: Value, *, heads: int) -> Value:
     (queries,), width = _parts(on, x, heads, 1)
     (keys, _), _ = _parts(on, keys_values, heads, 2)
     return _scores(on, queries, keys, width)
 
 
 @exports("_contrib_interleaved_matmul_encdec_valatt")
-def encdec_valatt(on, keys_values, attention, *, heads):
+def encdec_valatt(on: Builder, keys_values: Value, attention: Value, *, heads: int) -> Value:
     (_, values), width = _parts(on, keys_values, heads, 2)
     return _joined(on, on.MatMul(attention, values), keys_values, heads, width)

@@ -1,8 +1,15 @@
 """Operators on boxes: non-maximum suppression and decoding of predictions."""
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from ..builder import INT64, Unsupported
 from ..registry import exports
+
+if TYPE_CHECKING:
+    from ..builder import Builder, Value
 
 _FLOAT = np.dtype(np.float32)
 
@@ -18,7 +25,7 @@ def _corners(on, middle, size):
 
 
 @exports("_contrib_box_decode")
-def box_decode(on, x, anchors, *, std0, std1, std2, std3, clip, format):
+def box_decode(on: Builder, x: Value, anchors: Value, *, std0: float, std1: float, std2: float, std3: float, clip: float, format: str) -> Value:
     first, second = _columns(on, anchors, 2, 2)
     if format == "corner":
         second = on.Sub(second, first)
@@ -32,7 +39,8 @@ def box_decode(on, x, anchors, *, std0, std1, std2, std3, clip, format):
 
 
 @exports("_contrib_box_nms")
-def box_nms(on, x, *, overlap_thresh, valid_thresh, topk, coord_start, score_index, id_index, background_id, force_suppress, in_format, out_format):
+def box_nms(on: Builder, x: Value, *, overlap_thresh: float, valid_thresh: float, topk: int, coord_start: int, score_index: int, id_index: int,
+            background_id: int, force_suppress: bool, in_format: str, out_format: str) -> Value:
     """Sort boxes by score, mark those that NonMaxSuppression keeps, and move these to the front."""
     if x.shape is None or x.shape[-2] is None or x.shape[-1] is None:
         raise Unsupported("the number of boxes must not vary")

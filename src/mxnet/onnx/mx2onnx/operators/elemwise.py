@@ -1,9 +1,15 @@
 """Elementwise operators."""
+from __future__ import annotations
+
 import math
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..registry import exports
+
+if TYPE_CHECKING:
+    from ..builder import Builder, Value
 
 _UNARY = {
     "abs": "Abs", "arccos": "Acos", "arcsin": "Asin", "arctan": "Atan", "arccosh": "Acosh", "arcsinh": "Asinh", "arctanh": "Atanh", "ceil": "Ceil",
@@ -56,27 +62,27 @@ for _kind, _names in _BINARY.items():
 
 
 @exports(*_LOGIC)
-def logic(on, lhs, rhs, *, operator):
+def logic(on: Builder, lhs: Value, rhs: Value, *, operator: str) -> Value:
     return getattr(on, _LOGIC[operator])(on.cast(lhs, bool), on.cast(rhs, bool))
 
 
 @exports("broadcast_not_equal", "_not_equal")
-def not_equal(on, lhs, rhs):
+def not_equal(on: Builder, lhs: Value, rhs: Value) -> Value:
     return on.Not(on.Equal(lhs, rhs))
 
 
 @exports("_not_equal_scalar")
-def not_equal_scalar(on, x, *, scalar):
+def not_equal_scalar(on: Builder, x: Value, *, scalar: float) -> Value:
     return on.Not(on.Equal(x, scalar)) if scalar else on.cast(x, bool)
 
 
 @exports("logical_not")
-def logical_not(on, x):
+def logical_not(on: Builder, x: Value) -> Value:
     return on.Not(on.cast(x, bool))
 
 
 @exports(*_SCALAR, ignores=("is_int",))
-def scalar_operator(on, x, *, scalar, operator):
+def scalar_operator(on: Builder, x: Value, *, scalar: float, operator: str) -> Value:
     kind, left = _SCALAR[operator]
     if kind in _FOLDED and x.dtype == on.dtype and (found := on.filling(x)) is not None:
         pair = (np.asarray(scalar, x.dtype), found[1]) if left else (found[1], np.asarray(scalar, x.dtype))
@@ -87,42 +93,42 @@ def scalar_operator(on, x, *, scalar, operator):
 
 
 @exports("square")
-def square(on, x):
+def square(on: Builder, x: Value) -> Value:
     return on.Mul(x, x)
 
 
 @exports("rsqrt")
-def rsqrt(on, x):
+def rsqrt(on: Builder, x: Value) -> Value:
     return on.Reciprocal(on.Sqrt(x))
 
 
 @exports("log2")
-def log2(on, x):
+def log2(on: Builder, x: Value) -> Value:
     return on.Div(on.Log(x), math.log(2))
 
 
 @exports("log10")
-def log10(on, x):
+def log10(on: Builder, x: Value) -> Value:
     return on.Div(on.Log(x), math.log(10))
 
 
 @exports("log1p")
-def log1p(on, x):
+def log1p(on: Builder, x: Value) -> Value:
     return on.Log(on.Add(x, 1.0))
 
 
 @exports("expm1")
-def expm1(on, x):
+def expm1(on: Builder, x: Value) -> Value:
     return on.Sub(on.Exp(x), 1.0)
 
 
 @exports("hard_sigmoid")
-def hard_sigmoid(on, x, *, alpha, beta):
+def hard_sigmoid(on: Builder, x: Value, *, alpha: float, beta: float) -> Value:
     return on.HardSigmoid(x, alpha=float(alpha), beta=float(beta))
 
 
 @exports("clip")
-def clip(on, x, *, a_min, a_max):
+def clip(on: Builder, x: Value, *, a_min: Any, a_max: Any) -> Value:
     if x.dtype.kind in "iu":
         limits = np.iinfo(x.dtype)
         a_min, a_max = max(math.ceil(a_min), limits.min), min(math.floor(a_max), limits.max)
@@ -130,12 +136,12 @@ def clip(on, x, *, a_min, a_max):
 
 
 @exports("add_n")
-def add_n(on, *values):
+def add_n(on: Builder, *values: Value) -> Value:
     return values[0] if len(values) == 1 else on.Sum(*values)
 
 
 @exports("broadcast_mod")
-def broadcast_mod(on, lhs, rhs):
+def broadcast_mod(on: Builder, lhs: Value, rhs: Value) -> Value:
     """The remainder has the sign of the divisor, and is 0 where that is 0."""
     if lhs.dtype.kind in "iu":
         zero = on.Equal(rhs, 0)
@@ -145,33 +151,33 @@ def broadcast_mod(on, lhs, rhs):
 
 
 @exports("_copy", "identity", "BlockGrad", "make_loss")
-def identity(on, x):
+def identity(on: Builder, x: Value) -> Value:
     return x
 
 
 @exports("MakeLoss", ignores=("grad_scale", "valid_thresh", "normalization"))
-def make_loss(on, x):
+def make_loss(on: Builder, x: Value) -> Value:
     return x
 
 
 @exports("Cast", "amp_cast", ignores=("dtype",))
-def cast(on, x):
+def cast(on: Builder, x: Value) -> Value:
     return on.cast(x, on.dtype)
 
 
 @exports("amp_multicast", ignores=("num_outputs", "cast_narrow"))
-def amp_multicast(on, *values):
+def amp_multicast(on: Builder, *values: Value) -> list[Value]:
     return list(values)
 
 
 @exports("smooth_l1")
-def smooth_l1(on, x, *, scalar):
+def smooth_l1(on: Builder, x: Value, *, scalar: float) -> Value:
     square_of, size = scalar * scalar, on.Abs(x)
     return on.Where(on.Less(size, 1 / square_of), on.Mul(on.Mul(x, x), square_of / 2), on.Sub(size, 0.5 / square_of))
 
 
 @exports("where")
-def where(on, condition, x, y):
+def where(on: Builder, condition: Value, x: Value, y: Value) -> Value:
     condition = on.cast(condition, bool)
     if condition.ndim < x.ndim:  # one condition for each row
         condition = on.unsqueeze(condition, *range(1, x.ndim))

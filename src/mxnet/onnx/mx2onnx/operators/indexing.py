@@ -1,8 +1,15 @@
 """Operators that take elements by their positions."""
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from ..builder import INT64
 from ..registry import exports
+
+if TYPE_CHECKING:
+    from ..builder import Builder, Value
 
 
 def _within(on, positions, x, axis, mode):
@@ -16,7 +23,7 @@ def _within(on, positions, x, axis, mode):
 
 
 @exports("take")
-def take(on, x, indices, *, axis, mode):
+def take(on: Builder, x: Value, indices: Value, *, axis: int | None, mode: str) -> Value:
     """Write Gather; in mode ``raise`` the runtime checks that the positions are inside."""
     axis %= x.ndim
     positions = on.cast(indices, INT64) if mode == "raise" else _within(on, indices, x, axis, mode)
@@ -24,7 +31,7 @@ def take(on, x, indices, *, axis, mode):
 
 
 @exports("pick")
-def pick(on, x, index, *, axis, keepdims, mode):
+def pick(on: Builder, x: Value, index: Value, *, axis: int | None, keepdims: bool, mode: str) -> Value:
     axis %= x.ndim
     positions = _within(on, index, x, axis, mode)
     if index.ndim < x.ndim:
@@ -34,12 +41,12 @@ def pick(on, x, index, *, axis, keepdims, mode):
 
 
 @exports("gather_nd")
-def gather_nd(on, x, indices):
+def gather_nd(on: Builder, x: Value, indices: Value) -> Value:
     return on.GatherND(x, on.transpose(on.cast(indices, INT64), (*range(1, indices.ndim), 0)))
 
 
 @exports("one_hot", ignores=("dtype",))
-def one_hot(on, indices, *, depth, on_value, off_value):
+def one_hot(on: Builder, indices: Value, *, depth: int, on_value: float, off_value: float) -> Value:
     """Write OneHot, with no hot value for positions outside of the depth; ONNX would count negative ones from the end."""
     positions = on.cast(indices, INT64)
     positions = on.Where(on.Less(positions, 0), on.const(depth, INT64), positions)

@@ -1,13 +1,19 @@
 """Parts of an imported graph that are kept in ONNX's form: they are written as they are, under names of their own."""
+from __future__ import annotations
+
 import base64
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..builder import Node, Unsupported, Value
 from ..registry import exports
 
+if TYPE_CHECKING:
+    from ..builder import Builder
 
-def held(text):
+
+def held(text: str) -> Any:
     """Return the ``onnx.ModelProto`` in the attribute `graph` of the operator; its rule of types has read it before."""
     import onnx
     model = onnx.ModelProto()
@@ -15,7 +21,7 @@ def held(text):
     return model
 
 
-def declared_shapes(text):
+def declared_shapes(text: str) -> list[tuple[int | None, ...] | None]:
     """Return the shapes of the outputs as the imported file had them, with None for an open size, and in place of a shape that it had not.
 
     No axes are one of size 1, as in Symbols.
@@ -26,7 +32,7 @@ def declared_shapes(text):
 
 
 @exports("_contrib_onnx_graph", ignores=("num_args",))
-def onnx_graph(on, *values, graph, num_outputs):
+def onnx_graph(on: Builder, *values: Value, graph: str, num_outputs: int) -> Any:
     """Write the nodes that the operator holds."""
     import onnx
     model = held(graph)

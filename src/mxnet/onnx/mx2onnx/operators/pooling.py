@@ -1,13 +1,21 @@
 """Pooling over windows, and global pooling."""
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 
 from ..builder import Unsupported, lowest
 from ..registry import exports
 from .layers import as_laid_out, channels_first
 
+if TYPE_CHECKING:
+    from ..builder import Builder, Value
+
 
 @exports("Pooling", "Pooling_v1", ignores=("cudnn_off",))
-def pooling(on, x, *, kernel, pool_type, global_pool, pooling_convention, stride, pad, p_value=None, count_include_pad=None, layout=None):
+def pooling(on: Builder, x: Value, *, kernel: Any, pool_type: str, global_pool: bool, pooling_convention: str, stride: Any, pad: Any,
+            p_value: Any = None, count_include_pad: bool | None = None, layout: str | None = None) -> Value:
     data = channels_first(on, x, layout)
     if global_pool:
         out = _global(on, data, pool_type, p_value)

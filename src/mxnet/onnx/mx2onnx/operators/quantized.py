@@ -4,6 +4,10 @@ QuantizeLinear, the form (QDQ) that runtimes convert to integer kernels.
 A value of the Symbol is represented by `Integers`, which has its real numbers; the ends of its range are constants of the file, so that a
 network must be calibrated.
 """
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 import torch
 
@@ -14,6 +18,9 @@ from ....symbol.fused import elemwise_add, stands_for
 from ....symbol.node import topological
 from ..builder import Integers, Unsupported
 from ..registry import exports, write
+
+if TYPE_CHECKING:
+    from ..builder import Builder, Value
 
 _LEVELS = {np.dtype(np.int8): INT8, np.dtype(np.uint8): UINT8, np.dtype(np.int32): INT32}
 _MOST = float(np.finfo(np.float32).max)
@@ -61,7 +68,7 @@ def _quantized(on, real, limit, dtype, scale=None):
 
 
 @exports("_contrib_quantize_v2")
-def quantize_v2(on, x, *, out_type, min_calib_range, max_calib_range):
+def quantize_v2(on: Builder, x: Value, *, out_type: str, min_calib_range: Any, max_calib_range: Any) -> list[Value]:
     low, high = _calibrated(min_calib_range, max_calib_range)
     if x.dtype in _LEVELS:  # it is quantized already
         return [x, *_ends(on, low, high)]
@@ -70,7 +77,7 @@ def quantize_v2(on, x, *, out_type, min_calib_range, max_calib_range):
 
 
 @exports("_contrib_quantize")
-def quantize(on, x, low, high, *, out_type):
+def quantize(on: Builder, x: Value, low: Value, high: Value, *, out_type: str) -> list[Value]:
     """Quantize so that the magnitude of the range becomes 127 or 255; dequantization returns slightly less, as in MXNet."""
     limit = _limit(low, high)
     if out_type == "uint8":
@@ -79,12 +86,12 @@ def quantize(on, x, low, high, *, out_type):
 
 
 @exports("_contrib_dequantize", ignores=("out_type",))
-def dequantize(on, x, low, high):
+def dequantize(on: Builder, x: Value, low: Value, high: Value) -> Value:
     return _as_integers(x, low, high).real(on)
 
 
 @exports("_contrib_requantize", ignores=("out_type",))
-def requantize(on, x, low, high, *, min_calib_range, max_calib_range):
+def requantize(on: Builder, x: Value, low: Value, high: Value, *, min_calib_range: Any, max_calib_range: Any) -> list[Value]:
     """Requantize sums of products. Their range implies a slightly larger unit than their factors do, as in MXNet."""
     if not isinstance(x, Integers):
         raise Unsupported("its input is expected from a layer on integers")
@@ -112,7 +119,7 @@ def _sums(on, real, unit, data, data_limit, weight_limit):
 
 
 @exports(*_PRODUCTS)
-def product(on, *inputs, node, operator):
+def product(on: Builder, *inputs: Value, node: Any, operator: str) -> Any:
     given = _given(node, inputs)
     (data, data_limit), (weight, weight_limit) = _ranged(given, "data"), _ranged(given, "weight")
     unit, bias = data.unit * weight.unit, None
@@ -136,7 +143,7 @@ def _scaled(on, values, unit):
 
 
 @exports("_sg_mkldnn_conv", "_sg_mkldnn_fully_connected")
-def fused(on, *inputs, node):
+def fused(on: Builder, *inputs: Value, node: Any) -> Any:
     """Write a layer fused with the operators after it."""
     graph = stands_for(node)
     if graph is not None:
@@ -178,7 +185,7 @@ def _chain(on, graph, inputs):
 
 
 @exports(*_ALIKE)
-def alike(on, x, low, high, *, node, operator):
+def alike(on: Builder, x: Value, low: Value, high: Value, *, node: Any, operator: str) -> list[Value]:
     """Write operators that keep the range."""
     data = _as_integers(x, low, high)
     out = write(on, get(_ALIKE[operator]), node.parsed(), data.real(on))
@@ -187,7 +194,7 @@ def alike(on, x, low, high, *, node, operator):
 
 
 @exports("_contrib_quantized_concat")
-def concat(on, *inputs, node):
+def concat(on: Builder, *inputs: Value, node: Any) -> Any:
     count = len(inputs) // 3
     arrays, lows, highs = inputs[:count], inputs[count::2], inputs[count + 1::2]
     low, high = min(_number(v, "the lower end") for v in lows), max(_number(v, "the upper end") for v in highs)
@@ -198,7 +205,7 @@ def concat(on, *inputs, node):
 
 
 @exports("_contrib_quantized_elemwise_add")
-def add(on, lhs, rhs, *ends, min_calib_range, max_calib_range):
+def add(on: Builder, lhs: Value, rhs: Value, *ends: Value, min_calib_range: Any, max_calib_range: Any) -> Any:
     lhs, rhs = _as_integers(lhs, *ends[:2]), _as_integers(rhs, *ends[2:])
     out = on.Add(lhs.real(on), rhs.real(on), out_shape=on.shape)
     if None in (min_calib_range, max_calib_range):
@@ -208,7 +215,7 @@ def add(on, lhs, rhs, *ends, min_calib_range, max_calib_range):
 
 
 @exports("_contrib_quantized_elemwise_mul")
-def multiply(on, lhs, rhs, *ends, min_calib_range, max_calib_range, enable_float_output):
+def multiply(on: Builder, lhs: Value, rhs: Value, *ends: Value, min_calib_range: Any, max_calib_range: Any, enable_float_output: bool) -> Any:
     """Write products; on a calibrated range they are rounded towards zero."""
     left, right = _as_integers(lhs, *ends[:2]), _as_integers(rhs, *ends[2:])
     out = on.Mul(left.real(on), right.real(on), out_shape=on.shape)
@@ -222,7 +229,8 @@ def multiply(on, lhs, rhs, *ends, min_calib_range, max_calib_range, enable_float
 
 
 @exports("_contrib_quantized_batch_norm")
-def batch_norm(on, x, gamma, beta, mean, variance, low, high, *, node, min_calib_range, max_calib_range):
+def batch_norm(on: Builder, x: Value, gamma: Value, beta: Value, mean: Value, variance: Value, low: Value, high: Value, *, node: Any,
+               min_calib_range: Any, max_calib_range: Any) -> Any:
     """Write batch normalization: as in MXNet, `gamma` is used regardless of `fix_gamma`, and uint8 is converted to int8 first."""
     ends = _calibrated(min_calib_range, max_calib_range)
     data = _as_integers(x, low, high)
@@ -234,7 +242,7 @@ def batch_norm(on, x, gamma, beta, mean, variance, low, high, *, node, min_calib
 
 
 @exports("_contrib_quantized_embedding")
-def embedding(on, indices, weight, low, high, *, node):
+def embedding(on: Builder, indices: Value, weight: Value, low: Value, high: Value, *, node: Any) -> Any:
     rows = _as_integers(weight, low, high)
     found = write(on, get("Embedding"), node.parsed(), indices, rows)
     made = Integers(found.name, weight.dtype, on.shape, None, rows.unit)

@@ -1,6 +1,13 @@
 """Reductions over axes."""
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 from ..builder import INT64
 from ..registry import exports
+
+if TYPE_CHECKING:
+    from ..builder import Builder, Value
 
 _KINDS = {"max": "ReduceMax", "min": "ReduceMin", "mean": "ReduceMean", "prod": "ReduceProd", "max_axis": "ReduceMax", "min_axis": "ReduceMin"}
 
@@ -19,7 +26,7 @@ def _shaped(on, out, axes, x, keepdims):
 
 
 @exports(*_KINDS, "sum", "sum_axis", "_square_sum")
-def reduction(on, x, *, axis, keepdims, exclude, operator):
+def reduction(on: Builder, x: Value, *, axis: Any, keepdims: bool, exclude: bool, operator: str) -> Value:
     axes = _axes(x, axis, exclude)
     if not axes:
         return x
@@ -33,14 +40,14 @@ def reduction(on, x, *, axis, keepdims, exclude, operator):
 
 
 @exports("norm", ignores=("out_dtype",))
-def norm(on, x, *, ord, axis, keepdims):
+def norm(on: Builder, x: Value, *, ord: Any, axis: Any, keepdims: bool) -> Value:
     axes = _axes(x, axis)
     out = (on.ReduceL1 if ord == 1 else on.ReduceL2)(on.cast(x, on.dtype), axes=axes, keepdims=int(keepdims))
     return _shaped(on, out, axes, x, keepdims)
 
 
 @exports("argmax", "argmin")
-def arg_extreme(on, x, *, axis, keepdims, operator):
+def arg_extreme(on: Builder, x: Value, *, axis: int | None, keepdims: bool, operator: str) -> Value:
     kind = on.ArgMax if operator == "argmax" else on.ArgMin
     if axis is None:
         return on.reshape(kind(on.reshape(x, [-1]), axis=0, keepdims=1), [1] * (x.ndim if keepdims else 1))
@@ -48,12 +55,12 @@ def arg_extreme(on, x, *, axis, keepdims, operator):
 
 
 @exports("argmax_channel")
-def argmax_channel(on, x):
+def argmax_channel(on: Builder, x: Value) -> Value:
     return on.ArgMax(x, axis=1, keepdims=0)
 
 
 @exports("moments", ignores=("num_outputs",))
-def moments(on, x, *, axes, keepdims):
+def moments(on: Builder, x: Value, *, axes: Any, keepdims: bool) -> list[Value]:
     axes = _axes(x, axes)
     mean = on.ReduceMean(x, axes=axes, keepdims=1)
     apart = on.Sub(x, mean)
@@ -63,7 +70,7 @@ def moments(on, x, *, axes, keepdims):
 
 
 @exports("_np_cumsum", "cumsum", ignores=("dtype",))
-def cumsum(on, x, *, axis):
+def cumsum(on: Builder, x: Value, *, axis: int | None) -> Value:
     x = on.cast(x, on.dtype)
     if axis is None:
         x, axis = on.reshape(x, [-1]), 0

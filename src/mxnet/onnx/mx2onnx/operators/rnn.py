@@ -1,17 +1,25 @@
 """Recurrent layers."""
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 
 from ....ops.nn.rnn_layout import layout_of
 from ..builder import Unsupported
 from ..registry import exports
 
+if TYPE_CHECKING:
+    from ..builder import Builder, Value
+
 # ONNX's order of the gates, as positions in MXNet's: i o f c instead of i f c o, and z r h instead of r z h.
 _ORDER = {"lstm": (0, 3, 1, 2), "gru": (1, 0, 2), "rnn_tanh": (0,), "rnn_relu": (0,)}
 
 
 @exports("RNN", ignores=("p", "state_outputs", "lstm_state_clip_nan"))
-def rnn(on, x, parameters, state, cell=None, lengths=None, *, state_size, num_layers, bidirectional, mode, projection_size, lstm_state_clip_min,
-        lstm_state_clip_max, use_sequence_length):
+def rnn(on: Builder, x: Value, parameters: Value, state: Value, cell: Value | None = None, lengths: Value | None = None, *, state_size: int,
+        num_layers: int, bidirectional: bool, mode: str, projection_size: int | None, lstm_state_clip_min: Any, lstm_state_clip_max: Any,
+        use_sequence_length: bool) -> list[Value]:
     """One ONNX node for each layer, whose weights are slices of the vector of parameters, computed during the export if that is known."""
     if projection_size is not None or lstm_state_clip_min is not None or lstm_state_clip_max is not None:
         raise Unsupported("ONNX's LSTM has neither a projection nor a range for its cell state")

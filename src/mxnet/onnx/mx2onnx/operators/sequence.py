@@ -1,9 +1,16 @@
 """Operators on padded sequences."""
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from ..builder import INT64
 from ..registry import exports
 from .shape import reverse
+
+if TYPE_CHECKING:
+    from ..builder import Builder, Value
 
 
 def _steps(on, x, axis):
@@ -17,7 +24,7 @@ def _steps(on, x, axis):
 
 
 @exports("SequenceMask")
-def sequence_mask(on, x, lengths=None, *, use_sequence_length, value, axis):
+def sequence_mask(on: Builder, x: Value, lengths: Value | None = None, *, use_sequence_length: bool, value: float, axis: int | None) -> Value:
     if not use_sequence_length:
         return x
     axis %= 2
@@ -26,14 +33,14 @@ def sequence_mask(on, x, lengths=None, *, use_sequence_length, value, axis):
 
 
 @exports("SequenceReverse")
-def sequence_reverse(on, x, lengths=None, *, use_sequence_length, axis):
+def sequence_reverse(on: Builder, x: Value, lengths: Value | None = None, *, use_sequence_length: bool, axis: int | None) -> Value:
     if not use_sequence_length:
         return reverse(on, x, axis=(axis,))
     return on.ReverseSequence(x, on.cast(lengths, INT64), time_axis=0, batch_axis=1)
 
 
 @exports("SequenceLast")
-def sequence_last(on, x, lengths=None, *, use_sequence_length, axis):
+def sequence_last(on: Builder, x: Value, lengths: Value | None = None, *, use_sequence_length: bool, axis: int | None) -> Value:
     axis %= 2
     if not use_sequence_length:
         return on.squeeze(on.slice(x, -1, np.iinfo(np.int64).max, axis), axis)

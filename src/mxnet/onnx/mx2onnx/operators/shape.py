@@ -1,14 +1,22 @@
 """Operators that change shapes, join, repeat and cut arrays."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 
 from ..builder import Unsupported
 from ..registry import exports
 
+if TYPE_CHECKING:
+    from ..builder import Builder, Value
+
 LAST = np.iinfo(np.int64).max
 
 
 @exports("Reshape")
-def reshape(on, x, *, shape, reverse, target_shape, keep_highest):
+def reshape(on: Builder, x: Value, *, shape: Any, reverse: Any, target_shape: Any, keep_highest: bool) -> Value:
     if on.out[0].shape is not None and on.shape.count(None) <= 1 and 0 not in on.shape:
         return on.reshape(x, [-1 if s is None else s for s in on.shape])
     if not shape:
@@ -17,7 +25,7 @@ def reshape(on, x, *, shape, reverse, target_shape, keep_highest):
     return on.reshape(x, reshape_sizes(on, dims[::-1], shape[::-1])[::-1] if reverse else reshape_sizes(on, dims, shape))
 
 
-def reshape_sizes(on, dims, codes):
+def reshape_sizes(on: Builder, dims: Any, codes: Any) -> Any:
     """Return the sizes that the codes of Reshape describe, for an array with these sizes."""
     out, codes, at = [], list(codes), 0
     while codes:
@@ -40,7 +48,8 @@ def reshape_sizes(on, dims, codes):
 
 
 @exports("reshape_like")
-def reshape_like(on, lhs, rhs, *, lhs_begin, lhs_end, rhs_begin, rhs_end):
+def reshape_like(on: Builder, lhs: Value, rhs: Value, *, lhs_begin: int | None, lhs_end: int | None, rhs_begin: int | None,
+                 rhs_end: int | None) -> Value:
     def part(dims, begin, end):
         return slice(begin, end).indices(len(dims))[:2]
     left, right = on.dims(lhs), on.dims(rhs)
@@ -49,29 +58,29 @@ def reshape_like(on, lhs, rhs, *, lhs_begin, lhs_end, rhs_begin, rhs_end):
 
 
 @exports("Flatten")
-def flatten(on, x):
+def flatten(on: Builder, x: Value) -> Value:
     return on.Flatten(x, axis=1)
 
 
 @exports("transpose")
-def transpose(on, x, *, axes):
+def transpose(on: Builder, x: Value, *, axes: Any) -> Value:
     return on.transpose(x, [a % x.ndim for a in axes] or list(range(x.ndim))[::-1])
 
 
 @exports("SwapAxis")
-def swap_axis(on, x, *, dim1, dim2):
+def swap_axis(on: Builder, x: Value, *, dim1: int, dim2: int) -> Value:
     order = list(range(x.ndim))
     order[dim1], order[dim2] = order[dim2], order[dim1]
     return on.transpose(x, order)
 
 
 @exports("expand_dims")
-def expand_dims(on, x, *, axis):
+def expand_dims(on: Builder, x: Value, *, axis: int | None) -> Value:
     return on.unsqueeze(x, axis % (x.ndim + 1))
 
 
 @exports("squeeze")
-def squeeze(on, x, *, axis):
+def squeeze(on: Builder, x: Value, *, axis: Any) -> Value:
     if axis is None:
         axis = [i for i, s in enumerate(x.shape) if s == 1]
     axes = [a % x.ndim for a in ([axis] if isinstance(axis, int) else axis)]
@@ -79,18 +88,18 @@ def squeeze(on, x, *, axis):
 
 
 @exports("Concat", "_rnn_param_concat", ignores=("num_args",))
-def concat(on, *values, dim):
+def concat(on: Builder, *values: Value, dim: int) -> Any:
     return on.concat(values, dim % values[0].ndim)
 
 
 @exports("stack", ignores=("num_args",))
-def stack(on, *values, axis):
+def stack(on: Builder, *values: Value, axis: int | None) -> Value:
     axis %= values[0].ndim + 1
     return on.concat([on.unsqueeze(v, axis) for v in values], axis)
 
 
 @exports("SliceChannel")
-def slice_channel(on, x, *, num_outputs, axis, squeeze_axis):
+def slice_channel(on: Builder, x: Value, *, num_outputs: int, axis: int | None, squeeze_axis: bool) -> list[Value]:
     axis %= x.ndim
     size = x.shape[axis]
     if size is None:
@@ -99,7 +108,7 @@ def slice_channel(on, x, *, num_outputs, axis, squeeze_axis):
 
 
 @exports("_split_v2")
-def split_v2(on, x, *, indices, axis, squeeze_axis, sections):
+def split_v2(on: Builder, x: Value, *, indices: Any, axis: int | None, squeeze_axis: bool, sections: int) -> list[Value]:
     axis %= x.ndim
     size = x.shape[axis]
     if size is None:
@@ -108,13 +117,13 @@ def split_v2(on, x, *, indices, axis, squeeze_axis, sections):
     return split_at(on, x, sizes, axis, squeeze_axis)
 
 
-def split_at(on, x, sizes, axis, squeeze_axis):
+def split_at(on: Builder, x: Value, sizes: Sequence[int], axis: int, squeeze_axis: bool) -> list[Value]:
     pieces = on.split(x, sizes, axis)
     return [on.squeeze(p, axis) for p in pieces] if squeeze_axis else pieces
 
 
 @exports("slice")
-def slice_(on, x, *, begin, end, step):
+def slice_(on: Builder, x: Value, *, begin: Any, end: Any, step: float) -> Value:
     steps = [s or 1 for s in step or ()] + [1] * (len(begin) - len(step or ()))
     begin = [(0 if s > 0 else LAST) if b is None else b for b, s in zip(begin, steps)]
     # Past the front there is no number but the lowest: -1 is the last position.
@@ -123,18 +132,18 @@ def slice_(on, x, *, begin, end, step):
 
 
 @exports("slice_axis")
-def slice_axis(on, x, *, axis, begin, end):
+def slice_axis(on: Builder, x: Value, *, axis: int, begin: int, end: int | None) -> Value:
     return on.slice(x, begin, LAST if end is None else end, axis % x.ndim)
 
 
 @exports("slice_like")
-def slice_like(on, x, like, *, axes):
+def slice_like(on: Builder, x: Value, like: Value, *, axes: Any) -> Value:
     axes = [a % x.ndim for a in axes] or list(range(x.ndim))
     return on.Slice(x, [0] * len(axes), on.sizes([on.dim(like, a) for a in axes]), axes)
 
 
 @exports("Crop", ignores=("num_args",))
-def crop(on, x, like=None, *, offset, h_w, center_crop):
+def crop(on: Builder, x: Value, like: Value | None = None, *, offset: Any, h_w: Any, center_crop: bool) -> Value:
     height, width = (on.dim(like, 2), on.dim(like, 3)) if like is not None else h_w
     if center_crop:
         if not all(isinstance(s, int) for s in (height, width, *on.dims(x)[2:])):
@@ -145,7 +154,7 @@ def crop(on, x, like=None, *, offset, h_w, center_crop):
 
 
 @exports("tile")
-def tile(on, x, *, reps):
+def tile(on: Builder, x: Value, *, reps: Any) -> Value:
     ndim = max(x.ndim, len(reps))
     if ndim > x.ndim:
         x = on.unsqueeze(x, *range(ndim - x.ndim))
@@ -153,7 +162,7 @@ def tile(on, x, *, reps):
 
 
 @exports("repeat")
-def repeat(on, x, *, repeats, axis):
+def repeat(on: Builder, x: Value, *, repeats: int, axis: int | None) -> Value:
     if axis is None:
         x, axis, ndim = on.reshape(x, [-1]), 0, 1
         dims = [-1]
@@ -167,25 +176,25 @@ def repeat(on, x, *, repeats, axis):
 
 
 @exports("reverse")
-def reverse(on, x, *, axis):
+def reverse(on: Builder, x: Value, *, axis: Any) -> Value:
     axes = [a % x.ndim for a in axis]
     return on.Slice(x, [LAST] * len(axes), [-LAST] * len(axes), axes, [-1] * len(axes))
 
 
 @exports("Pad")
-def pad(on, x, *, mode, pad_width, constant_value):
+def pad(on: Builder, x: Value, *, mode: str, pad_width: Any, constant_value: float) -> Value:
     value = on.const(constant_value, x.dtype) if mode == "constant" else None
     return on.Pad(x, [*pad_width[::2], *pad_width[1::2]], value, mode=mode)
 
 
 @exports("broadcast_to")
-def broadcast_to(on, x, *, shape):
+def broadcast_to(on: Builder, x: Value, *, shape: Any) -> Value:
     dims = [s or on.dim(x, i) for i, s in enumerate(shape)]
     return on.Expand(x, on.sizes(dims))
 
 
 @exports("broadcast_axis")
-def broadcast_axis(on, x, *, axis, size):
+def broadcast_axis(on: Builder, x: Value, *, axis: Any, size: Any) -> Value:
     dims = [1] * x.ndim
     for a, s in zip(axis, size):
         dims[a] = s
@@ -193,7 +202,7 @@ def broadcast_axis(on, x, *, axis, size):
 
 
 @exports("broadcast_like")
-def broadcast_like(on, x, like, *, lhs_axes, rhs_axes):
+def broadcast_like(on: Builder, x: Value, like: Value, *, lhs_axes: Any, rhs_axes: Any) -> Value:
     if lhs_axes is None:
         return on.Expand(x, on.sizes(on.dims(like)))
     dims = [1] * x.ndim
@@ -203,15 +212,15 @@ def broadcast_like(on, x, like, *, lhs_axes, rhs_axes):
 
 
 @exports("depth_to_space", "space_to_depth")
-def depth_to_space(on, x, *, block_size, operator):
+def depth_to_space(on: Builder, x: Value, *, block_size: int, operator: str) -> Value:
     return (on.DepthToSpace if operator == "depth_to_space" else on.SpaceToDepth)(x, blocksize=block_size)
 
 
 @exports("shape_array")
-def shape_array(on, x):
+def shape_array(on: Builder, x: Value) -> Value:
     return on.sizes(on.dims(x)) if x.fixed else on.Shape(x)
 
 
 @exports("size_array")
-def size_array(on, x):
+def size_array(on: Builder, x: Value) -> Value:
     return on.unsqueeze(on.Size(x), 0)

@@ -1,8 +1,15 @@
 """Operators that order elements, all by ONNX's TopK."""
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 
 from ..builder import INT64
 from ..registry import exports
+
+if TYPE_CHECKING:
+    from ..builder import Builder, Value
 
 
 def _ordered(on, x, axis, count, ascending):
@@ -20,7 +27,7 @@ def _ordered(on, x, axis, count, ascending):
 
 
 @exports("topk", ignores=("dtype",))
-def topk(on, x, *, axis, k, ret_typ, is_ascend):
+def topk(on: Builder, x: Value, *, axis: int | None, k: int, ret_typ: str, is_ascend: bool) -> Any:
     values, indices, along = _ordered(on, x, axis, k if k > 0 else None, is_ascend)
     if ret_typ == "mask":
         flat = on.reshape(x, [-1]) if axis is None else x
@@ -31,10 +38,10 @@ def topk(on, x, *, axis, k, ret_typ, is_ascend):
 
 
 @exports("argsort", ignores=("dtype",))
-def argsort(on, x, *, axis, is_ascend):
+def argsort(on: Builder, x: Value, *, axis: int | None, is_ascend: bool) -> Value:
     return _ordered(on, x, axis, None, is_ascend)[1]
 
 
 @exports("sort")
-def sort(on, x, *, axis, is_ascend):
+def sort(on: Builder, x: Value, *, axis: int | None, is_ascend: bool) -> Value:
     return _ordered(on, x, axis, None, is_ascend)[0]

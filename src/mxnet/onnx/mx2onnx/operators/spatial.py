@@ -1,12 +1,19 @@
 """Feature maps: resizing, and pooling over regions."""
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 
 from ..builder import INT64, Unsupported
 from ..registry import exports
 
+if TYPE_CHECKING:
+    from ..builder import Builder, Value
+
 
 @exports("UpSampling", ignores=("num_args", "workspace", "multi_input_mode"))
-def up_sampling(on, x, *others, scale, sample_type, num_filter):
+def up_sampling(on: Builder, x: Value, *others: Value, scale: int, sample_type: str, num_filter: int) -> Value:
     if sample_type == "bilinear":
         pad = (scale - 1 + 1) // 2
         return on.ConvTranspose(x, others[0], kernel_shape=[2 * scale - scale % 2] * 2, strides=[scale] * 2, pads=[pad] * 4, group=num_filter)
@@ -17,7 +24,8 @@ def up_sampling(on, x, *others, scale, sample_type, num_filter):
 
 
 @exports("_contrib_BilinearResize2D")
-def bilinear_resize(on, x, like=None, *, height, width, scale_height, scale_width, mode, align_corners):
+def bilinear_resize(on: Builder, x: Value, like: Value | None = None, *, height: int | None, width: int | None, scale_height: Any, scale_width: Any,
+                    mode: str, align_corners: bool) -> Value:
     if None not in on.shape[2:]:
         sizes = list(on.shape[2:])
     elif mode == "like":
@@ -39,7 +47,7 @@ def _resized(on, x, scales, sizes, **attributes):
 
 
 @exports("_contrib_AdaptiveAvgPooling2D")
-def adaptive_avg_pooling(on, x, *, output_size):
+def adaptive_avg_pooling(on: Builder, x: Value, *, output_size: Any) -> Value:
     height, width = output_size if len(output_size) == 2 else tuple(output_size[:1]) * 2 or (1, 1)
     if (height, width) == (1, 1):
         return on.GlobalAveragePool(x)
@@ -59,12 +67,13 @@ def _shares(size, areas, dtype):
 
 
 @exports("ROIPooling")
-def roi_pooling(on, x, rois, *, pooled_size, spatial_scale):
+def roi_pooling(on: Builder, x: Value, rois: Value, *, pooled_size: Any, spatial_scale: float) -> Value:
     return on.MaxRoiPool(x, rois, pooled_shape=list(pooled_size), spatial_scale=float(spatial_scale))
 
 
 @exports("_contrib_ROIAlign")
-def roi_align(on, x, rois, *, pooled_size, spatial_scale, sample_ratio, position_sensitive, aligned):
+def roi_align(on: Builder, x: Value, rois: Value, *, pooled_size: Any, spatial_scale: float, sample_ratio: int, position_sensitive: bool,
+              aligned: bool) -> Value:
     """Write RoiAlign, with zeros for regions whose batch index is -1."""
     if position_sensitive or aligned:
         raise Unsupported("position_sensitive=True and aligned=True have no counterpart")

@@ -1,12 +1,18 @@
 """Products of matrices and sums of products."""
+from __future__ import annotations
+
 import math
+from typing import TYPE_CHECKING, Any
 
 from ...builder import Unsupported
 from ...registry import exports
 
+if TYPE_CHECKING:
+    from ...builder import Builder, Value
+
 
 @exports("_npi_matmul")
-def matmul(on, a, b):
+def matmul(on: Builder, a: Value, b: Value) -> Value:
     return on.MatMul(on.cast(a, on.dtype), on.cast(b, on.dtype))
 
 
@@ -24,7 +30,7 @@ def _summed(on, a, b, left, right):
 
 
 @exports("_np_dot")
-def dot(on, a, b):
+def dot(on: Builder, a: Value, b: Value) -> Value:
     """Contract the last axis of one and the last but one axis of the other."""
     if not a.ndim or not b.ndim:
         return on.Mul(on.cast(a, on.dtype), on.cast(b, on.dtype))
@@ -34,15 +40,15 @@ def dot(on, a, b):
 
 
 @exports("_npi_tensordot")
-def tensordot(on, a, b, *, a_axes_summed, b_axes_summed):
+def tensordot(on: Builder, a: Value, b: Value, *, a_axes_summed: Any, b_axes_summed: Any) -> Value:
     return _summed(on, a, b, [i % a.ndim for i in a_axes_summed], [i % b.ndim for i in b_axes_summed])
 
 
 @exports("_npi_tensordot_int_axes")
-def tensordot_of_last(on, a, b, *, axes):
+def tensordot_of_last(on: Builder, a: Value, b: Value, *, axes: Any) -> Value:
     return _summed(on, a, b, list(range(a.ndim - axes, a.ndim)), list(range(axes)))
 
 
 @exports("_npi_einsum", ignores=("num_args", "optimize"))
-def einsum(on, *values, subscripts):
+def einsum(on: Builder, *values: Value, subscripts: str) -> Value:
     return on.Einsum(*(on.cast(x, on.dtype) for x in values), equation=subscripts.replace(" ", ""))

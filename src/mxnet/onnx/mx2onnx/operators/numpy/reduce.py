@@ -1,15 +1,21 @@
 """Reductions; over all axes the result is an array without axes."""
+from __future__ import annotations
+
 import math
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ...builder import Unsupported
 from ...registry import exports
 
+if TYPE_CHECKING:
+    from ...builder import Builder, Value
+
 _KINDS = {"_np_max": "ReduceMax", "_np_min": "ReduceMin", "_npi_mean": "ReduceMean", "_np_prod": "ReduceProd"}
 
 
-def axes_of(x, axis):
+def axes_of(x: Value, axis: Any) -> list[int]:
     """Return the reduced axes, counted from the front."""
     if axis is None:
         return list(range(x.ndim))
@@ -17,7 +23,7 @@ def axes_of(x, axis):
 
 
 @exports("_np_sum", "_np_max", "_np_min", "_npi_mean", "_np_prod", ignores=("dtype",))
-def reduction(on, x, *, axis, keepdims, initial, operator):
+def reduction(on: Builder, x: Value, *, axis: Any, keepdims: bool, initial: Any, operator: str) -> Value:
     if initial is not None:
         raise Unsupported(f"initial={initial}; add or compare it afterwards")
     axes, x = axes_of(x, axis), on.cast(x, on.dtype)
@@ -29,7 +35,7 @@ def reduction(on, x, *, axis, keepdims, initial, operator):
 
 
 @exports("_npi_var", "_npi_std", ignores=("dtype",))
-def spread(on, x, *, axis, ddof, keepdims, operator):
+def spread(on: Builder, x: Value, *, axis: Any, ddof: int, keepdims: bool, operator: str) -> Value:
     axes, x = axes_of(x, axis), on.cast(x, on.dtype)
     apart = on.Sub(x, on.ReduceMean(x, axes=axes, keepdims=1))
     found = on.ReduceMean(on.Mul(apart, apart), axes=axes, keepdims=int(keepdims))
@@ -43,7 +49,7 @@ def spread(on, x, *, axis, ddof, keepdims, operator):
 
 
 @exports("_np_any", "_np_all")
-def truth(on, x, *, axis, keepdims, operator):
+def truth(on: Builder, x: Value, *, axis: Any, keepdims: bool, operator: str) -> Value:
     axes = axes_of(x, axis)
     number = on.cast(on.cast(x, bool), np.int32)
     found = (on.ReduceMax if operator == "_np_any" else on.ReduceMin)(number, axes=axes, keepdims=int(keepdims))
@@ -51,7 +57,7 @@ def truth(on, x, *, axis, keepdims, operator):
 
 
 @exports("_npi_argmax", "_npi_argmin")
-def place(on, x, *, axis, keepdims, operator):
+def place(on: Builder, x: Value, *, axis: int | None, keepdims: bool, operator: str) -> Value:
     kind = on.ArgMax if operator == "_npi_argmax" else on.ArgMin
     if axis is not None:
         return kind(x, axis=axis % x.ndim, keepdims=int(keepdims))
@@ -60,7 +66,7 @@ def place(on, x, *, axis, keepdims, operator):
 
 
 @exports("_npi_norm")
-def norm(on, x, *, ord, axis, flag, keepdims):
+def norm(on: Builder, x: Value, *, ord: Any, axis: Any, flag: bool, keepdims: bool) -> Value:
     axes, x = axes_of(x, axis if axis is not None or flag == -2 or x.ndim < 2 else (-2, -1)), on.cast(x, on.dtype)
     if flag in (-2, 1) or len(axes) == 1 and flag == -1 and ord == 2:
         return on.ReduceL2(x, axes=axes, keepdims=int(keepdims))

@@ -1,5 +1,8 @@
 """Shapes and the order of axes, arrays joined, cut and repeated."""
+from __future__ import annotations
+
 import ast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -7,12 +10,15 @@ from ...builder import Unsupported
 from ...registry import exports
 from ..shape import LAST, reshape_sizes, split_at
 
+if TYPE_CHECKING:
+    from ...builder import Builder, Value
+
 # `_npx_reshape`'s numbers for the codes of `Reshape`; -3 omits an axis of size 1.
 _CODES = {-2: 0, -4: -2, -5: -3, -6: -4}
 
 
 @exports("_np_reshape", "_npx_reshape", ignores=("order",))
-def reshape(on, x, *, newshape, reverse=False, operator):
+def reshape(on: Builder, x: Value, *, newshape: Any, reverse: Any = False, operator: str) -> Value:
     shape = on.shape
     if shape is not None and shape.count(None) <= 1 and 0 not in shape:
         return on.reshape(x, [-1 if size is None else size for size in shape])
@@ -23,12 +29,12 @@ def reshape(on, x, *, newshape, reverse=False, operator):
 
 
 @exports("_np_transpose")
-def transpose(on, x, *, axes):
+def transpose(on: Builder, x: Value, *, axes: Any) -> Value:
     return on.transpose(x, [a % x.ndim for a in axes or ()] or list(range(x.ndim))[::-1])
 
 
 @exports("_np_moveaxis")
-def moveaxis(on, x, *, source, destination):
+def moveaxis(on: Builder, x: Value, *, source: Any, destination: Any) -> Value:
     pairs = [[a % x.ndim for a in ([axes] if isinstance(axes, int) else axes)] for axes in (source, destination)]
     order = [a for a in range(x.ndim) if a not in pairs[0]]
     for place, axis in sorted(zip(*pairs[::-1])):
@@ -37,13 +43,13 @@ def moveaxis(on, x, *, source, destination):
 
 
 @exports("_np_squeeze")
-def squeeze(on, x, *, axis):
+def squeeze(on: Builder, x: Value, *, axis: Any) -> Value:
     axes = [i for i, s in enumerate(x.shape) if s == 1] if axis is None else [a % x.ndim for a in ([axis] if isinstance(axis, int) else axis)]
     return on.squeeze(x, *axes) if axes else x
 
 
 @exports("_np_atleast_1d", "_np_atleast_2d", "_np_atleast_3d", ignores=("num_args",))
-def atleast(on, *values, operator):
+def atleast(on: Builder, *values: Value, operator: str) -> Any:
     return [on.reshape(x, [-1 if s is None else s for s in out.shape]) if x.ndim < int(operator[-2]) else x for x, out in zip(values, on.out)]
 
 
@@ -52,14 +58,14 @@ def _joined(on, values, axis):
 
 
 @exports("_npi_concatenate", ignores=("num_args", "dim"))
-def concatenate(on, *values, axis):
+def concatenate(on: Builder, *values: Value, axis: int | None) -> Value:
     if axis is None:
         return _joined(on, [on.reshape(x, [-1]) for x in values], 0)
     return _joined(on, values, axis % values[0].ndim)
 
 
 @exports("_npi_vstack", "_npi_hstack", "_npi_dstack", "_npi_column_stack", ignores=("num_args", "dim"))
-def stacked(on, *values, operator):
+def stacked(on: Builder, *values: Value, operator: str) -> Value:
     least = {"_npi_vstack": 2, "_npi_hstack": 1, "_npi_dstack": 3, "_npi_column_stack": 2}[operator]
     made = []
     for x in values:
@@ -77,7 +83,7 @@ def stacked(on, *values, operator):
 
 
 @exports("_npi_hsplit", "_npi_dsplit", ignores=("axis",))
-def split(on, x, *, indices, squeeze_axis, sections, operator):
+def split(on: Builder, x: Value, *, indices: Any, squeeze_axis: bool, sections: int, operator: str) -> list[Value]:
     axis = 2 if operator == "_npi_dsplit" else min(1, x.ndim - 1)
     size = x.shape[axis]
     if size is None:
@@ -87,7 +93,7 @@ def split(on, x, *, indices, squeeze_axis, sections, operator):
 
 
 @exports("_npi_broadcast_to")
-def broadcast_to(on, x, *, shape):
+def broadcast_to(on: Builder, x: Value, *, shape: Any) -> Value:
     if None not in on.shape:
         return on.Expand(x, on.sizes(on.shape))
     front = len(shape) - x.ndim
@@ -95,13 +101,13 @@ def broadcast_to(on, x, *, shape):
 
 
 @exports("_npi_flip")
-def flip(on, x, *, axis):
+def flip(on: Builder, x: Value, *, axis: Any) -> Value:
     axes = list(range(x.ndim)) if axis is None else [a % x.ndim for a in ([axis] if isinstance(axis, int) else axis)]
     return on.Slice(x, [LAST] * len(axes), [-LAST] * len(axes), axes, [-1] * len(axes))
 
 
 @exports("_np_roll")
-def roll(on, x, *, shift, axis):
+def roll(on: Builder, x: Value, *, shift: Any, axis: Any) -> Value:
     flat = axis is None
     data = on.reshape(x, [-1]) if flat else x
     axes = [0] if flat else [a % x.ndim for a in ([axis] if isinstance(axis, int) else axis)]
@@ -118,7 +124,7 @@ def roll(on, x, *, shift, axis):
 
 
 @exports("_npi_pad", ignores=("reflect_type",))
-def pad(on, x, *, pad_width, mode, constant_value):
+def pad(on: Builder, x: Value, *, pad_width: Any, mode: str, constant_value: float) -> Value:
     if mode not in ("constant", "edge", "reflect"):
         raise Unsupported(f"mode={mode!r}; there are constant, edge and reflect")
     before, behind = np.asarray(ast.literal_eval(pad_width)).reshape(-1, 2).T.tolist()
@@ -126,7 +132,7 @@ def pad(on, x, *, pad_width, mode, constant_value):
 
 
 @exports("_npi_tril")
-def tril(on, x, *, k):
+def tril(on: Builder, x: Value, *, k: int) -> Value:
     sizes = x.shape[-2:]
     if x.ndim < 2 or None in sizes:
         raise Unsupported("the triangle of a matrix whose sizes may vary, or of a vector")
