@@ -19,7 +19,7 @@ from simulated_gpus import gpus
 @pytest.fixture
 def cuda(monkeypatch):
     fake = Cuda()
-    monkeypatch.setattr(graph_capture, "_cuda", fake)
+    monkeypatch.setattr(graph_capture, "cuda", fake)
     monkeypatch.setattr(graph_capture, "_devices", {})
     monkeypatch.setattr(training_capture, "_levels", {})
     with gpus():

@@ -24,11 +24,11 @@ class Dividing:
 def dividing():
     graph.register_backend(Dividing())
     yield
-    del registry._backends["test_dividing"]
+    del registry.BACKENDS["test_dividing"]
 
 
 def test_backends_that_come_with_it():
-    assert {"native", "openvino", "inductor", "tensorrt"} <= set(registry._backends)
+    assert {"native", "openvino", "inductor", "tensorrt"} <= set(registry.BACKENDS)
 
 
 def test_a_backend_may_divide_and_prepare_graphs(dividing):

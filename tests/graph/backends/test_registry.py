@@ -29,7 +29,7 @@ class Doubling:
 @pytest.fixture
 def doubling():
     yield registry.register(Doubling())
-    del registry._backends["test_twice"]
+    del registry.BACKENDS["test_twice"]
 
 
 def test_a_backend_is_found_by_name(doubling, monkeypatch):

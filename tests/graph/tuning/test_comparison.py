@@ -279,7 +279,7 @@ def holder(clock, monkeypatch):
     monkeypatch.setattr(prepacked_conv, "_found", {})
     monkeypatch.setattr(prepacked_conv.autotuner, "fastest", lambda key, runs: "Winograd F(4x4)" if "Winograd F(4x4)" in runs else "direct")
     yield backend
-    registry._backends.pop(backend.name, None)
+    registry.BACKENDS.pop(backend.name, None)
 
 
 def network(*more, **flags):

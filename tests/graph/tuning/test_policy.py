@@ -31,7 +31,7 @@ def challenger(monkeypatch):
             backend.seconds if function is backend.function else 1.0, function(*inputs)))
         return backend
     yield use
-    registry._backends.pop("test_counting", None)
+    registry.BACKENDS.pop("test_counting", None)
 
 
 def network(**flags):

@@ -16,6 +16,6 @@ def without_triton(monkeypatch):
 def cuda(monkeypatch):
     fake = Cuda()
     for module in (graph_capture, scoring_layers):
-        monkeypatch.setattr(module, "_cuda", fake)
+        monkeypatch.setattr(module, "cuda", fake)
     monkeypatch.setattr(graph_capture, "_devices", {})
     return fake

@@ -65,7 +65,7 @@ def clock(monkeypatch):
     """Each way takes as many milliseconds as it says in here."""
     found = {FUSED: 1.0, PRODUCT: 2.0, KERNEL: 2.5, PARTS: 3.0}
     monkeypatch.setattr(scoring_layers, "_milliseconds", lambda run: found[run.args[0]])
-    monkeypatch.setattr(scoring_layers, "_cuda", types.SimpleNamespace(is_current_stream_capturing=lambda: False))
+    monkeypatch.setattr(scoring_layers, "cuda", types.SimpleNamespace(is_current_stream_capturing=lambda: False))
     monkeypatch.setattr(torch.backends.cudnn, "benchmark", True)
     return found
 
@@ -130,7 +130,7 @@ def test_what_cudnn_does_not_know_is_computed_in_parts(monkeypatch, clock):
 
 def test_while_it_is_captured_nothing_races(monkeypatch, clock):
     cudnn = Cudnn(monkeypatch)
-    scoring_layers._cuda.is_current_stream_capturing = lambda: True
+    scoring_layers.cuda.is_current_stream_capturing = lambda: True
     made = layer(kernel=3)
     made(*arguments(kernel=3))
     assert made.algorithm is None and not cudnn.calls
@@ -162,7 +162,7 @@ def test_a_race_is_measured_by_the_gpu(monkeypatch):
         def elapsed_time(self, end):
             return 7
 
-    monkeypatch.setattr(scoring_layers, "_cuda", types.SimpleNamespace(Event=Event, _sleep=lambda cycles: log.append("sleep")))
+    monkeypatch.setattr(scoring_layers, "cuda", types.SimpleNamespace(Event=Event, _sleep=lambda cycles: log.append("sleep")))
     assert scoring_layers._milliseconds(lambda: log.append("run")) == 7.0
     assert log == ["sleep", "record", "run", "run", "run", "run", "record", "wait"]
     assert hasattr(torch.cuda, "_sleep")

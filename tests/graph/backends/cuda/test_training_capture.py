@@ -21,7 +21,7 @@ CONTEXT = types.SimpleNamespace(torch_device=GPU, device_id=0, device_typeid=2)
 @pytest.fixture(autouse=True)
 def cuda(monkeypatch):
     fake = Cuda()
-    monkeypatch.setattr(graph_capture, "_cuda", fake)
+    monkeypatch.setattr(graph_capture, "cuda", fake)
     monkeypatch.setattr(graph_capture, "_devices", {})
     monkeypatch.setattr(training_capture, "_levels", {})
     with mock.patch.dict(random_state._generators, {("cuda", 0): torch.Generator()}):

@@ -14,7 +14,7 @@ from ....kernels.nn import scoring_on_gpu
 from ....kernels.runtime import tuning
 from ....kernels.runtime.strided_output import ANY
 
-_cuda: Any = torch.cuda  # replaced in tests
+cuda: Any = torch.cuda  # replaced in tests
 FUSED, WIDENED, PRODUCT = "one call of cuDNN's", "one call of cuDNN's, on more channels", "a product of matrices"
 KERNEL, PARTS = "a kernel in Triton", "torch's operators"
 _WIDE = 8  # channels that tensor cores process at once in half precision
@@ -48,9 +48,9 @@ class Layer(abc.ABC):
     def __call__(self, data: torch.Tensor, *others: Any) -> torch.Tensor:
         """Return the result, in newly allocated memory. The first call must not be captured."""
         algorithm = self.algorithm
-        if algorithm is not PARTS and not (data.is_cuda and data.dtype in TYPES and data.is_contiguous(memory_format=torch.channels_last)):
+        if algorithm is not PARTS and not (data.iscuda and data.dtype in TYPES and data.is_contiguous(memory_format=torch.channels_last)):
             algorithm = PARTS
-        if algorithm is None and not _cuda.is_current_stream_capturing():
+        if algorithm is None and not cuda.is_current_stream_capturing():
             algorithm = self.algorithm = self._fastest(data, *others)
         return self.run(algorithm or PARTS, data, *others)
 
@@ -92,8 +92,8 @@ def _works(run: Callable[[], torch.Tensor], expected: torch.Tensor) -> bool:
 
 def _milliseconds(function: Callable[[], Any]) -> float:
     """Return a GPU's time for some runs, in milliseconds by its own clock."""
-    start, end = _cuda.Event(enable_timing=True), _cuda.Event(enable_timing=True)
-    _cuda._sleep(_AHEAD)
+    start, end = cuda.Event(enable_timing=True), cuda.Event(enable_timing=True)
+    cuda._sleep(_AHEAD)
     start.record()
     for _ in range(_RUNS):
         function()
