@@ -31,7 +31,7 @@ class Rank(worker_protocol.Worker):
         columns = np.sort(np.stack([numbers.permutation(inputs)[:FEATURES] for _ in range(batch * RANKS)]), 1)
         labels = numbers.randint(0, classes, batch * RANKS)
         own = slice(batch * RANK, batch * (RANK + 1))
-        self.prepare(inputs, classes, columns[own], labels[own], **options)
+        self.build(inputs, classes, columns[own], labels[own], **options)
         self.step()
         return {}
 
@@ -48,7 +48,7 @@ class Remex(Rank):
 
     split = True
 
-    def prepare(self, inputs, classes, columns, labels):
+    def build(self, inputs, classes, columns, labels):
         import mxnet as mx
         nn, batch = mx.gluon.nn, len(columns)
         body = nn.HybridSequential()
@@ -112,7 +112,7 @@ class Dtensor(Rank):
     def meet(self):
         torch.distributed.barrier()
 
-    def prepare(self, inputs, classes, columns, labels):
+    def build(self, inputs, classes, columns, labels):
         from torch.distributed.device_mesh import init_device_mesh
         from torch.distributed.tensor import Replicate, Shard, distribute_tensor
         from torch.distributed.tensor.parallel import ColwiseParallel, loss_parallel, parallelize_module

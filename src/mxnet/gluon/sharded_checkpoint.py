@@ -121,8 +121,8 @@ def load_shards(folder: str | os.PathLike[str], net: Block, trainer: Trainer | N
     index = _index(folder)
     parameters = net._collect_params_with_prefix()
     split = {name: parameter for name, parameter in parameters.items() if isinstance(parameter, ShardedParameter)}
-    for parameter in split.values():
-        parameter.list_data()  # which says so if there are no values yet
+    for split_parameter in split.values():
+        split_parameter.list_data()  # which says so if there are no values yet
     pieces = _Pieces(folder, index, "params")
     first = pieces.read(0)
     for name, parameter in parameters.items():
@@ -132,8 +132,8 @@ def load_shards(folder: str | os.PathLike[str], net: Block, trainer: Trainer | N
             parameter._load_init(first[name], None)
     del first
     rows = pieces.rows({name: (parameter.shape, parameter.rows()) for name, parameter in split.items()})
-    for name, parameter in split.items():
-        parameter.set_local(rows[name])
+    for name, split_parameter in split.items():
+        split_parameter.set_local(rows[name])
     if trainer is None:
         return
     if not index["trainer"]:
@@ -215,9 +215,10 @@ def _load_states(pieces: _Pieces, trainer: Trainer) -> None:
     states, optimizer = pieces.read(0)
     collected: dict[int, list[tuple[Any, Any]]] = {}
     wanted: dict[int, list[tuple[int, slice]]] = {}
-    for i in trainer._sharded:
-        for rank, rows in pieces.overlapping(trainer._params[i].shape[0], *trainer._params[i].rows()):
-            wanted.setdefault(rank, []).append((i, rows))
+    for i, parameter in enumerate(trainer._params):
+        if isinstance(parameter, ShardedParameter):
+            for rank, rows in pieces.overlapping(parameter.shape[0], *parameter.rows()):
+                wanted.setdefault(rank, []).append((i, rows))
     for rank in sorted(wanted):
         found = pieces.read(rank)[0]
         for i, rows in wanted[rank]:

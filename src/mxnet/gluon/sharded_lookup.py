@@ -5,6 +5,7 @@ from typing import Any
 
 import torch
 
+from ..context import cpu
 from ..ndarray import dispatch
 from ..ndarray.sparse.dispatch import coordinates, csr_from_coordinates
 from ..ndarray.sparse.rows import by_rows, times, transposed_times
@@ -123,7 +124,8 @@ class _Product(_Step):
             mine = ((places[:, 1] >= begin) & (places[:, 1] < end)).nonzero().view(-1)
             rows, columns = places[mine].t().contiguous().to(table.device)
             needed, number = (columns - begin).unique(return_inverse=True)
-            matrix = csr_from_coordinates(values[mine].to(table.device), rows, number, (sum(self.batches), len(needed)), None)
+            shape = sum(self.batches), len(needed)
+            matrix = csr_from_coordinates(values[mine].to(table.device), rows, number, shape, cpu())  # its device is the tensors'
             self.parts.append((matrix, needed, number))
             part = times(matrix, number, table.index_select(0, needed)) if len(needed) else table.new_zeros((matrix.shape[0], table.shape[1]))
             part = part.to(self.places[0])

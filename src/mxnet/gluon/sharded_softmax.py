@@ -223,11 +223,11 @@ class _Part:
         if self.inverse is not None:  # without what changes only the length of a row
             along = torch.linalg.vecdot(found, self.weight).mul_(self.inverse.to(found.dtype).square())
             found.addcmul_(self.weight, along.unsqueeze(1), value=-1)
-        bias = None if self.of_bias is None else self.of_bias.to(self.whole_bias.dtype)  # type: ignore[union-attr]
+        bias = None if self.of_bias is None or self.whole_bias is None else self.of_bias.to(self.whole_bias.dtype)
         self.logits = self.slopes = None  # type: ignore[assignment]
         if self.chosen is None:
             return found, bias
-        if bias is not None:
+        if bias is not None and self.whole_bias is not None:
             bias = torch.zeros_like(self.whole_bias).index_copy_(0, self.chosen, bias)
         return by_rows(self.chosen, found, self.whole.shape), bias
 
