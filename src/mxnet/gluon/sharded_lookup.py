@@ -124,7 +124,8 @@ class _Product(_Step):
             mine = ((places[:, 1] >= begin) & (places[:, 1] < end)).nonzero().view(-1)
             rows, columns = places[mine].t().contiguous().to(table.device)
             needed, number = (columns - begin).unique(return_inverse=True)
-            matrix = csr_from_coordinates(values[mine].to(table.device), rows, number, (sum(self.batches), len(needed)), cpu())  # its device is the tensors'
+            shape = sum(self.batches), len(needed)
+            matrix = csr_from_coordinates(values[mine].to(table.device), rows, number, shape, cpu())  # its device is that of the tensors
             self.parts.append((matrix, needed, number))
             part = times(matrix, number, table.index_select(0, needed)) if len(needed) else table.new_zeros((matrix.shape[0], table.shape[1]))
             part = part.to(self.places[0])
