@@ -9,7 +9,7 @@ import pytest
 from forked import python
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-LIBRARIES = ("harness", "workers", "stubs", "common", "symbols")  # folders whose files are imported, or started by a command
+LIBRARIES = ("harness", "workers", "stubs", "site_pages", "common", "symbols")  # folders whose files are imported, or started by a command
 
 
 def is_command(path):
