@@ -144,5 +144,6 @@ def test_layer(name, make, inputs, hybridized):
 def test_every_layer_is_here():
     names = {n for module in (nn, rnn, loss) for n, c in vars(module).items() if inspect.isclass(c) and not n.startswith("_")}
     same = {"SigmoidBinaryCrossEntropyLoss", "SoftmaxCrossEntropyLoss"}  # other names of losses that are here
-    sharded = {"ShardedDense", "ShardedEmbedding", "ShardedSoftmaxCELoss", "ShardedLogits", "Margin"}  # tests/gluon/test_sharded_*.py, on several contexts
+    # tests/gluon/test_sharded_*.py has these, on several contexts.
+    sharded = {"ShardedDense", "ShardedEmbedding", "ShardedSoftmaxCELoss", "ShardedLogits", "Margin"}
     assert names - BASES - same - sharded == {c[0].split("-")[0] for c in CASES}
