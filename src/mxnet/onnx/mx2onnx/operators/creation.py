@@ -19,7 +19,7 @@ def fill(on: Builder, sizes: Value, value: Any) -> Value:
     return on.fill(sizes, value, on.dtype, on.shape)
 
 
-def fixed_type(on: Builder) -> Value:
+def fixed_shape(on: Builder) -> Value:
     if None in on.shape:
         raise Unsupported("its size follows from an input's that may vary; pass the array as an input of the network instead")
     return on.shape
@@ -27,7 +27,7 @@ def fixed_type(on: Builder) -> Value:
 
 @exports("_zeros", "_ones", "_full", "_zeros_without_dtype", ignores=("shape", "dtype", "device"))
 def filled(on: Builder, *, value: Any = None, operator: str) -> Value:
-    return fill(on, on.sizes(fixed_type(on)), _FILLED.get(operator, 0) if value is None else value)
+    return fill(on, on.sizes(fixed_shape(on)), _FILLED.get(operator, 0) if value is None else value)
 
 
 @exports("zeros_like", "ones_like", ignores=("dtype",))
@@ -45,7 +45,7 @@ def _ramp(count, start, step, repeat, dtype):
 @exports("_arange", ignores=("dtype", "device"))
 def arange(on: Builder, *, start: float, stop: Any, step: float, repeat: int, infer_range: bool) -> Value:
     """Write the values as a constant; without `stop` they end before `start`, unless the length is inferred (`infer_range`)."""
-    return on.const(_ramp(fixed_type(on)[0], start if stop is not None or infer_range else 0, step, repeat, on.dtype), on.dtype)
+    return on.const(_ramp(fixed_shape(on)[0], start if stop is not None or infer_range else 0, step, repeat, on.dtype), on.dtype)
 
 
 @exports("_contrib_arange_like")

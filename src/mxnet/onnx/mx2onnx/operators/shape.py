@@ -123,7 +123,7 @@ def split_at(on: Builder, x: Value, sizes: Sequence[int], axis: int, squeeze_axi
 
 
 @exports("slice")
-def slice_(on: Builder, x: Value, *, begin: Any, end: Any, step: float) -> Value:
+def slice_(on: Builder, x: Value, *, begin: Any, end: Any, step: Any) -> Value:
     steps = [s or 1 for s in step or ()] + [1] * (len(begin) - len(step or ()))
     begin = [(0 if s > 0 else LAST) if b is None else b for b, s in zip(begin, steps)]
     # Past the front there is no number but the lowest: -1 is the last position.

@@ -7,7 +7,7 @@ import numpy as np
 
 from ...builder import Unsupported
 from ...registry import exports
-from ..creation import fill, fixed_type
+from ..creation import fill, fixed_shape
 
 if TYPE_CHECKING:
     from ...builder import Builder, Value
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @exports("_npi_zeros", "_npi_ones", ignores=("shape", "dtype", "device"))
 def filled(on: Builder, *, operator: str) -> Value:
-    return fill(on, on.sizes(fixed_type(on)), int(operator == "_npi_ones"))
+    return fill(on, on.sizes(fixed_shape(on)), int(operator == "_npi_ones"))
 
 
 @exports("_npi_full_like", ignores=("dtype", "device"))
@@ -35,7 +35,7 @@ def eye(on: Builder, *, N: int | None, M: int | None, k: int) -> Value:
 
 @exports("_npi_arange", ignores=("dtype", "device", "infer_range"))
 def arange(on: Builder, *, start: float, stop: Any, step: float, repeat: int) -> Value:
-    values = np.arange(fixed_type(on)[0]) // repeat * step + (0 if stop is None else start)
+    values = np.arange(fixed_shape(on)[0]) // repeat * step + (0 if stop is None else start)
     return on.const(values, on.dtype)
 
 
@@ -60,5 +60,5 @@ def drawn(on: Builder, *inputs: Value, low: float | None = None, high: float | N
     if inputs:
         raise Unsupported("random numbers with bounds or moments that are arrays")
     if operator == "_npi_uniform":
-        return on.RandomUniform(dtype=on.dtype, shape=list(fixed_type(on)), low=float(low), high=float(high))
-    return on.RandomNormal(dtype=on.dtype, shape=list(fixed_type(on)), mean=float(loc), scale=float(scale))
+        return on.RandomUniform(dtype=on.dtype, shape=list(fixed_shape(on)), low=float(low), high=float(high))
+    return on.RandomNormal(dtype=on.dtype, shape=list(fixed_shape(on)), mean=float(loc), scale=float(scale))

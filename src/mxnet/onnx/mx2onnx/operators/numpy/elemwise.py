@@ -172,7 +172,7 @@ def where_of_numbers(on: Builder, condition: Value, *, x: float, y: float) -> Va
 
 
 @exports("_npi_nan_to_num", ignores=("copy",))
-def nan_to_num(on: Builder, x: Value, *, nan: float, posinf: float, neginf: float) -> Value:
+def nan_to_num(on: Builder, x: Value, *, nan: float, posinf: float | None, neginf: float | None) -> Value:
     if not floating(x.dtype):
         return x
     least = lowest(x.dtype)

@@ -66,7 +66,7 @@ def place(on: Builder, x: Value, *, axis: int | None, keepdims: bool, operator: 
 
 
 @exports("_npi_norm")
-def norm(on: Builder, x: Value, *, ord: Any, axis: Any, flag: bool, keepdims: bool) -> Value:
+def norm(on: Builder, x: Value, *, ord: Any, axis: Any, flag: int, keepdims: bool) -> Value:
     axes, x = axes_of(x, axis if axis is not None or flag == -2 or x.ndim < 2 else (-2, -1)), on.cast(x, on.dtype)
     if flag in (-2, 1) or len(axes) == 1 and flag == -1 and ord == 2:
         return on.ReduceL2(x, axes=axes, keepdims=int(keepdims))
