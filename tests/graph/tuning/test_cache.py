@@ -70,7 +70,7 @@ def backend(monkeypatch, store):
     monkeypatch.setattr(policy, "_timed", timed)
     monkeypatch.setattr(policy.processor, "waited", lambda: 0.0)
     yield backend
-    backends._backends.pop("test_counting", None)
+    backends.BACKENDS.pop("test_counting", None)
 
 
 def network(weight="ones", **flags):
