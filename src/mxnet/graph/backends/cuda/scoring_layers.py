@@ -48,7 +48,7 @@ class Layer(abc.ABC):
     def __call__(self, data: torch.Tensor, *others: Any) -> torch.Tensor:
         """Return the result, in newly allocated memory. The first call must not be captured."""
         algorithm = self.algorithm
-        if algorithm is not PARTS and not (data.iscuda and data.dtype in TYPES and data.is_contiguous(memory_format=torch.channels_last)):
+        if algorithm is not PARTS and not (data.is_cuda and data.dtype in TYPES and data.is_contiguous(memory_format=torch.channels_last)):
             algorithm = PARTS
         if algorithm is None and not cuda.is_current_stream_capturing():
             algorithm = self.algorithm = self._fastest(data, *others)
