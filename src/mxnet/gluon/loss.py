@@ -513,7 +513,7 @@ class ShardedSoftmaxCELoss(Block):
         Parameters
         ----------
         pred : ShardedLogits
-            What the layer has returned.
+            The output of the layer.
         label : NDArray, or list of them
             The classes of this rank's samples, of shape (batch,) and any type; a list where the features were one.
         sample_weight : NDArray or list of them, optional

@@ -58,7 +58,7 @@ class Margin:
 
 
 class ShardedLogits:
-    """What a `ShardedDense` returns: the logits of a batch, which are computed where they are needed, each part on its rank and context.
+    """The output of a `ShardedDense`: the logits of a batch, computed where they are needed, each part on its rank and context.
 
     A `ShardedSoftmaxCELoss` takes it. `topk`, `argmax` and `gather` are for predictions; all ranks call them.
 
