@@ -37,6 +37,7 @@ html_show_sourcelink = False
 html_copy_source = False
 html_baseurl = os.environ.get("DOCS_URL", "")
 html_sidebars = {"docs/index": [], "reference/nd/*": [], "reference/np/*": [], "benchmarks/results/**": []}
+html_context = {"default_mode": "auto"}  # light or dark, as the system has it
 html_theme_options = {
     "logo": {"text": "Remex"},
     "navigation_depth": 2,

@@ -68,8 +68,8 @@ def test_no_link_is_dead():
 def test_pages_are_shown(browser, address, page, heading, text):
     browser.errors.clear()
     browser.open(f"{address}/{page}")
-    browser.wait("document.querySelector('article h1')")
-    assert browser.run("document.querySelector('article h1').innerText").startswith(heading)
+    browser.wait("document.querySelector('main h1') !== null")
+    assert browser.run("document.querySelector('main h1').innerText").startswith(heading)
     assert text in browser.run("document.body.innerText")
     assert browser.run("[...document.images].filter((image) => image.complete && !image.naturalWidth).map((image) => image.src)") == []
     assert browser.run("document.documentElement.scrollWidth <= window.innerWidth + 1")
