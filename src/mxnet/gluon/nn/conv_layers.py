@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 __all__ = ["Conv1D", "Conv2D", "Conv3D", "Conv1DTranspose", "Conv2DTranspose", "Conv3DTranspose", "ReflectionPad2D"]
 
 
-def as_sizes(value: Any, ndim: int, what: str) -> tuple[int, ...]:
+def as_sizes(value: Any, ndim: int, what: str) -> Any:
     """Return a number for each of `ndim` axes."""
     if isinstance(value, numeric_types):
         return (value,) * ndim

@@ -43,7 +43,7 @@ def truth(function: Callable[..., Any], data: torch.Tensor, other: Any) -> torch
     return function(data.detach(), other.detach() if isinstance(other, torch.Tensor) else other, out=data.new_empty(0))
 
 
-def half_in_single(function: Callable[..., Any]) -> Callable[..., Any]:
+def half_in_single(function: Any) -> Callable[..., Any]:
     """`function` with a gradient that squares nothing in half precision, where 256 is the root of the largest number; GPUs do it as torch does."""
     def run(*arrays):
         if arrays[0].dtype is torch.float16 and arrays[0].is_cpu and torch.is_grad_enabled():
