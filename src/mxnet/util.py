@@ -6,7 +6,7 @@ import inspect
 import logging
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from . import interrupts
@@ -344,7 +344,7 @@ def np_ufunc_legal_option(key: str, value: Any) -> bool:
     return key == "where"
 
 
-def check_ufunc_arguments(name, kwargs):
+def check_ufunc_arguments(name: str, kwargs: Mapping[str, Any]) -> None:
     for key, value in kwargs.items():
         if key not in _UFUNC_DEFAULTS:
             raise TypeError(f"{key} is an invalid keyword to function '{name}'")

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from ..context import Context
 
 
-def flatten(args: Any, inout_str: str):
+def flatten(args: Any, inout_str: str) -> Any:
     """Flatten a nested list; return the flat list and its format, from which `regroup` restores the nesting.
 
     The format is 0 for an array or Symbol, n for a Symbol of n outputs, -1 for None, a list of these for a list.
@@ -38,7 +38,7 @@ def flatten(args: Any, inout_str: str):
     return flat, formats
 
 
-def regroup(args: Any, fmt: Any):
+def regroup(args: Any, fmt: Any) -> Any:
     """Restore the nested list that `flatten` turned into the flat list `args` and the format `fmt`.
 
     Raises

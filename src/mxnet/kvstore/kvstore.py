@@ -29,7 +29,7 @@ _LARGE = 1 << 20  # the least number of elements of a value that the update also
 _WRITES_COPIES = (opt.Adam, opt.Adamax)  # their `update` ends with the kernel's step; derived classes may do more after it
 
 
-def key_value_pairs(key, value, what):
+def key_value_pairs(key: Any, value: Any, what: str) -> list[Any]:
     """Return ``[(key, [arrays])]`` for a key and its array(s), or lists of both; the arrays of a repeated key are merged."""
     if not isinstance(key, (list, tuple)):
         if not isinstance(key, (int, str)):
@@ -48,7 +48,7 @@ def key_value_pairs(key, value, what):
     return list(grouped.items())
 
 
-def require_stype(key, what, array, stype):
+def require_stype(key: int | str, what: str, array: NDArray, stype: str) -> None:
     if array.stype != stype:
         raise MXNetError(f"row_sparse_pull: {what} of key {key!r} must have storage type {stype!r}, it has {array.stype!r}")
 

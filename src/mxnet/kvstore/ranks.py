@@ -1,4 +1,9 @@
 """The ranks over which layers are split, and their collectives on rows of tensors. One process alone is a rank, which sends nothing."""
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
 import torch
 import torch.distributed as dist
 
@@ -12,16 +17,16 @@ class Ranks:
     All ranks make the same calls in the same order; `doing` names the call in errors.
     """
 
-    def __init__(self):
+    def __init__(self) -> None:
         where = rendezvous.place()
         self._group = group.joined("dist_sync") if where is not None and where.num_workers > 1 else None
         self.rank, self.count = (self._group.rank, self._group.num_workers) if self._group else (0, 1)
 
-    def edges(self, rows):
+    def edges(self, rows: int) -> list[int]:
         """Return ``count + 1`` numbers: rank i has the rows from edge i to edge i + 1."""
         return [rows * i // self.count for i in range(self.count + 1)]
 
-    def agree(self, doing, *numbers):
+    def agree(self, doing: str, *numbers: int) -> list[list[int]]:
         """Return the non-negative numbers of all ranks, a list for each rank.
 
         Raises
@@ -33,7 +38,7 @@ class Ranks:
             return [list(numbers)]
         return [values[1:] for values in self._group.agree([group.digest(doing, len(numbers)), *numbers], doing)()]
 
-    def gather(self, tensor, sizes, doing):
+    def gather(self, tensor: torch.Tensor, sizes: Sequence[int], doing: str) -> torch.Tensor:
         """Return the rows of all ranks, which have as many as `sizes` says, one rank after the other."""
         if self._group is None:
             return tensor
@@ -41,14 +46,14 @@ class Ranks:
             return self._group.begin_gather(tensor, doing)().flatten(0, 1)
         return torch.cat(self._group.all_gather_uneven(tensor, sizes, doing))
 
-    def begin_scatter(self, tensor, sizes, doing):
+    def begin_scatter(self, tensor: torch.Tensor, sizes: Sequence[int], doing: str) -> Callable[[], torch.Tensor]:
         """Begin to add up the tensors of all ranks; return a function that waits for this rank's rows of the sum, as many as `sizes` says."""
         if self._group is None:
             return lambda: tensor
         end = self._group.begin_sum_parts([part.flatten() for part in tensor.split(sizes)], doing)
         return lambda: end().to(tensor.dtype).view(sizes[self.rank], *tensor.shape[1:])
 
-    def exchange(self, tensor, sent, received, doing):
+    def exchange(self, tensor: torch.Tensor, sent: Sequence[int], received: Sequence[int], doing: str) -> torch.Tensor:
         """Send ``sent[i]`` rows to rank i, in order, and return the ``received[i]`` rows of each rank i, in order."""
         if self._group is None:
             return tensor
@@ -58,11 +63,11 @@ class Ranks:
         self._group.wait(work, doing)
         return out
 
-    def sum(self, tensor, doing):
+    def sum(self, tensor: torch.Tensor, doing: str) -> None:
         """Add up a tensor over all ranks, in place."""
         self._reduce(tensor, dist.ReduceOp.SUM, doing)
 
-    def max(self, tensor, doing):
+    def max(self, tensor: torch.Tensor, doing: str) -> None:
         """Take the maximum of each element over all ranks, in place."""
         self._reduce(tensor, dist.ReduceOp.MAX, doing)
 
@@ -70,17 +75,17 @@ class Ranks:
         if self._group is not None:
             self._group.wait(self._group.all_reduce(tensor, operation), doing)
 
-    def from_first(self, number, doing):
+    def from_first(self, number: int, doing: str) -> int:
         """Return the non-negative number of rank 0."""
         return self.agree(doing, number)[0][0]
 
-    def require_rows(self, rows, parts, name):
+    def require_rows(self, rows: Any, parts: Any, name: str) -> None:
         """Raise an error if there is not a row for each part of each rank."""
         if rows < self.count * parts:
             raise MXNetError(f"{name}: {rows} rows can't be divided among {self.count} ranks with {parts} contexts each; use fewer, or a layer that "
                              "is not split")
 
 
-def ranks():
+def ranks() -> Ranks:
     """Return the `Ranks` of this process; the first call joins the job."""
     return Ranks()

@@ -92,7 +92,7 @@ def _to_str(value):
     return value if type(value) is str else str(value)
 
 
-def to_shape(value):
+def to_shape(value: Any) -> tuple[int, ...]:
     if type(value) is tuple and all(type(v) is int and -_INT64 <= v < _INT64 for v in value):
         return value
     if isinstance(value, str):

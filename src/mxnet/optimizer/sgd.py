@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 class MasterAfterState(Optimizer):
     """The base class of optimizers that keep ``(state, float32 copy)`` of half-precision weights (MXNet 2: reversed) for `_update_impl`."""
 
-    def create_state_multi_precision(self, index, weight):
+    def create_state_multi_precision(self, index: int | str, weight: NDArray) -> Any:
         """Return `create_state`'s result; with `multi_precision` for half-precision weights ``(state, float32 copy)``, in MXNet 2 reversed."""
         if self._wants_master(weight):
             master = weight.astype("float32")
@@ -31,15 +31,15 @@ class MasterAfterState(Optimizer):
 
     create_state_multi_precision.master_position = 1
 
-    def update(self, index, weight, grad, state):
+    def update(self, index: Any, weight: Any, grad: Any, state: Any) -> None:
         """Update a weight, or several in lists; see `Optimizer.update`."""
         self._update_impl(index, weight, grad, state, multi_precision=False)
 
-    def step(self, indices, weights, grads, states):
+    def step(self, indices: Sequence[int | str], weights: Sequence[NDArray], grads: Sequence[NDArray], states: Sequence[Any]) -> None:
         """Update several weights in place; see `Optimizer.step`."""
         self._update_impl(indices, weights, grads, states, multi_precision=False)
 
-    def update_multi_precision(self, index, weight, grad, state):
+    def update_multi_precision(self, index: Any, weight: Any, grad: Any, state: Any) -> None:
         """Update as `update` does; with `multi_precision`, half-precision weights through their float32 copies."""
         several = isinstance(index, (list, tuple))
         through = self.multi_precision and is_half(weight[0] if several else weight)

@@ -4,6 +4,8 @@ The memory belongs to a file without a name, and the message carries its descrip
 the system frees the memory with the last process that has it. A worker reuses memory that the receiver has released, because
 fresh memory costs a page fault for every 4 KiB.
 """
+from __future__ import annotations
+
 import ctypes
 import functools
 import io
@@ -140,7 +142,7 @@ class Supply:
         """Return the segment that a tensor is in, or None."""
         return self._segments.get(tensor.untyped_storage().data_ptr())
 
-    def send(self, segments) -> Any:
+    def send(self, segments: Any) -> Any:
         """Count segments as sent. Returns the list of (number, True if new), the numbers of segments that are
         gone, and the descriptors of the new ones, for the receiver."""
         self._messages += 1
@@ -165,7 +167,7 @@ class Received:
     def __init__(self) -> None:
         self._memories: dict[int, Any] = {}
 
-    def tensors(self, used, gone, descriptors: Any) -> Any:
+    def tensors(self, used: Any, gone: Any, descriptors: Any) -> Any:
         """Return the contents of the segments of a message, see `Supply.send`. The descriptors are closed."""
         descriptors = list(descriptors)
         try:
@@ -298,7 +300,7 @@ def pack(obj: Any, inherited: Any = ()) -> Any:
     return pickle.dumps((content, used, gone)), descriptors
 
 
-def unpack(message, descriptors: Any = (), received=None, inherited: Any = ()) -> Any:
+def unpack(message: Any, descriptors: Any = (), received: Any = None, inherited: Any = ()) -> Any:
     """Return the object of a message; `received` is the sender's `Received`, if it is a worker."""
     content, used, gone = pickle.loads(message)
     memories = received.tensors(used, gone, descriptors) if received else []
@@ -310,7 +312,7 @@ def unpack(message, descriptors: Any = (), received=None, inherited: Any = ()) -
 
 # -- arrays in messages of multiprocessing's own pools and queues --------------------------------------------------------
 
-def rebuild_ndarray(cls, handle, dtype: Any, shape: Any) -> Any:
+def rebuild_ndarray(cls: Any, handle: Any, dtype: Any, shape: Any) -> Any:
     """Return the array that `reduce_ndarray` took apart."""
     dtype = dtypes.to_torch(dtype)
     if isinstance(handle, bytes):

@@ -252,7 +252,7 @@ class WorkerPool:
             for _ in range(num_workers):
                 self._workers.append(_start(inherited, entropy, initializer))
 
-    def apply_async(self, function, arguments: Any = ()) -> Any:
+    def apply_async(self, function: Callable[..., Any], arguments: Any = ()) -> Any:
         """Run a function in a worker; return its `Result`.
 
         Raises

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 __all__ = ["Conv1D", "Conv2D", "Conv3D", "Conv1DTranspose", "Conv2DTranspose", "Conv3DTranspose", "ReflectionPad2D"]
 
 
-def as_sizes(value: Any, ndim: int, what):
+def as_sizes(value: Any, ndim: int, what: str) -> Any:
     """Return a number for each of `ndim` axes."""
     if isinstance(value, numeric_types):
         return (value,) * ndim
@@ -25,7 +25,7 @@ def as_sizes(value: Any, ndim: int, what):
     return value
 
 
-def check_layout(layout: str, allowed) -> None:
+def check_layout(layout: str, allowed: Any) -> None:
     if layout not in allowed:
         raise UsageError(f"layout must be {' or '.join(repr(name) for name in allowed)}, received {shortened(layout)}")
 

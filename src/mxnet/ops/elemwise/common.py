@@ -1,4 +1,7 @@
 """Shape rules and arithmetic shared by the families of element-wise operators."""
+from collections.abc import Callable
+from typing import Any, NoReturn
+
 import torch
 
 from ...base import MXNetError
@@ -7,17 +10,17 @@ from ..integers import convert
 from ..shapes import unify
 
 
-def refuse_types(operator, lhs, rhs):
+def refuse_types(operator: str, lhs: Any, rhs: Any) -> NoReturn:
     raise MXNetError(f"{operator}: both inputs must have one data type, received {name_of(lhs.dtype)} and {name_of(rhs.dtype)}; "
                      "convert one with astype")
 
 
-def refuse_shapes(operator, lhs, rhs):
+def refuse_shapes(operator: str, lhs: Any, rhs: Any) -> NoReturn:
     raise MXNetError(f"{operator}: both inputs must have one shape, received {tuple(lhs.shape)} and {tuple(rhs.shape)}; "
                      f"an operator broadcast_* takes other shapes, too")
 
 
-def broadcast_rule(in_shapes, out_shapes, **_):
+def broadcast_rule(in_shapes: Any, out_shapes: Any, **_: Any) -> Any:
     """Infer shapes of broadcasting operators, in the forward direction only, as in MXNet."""
     lhs, rhs = in_shapes
     if lhs is None or rhs is None:
@@ -32,7 +35,7 @@ def broadcast_rule(in_shapes, out_shapes, **_):
     return in_shapes, [unify(out_shapes[0], tuple(out))]
 
 
-def truth(function, data, other):
+def truth(function: Callable[..., Any], data: torch.Tensor, other: Any) -> torch.Tensor:
     """Return the comparison ``function(data, other)`` as 0 and 1 in the type of `data`."""
     if torch.compiler.is_compiling():
         return function(data, other).to(data.dtype)
@@ -40,7 +43,7 @@ def truth(function, data, other):
     return function(data.detach(), other.detach() if isinstance(other, torch.Tensor) else other, out=data.new_empty(0))
 
 
-def half_in_single(function):
+def half_in_single(function: Any) -> Callable[..., Any]:
     """`function` with a gradient that squares nothing in half precision, where 256 is the root of the largest number; GPUs do it as torch does."""
     def run(*arrays):
         if arrays[0].dtype is torch.float16 and arrays[0].is_cpu and torch.is_grad_enabled():
@@ -49,12 +52,12 @@ def half_in_single(function):
     return run
 
 
-def way_from_double(dtype):
+def way_from_double(dtype: torch.dtype) -> torch.dtype:
     """Return the intermediate type for MXNet's conversion of float64 to integers `dtype`: values out of its range become its smallest number."""
     return dtype if dtype is torch.int32 else torch.int64
 
 
-def whole_power(base, exponent, dtype):
+def whole_power(base: torch.Tensor, exponent: Any, dtype: Any) -> torch.Tensor:
     """A float64 `base` to the power of `exponent`, as the integers `dtype`; either may be a number."""
     power = torch.pow(base, exponent)
     if power.is_cuda and not any(isinstance(x, float) and x % 1 for x in (base, exponent)):
@@ -64,7 +67,7 @@ def whole_power(base, exponent, dtype):
     return whole if whole.dtype is dtype else convert(whole, dtype)
 
 
-def divide_integers(lhs, rhs):
+def divide_integers(lhs: torch.Tensor, rhs: torch.Tensor) -> torch.Tensor:
     """The quotient truncated towards zero; one of both may be a number. A quotient by -1 is the negative, which wraps around for the
     smallest integer: the processor's own division would end the process there.
     """
@@ -76,7 +79,7 @@ def divide_integers(lhs, rhs):
     return torch.where(negated, -lhs, torch.div(lhs, rhs.masked_fill(negated, 1), rounding_mode="trunc"))
 
 
-def wrap_integer(value, dtype):
+def wrap_integer(value: Any, dtype: torch.dtype) -> int:
     """A number as the integer that C's conversion to `dtype` gives: truncated towards zero, then wrapped around."""
     value = int(value)
     info = torch.iinfo(dtype)
@@ -85,6 +88,6 @@ def wrap_integer(value, dtype):
     return (value - info.min) % (1 << info.bits) + info.min
 
 
-def quotient(tensor, number):
+def quotient(tensor: torch.Tensor, number: Any) -> torch.Tensor:
     """``tensor / number``, rounded once: on a GPU torch multiplies by the reciprocal, which may miss a whole number that is rounded down next."""
     return tensor / (number if not tensor.is_cuda else torch.full((), number, dtype=tensor.dtype, device=tensor.device))

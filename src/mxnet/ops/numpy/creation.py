@@ -1,5 +1,6 @@
 """NumPy operators that make arrays out of attributes."""
 import math
+from typing import Any
 
 import torch
 
@@ -11,7 +12,7 @@ from ..schema import Device, DType, Optional, Shape
 from .common import from_dtype_or_input, shape_of_inputs
 
 
-def stated_type(in_types, out_types, *, dtype, **_):
+def stated_type(in_types: Any, out_types: Any, *, dtype: Any, **_: Any) -> Any:
     return in_types, [dtype]
 
 
