@@ -34,9 +34,9 @@ def missing(path):
 
 def platform_problem(text):
     """Return what `auditwheel show` says against a wheel for Linux, or None where it fits manylinux_2_28 or an older policy."""
-    found = re.search(r'constrained\s+to\s+be\s+compatible\s+with\s+the\s+following\s+platform\s+tag:\s+"([^"]+)"|'
+    results = re.search(r'constrained\s+to\s+be\s+compatible\s+with\s+the\s+following\s+platform\s+tag:\s+"([^"]+)"|'
                       r'consistent\s+with\s+the\s+following\s+platform\s+tag:\s+"([^"]+)"', text)
-    tag = next(filter(None, found.groups()), "") if found else ""
+    tag = next(filter(None, results.groups()), "") if results else ""
     version = re.fullmatch(r"manylinux_2_(\d+)_\w+", tag)
     if version and int(version[1]) <= 28:
         return None

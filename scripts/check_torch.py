@@ -23,12 +23,12 @@ def requirement(wanted, pyproject):
     SystemExit
         If pyproject.toml has no range for torch.
     """
-    found = re.search(r'"torch>=(\d+\.\d+),<(\d+)\.(\d+)"', pyproject)
-    if found is None:
+    results = re.search(r'"torch>=(\d+\.\d+),<(\d+)\.(\d+)"', pyproject)
+    if results is None:
         raise SystemExit("pyproject.toml should require torch as 'torch>=A.B,<C.D'")
     if wanted == "oldest":
-        return f"torch=={found[1]}.*"
-    return f"torch=={found[2]}.{int(found[3]) - 1}.*" if wanted == "newest" else f"torch=={wanted}"
+        return f"torch=={results[1]}.*"
+    return f"torch=={results[2]}.{int(results[3]) - 1}.*" if wanted == "newest" else f"torch=={wanted}"
 
 
 def main(argv=None):

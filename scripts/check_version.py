@@ -19,23 +19,23 @@ def released(text):
 
 def problems(tag, current, changelog):
     """Return what does not agree, as sentences."""
-    found = []
+    results = []
     if tag is not None and tag != f"v{current}":
-        found.append(f"the tag is {tag}, and mxnet.libinfo.remex_version asks for v{current}")
+        results.append(f"the tag is {tag}, and mxnet.libinfo.remex_version asks for v{current}")
     if tag is not None and current not in released(changelog):
-        found.append(f"CHANGELOG.md has no heading '## [{current}] - YYYY-MM-DD'")
+        results.append(f"CHANGELOG.md has no heading '## [{current}] - YYYY-MM-DD'")
     if "## [Unreleased]" not in changelog:
-        found.append("CHANGELOG.md has no heading '## [Unreleased]'")
-    return found
+        results.append("CHANGELOG.md has no heading '## [Unreleased]'")
+    return results
 
 
 def main(argv=None):
     parser = argparse.ArgumentParser(description=__doc__.partition(":")[0])
     parser.add_argument("tag", nargs="?", help="such as v0.1.0")
-    found = problems(parser.parse_args(argv).tag, version(), (ROOT / "CHANGELOG.md").read_text("utf-8"))
-    for problem in found:
+    results = problems(parser.parse_args(argv).tag, version(), (ROOT / "CHANGELOG.md").read_text("utf-8"))
+    for problem in results:
         print("check_version:", problem, file=sys.stderr)
-    return 1 if found else 0
+    return 1 if results else 0
 
 
 if __name__ == "__main__":

@@ -97,9 +97,9 @@ class _Sum(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx, gradient):
-        found = [torch.empty_like(gradient) for _ in range(RANKS)]
-        torch.distributed.all_gather(found, gradient.contiguous())
-        return torch.cat(found)
+        results = [torch.empty_like(gradient) for _ in range(RANKS)]
+        torch.distributed.all_gather(results, gradient.contiguous())
+        return torch.cat(results)
 
 
 class Dtensor(Rank):

@@ -16,7 +16,7 @@ LONGEST = 12  # bars of a picture
 
 def pages(root):
     """Return the page of pictures, and the pictures, by path."""
-    found, lines = {}, ["# Benchmarks in pictures\n", INTRODUCTION]
+    collected, lines = {}, ["# Benchmarks in pictures\n", INTRODUCTION]
     for folder, machine in FOLDERS.items():
         place = root / "benchmarks" / "results" / folder
         results = {path.stem: ratios(json.loads(path.read_text())) for path in sorted(place.glob("*.json"))}
@@ -26,13 +26,13 @@ def pages(root):
         for task, means in drawn.items():
             base = f"{folder}/{task}" if folder else task
             picture = f"pictures-{base.replace('/', '-')}.svg"
-            found[f"benchmarks/results/{picture}"] = draw(means)
+            collected[f"benchmarks/results/{picture}"] = draw(means)
             figures = ", ".join(f"{peer} {mean:.2f}" for peer, (mean, _) in means.items())
             lines.append(f"### [{task}]({base}.md)\n\n![{task}: {figures}]({picture})\n")
     tables = sorted(str(path.relative_to(root / "benchmarks" / "results"))[:-3] for path in (root / "benchmarks" / "results").rglob("*.md"))
     lines += ["```{toctree}\n:hidden:\n:maxdepth: 1\n", *(name for name in tables if name != "README"), "```\n"]
-    found["benchmarks/results/pictures.md"] = "\n".join(lines).encode()
-    return found
+    collected["benchmarks/results/pictures.md"] = "\n".join(lines).encode()
+    return collected
 
 
 def ratios(stored):
@@ -40,14 +40,14 @@ def ratios(stored):
     rows = stored.get("rows")
     if not isinstance(rows, dict):
         return {}
-    found = {}
+    collected = {}
     for row in rows.values():
         medians = {peer: statistics.median(values) for peer, values in row.get("values", {}).items() if values}
         own = medians.get("Remex")
         for peer, value in medians.items():
             if own and peer != "Remex" and math.isfinite(value) and value > 0:
-                found.setdefault(peer, []).append(value / own)
-    means = {peer: (statistics.geometric_mean(values), len(values)) for peer, values in found.items()}
+                collected.setdefault(peer, []).append(value / own)
+    means = {peer: (statistics.geometric_mean(values), len(values)) for peer, values in collected.items()}
     return dict(sorted(means.items(), key=lambda item: item[1])[:LONGEST])
 
 

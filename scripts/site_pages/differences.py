@@ -13,12 +13,12 @@ def table(root):
 
 def of(op, rows):
     """Return (kind, case, reason) of the rows that name the operator. "The same" takes the reason of the row above."""
-    found, last = [], ""
+    results, last = [], ""
     for patterns, kind, case, reason in rows:
         if re.match(r"The same\b", reason):
             reason = f"{last} {reason.partition('.')[2].strip()}".strip() if "." in reason else last
         else:
             last = reason
         if any(fnmatch.fnmatchcase(op.name, pattern) for pattern in patterns):
-            found.append((kind, case, reason))
-    return found
+            results.append((kind, case, reason))
+    return results

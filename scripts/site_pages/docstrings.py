@@ -13,12 +13,12 @@ _LISTS = {"Parameters", "Attributes", "Raises", "Returns", "Yields", "Other Para
 def sections(doc):
     """Return (title, text) pairs of a docstring; the description has the title ''."""
     doc = inspect.cleandoc(doc or "")
-    found, start, title = [], 0, ""
+    results, start, title = [], 0, ""
     for heading in _HEADING.finditer(doc):
-        found.append((title, doc[start:heading.start()].strip("\n")))
+        results.append((title, doc[start:heading.start()].strip("\n")))
         title, start = heading[1].strip(), heading.end()
-    found.append((title, doc[start:].strip("\n")))
-    return [(title, text) for title, text in found if title or text]
+    results.append((title, doc[start:].strip("\n")))
+    return [(title, text) for title, text in results if title or text]
 
 
 def markdown(doc, leave_out=()):

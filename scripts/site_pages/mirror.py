@@ -32,13 +32,13 @@ def write(root, target, generated):
 
 def pages(root):
     """Return the content of every page and picture, by its path in the repository and in the site."""
-    found = {}
+    results = {}
     for pattern in PAGES:
         for path in sorted(root.glob(pattern)):
             name = str(path.relative_to(root))
             content = path.read_bytes()
-            found[name] = content if path.suffix != ".md" else with_pages_for_folders(root, path, content.decode()).encode()
-    return found
+            results[name] = content if path.suffix != ".md" else with_pages_for_folders(root, path, content.decode()).encode()
+    return results
 
 
 def with_pages_for_folders(root, path, text):

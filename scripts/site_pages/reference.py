@@ -20,11 +20,11 @@ def pages(root):
     """Return the pages of the reference by path."""
     import mxnet as mx
     names = operator_names(mx)
-    found = {"reference/index.md": index(), "reference/environment.md": environment(mx)}
-    found.update(operator_pages(root, names))
-    found.update(module_pages())
-    found.update(numpy_pages())
-    return {path: text.encode() for path, text in found.items()}
+    results = {"reference/index.md": index(), "reference/environment.md": environment(mx)}
+    results.update(operator_pages(root, names))
+    results.update(module_pages())
+    results.update(numpy_pages())
+    return {path: text.encode() for path, text in results.items()}
 
 
 def index():
@@ -51,7 +51,7 @@ environment
 def operator_names(mx):
     """Return the public names of each operator, such as ``nd.contrib.foreach``, by operator."""
     from mxnet.ops.registry import OPERATORS, exists, get
-    found = {}
+    results = {}
     for space, path in SPACES.items():
         module = getattr(mx.nd, space) if space else mx.nd
         for name in dir(module):
@@ -60,8 +60,8 @@ def operator_names(mx):
                 continue
             full = next((prefix + name for prefix in PREFIXES.get(space, ("",)) if exists(prefix + name)), None)
             if full:
-                found.setdefault(get(full).name, []).append(f"{path}.{name}")
-    return {OPERATORS[name]: sorted(names, key=lambda n: (n.count("."), n.rpartition(".")[2] != name, n)) for name, names in sorted(found.items())}
+                results.setdefault(get(full).name, []).append(f"{path}.{name}")
+    return {OPERATORS[name]: sorted(names, key=lambda n: (n.count("."), n.rpartition(".")[2] != name, n)) for name, names in sorted(results.items())}
 
 
 def page_name(public):
@@ -79,10 +79,10 @@ def operator_pages(root, names):
             page += "_"
         taken[page.lower()] = publics
         pages[op] = page
-    found = {f"reference/nd/{page}.md": operator_page(op, names[op], rows[op.name], differences.of(op, known)) for op, page in pages.items()}
-    found["reference/nd/index.md"] = operator_index(names, pages)
-    found["reference/operators.md"] = operator_table(names, pages, rows)
-    return found
+    results = {f"reference/nd/{page}.md": operator_page(op, names[op], rows[op.name], differences.of(op, known)) for op, page in pages.items()}
+    results["reference/nd/index.md"] = operator_index(names, pages)
+    results["reference/operators.md"] = operator_table(names, pages, rows)
+    return results
 
 
 def operator_page(op, publics, row, known):
@@ -167,15 +167,15 @@ def object_of(kind, signature, indexed=True):
 def public(module):
     """Return the public classes and functions of a module by name; what it only imports from elsewhere is left out unless ``__all__`` names it."""
     listed = getattr(module, "__all__", None)
-    found = {}
+    results = {}
     for name in sorted(set(listed or dir(module))):
         value = getattr(module, name, None) if not name.startswith("_") else None
         home = getattr(value, "__module__", None)
         if isinstance(value, types.ModuleType) or not callable(value) or home in (None, "mxnet.ndarray.op", "mxnet.symbol.op"):
             continue
         if home.startswith("mxnet") and (listed or is_public(module, home)):
-            found[name] = value
-    return found
+            results[name] = value
+    return results
 
 
 def is_public(module, home):
@@ -186,16 +186,16 @@ def is_public(module, home):
 
 def module_pages():
     """Return a page for each of `MODULES`, and their index."""
-    found, lines, seen = {}, ["# Modules\n", "```{toctree}\n:maxdepth: 1\n"], set()
+    results, lines, seen = {}, ["# Modules\n", "```{toctree}\n:maxdepth: 1\n"], set()
     for name in MODULES:
         module = importlib.import_module(f"mxnet.{name}")
         members = public(module)
         if not members:
             continue
-        found[f"reference/modules/{name}.md"] = module_page(name, module, members, seen)
+        results[f"reference/modules/{name}.md"] = module_page(name, module, members, seen)
         lines.append(name)
-    found["reference/modules/index.md"] = "\n".join([*lines, "```\n"])
-    return found
+    results["reference/modules/index.md"] = "\n".join([*lines, "```\n"])
+    return results
 
 
 def module_page(name, module, members, seen):
@@ -248,7 +248,7 @@ def numpy_pages():
             family = home.rpartition(".")[2] if home.startswith("mxnet.numpy.") and not space else ""
             short = path.replace("numpy_extension", "npx").replace("numpy", "np")
             families.setdefault((short, family), {})[f"mxnet.{short}.{name}"] = value
-    found, lines = {}, ["# mx.np and mx.npx\n", "NumPy's functions, and layers, on the same arrays. [The guide](../../docs/guides/numpy.md).\n",
+    results, lines = {}, ["# mx.np and mx.npx\n", "NumPy's functions, and layers, on the same arrays. [The guide](../../docs/guides/numpy.md).\n",
                         "```{toctree}\n:maxdepth: 1\n"]
     for (short, family), functions in sorted(families.items()):
         page = f"{short}-{family}" if family else short
@@ -257,10 +257,10 @@ def numpy_pages():
         for full, function in functions.items():
             parts += [f"## {docstrings.escaped(full.rpartition('.')[2])}\n", object_of("function", docstrings.signature(function, full)),
                       docstrings.markdown(function.__doc__)]
-        found[f"reference/np/{page}.md"] = "\n".join(parts)
+        results[f"reference/np/{page}.md"] = "\n".join(parts)
         lines.append(page)
-    found["reference/np/index.md"] = "\n".join([*lines, "```\n"])
-    return found
+    results["reference/np/index.md"] = "\n".join([*lines, "```\n"])
+    return results
 
 
 def environment(mx):

@@ -43,7 +43,7 @@ def reaches(fn, wanted, _depth=6):
         if wanted(thing):
             return True
         if depth and isinstance(thing, types.FunctionType) and thing.__module__.startswith("mxnet."):
-            todo += [(found, depth - 1) for found in _referenced(thing, thing.__code__)]
+            todo += [(results, depth - 1) for results in _referenced(thing, thing.__code__)]
     return False
 
 

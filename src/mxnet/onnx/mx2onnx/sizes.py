@@ -10,7 +10,7 @@ from ...ops.shapes import known
 from ...symbol.inference import infer_shapes, infer_types
 from ...symbol.node import Entry
 from .builder import numpy_type
-from .operators.onnx_graph import declared_shapes
+from .operators.onnx_graph import declared_shapes, is_onnx_graph
 
 
 def entry_shapes(outputs: Sequence[Entry], example: Mapping[str, tuple[int, ...]], parameters: Mapping[str, tuple[int, ...]],
@@ -29,9 +29,9 @@ def entry_shapes(outputs: Sequence[Entry], example: Mapping[str, tuple[int, ...]
         shapes, nodes = infer_shapes(outputs, {**parameters, **inputs})
         kept = set()  # parts of imported graphs whose sizes follow from values, and what follows from them
         for node in nodes:
-            if node.op is not None and (node.op.name == "_contrib_onnx_graph" or any(id(source) in kept for source, _ in node.inputs)):
+            if node.op is not None and (is_onnx_graph(node.op) or any(id(source) in kept for source, _ in node.inputs)):
                 kept.add(id(node))
-                if node.op.name == "_contrib_onnx_graph":
+                if is_onnx_graph(node.op):
                     shapes.update(((id(node), i), shape) for i, shape in enumerate(declared_shapes(node.parsed()["graph"])))  # type: ignore
                 continue
             for i in range(node.num_outputs()):

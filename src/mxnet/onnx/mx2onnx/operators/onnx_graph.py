@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..builder import Node, Unsupported, Value
-from ..registry import exports
+from ..registry import exports, find
 
 if TYPE_CHECKING:
+    from ....ops.registry import Operator
     from ..builder import Builder
 
 
-def held(text: str) -> Any:
+def embedded_model(text: str) -> Any:
     """Return the ``onnx.ModelProto`` in the attribute `graph` of the operator; its rule of types has read it before."""
     import onnx
     model = onnx.ModelProto()
@@ -26,16 +27,22 @@ def declared_shapes(text: str) -> list[tuple[int | None, ...] | None]:
 
     No axes are one of size 1, as in Symbols.
     """
-    kinds = [info.type.tensor_type for info in held(text).graph.output]
+    kinds = [info.type.tensor_type for info in embedded_model(text).graph.output]
     return [(tuple(dim.dim_value if dim.dim_value > 0 else None for dim in kind.shape.dim) or (1,)) if kind.HasField("shape") else None
             for kind in kinds]
+
+
+def is_onnx_graph(op: Operator) -> bool:
+    """Return True if an operator holds a part of an imported graph."""
+    converter = find(op)
+    return converter is not None and converter[1].function is onnx_graph
 
 
 @exports("_contrib_onnx_graph", ignores=("num_args",))
 def onnx_graph(on: Builder, *values: Value, graph: str, num_outputs: int) -> Any:
     """Write the nodes that the operator holds."""
     import onnx
-    model = held(graph)
+    model = embedded_model(graph)
     opset = max(entry.version for entry in model.opset_import)
     if opset != on.opset:
         raise Unsupported(f"it holds nodes of opset {opset}, to be run as they are; pass opset_version={opset}")
