@@ -26,8 +26,10 @@ def exported(sym, inputs, params=None, dynamic_shapes=None, **options):
 
 
 def run(model, inputs, optimized=True):
-    """What ONNX Runtime computes of a model, or of the file of one; by its nodes if not `optimized`: kernels on integers overflow where a
-    processor has no VNNI."""
+    """Return the results of ONNX Runtime for a model, or for the file of one.
+
+    Without `optimized` it runs node by node: its fused kernels on integers overflow where a processor has no VNNI.
+    """
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1
     options.log_severity_level = 3

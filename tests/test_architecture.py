@@ -138,7 +138,7 @@ def private_names_of_others(root=SOURCES):
     ("def f():\n    from mxnet.p.a import _x as x", {("p.a", "_x")}),
     ("from .. import _top\nimport os\nos._exit", set()),
 ])
-def test_private_names_of_others_are_found(tmp_path, text, expected):
+def test_private_names_of_others_are_reported(tmp_path, text, expected):
     for name in ("p/__init__.py", "p/a.py", "p/_hidden.py", "p/q/__init__.py", "p/q/_hidden.py", "_top.py"):
         (tmp_path / name).parent.mkdir(exist_ok=True, parents=True)
         (tmp_path / name).write_text("")
@@ -154,7 +154,7 @@ def test_modules_share_public_names_only():
 
 
 def _changes_of_file(call):
-    """How many calls, from the start of `call` to its first operator, lead from one module of the package into another."""
+    """Return the number of calls between modules of the package, from the start of `call` to its first operator."""
     changes, arrived = [], []
 
     def observe(frame, event, _):

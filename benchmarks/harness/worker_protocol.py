@@ -152,3 +152,17 @@ class Worker:
             self.call()
         self.finish()
         return {"value": resident()}
+
+
+class Rank(Worker):
+    """Answers a driver of several ranks; subclasses have `do_prepare`, `step`, and `meet`, a barrier."""
+
+    def __init__(self):
+        super().__init__(None)
+
+    def do_step(self, count):
+        self.meet()
+        start = time.perf_counter()
+        for _ in range(count):
+            self.step()
+        return {"seconds": (time.perf_counter() - start) / count}

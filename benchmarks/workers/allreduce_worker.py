@@ -4,7 +4,6 @@
 """
 import os
 import sys
-import time
 
 import numpy as np
 import torch
@@ -24,24 +23,14 @@ def shapes():
     return [values[name].shape for name in names if name in values and "running" not in name]
 
 
-class Rank(worker_protocol.Worker):
+class Rank(worker_protocol.Rank):
     """Answers the driver; subclasses are the peers."""
-
-    def __init__(self):
-        super().__init__(None)
 
     def do_prepare(self, what, **options):
         getattr(self, f"prepare_{what}")(**options)
         for _ in range(2):
             self.step()
         return {}
-
-    def do_step(self, count):
-        self.meet()
-        start = time.perf_counter()
-        for _ in range(count):
-            self.step()
-        return {"seconds": (time.perf_counter() - start) / count}
 
 
 class Remex(Rank):

@@ -20,7 +20,7 @@ The packages, in the order in which a computation passes through them:
     Profiling, and programs for the command line.
 """
 from __future__ import annotations
-from typing import Any
+from typing import Any as _Any
 import sys as _sys
 
 from .compat import finder as _finder
@@ -60,7 +60,7 @@ _SUBMODULES = {"amp", "callback", "checkpoint", "compat", "contrib", "engine", "
                "test_utils", "tools", "torch", "visualization"}
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> _Any:
     target = _LAZY.get(name, name)
     if target in _SUBMODULES or target in _LAZY.values():
         try:

@@ -61,7 +61,7 @@ def test_links_lead_somewhere(path):
     assert dead_links(path) == []
 
 
-def test_a_dead_link_is_found(tmp_path):
+def test_a_dead_link_is_reported(tmp_path):
     page = tmp_path / "page.md"
     page.write_text("# Here it is\n[a](page.md) [b](page.md#here-it-is) [c](#here) [d](none.md) `[e](code.md)`\n```\n[f](g.md)\n```\n[h](https://h)\n")
     assert dead_links(page) == ["#here", "none.md"]

@@ -1,4 +1,4 @@
-"""What all command-line programs share."""
+"""The parts that all command-line programs share."""
 import argparse
 import importlib
 import os

@@ -1,7 +1,7 @@
 """``mx.contrib``: the experimental parts of MXNet. Each is imported at its first use."""
 from __future__ import annotations
 
-from typing import Any
+from typing import Any as _Any
 
 from ..lazy_modules import load_module as _load_module
 from ..suggestions import MissingAttributeError as _MissingAttributeError
@@ -12,7 +12,7 @@ _ELSEWHERE = {"nd": "mxnet.ndarray.contrib", "ndarray": "mxnet.ndarray.contrib",
               "tb": "mxnet.contrib.tensorboard"}
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> _Any:
     target = _ELSEWHERE.get(name) or (f"{__name__}.{name}" if name in _SUBMODULES else None)
     if target is None:
         raise _MissingAttributeError(__name__, name)

@@ -1,6 +1,6 @@
 """Gluon: networks as objects that run step by step, or as graphs after `hybridize`."""
 from __future__ import annotations
-from typing import Any
+from typing import Any as _Any
 # ruff: noqa: I001  the block modules come first: all else stands on them
 from typing import TYPE_CHECKING
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from . import model_zoo as model_zoo
     from . import probability as probability
 else:
-    def __getattr__(name: str) -> Any:
+    def __getattr__(name: str) -> _Any:
         if name in ("contrib", "data", "metric", "model_zoo", "probability"):
             from ..lazy_modules import load_module
             return load_module(f"{__name__}.{name}")

@@ -17,7 +17,7 @@ from .parameter import Parameter
 if TYPE_CHECKING:
     from ..ndarray import NDArray
 
-__all__ = ["ShardedParameter", "change_state", "joined_states", "ranks", "split_states", "whole_states"]
+__all__ = ["ShardedParameter", "change_state", "joined_states", "ranks", "split_states", "gathered_states"]
 
 # Values are drawn in blocks of so many elements, each from a seed of its own: a rank draws only its rows, and they do not depend on their division.
 _BLOCK = 1 << 20
@@ -118,13 +118,13 @@ class ShardedParameter(Parameter):
         self._place(contexts, [data[begin:end].copyto(ctx) for begin, end, ctx in zip(edges, edges[1:], contexts)])
 
     def _reduce(self) -> NDArray:
-        return self.whole([array._raw() for array in self._check_and_get(self._data, list)])
+        return self.gathered([array._raw() for array in self._check_and_get(self._data, list)])
 
     def local(self, parts: list[torch.Tensor]) -> NDArray:
         """Return a copy of the rows of this rank, out of those of its contexts, on the CPU."""
         return ndarray.NDArray._new(torch.cat([part.detach().cpu() for part in parts]), cpu())
 
-    def whole(self, parts: list[torch.Tensor]) -> NDArray:
+    def gathered(self, parts: list[torch.Tensor]) -> NDArray:
         """Return the rows of all ranks out of those of this rank's contexts, on the CPU; all ranks call it."""
         found = ranks()
         edges = found.edges(self.shape[0])
@@ -163,9 +163,9 @@ def joined_states(updaters: list[Any], parameters: list[Parameter],
     return states
 
 
-def whole_states(updaters: list[Any], parameters: list[Parameter]) -> bytes:
+def gathered_states(updaters: list[Any], parameters: list[Parameter]) -> bytes:
     """Return the optimizer and the states of whole weights, as a file has them; all ranks call it."""
-    return pickles.dumps((joined_states(updaters, parameters, ShardedParameter.whole), updaters[0].optimizer))
+    return pickles.dumps((joined_states(updaters, parameters, ShardedParameter.gathered), updaters[0].optimizer))
 
 
 def split_states(updaters: list[Any], parameters: list[Parameter], local: bool = False) -> None:

@@ -179,7 +179,7 @@ class _Part:
     """The classes of one context: their logits in the forward pass, and the gradients in the backward pass, in the same memory."""
 
     def __init__(self, weight: torch.Tensor, bias: torch.Tensor | None, layer: Any, chosen: torch.Tensor | None) -> None:
-        self.whole, self.whole_bias, self.chosen, self.normalizes = weight, bias, chosen, layer.normalizes
+        self.all_weight, self.all_bias, self.chosen, self.normalizes = weight, bias, chosen, layer.normalizes
         self.weight = weight if chosen is None else weight.index_select(0, chosen)
         self.bias = bias if bias is None or chosen is None else bias.index_select(0, chosen)
 
@@ -187,7 +187,7 @@ class _Part:
         """Compute the logits; return the largest of each sample. `target` are the labels, counted from the first class of this part."""
         self.batch = batch
         self.logits, self.inverse = _logits(batch, self.weight, self.bias, self.normalizes)
-        self.rows = ((target >= 0) & (target < len(self.whole))).nonzero().view(-1)
+        self.rows = ((target >= 0) & (target < len(self.all_weight))).nonzero().view(-1)
         columns = target[self.rows]
         self.columns = columns if self.chosen is None else torch.searchsorted(self.chosen, columns)
         own, self.slope = margin.apply(self.logits[self.rows, self.columns])
@@ -223,13 +223,13 @@ class _Part:
         if self.inverse is not None:  # without what changes only the length of a row
             along = torch.linalg.vecdot(found, self.weight).mul_(self.inverse.to(found.dtype).square())
             found.addcmul_(self.weight, along.unsqueeze(1), value=-1)
-        bias = None if self.of_bias is None or self.whole_bias is None else self.of_bias.to(self.whole_bias.dtype)
+        bias = None if self.of_bias is None or self.all_bias is None else self.of_bias.to(self.all_bias.dtype)
         self.logits = self.slopes = None  # type: ignore[assignment]
         if self.chosen is None:
             return found, bias
-        if bias is not None and self.whole_bias is not None:
-            bias = torch.zeros_like(self.whole_bias).index_copy_(0, self.chosen, bias)
-        return by_rows(self.chosen, found, self.whole.shape), bias
+        if bias is not None and self.all_bias is not None:
+            bias = torch.zeros_like(self.all_bias).index_copy_(0, self.chosen, bias)
+        return by_rows(self.chosen, found, self.all_weight.shape), bias
 
 
 def sample(classes: int, fraction: float, wanted: torch.Tensor) -> torch.Tensor:

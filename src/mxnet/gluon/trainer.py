@@ -10,7 +10,7 @@ from ..kvstore import KVStore
 from ..kvstore.updates import create_kvstore, create_sparse_kvstore
 from .parameter import Parameter
 from .parameter_dict import ParameterDict
-from .sharded_parameter import split_states, whole_states
+from .sharded_parameter import gathered_states, split_states
 from .utils import UsageError
 
 if TYPE_CHECKING:
@@ -369,7 +369,7 @@ class Trainer:
         """
         self._prepare()
         if not self._update_on_kvstore:
-            own = self._updaters[0].get_states(dump_optimizer=True) if not self._sharded else whole_states(self._updaters, self._params)
+            own = self._updaters[0].get_states(dump_optimizer=True) if not self._sharded else gathered_states(self._updaters, self._params)
             files.write_bytes(fname, own)
             return
         self._refuse_states_on_kvstore("save_states")

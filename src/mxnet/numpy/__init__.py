@@ -9,7 +9,7 @@ is in `fallback`.
 from __future__ import annotations
 
 import sys as _sys
-from typing import Any
+from typing import Any as _Any
 
 from numpy import __version__ as _official_version
 from numpy import bool_, e, float16, float32, float64, inf, int8, int32, int64, nan, newaxis, pi, uint8
@@ -62,7 +62,7 @@ for _names, _make in ((_arithmetic.BINARY, _arithmetic.binary_function), (_arith
         globals()[_name] = _fast
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> _Any:
     if name == "array_api":  # rarely used modules are loaded on demand
         return _load_module(f"{__name__}.array_api")
     raise _MissingAttributeError(__name__, name)

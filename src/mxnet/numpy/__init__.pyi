@@ -53,7 +53,6 @@ from numpy import uint16 as uint16
 from numpy import uint32 as uint32
 from numpy import uint64 as uint64
 from numpy import uint8 as uint8
-from typing import Any as Any
 
 _DType: TypeAlias = str | type | _numpy.dtype[Any]
 _Context: TypeAlias = Context | str

@@ -1,7 +1,7 @@
 """``mx.npx``: functions of ``mx.np`` arrays beyond NumPy: neural-network operators, and the switches of NumPy semantics."""
 from __future__ import annotations
 
-from typing import Any
+from typing import Any as _Any
 
 from ..context import Context, cpu, cpu_pinned, current_context, gpu, gpu_memory_info, num_gpus
 from ..device import Device, current_device
@@ -17,7 +17,7 @@ from .io import load, save, savez
 from .operators import constraint_check, deconvolution, from_numpy, nonzero, reshape
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> _Any:
     if name == "image":
         from ..lazy_modules import load_module
         module = load_module(f"{__name__}.image")

@@ -44,7 +44,6 @@ from .operators import deconvolution as deconvolution
 from .operators import from_numpy as from_numpy
 from .operators import nonzero as nonzero
 from .operators import reshape as reshape
-from typing import Any as Any
 
 _DType: TypeAlias = str | type | _numpy.dtype[Any]
 _Number: TypeAlias = float | _numpy.number[Any] | _numpy.bool_

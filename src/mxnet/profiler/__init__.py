@@ -18,7 +18,7 @@ import os
 import threading
 import warnings
 from collections.abc import Iterator
-from typing import Any
+from typing import Any as _Any
 
 from .. import environment, files, interrupts
 from ..base import MXNetError
@@ -37,16 +37,16 @@ _MODES = ("symbolic", "imperative", "api", "memory")  # the bits of MXNET_PROFIL
 _COMMAND = 5  # MXNet's number of the profiler's commands to the servers of a kvstore
 _dumper: threading.Event | None = None
 _writes_at_exit = False
-profiler_kvstore_handle: Any = None
+profiler_kvstore_handle: _Any = None
 
 
-def set_kvstore_handle(handle: Any) -> None:
+def set_kvstore_handle(handle: _Any) -> None:
     """Set the kvstore whose servers ``profile_process='server'`` addresses."""
     global profiler_kvstore_handle
     profiler_kvstore_handle = handle
 
 
-def set_config(**kwargs: Any) -> None:
+def set_config(**kwargs: _Any) -> None:
     """Configure the profiler. Everything is profiled by default; arguments switch parts off.
 
     Parameters
@@ -100,7 +100,7 @@ def _truth(value: object) -> bool:
     return value.lower() in ("1", "true") if isinstance(value, str) else bool(value)
 
 
-def _on_servers(process: str, command: str, **arguments: Any) -> bool:
+def _on_servers(process: str, command: str, **arguments: _Any) -> bool:
     """Send a command to the servers of the kvstore if `process` is ``'server'``; return True if it was sent."""
     if process not in _PROCESSES:
         raise MXNetError(f"profile_process must be one of {_PROCESSES}, received {shortened(process)}")
@@ -118,7 +118,7 @@ def serve(body: str, rank: int = 0) -> None:
     """Run a profiler command that a worker has sent to this kvstore server. The server's trace is ``rank<number>_<filename>``."""
     try:
         sent = json.loads(body)
-        commands: dict[str, Any] = {"set_config": set_config, "set_state": set_state, "dump": dump, "pause": pause, "resume": resume}
+        commands: dict[str, _Any] = {"set_config": set_config, "set_state": set_state, "dump": dump, "pause": pause, "resume": resume}
         command, arguments = commands[sent["command"]], dict(sent["arguments"])
     except (ValueError, KeyError, TypeError):
         raise MXNetError(f"no command for the profiler: {body!r:.80}") from None

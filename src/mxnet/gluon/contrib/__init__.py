@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING as _TYPE_CHECKING
-from typing import Any
+from typing import Any as _Any
 
 from ...lazy_modules import load_module as _load_module
 from ...suggestions import MissingAttributeError as _MissingAttributeError
@@ -16,7 +16,7 @@ if _TYPE_CHECKING:
     from . import nn as nn
     from . import rnn as rnn
 else:
-    def __getattr__(name: str) -> Any:
+    def __getattr__(name: str) -> _Any:
         if name in _PARTS:
             return _load_module(f"{__name__}.{name}")
         raise _MissingAttributeError(__name__, name)

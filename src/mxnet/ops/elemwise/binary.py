@@ -12,7 +12,7 @@ from ..quantization.form import EightBits, Int8, quantized_form
 from ..registry import get, op
 from ..schema import Finite
 from ..shapes import known, unify
-from .common import broadcast_rule, divide_integers, half_in_single, refuse_shapes, refuse_types, whole_power
+from .common import broadcast_rule, divide_integers, half_in_single, integer_power, refuse_shapes, refuse_types
 
 
 def elementwise_pair(function: Callable, doc: Any, elementwise: tuple[Any, ...], broadcast: tuple[str, ...], broadcast_sample: Any,
@@ -77,7 +77,7 @@ _pow, _distance = half_in_single(torch.pow), half_in_single(torch.hypot)
 def _power(lhs, rhs):
     if lhs.is_floating_point():
         return _pow(lhs, rhs)
-    return whole_power(lhs.double(), rhs, lhs.dtype)
+    return integer_power(lhs.double(), rhs, lhs.dtype)
 
 
 def _hypot(lhs, rhs):

@@ -57,7 +57,7 @@ def way_from_double(dtype: torch.dtype) -> torch.dtype:
     return dtype if dtype is torch.int32 else torch.int64
 
 
-def whole_power(base: torch.Tensor, exponent: Any, dtype: Any) -> torch.Tensor:
+def integer_power(base: torch.Tensor, exponent: Any, dtype: Any) -> torch.Tensor:
     """A float64 `base` to the power of `exponent`, as the integers `dtype`; either may be a number."""
     power = torch.pow(base, exponent)
     if power.is_cuda and not any(isinstance(x, float) and x % 1 for x in (base, exponent)):

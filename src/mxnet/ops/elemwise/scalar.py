@@ -4,7 +4,7 @@ import torch
 from ...kernels.elementwise import pointwise
 from ..integers import convert, plain
 from ..registry import op
-from .common import divide_integers, truth, whole_power, wrap_integer
+from .common import divide_integers, integer_power, truth, wrap_integer
 
 
 def _scalar(function, doc, name, *aliases, **traits):
@@ -68,11 +68,11 @@ def _rest_by(data, scalar):
 
 
 def _power(data, scalar):
-    return torch.pow(data, scalar) if data.is_floating_point() else whole_power(data.double(), scalar, data.dtype)
+    return torch.pow(data, scalar) if data.is_floating_point() else integer_power(data.double(), scalar, data.dtype)
 
 
 def _power_of(data, scalar):
-    return torch.pow(scalar, data) if data.is_floating_point() else whole_power(scalar, data.double(), data.dtype)
+    return torch.pow(scalar, data) if data.is_floating_point() else integer_power(scalar, data.double(), data.dtype)
 
 
 def _hypot(data, scalar):

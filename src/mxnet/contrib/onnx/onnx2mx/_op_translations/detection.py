@@ -49,7 +49,7 @@ def _selected(corners, scores, most, limit, least):
 
 
 @translates(f"{box_nms.DOMAIN}.{box_nms.OPERATOR}")
-def whole_box_nms(g, data, *, shape, overlap_thresh, valid_thresh, topk, coord_start, score_index, id_index, background_id, force_suppress,
+def fused_box_nms(g, data, *, shape, overlap_thresh, valid_thresh, topk, coord_start, score_index, id_index, background_id, force_suppress,
                   in_format, out_format):
     """The operator `box_nms`, whose nodes `box_nms.replaced` found; the file may reshape the result."""
     found = g.op("_contrib_box_nms", data, overlap_thresh=overlap_thresh, valid_thresh=valid_thresh, topk=topk, coord_start=coord_start,
