@@ -276,7 +276,7 @@ def grad(heads: NDArray | Sequence[NDArray], variables: NDArray | Sequence[NDArr
     """
     variables = [variables] if isinstance(variables, NDArray) else variables
     if not variables:
-        raise MXNetError("grad: at least one variable is needed")
+        raise MXNetError(f"grad: at least one variable is needed, received {variables}")
     if not isinstance(retain_graph, bool):
         retain_graph = create_graph
     heads, tensors, seeds = _heads(heads, head_grads, "grad")
@@ -350,7 +350,7 @@ def get_symbol(x: NDArray) -> symbol.Symbol:
     if not isinstance(x, NDArray):
         raise TypeError(f"get_symbol: an NDArray expected, received {type(x).__name__}")
     if not dispatch.in_graph(x):
-        raise MXNetError("get_symbol: the array was not computed inside autograd.record()")
+        raise MXNetError(f"get_symbol: the array of shape {x.shape} was not computed inside autograd.record()")
     variables: dict[Any, symbol.Symbol] = {}
     done: dict[TapeNode, symbol.Symbol] = {}
 

@@ -33,7 +33,7 @@ def _requests(symbol: Symbol, grad_req: str | Sequence[str] | Mapping[str, str],
     elif isinstance(grad_req, dict):
         reqs = [grad_req.get(n, "null") for n in arg_names]
     else:
-        raise ValueError("grad_req must be in " + ", ".join(GRAD_REQS) + ", or a list or dict of these")
+        raise ValueError(f"grad_req must be in {', '.join(GRAD_REQS)}, or a list or dict of these; received {shortened(grad_req)}")
     for r in reqs:
         if r not in GRAD_REQS:
             raise ValueError(f"grad_req must be in {list(GRAD_REQS)}, received {shortened(r)}")
@@ -63,9 +63,9 @@ def bind(symbol: Symbol, ctx: Context | str, args: Any, args_grad: Any, grad_req
          group2ctx: Mapping[str, Context] | None, shared_exec: Executor | None) -> Executor:
     """Implement `Symbol.bind`."""
     if not isinstance(ctx, Context):
-        raise TypeError("Context type error: bind needs a Context such as mx.cpu()")
+        raise TypeError(f"Context type error: bind needs a Context such as mx.cpu(), received {shortened(ctx)}")
     if shared_exec is not None and not isinstance(shared_exec, Executor):
-        raise TypeError("shared_exec must be an Executor")
+        raise TypeError(f"shared_exec must be an Executor, received {type(shared_exec).__name__}")
     arg_names, aux_names = symbol.list_arguments(), symbol.list_auxiliary_states()
     arguments = _arrange(args, arg_names, "args")
     states = _arrange(aux_states if aux_states is not None else [], aux_names, "aux_states")
@@ -81,7 +81,7 @@ def simple_bind(symbol: Symbol, ctx: Any, grad_req: str | Sequence[str] | Mappin
                 shared_exec: Executor | None, shared_buffer: dict[str, NDArray] | None, shapes: Mapping[str, Any]) -> Executor:
     """Implement `Symbol.simple_bind`."""
     if not isinstance(ctx, Context):
-        raise TypeError("Context type error: simple_bind needs a Context such as mx.cpu()")
+        raise TypeError(f"Context type error: simple_bind needs a Context such as mx.cpu(), received {shortened(ctx)}")
     arg_names, aux_names = symbol.list_arguments(), symbol.list_auxiliary_states()
     given = {k: v for k, v in shapes.items() if k in arg_names or k in aux_names or isinstance(v, tuple)}
     for name in shapes.keys() - given.keys():

@@ -219,8 +219,8 @@ class BaseModule:
         if not batches or not merge_batches:
             return batches
         if len({len(outputs) for outputs in batches}) > 1:
-            raise MXNetError("predict: batches have different numbers of outputs and cannot be merged; with bucketing, "
-                             "use merge_batches=False")
+            raise MXNetError(f"predict: batches have different numbers of outputs ({sorted({len(outputs) for outputs in batches})}) and cannot be "
+                             "merged; with bucketing, use merge_batches=False")
         merged = [ndarray.concatenate(list(parts)) for parts in zip(*batches)]
         return merged[0] if len(merged) == 1 and not always_output_list else merged
 
@@ -277,7 +277,7 @@ class BaseModule:
             Without `num_epoch`, or if the save is damaged or belongs to another training.
         """
         if num_epoch is None:
-            raise MXNetError("fit: please specify number of epochs (num_epoch=...)")
+            raise MXNetError("fit: please specify number of epochs (num_epoch=...), received None")
         if save_every is not None and (resume is None or save_every < 1):
             raise MXNetError(f"fit: save_every={save_every} is a number of batches from 1 on, and needs resume=..., the folder to save in")
         kvstore = joined_store(kvstore) if resume is not None else kvstore
@@ -418,14 +418,16 @@ class BaseModule:
         """Return the states that persist across batches, for each a list over the devices. This module has none."""
         self._require(params=True)
         if merge_multi_context:
-            raise MXNetError("get_states: states of several devices cannot be merged; use merge_multi_context=False")
+            raise MXNetError(f"get_states: states of several devices cannot be merged, received merge_multi_context={merge_multi_context}; "
+                             "use merge_multi_context=False")
         return []
 
     def set_states(self, states: Any = None, value: Any = None) -> None:
         """Set the states that persist across batches. This module has none."""
         self._require(params=True)
         if states or value:
-            raise MXNetError(f"set_states: this {type(self).__name__} has no states to set")
+            raise MXNetError(f"set_states: this {type(self).__name__} has no states to set, received "
+                             f"{'states' if states else 'value'}={shortened(states or value)}")
 
     # -- one batch ---------------------------------------------------------------------------------------------------------------
 

@@ -249,7 +249,7 @@ def while_loop(cond: Callable[..., Any], func: Callable[..., Any], loop_vars: An
         If `max_iterations` is missing or no number, or the loop variables are empty or change in number, or outputs change in number or shape.
     """
     if max_iterations is None:
-        raise ValueError("max_iterations should be specified")
+        raise ValueError("while_loop: max_iterations should be specified, received None")
     max_iterations = nested.to_python(max_iterations, int, "max_iteration")
     if len(loop_vars) == 0:
         raise ValueError("while_loop: at least one of loop_vars expected, received none")

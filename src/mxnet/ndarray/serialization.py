@@ -27,6 +27,7 @@ from .. import files, util
 from ..base import MXNetError
 from ..context import cpu
 from ..ops import dtypes
+from ..suggestions import type_names
 from . import sparse
 from .ndarray import NDArray
 
@@ -218,11 +219,11 @@ def save(fname: str, data: NDArray | Sequence[NDArray] | dict[str, NDArray]) -> 
     if isinstance(data, dict):
         names, arrays = list(data.keys()), list(data.values())
         if not all(isinstance(n, str) for n in names) or not all(isinstance(a, NDArray) for a in arrays):
-            raise TypeError("save: a dict must have names as keys and NDArrays as values")
+            raise TypeError(f"save: a dict must have names as keys and NDArrays as values, received {type_names(names)} and {type_names(arrays)}")
     elif isinstance(data, (list, tuple)):
         names, arrays = [], list(data)
         if not all(isinstance(a, NDArray) for a in arrays):
-            raise TypeError("save: a list must hold NDArrays only")
+            raise TypeError(f"save: a list must hold NDArrays only, received {type_names(arrays)}")
     else:
         raise ValueError(f"save: an NDArray, a list of them or a dict of them by name expected, received {type(data).__name__}")
     if (ending := _ending(fname)) in _OTHERS and (ending == ".safetensors" or util.version() == "2.0"):
@@ -279,7 +280,7 @@ def load(fname: str) -> Any:
         If the file cannot be read or is damaged; the text names the file and the place.
     """
     if not isinstance(fname, str):
-        raise TypeError("fname required to be a string")
+        raise TypeError(f"fname required to be a string, received {type(fname).__name__}")
     with files.reading(fname) as (file, size):
         begin = file.read(6)
         file.seek(0)
@@ -295,7 +296,7 @@ def load(fname: str) -> Any:
 def load_frombuffer(buf: bytes | bytearray | memoryview | str) -> Any:
     """Read arrays from the bytes of a file, as `load` does."""
     if not isinstance(buf, (bytes, bytearray, memoryview, str)):
-        raise TypeError("buf required to be a string or bytes")
+        raise TypeError(f"buf required to be a string or bytes, received {type(buf).__name__}")
     return _load(_in_memory(buf.encode("latin-1") if isinstance(buf, str) else buf, "buffer"))
 
 

@@ -105,7 +105,8 @@ def asarray(obj: Any, dtype: Any = None, device: Context | None = None, copy: bo
     found = source if device is None else source.as_in_ctx(intern_context(device))
     found = found if dtype is None else found.astype(dtype, copy=False)
     if copy is False and found is not source:
-        raise ValueError("asarray: another type or device needs a copy, and copy=False forbids it")
+        raise ValueError(f"asarray: {found.dtype} on {found.ctx} needs a copy of an array of {source.dtype} on {source.ctx}, and copy=False "
+                         "forbids it")
     return found.copy() if copy and found is source else found
 
 

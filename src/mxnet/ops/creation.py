@@ -120,7 +120,7 @@ def _range_length(start, stop, step, repeat):
         If the range is empty.
     """
     if step == 0:
-        raise MXNetError("_arange: `step` must not be 0")
+        raise MXNetError(f"_arange: `step` must not be 0, received {step}")
     if repeat < 1:
         raise MXNetError(f"_arange: `repeat` must be at least 1, received {repeat}")
     if (stop - start) * step <= 0:

@@ -135,7 +135,7 @@ def pick(data, index, *, axis: Optional[int] = -1, keepdims: bool = False, mode:
     array([1., 4.], dtype=float32)
     """
     if axis is None:
-        raise MXNetError("pick: axis=None is not supported; name an axis")
+        raise MXNetError("pick: an axis expected, received None; name one")
     axis = normalize_axis("pick", axis, data.dim())
     reduced = (*data.shape[:axis], *data.shape[axis + 1:])
     kept = (*data.shape[:axis], 1, *data.shape[axis + 1:])

@@ -210,7 +210,7 @@ def moments(data, *, axes: Axes = None, keepdims: bool = False):
     (array([2.5, 3.5, 4.5], dtype=float32), array([2.25, 2.25, 2.25], dtype=float32))
     """
     if axes is None or axes == ():
-        raise MXNetError("moments: `axes` must name the axes to reduce; for global moments name all of them")
+        raise MXNetError(f"moments: `axes` must name the axes to reduce, received {axes}; for global moments name all of them")
     found = reduced_axes("moments", axes, False, data.dim(), "axes")
     dims = list(range(data.dim())) if found is None else found
     if data.is_floating_point():

@@ -96,7 +96,7 @@ class SequentialRNNCell(_Container):
         next_states = []
         for cell, mine in self._states_of_each(states):
             if isinstance(cell, BidirectionalCell):
-                raise MXNetError("a stack with a BidirectionalCell needs whole sequences: call unroll()")
+                raise MXNetError(f"a stack with a {type(cell).__name__} needs whole sequences: call unroll()")
             inputs, mine = cell(inputs, mine)
             next_states.extend(mine)
         return inputs, next_states

@@ -26,7 +26,7 @@ def as_steps(length: int, inputs: Any, layout: str, merge: bool | None, in_layou
         The time axis of `layout`.
     """
     if inputs is None:
-        raise MXNetError("unroll needs inputs: make input variables and pass them (inputs=None is not supported any more)")
+        raise MXNetError("unroll needs inputs, received None: make input variables and pass them")
     axis = layout.find("T")
     in_axis = axis if in_layout is None else in_layout.find("T")
     if isinstance(inputs, symbol.Symbol):

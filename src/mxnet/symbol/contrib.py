@@ -273,7 +273,7 @@ def while_loop(cond: Callable, func: Callable, loop_vars: Any, max_iterations: i
         If `max_iterations` is missing or no number, or the loop variables are empty, change in number or go unused.
     """
     if max_iterations is None:
-        raise ValueError("max_iterations should be specified")
+        raise ValueError("while_loop: max_iterations should be specified, received None")
     max_iterations = nested.to_python(max_iterations, int, "max_iteration")
     if len(loop_vars) == 0:
         raise ValueError("while_loop: at least one of loop_vars expected, received none")

@@ -254,7 +254,8 @@ class CachedGraph(Operator):
 
     def _graph(self, attributes: Mapping[str, Any]) -> Sequence[Entry]:
         if "subgraphs" not in attributes:
-            raise MXNetError("_CachedOp needs the graph that it runs, as JSON: _CachedOp(*inputs, subgraph=net.tojson())")
+            raise MXNetError("_CachedOp needs the graph that it runs, as JSON: _CachedOp(*inputs, subgraph=net.tojson()); received "
+                             f"{sorted(attributes)}")
         return attributes["subgraphs"][0]
 
     def with_defaults(self, parsed: dict[str, Any]) -> dict[str, Any]:

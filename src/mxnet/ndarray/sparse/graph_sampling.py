@@ -130,7 +130,7 @@ def _compact(op: Operator, arrays: Sequence[Any], attributes: dict[str, Any]) ->
         number[vertices[:size]] = torch.arange(size)
         columns = number[columns]
         if len(columns) and int(columns.min()) < 0:
-            raise MXNetError(f"{op.name}: the graph has edges to vertices that are not in the vertex list")
+            raise MXNetError(f"{op.name}: the graph has edges to vertices that are not in the vertex list, received {size} vertices")
         for found, data in ((renumbered, torch.arange(len(values), dtype=values.dtype)), (original, values.clone())):
             found.append(CSRNDArray._make(data, [indptr[:size + 1].clone(), columns.clone()], (size, size), graph._ctx))
     return _single(renumbered + original if attributes["return_mapping"] else renumbered)

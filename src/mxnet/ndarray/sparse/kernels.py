@@ -357,6 +357,8 @@ def dense_result(op: Operator, arrays: Sequence[Any], attributes: dict[str, Any]
 @error_kernel("BatchNorm")
 def batch_norm(op: Operator, arrays: Sequence[Any], attributes: dict[str, Any]) -> Any:
     if attributes.get("fix_gamma", True):
-        raise MXNetError("BatchNorm: fix_gamma=True takes no sparse arrays; set fix_gamma=False, or convert them with tostype('default')")
+        raise MXNetError(f"BatchNorm: fix_gamma={attributes.get('fix_gamma', True)} takes no sparse arrays; set fix_gamma=False, or convert them "
+                         "with "
+                         "tostype('default')")
 
 

@@ -6,6 +6,7 @@ import numpy as onp
 import torch
 
 from ...ops import host_arrays
+from ...ops.dtypes import name_of
 from ...suggestions import shortened
 from ..multiarray import ndarray
 from .calls import apply, device_of, is_integer, new, numpy_type, require_arrays, to_torch
@@ -41,7 +42,8 @@ def asarray(obj: Any, /, *, dtype: Any = None, device: Any = None, copy: builtin
         if kept and not copy:
             return obj
         if copy is False:
-            raise ValueError("asarray: another type or device needs a copy, and copy=False forbids it")
+            raise ValueError(f"asarray: {name_of(target or obj._data.dtype)} on {context} needs a copy of an array of {obj.dtype} on {obj.ctx}, "
+                             "and copy=False forbids it")
         return apply("asarray", lambda t: t.to(target or t.dtype, copy=True), obj.as_in_ctx(context))
     source = _from_host(obj, target)
     tensor = source if target is None else source.to(target)
@@ -180,7 +182,7 @@ def arange(start: Any, /, stop: Any = None, step: Any = 1, *, dtype: Any = None,
     if stop is None:
         start, stop = 0, start
     if step == 0:
-        raise ValueError("arange: step must not be 0")
+        raise ValueError(f"arange: step must not be 0, received {step}")
     whole = all(isinstance(n, (int, onp.integer)) for n in (start, stop, step))
     target = to_torch(dtype) if dtype is not None else torch.int64 if whole else torch.float32
     context = device_of(device)

@@ -166,7 +166,7 @@ def _check(name, shape, kernel, stride, pad, pool_type, p_value, global_pool, la
     if global_pool:
         return stride, pad
     if not kernel:
-        raise MXNetError(f"{name}: `kernel` must be given where `global_pool` is not set")
+        raise MXNetError(f"{name}: `kernel` must be given where `global_pool` is not set, received {kernel}")
     if len(kernel) != len(shape) - 2:
         raise MXNetError(f"{name}: `kernel` must have {len(shape) - 2} sizes for {len(shape)}-D data, received {kernel}")
     for what, sizes, least in (("kernel", kernel, 1), ("stride", stride, 1), ("pad", pad, 0)):

@@ -203,7 +203,7 @@ def einsum(*data, subscripts: str = "", optimize: int = 0):
 def _with_result(subscripts, count):
     """The subscripts for `count` operands with those of the result, which may be left out."""
     if not count:
-        raise MXNetError("_npi_einsum: must specify the subscripts and at least one operand")
+        raise MXNetError(f"_npi_einsum: must specify the subscripts and at least one operand, received {subscripts!r:.40} and {count} operands")
     terms = subscripts.split("->")[0].count(",") + 1
     if terms != count:
         raise MXNetError(f"_npi_einsum: the subscripts {subscripts!r} are for {terms} operands, received {count}")

@@ -100,12 +100,12 @@ def arange(*, start: float, stop: Optional[float] = None, step: float = 1.0, rep
 def _arange_size(start, stop, step, repeat, infer_range):
     if stop is None:
         if infer_range:
-            raise MXNetError("_npi_arange: `stop` must be given; it cannot be inferred")
+            raise MXNetError("_npi_arange: `stop` must be given, received None; it cannot be inferred")
         start, stop = 0.0, start
     if repeat != 1:
         raise MXNetError(f"_npi_arange: only repeat=1 is supported, received {repeat}; use repeat")
     if step == 0:
-        raise MXNetError("_npi_arange: `step` must not be 0")
+        raise MXNetError(f"_npi_arange: `step` must not be 0, received {step}")
     return max(math.ceil((stop - start) / step), 0)
 
 

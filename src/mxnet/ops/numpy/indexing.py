@@ -99,7 +99,7 @@ def bincount(data, weights=None, *, minlength: int = 0, has_weights: bool = Fals
     if data.dim() > 1:
         raise MXNetError(f"_npi_bincount: `data` must have one axis, received shape {tuple(data.shape)}")
     if data.numel() and data.min().item() < 0:
-        raise MXNetError("_npi_bincount: `data` must not hold negative numbers")
+        raise MXNetError(f"_npi_bincount: `data` must not hold negative numbers, received {data.min().item()}")
     minlength = max(minlength, 0)
     if weights is None:
         return torch.bincount(data.reshape(-1), minlength=minlength).to(data.dtype)
@@ -262,7 +262,7 @@ def delete(arr, obj=None, *, start: Optional[int] = None, stop: Optional[int] = 
     if step is not None:
         int_ind = None  # a slice is meant
         if step == 0:
-            raise MXNetError("_npi_delete: `step` must not be 0")
+            raise MXNetError(f"_npi_delete: `step` must not be 0, received {step}")
     if axis is None:
         arr, axis = arr.reshape(-1), 0
     elif not arr.dim():
@@ -400,7 +400,7 @@ def diag_indices_from(data):
     (array([0, 1], dtype=int64), array([0, 1], dtype=int64))
     """
     if data.dim() < 2:
-        raise InvalidValueError("_npi_diag_indices_from: input array must be at least 2-d")
+        raise InvalidValueError(f"_npi_diag_indices_from: input array must be at least 2-d, received shape {tuple(data.shape)}")
     if len(set(data.shape)) != 1:
         raise InvalidValueError(f"_npi_diag_indices_from: axes of equal length expected, received {tuple(data.shape)}")
     return torch.arange(data.shape[0], device=data.device).repeat(data.dim(), 1)

@@ -384,7 +384,8 @@ def multinomial(a=None, *, n: Annotated[int, Between(0, 1 << 53)], pvals: Option
         return torch.empty((*sizes, p.numel()), dtype=torch.int64, device=device)
     p = p.cpu()  # the shares are computed on the host
     if not (p[:-1].sum().item() <= 1 + 1e-6 and p.min().item() >= 0):
-        raise MXNetError("multinomial: the probabilities must not be negative, and sum(pvals[:-1]) must not be above 1")
+        raise MXNetError("multinomial: the probabilities must not be negative, and sum(pvals[:-1]) must not be above 1; received a smallest one of "
+                         f"{p.min().item():g} and a sum of {p[:-1].sum().item():g}")
     bank = source(device)
     count = product(sizes)
     if bank is None or count * n > _MOST:

@@ -34,10 +34,11 @@ def percentile(a, q=None, *, axis: Axes = None, interpolation: Literal["linear",
     kept = [i for i in range(a.dim()) if i not in axes]
     ordered = values.permute((*kept, *axes)).reshape(*[a.shape[i] for i in kept], -1).sort(-1).values
     if not ordered.shape[-1]:
-        raise MXNetError("_npi_percentile: the array holds no elements")
+        raise MXNetError(f"_npi_percentile: the array holds no elements, received shape {tuple(a.shape)}")
     wanted = q.double() if q is not None else torch.tensor(q_scalar, dtype=torch.float64)
     if a.device.type != "meta" and not bool(((wanted >= 0) & (wanted <= 100)).all()):
-        raise InvalidValueError("_npi_percentile: percentiles must be in the range [0, 100]")
+        raise InvalidValueError(f"_npi_percentile: percentiles must be in the range [0, 100], received {wanted.min().item():g} to "
+                                f"{wanted.max().item():g}")
     wanted = wanted.to(a.device, non_blocking=True)  # a single number was checked on the host
     place = quotient(wanted, 100) * (ordered.shape[-1] - 1)
     low, high = place.floor(), place.ceil()

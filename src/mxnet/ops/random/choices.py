@@ -34,7 +34,7 @@ def sample_multinomial(data, *, shape: Shape = (), get_prob: bool = False, dtype
            [0, 0]], dtype=int32)
     """
     if data.dim() == 0:
-        raise MXNetError("_sample_multinomial: `data` must have at least one axis")
+        raise MXNetError("_sample_multinomial: `data` must have at least one axis, received a scalar")
     out_shape = (*data.shape[:-1], *shape) or (1,)
     if data.device.type == "meta":
         classes = torch.empty(out_shape, dtype=dtype, device=data.device)
