@@ -246,7 +246,7 @@ class Parameter:
 
     def _checked_grad(self):
         if self._grad is None and self._data is not None:
-            raise RuntimeError(f"Parameter '{self.name}' has no gradient: its grad_req is 'null'")
+            raise RuntimeError(f"Parameter '{self.name}' has no gradient: its grad_req is {self.grad_req!r}")
         return self._grad
 
     def list_ctx(self) -> list[Context]:
@@ -423,7 +423,7 @@ class Parameter:
         """
         failed = f"Failed loading Parameter '{self.name}' from saved params:"
         if data is None:
-            raise UsageError(f"{failed} the file has no value for it")
+            raise UsageError(f"{failed} a value expected, the file has None")
         if self.shape:
             unknown = -1 if is_np_shape() else 0
             if len(self.shape) != len(data.shape) or any(own not in (unknown, saved) for own, saved in zip(self.shape, data.shape)):

@@ -398,7 +398,7 @@ class ImageDetIter(ImageIter):
             count, width = max(count, len(objects)), objects.shape[1]
         self.hard_reset()
         if not count:
-            raise MXNetError("ImageDetIter: there are no images")
+            raise MXNetError("ImageDetIter: at least one image expected, received none")
         return count, width
 
     def _parse_label(self, label):
@@ -422,7 +422,7 @@ class ImageDetIter(ImageIter):
         if label.ndim != 2 or label.shape[1] < 5:
             raise MXNetError(f"Label with shape (1+, 5+) required, {label.shape} received.")
         if not (have_extent(label) & (label[:, 0] >= 0)).any():
-            raise MXNetError("Invalid label occurs.")
+            raise MXNetError(f"Invalid label occurs: an object with an area and a class from 0 on expected, received {label.tolist()!r:.120}")
 
     def _new_batch(self):
         return torch.zeros(self.provide_data[0].shape), torch.full(self.provide_label[0].shape, -1.0)

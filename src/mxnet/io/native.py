@@ -90,7 +90,7 @@ class MXDataIter(DataIter):
             self.first_batch = first = self._take()
         except StopIteration:
             self.close()
-            raise MXNetError("the data hold no batch: there are no examples, or fewer than a batch needs") from None
+            raise MXNetError("the data hold no batch: at least one expected, received no examples, or fewer than a batch needs") from None
         data, label = first.data[0], first.label[0]  # type: ignore[index]  # all of these iterators have labels
         self.provide_data = [DataDesc(data_name, data.shape, data.dtype)]
         self.provide_label = [DataDesc(label_name, label.shape, label.dtype)]

@@ -12,9 +12,9 @@ _MAX_AXES = 32
 def _rebuilt(machine, dtype, shape, raw, order="C"):
     """Return the array."""
     if not isinstance(dtype, np.dtype) or dtype not in _TYPES.values() and dtype.newbyteorder() not in _TYPES.values():
-        raise ValueError("an array has no type of numbers")
+        raise ValueError(f"an array has a type of numbers, received {dtype if isinstance(dtype, np.dtype) else type(dtype).__name__}")
     if not isinstance(shape, tuple) or len(shape) > _MAX_AXES or not all(type(s) is int and s >= 0 for s in shape):
-        raise ValueError("an array's shape is a tuple of sizes")
+        raise ValueError(f"an array's shape is a tuple of at most {_MAX_AXES} sizes, received a {type(shape).__name__} with other content")
     if isinstance(raw, str):  # early protocols store bytes as text
         raw = raw.encode("latin1")
     if not isinstance(raw, (bytes, bytearray)) or len(raw) != math.prod(shape) * dtype.itemsize:
@@ -33,7 +33,7 @@ class _Type:
 
     def finish(self, machine, state):
         if not isinstance(state, tuple) or len(state) < 5 or state[1] not in ("<", ">", "|", "=") or any(s is not None for s in state[2:5]):
-            raise ValueError("a type of numbers has a state that only others have")
+            raise ValueError(f"the state of {self.dtype} is not that of a type of numbers, received a {type(state).__name__}")
         self.result = self.dtype.newbyteorder(">") if state[1] == ">" else self.dtype
         return self.result
 
@@ -45,7 +45,7 @@ class _Empty:
 
     def finish(self, machine, state):
         if not isinstance(state, tuple) or len(state) not in (4, 5):
-            raise ValueError("the state of an array is a tuple")
+            raise ValueError(f"the state of an array is a tuple of 4 or 5 entries, received a {type(state).__name__}")
         shape, dtype, columns_first, raw = state[-4:]
         self.result = _rebuilt(machine, dtype, shape, raw, "F" if columns_first is True or columns_first == 1 else "C")
         return self.result
@@ -63,7 +63,7 @@ def _dtype(machine, name, *_):
 
 def _reconstruct(machine, cls, *_):
     if getattr(cls, "name", None) != "ndarray":
-        raise ValueError("an array of NumPy's is an ndarray")
+        raise ValueError(f"an array of NumPy's is an ndarray, received {getattr(cls, 'name', type(cls).__name__)!r:.80}")
     return _Empty()
 
 

@@ -47,20 +47,20 @@ def _bytearray(machine, raw=b"", encoding="latin-1", *_):
     if isinstance(raw, str):  # Python 2 and early protocols store bytes as text
         raw = raw.encode(encoding if encoding in ("latin-1", "latin1") else "ascii")
     if not isinstance(raw, (bytes, bytearray)):
-        raise ValueError("a bytearray is made of bytes")
+        raise ValueError(f"a bytearray is made of bytes, received {type(raw).__name__}")
     machine.charge(len(raw))
     return bytearray(raw)
 
 
 def _bytes(machine, *given):
     if given:
-        raise ValueError("only empty bytes are made so")
+        raise ValueError(f"only empty bytes are made so, received {len(given)} arguments")
     return b""
 
 
 def _encode(machine, text, encoding="latin1", *_):
     if not isinstance(text, str) or encoding not in ("latin1", "latin-1"):
-        raise ValueError("bytes are kept as text in latin1")
+        raise ValueError(f"bytes are stored as text in latin1, received {type(text).__name__} in {encoding!r:.40}")
     machine.charge(len(text))
     return text.encode("latin1")
 
@@ -68,7 +68,7 @@ def _encode(machine, text, encoding="latin1", *_):
 def _collection(kind):
     def make(machine, items=(), *more):
         if more or not isinstance(items, (list, tuple)):
-            raise ValueError(f"a {kind.__name__} is made of a list")
+            raise ValueError(f"a {kind.__name__} is made of a list, received {type(items).__name__} and {len(more)} more arguments")
         machine.charge(len(items))
         return kind(machine.key(i) for i in items)
     return make
@@ -76,19 +76,20 @@ def _collection(kind):
 
 def _ordered_dict(machine, *given):
     if given:
-        raise ValueError("an OrderedDict starts empty")
+        raise ValueError(f"an OrderedDict starts empty, received {len(given)} arguments")
     return OrderedDict()
 
 
 def _complex(machine, real, imaginary):
     if not all(isinstance(part, (int, float)) for part in (real, imaginary)):
-        raise ValueError("a complex number is made of two numbers")
+        raise ValueError(f"a complex number is made of two numbers, received {type(real).__name__} and {type(imaginary).__name__}")
     return complex(real, imaginary)
 
 
 def _reconstructor(machine, cls, base=None, state=None):
     if base is not object or state is not None:
-        raise ValueError("an object starts empty")
+        raise ValueError(f"an object starts empty, received the base {getattr(base, '__name__', type(base).__name__)} and a state of type "
+                         f"{type(state).__name__}")
     return machine.new(cls)
 
 
@@ -145,7 +146,7 @@ class _Machine:
         """Add `count` bytes or entries to the memory of the file's objects, and check the limit."""
         self.left -= count
         if self.left < 0:
-            raise ValueError("it asks for more memory than a file of its length can hold")
+            raise ValueError(f"it asks for more memory than a file of its length can hold: {count} bytes or entries, {self.left + count} remain")
 
     def key(self, value):
         """Check a value to be hashed, and return it: only types with a fast hash that runs no user code are allowed."""
@@ -160,7 +161,8 @@ class _Machine:
         for opcode, argument, _ in pickletools.genops(self.stream):
             if opcode.name == "STOP":
                 if len(self.stack) != 1 or self.marks or self.unfinished:
-                    raise ValueError("it ends before its object is complete")
+                    raise ValueError(f"it ends before its object is complete: {len(self.stack)} objects, {len(self.marks)} open marks, "
+                                     f"{self.unfinished} unfinished arrays")
                 return self.stack.pop()
             action = _ACTIONS.get(opcode.name)
             if action is None:
@@ -170,7 +172,7 @@ class _Machine:
 
     def push(self, value):
         if isinstance(value, int) and not -_MAX_INTEGER <= value < 2 * _MAX_INTEGER:
-            raise ValueError("an integer has more than 64 bits")
+            raise ValueError(f"an integer has {value.bit_length()} bits, at most 64 are expected")
         self.stack.append(value)
 
     def pop_mark(self):
@@ -195,7 +197,7 @@ class _Machine:
 
     def set_items(self, items):
         if len(items) % 2:
-            raise ValueError("a key has no value")
+            raise ValueError(f"a key has no value: pairs expected, received {len(items)} items")
         into = self.top(dict)
         for key, value in zip(items[::2], items[1::2]):
             into[self.key(key)] = value
@@ -212,7 +214,7 @@ class _Machine:
     def call(self, function, arguments):
         """Implement REDUCE: return the result of a function for arguments from the file."""
         if not isinstance(arguments, tuple):
-            raise ValueError("arguments are a tuple")
+            raise ValueError(f"arguments are a tuple, received {type(arguments).__name__}")
         if isinstance(function, _Function):
             result = function.call(self, *arguments)
             self.unfinished += isinstance(result, PENDING)
@@ -269,7 +271,8 @@ class _Machine:
             return
         handle = state.get("handle") if isinstance(state, dict) else None
         if not isinstance(handle, (bytes, bytearray)):
-            raise ValueError("the state of an array is a dict whose `handle` has its bytes")
+            raise ValueError(f"the state of an array is a dict whose `handle` has its bytes, received {type(state).__name__}, with "
+                             f"{type(handle).__name__} as `handle`")
         self.charge(len(handle))
         array.__setstate__({"handle": handle})
 
@@ -336,7 +339,8 @@ def _check_heights(root, most):
     while pending:
         value, done = pending.pop()
         if isinstance(value, (_Function, PENDING)):
-            raise ValueError("it holds a function, or an array that is not complete")
+            raise ValueError(f"it holds {value.name if isinstance(value, _Function) else type(value).__name__}, a function or an array that is "
+                             "not complete")
         children = (value if isinstance(value, (list, tuple, set, frozenset)) else value.values() if isinstance(value, dict)
                     else vars(value).values() if isinstance(value, (Optimizer, LRScheduler)) else None)
         if children is None:
@@ -345,14 +349,14 @@ def _check_heights(root, most):
             alive.discard(id(value))
             sizes[id(value)] = 1 + sum(sizes.get(id(c), 1) for c in children)
             if sizes[id(value)] > most:
-                raise ValueError("its lists unfold to more than a file of its length can hold")
+                raise ValueError(f"its lists unfold to {sizes[id(value)]} entries, more than a file of its length can hold ({most})")
         elif id(value) in alive:
             raise ValueError("it holds a list that holds itself")
         elif id(value) not in sizes:
             alive.add(id(value))
             height = len(alive)
             if height > _MAX_HEIGHT:
-                raise ValueError(f"its lists are nested more than {_MAX_HEIGHT} deep")
+                raise ValueError(f"its lists are nested {height} deep, at most {_MAX_HEIGHT} are expected")
             pending.append((value, True))
             pending.extend((c, False) for c in children)
 
@@ -364,7 +368,7 @@ def _nothing(machine, argument):
 def _tuple_of(count):
     def act(machine, _):
         if len(machine.stack) - (machine.marks[-1] if machine.marks else 0) < count:
-            raise ValueError("a tuple lacks items")
+            raise ValueError(f"a tuple of {count} items lacks some: {len(machine.stack)} objects are there")
         items = machine.stack[-count:]
         machine.stack[-count:] = [tuple(items)]
     return act
@@ -408,7 +412,7 @@ def _put(machine, number):
 def _stack_global(machine, _):
     name, module = machine.stack.pop(), machine.stack.pop()
     if not isinstance(name, str) or not isinstance(module, str):
-        raise ValueError("a name is a text")
+        raise ValueError(f"a name is a text, received {type(module).__name__} and {type(name).__name__}")
     machine.push(_lookup(machine.what, module, name))
 
 
@@ -420,7 +424,7 @@ def _reduce(machine, _):
 def _new_object(machine, _):
     arguments, cls = machine.stack.pop(), machine.stack.pop()
     if arguments != ():
-        raise ValueError("an object starts empty")
+        raise ValueError(f"an object starts empty, received arguments in a {type(arguments).__name__}")
     machine.push(machine.new(cls))
 
 

@@ -31,7 +31,7 @@ class _Batches(DataIter):
         except TypeError as error:
             raise TypeError(f"`calib_data` is not a valid iterator: {error}") from None
         except StopIteration:
-            raise MXNetError("calibration: the data has no batch") from None
+            raise MXNetError("calibration: at least one batch expected, received none") from None
         arrays = self._arrays(first)
         if not arrays or not all(hasattr(a, "shape") for a in arrays):
             raise MXNetError(f"calibration: a batch of the data is an array, or a list of arrays, received {shortened(first)}")
@@ -112,7 +112,7 @@ def quantize_net_v2(network: HybridBlock, quantized_dtype: str = "auto", quantiz
     batches = calib_data if isinstance(calib_data, DataIter) or calib_data is None else _Batches(calib_data)
     shapes = list(data_shapes or (batches.provide_data if batches is not None else ()))
     if not shapes:
-        raise ValueError("`data_shapes` must be given where there is no `calib_data`")
+        raise ValueError(f"`data_shapes` must be given where there is no `calib_data`, received {data_shapes}")
     shapes = _called(network, shapes)
     if isinstance(batches, _Batches):
         batches.count, batches.provide_data = len(shapes), batches.provide_data[:len(shapes)]
@@ -138,7 +138,7 @@ def quantize_net_v2(network: HybridBlock, quantized_dtype: str = "auto", quantiz
                                                quantize_mode, quantize_granularity, LayerOutputCollector, logger)
     if collector is not None and any(is_quantized(n) for n in qsym._nodes()):
         if batches is None:
-            raise ValueError(f"`calib_data` must be given when calib_mode={calib_mode}")
+            raise ValueError(f"`calib_data` must be given when calib_mode={calib_mode}, received None")
         mod = Module(symbol=sym, context=ctx, data_names=names, label_names=None)
         mod.bind(for_training=False, data_shapes=[DataDesc(n, d.shape) for n, d in zip(names, shapes)])
         mod.set_params(args, aux, force_init=True)

@@ -89,9 +89,10 @@ class _RNNLayer(HybridBlock):
     def _unfuse(self):
         """Return cells that compute the same and share the parameters."""
         if self._projection_size:
-            raise UsageError("_unfuse: there are no cells with a projection")
+            raise UsageError(f"_unfuse: there are no cells with a projection, received projection_size={self._projection_size}")
         if self._lstm_state_clip_min or self._lstm_state_clip_max:
-            raise UsageError("_unfuse: there are no cells that clip their states")
+            raise UsageError(f"_unfuse: there are no cells that clip their states, received limits {self._lstm_state_clip_min} and "
+                             f"{self._lstm_state_clip_max}")
 
         def cell(prefix: str | None, size: Any) -> Any:
             make = {"lstm": LSTMCell, "gru": GRUCell}.get(self._mode, RNNCell)

@@ -171,7 +171,7 @@ def _external(tensor, folder, count, stored, what):
     except ValueError:
         raise MXNetError(f"{what} lies at offset {entries.get('offset')!r:.40}, of length {entries.get('length')!r:.40}; expected integers") from None
     if "\0" in location:
-        raise MXNetError(f"{what}: a file name holds a zero byte")
+        raise MXNetError(f"{what}: a file name without a zero byte expected, received {location!r:.80}")
     root = os.path.realpath(folder)
     path = os.path.realpath(os.path.join(root, location))
     if not location or os.path.isabs(location) or os.path.commonpath([root, path]) != root or path == root:

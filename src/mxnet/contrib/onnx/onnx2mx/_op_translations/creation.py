@@ -40,7 +40,7 @@ def range_(g, start, limit, delta):
     first, step = start.number("start"), delta.number("delta")
     limits = limit.candidates("limit")
     if not step:
-        raise MXNetError("a range in steps of 0")
+        raise MXNetError(f"steps other than 0 expected, received {step}")
     lengths = tuple(max(-int(-(float(array.reshape(-1)[0]) - first) // step), 0) for array in limits)
     if len(set(lengths)) == 1:
         if lengths[0] > _LONGEST:

@@ -323,6 +323,6 @@ def is_inf(g, data, *, detect_negative=1, detect_positive=1):
     """Where the value is infinite, of either sign or of one."""
     g.entry(data)
     if not detect_negative and not detect_positive:
-        raise MXNetError("`detect_negative` and `detect_positive` are both 0; there is nothing to look for")
+        raise MXNetError(f"`detect_negative` or `detect_positive` must be 1, received {detect_negative} and {detect_positive}")
     name = "_npi_isinf" if detect_negative and detect_positive else "_npi_isposinf" if detect_positive else "_npi_isneginf"
     return g.op(name, data, is_scalar=data.scalar, is_boolean=True)

@@ -30,7 +30,7 @@ def resize(g, data, roi=None, scales=None, sizes=None, *, mode="nearest", coordi
     wanted = None
     if factors is None:
         if sizes is None:
-            raise MXNetError("neither `scales` nor `sizes` is given")
+            raise MXNetError("`scales` or `sizes` expected, received neither")
         if len(sizes.candidates("sizes")) > 1 and sizes.array is None:
             wanted = _open_sizes(g, data, sizes, chosen)
         else:
@@ -45,7 +45,7 @@ def resize(g, data, roi=None, scales=None, sizes=None, *, mode="nearest", coordi
 def _cropped(g, data, roi, factors, wanted, chosen, mode, rounding, coefficient, exclude, antialias, outside):
     """A part of the value in another size; `roi` holds where it begins along each axis and where it ends, in parts of the axis."""
     if roi is None:
-        raise MXNetError("tf_crop_and_resize takes `roi`")
+        raise MXNetError("tf_crop_and_resize takes `roi`, received none")
     bounds = roi.constant("roi").astype(float)
     if bounds.shape != (2 * len(chosen),):
         raise MXNetError(f"`roi` has the shape {bounds.shape}; expected {2 * len(chosen)} numbers")

@@ -17,7 +17,7 @@ def dft(g, data, dft_length=None, axis=None, *, inverse=0, onesided=0):
     along = g.axis(data, along)
     rank = g.rank(data)
     if along == rank - 1:
-        raise MXNetError("the last axis holds real and imaginary parts; a transform goes along another")
+        raise MXNetError(f"the last axis holds real and imaginary parts; a transform goes along another, received axis {along} of {rank}")
     given = g.size(data, along, "DFT")
     back = bool(inverse and onesided)
     length = int(dft_length.number("dft_length")) if dft_length is not None else 2 * (given - 1) if back else given
@@ -79,7 +79,7 @@ def stft(g, data, frame_step, window=None, frame_length=None, *, onesided=1):
     length = int(frame_length.number("frame_length")) if frame_length is not None else 0
     if not length:
         if window is None:
-            raise MXNetError("neither `window` nor `frame_length` is given")
+            raise MXNetError("`window` or `frame_length` expected, received neither")
         length = g.size(window, 0, "STFT")
     total = g.size(data, 1, "STFT")
     if step < 1 or not 0 < length <= total:

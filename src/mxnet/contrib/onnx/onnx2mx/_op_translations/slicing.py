@@ -60,7 +60,7 @@ def slice_(g, data, starts, ends, axes=None, steps=None):
         raise MXNetError(f"`starts`, `ends`, `axes` and `steps` must be equally many, received {len(begins[0])}, {len(stops[0])}, {len(chosen)} and "
                          f"{len(strides)}")
     if not all(strides):
-        raise MXNetError("a step of 0")
+        raise MXNetError(f"steps other than 0 expected, received {strides!r:.80}")
     known = g.known_shapes(data)
     parts = {axis: _part(axis, [b[i] for b in begins], [s[i] for s in stops], strides[i], known and [sizes[axis] for sizes in known])
              for i, axis in enumerate(chosen)}
