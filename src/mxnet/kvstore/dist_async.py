@@ -211,9 +211,7 @@ class DistAsyncKVStore(group.Member, KVStore):
         if out is None:
             raise MXNetError("pull needs out=..., the arrays to write to; received None")
         if not ignore_sparse:
-            raise MXNetError("a distributed kvstore does not pull row_sparse arrays as a whole; ignore_sparse=True expected, received "
-                             f"{ignore_sparse!r}; "
-                             "use row_sparse_pull")
+            raise MXNetError(f"a distributed kvstore does not pull row_sparse arrays as a whole (ignore_sparse={ignore_sparse}); use row_sparse_pull")
         wanted, size = [], 0
         for k, arrays in self._checked(key, out, "out"):
             kept, dense = self._known(k), [array for array in arrays if array.stype == "default"]

@@ -104,7 +104,7 @@ def arange(start: float, stop: float | None = None, step: float = 1.0, repeat: i
     `infer_range` has no meaning outside of a Symbol, where the length can follow from the context; it must be left at None or False.
     """
     if infer_range:
-        raise MXNetError(f"arange: infer_range needs a Symbol, whose shape inference finds the length; received infer_range={infer_range!r}")
+        raise MXNetError(f"arange: infer_range={infer_range!r} needs a Symbol, whose shape inference finds the length")
     return invoke(get("_arange"), (), {"start": start, "stop": stop, "step": step, "repeat": repeat,
                                        "ctx": str(intern_context(ctx)) if ctx is not None else str(current_context()),
                                        "dtype": dtypes.to_torch(dtype)})
@@ -205,7 +205,7 @@ def moveaxis(tensor: NDArray, source: Sizes, destination: Sizes) -> NDArray:
             raise ValueError(f"moveaxis: {what} {axes} names axes that an array of {n} axes does not have")
         axes = [a % n for a in axes]
         if len(set(axes)) < len(axes):
-            raise ValueError(f"moveaxis: {what} names an axis of the {n} twice, received {axes}")
+            raise ValueError(f"moveaxis: {what} {axes} names an axis twice")
         return axes
 
     source, destination = positions(source, "source"), positions(destination, "destination")
