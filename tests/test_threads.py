@@ -52,8 +52,8 @@ def begun():
 @pytest.fixture
 def groups(monkeypatch, tmp_path):
     """Puts this process into a control group with such files; each path says where a file lies below /sys/fs/cgroup."""
-    monkeypatch.setattr(threads, "_GROUPS", tmp_path / "cgroup")
-    monkeypatch.setattr(threads, "_OWN", tmp_path / "own")
+    monkeypatch.setattr(threads, "CONTROL_GROUPS", tmp_path / "cgroup")
+    monkeypatch.setattr(threads, "OWN_GROUPS", tmp_path / "own")
 
     def put(own, **files):
         (tmp_path / "own").write_text(own)
@@ -97,8 +97,8 @@ def test_half_a_core_is_one_thread(groups):
 
 def test_idle_time_is_that_of_the_cores_of_this_process(monkeypatch, tmp_path):
     (tmp_path / "stat").write_text("cpu  9 9 9 999 9 9 9 9\ncpu0 1 1 1 300 50 1 1 1\ncpu1 1 1 1 100 20 1 1 1\ncpu10 1 1 1 7000 1 1 1 1\nintr 5\n")
-    monkeypatch.setattr(threads, "_STAT", tmp_path / "stat")
-    monkeypatch.setattr(threads, "_TICKS", 100)
+    monkeypatch.setattr(threads, "STAT", tmp_path / "stat")
+    monkeypatch.setattr(threads, "TICKS_PER_SECOND", 100)
     for cores, seconds in (({0, 1}, 4.7), ({1}, 1.2), ({10}, 70.01), ({3}, None)):
         monkeypatch.setattr(os, "sched_getaffinity", lambda _, cores=cores: cores, raising=False)
         assert threads.idle() == seconds

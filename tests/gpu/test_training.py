@@ -7,6 +7,7 @@ import pytest
 import torch
 
 import mxnet as mx
+from amp_state import switch_off
 from batch_norm_checks import TOLERANCES, faults, layer
 from gpu_checks import GPU, close, needs_gpu
 from kernel_limits import used_from
@@ -123,9 +124,7 @@ def train(net, trainer, x, y, steps, scale=None):
 @pytest.fixture
 def amp_off():
     yield
-    if amp.amp._State.installation is not None:
-        amp.amp._State.installation.undo()
-        amp.amp._State.installation = None
+    switch_off()
 
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])

@@ -73,8 +73,8 @@ def memory(arrays):
 def check_own(results, others):
     """Each array is contiguous and shares memory with no other."""
     for r in results:
-        assert isinstance(r, NDArray) and (r._is_sparse or r._data.is_contiguous() and not r._data.requires_grad)
-    places = memory(r for r in results if not r._is_sparse)
+        assert isinstance(r, NDArray) and (r.stype != "default" or r._data.is_contiguous() and not r._data.requires_grad)
+    places = memory(r for r in results if r.stype == "default")
     assert len(set(places)) == len(places)
     assert not set(places) & set(memory(others))
 

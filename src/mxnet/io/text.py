@@ -18,7 +18,7 @@ from .native import BatchSource, Dtype, LoaderContext, files_of, native_iterator
 
 __all__ = ["CSVIter", "LibSVMIter"]
 
-_BLOCK = 1 << 20  # bytes that are parsed at once
+BLOCK = 1 << 20  # bytes that are parsed at once
 _LINES = 256  # lines that Python parses at a line that the kernel can't parse
 
 
@@ -60,7 +60,7 @@ def _blocks(path: str, first: int, last: int, size: int) -> Iterator[Lines]:
     with open_stream(path) as stream:
         stream.seek(first)
         start = offset = first + len(stream.readline()) if first else 0
-        text, filled = bytearray(min(_BLOCK, max(size - offset, 0)) + 1), 0
+        text, filled = bytearray(min(BLOCK, max(size - offset, 0)) + 1), 0
         while offset < last or (offset == last and last < size):
             if filled == len(text) - 1:  # full of a part of one line
                 text += bytes(len(text))

@@ -12,7 +12,7 @@ _MAX_AXES = 32
 def _rebuilt(machine, dtype, shape, raw, order="C"):
     """Return the array."""
     if not isinstance(dtype, np.dtype) or dtype not in _TYPES.values() and dtype.newbyteorder() not in _TYPES.values():
-        raise ValueError(f"an array has a type of numbers, received {dtype if isinstance(dtype, np.dtype) else type(dtype).__name__}")
+        raise ValueError(f"an array has a type of numbers, received {dtype if isinstance(dtype, np.dtype) else 'another value'}")
     if not isinstance(shape, tuple) or len(shape) > _MAX_AXES or not all(type(s) is int and s >= 0 for s in shape):
         raise ValueError(f"an array's shape is a tuple of at most {_MAX_AXES} sizes, received a {type(shape).__name__} with other content")
     if isinstance(raw, str):  # early protocols store bytes as text

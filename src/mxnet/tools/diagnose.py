@@ -181,11 +181,11 @@ def _is_number(text):
     return True
 
 
-_PARTS = {"python": python, "pip": pip, "mxnet": mxnet, "os": system, "hardware": hardware, "kernels": compiled_kernels, "backends": graph_backends,
-          "network": network, "environment": variables}
+PARTS = {"python": python, "pip": pip, "mxnet": mxnet, "os": system, "hardware": hardware, "kernels": compiled_kernels, "backends": graph_backends,
+         "network": network, "environment": variables}
 
 
-def report(parts: Iterable[str] = tuple(name for name in _PARTS if name != "network"), timeout: float = 10) -> Iterator[str]:
+def report(parts: Iterable[str] = tuple(name for name in PARTS if name != "network"), timeout: float = 10) -> Iterator[str]:
     """Yield the lines of the report.
 
     Parameters
@@ -203,7 +203,7 @@ def report(parts: Iterable[str] = tuple(name for name in _PARTS if name != "netw
     """
     for name in parts:
         yield f"---------- {name} ----------"
-        facts = network(timeout) if name == "network" else _PARTS[name]()
+        facts = network(timeout) if name == "network" else PARTS[name]()
         width = max(map(len, facts))
         for label, fact in facts.items():
             yield f"{label:{width}} : {fact}"
@@ -214,7 +214,7 @@ def report(parts: Iterable[str] = tuple(name for name in _PARTS if name != "netw
 def build_parser() -> argparse.ArgumentParser:
     """Return the parser of the command line: MXNet's options, and `kernels` and `backends`."""
     p = parser("diagnose")
-    for name in _PARTS:
+    for name in PARTS:
         p.add_argument(f"--{name}", type=int, choices=(0, 1), default=int(name != "network"), help=f"1: report about {name}; 0: leave it out")
     p.add_argument("--timeout", type=float, default=10, help="seconds to wait for each server")
     return p
@@ -224,7 +224,7 @@ def build_parser() -> argparse.ArgumentParser:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the program; return the exit status."""
     args = vars(build_parser().parse_args(argv))
-    for line in report([name for name in _PARTS if args[name]], args["timeout"]):
+    for line in report([name for name in PARTS if args[name]], args["timeout"]):
         print(line, flush=True)
     return 0
 

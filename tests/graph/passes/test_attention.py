@@ -20,7 +20,7 @@ SHAPES = {"qkv": (12, 2, 2 * 3 * 4), "q": (12, 2, 2 * 4), "kv": (9, 2, 2 * 2 * 4
 def blocks_for_few_scores(monkeypatch):
     """Several blocks of heads and of rows, although the arrays are small."""
     used_from(monkeypatch, 1, attention)
-    monkeypatch.setattr(attention, "_BLOCK", 50)
+    monkeypatch.setattr(attention, "BLOCK", 50)
 
 
 def numbers(*shape, seed, dtype=torch.float64):
@@ -123,7 +123,7 @@ def same_thrice(b=None):
 @pytest.mark.parametrize("pattern", PATTERNS)
 @pytest.mark.parametrize("block", [50, 250, 1 << 18])
 def test_patterns_become_one_operator(pattern, block, monkeypatch):
-    monkeypatch.setattr(attention, "_BLOCK", block)
+    monkeypatch.setattr(attention, "BLOCK", block)
     make, special = PATTERNS[pattern]
     symbol = make()
     compare(symbol, inputs_of(symbol, **special))

@@ -15,7 +15,7 @@ from ..schema import Fraction, Training
 from .common import assign, same_type
 from .rnn_layout import layout_of
 
-_FUSED: dict[str, Any] = {"rnn_relu": torch._VF.rnn_relu, "rnn_tanh": torch._VF.rnn_tanh, "lstm": torch._VF.lstm, "gru": torch._VF.gru}
+TORCH_FUNCTIONS: dict[str, Any] = {"rnn_relu": torch._VF.rnn_relu, "rnn_tanh": torch._VF.rnn_tanh, "lstm": torch._VF.lstm, "gru": torch._VF.gru}
 
 
 class Parts(tuple):
@@ -78,9 +78,9 @@ def _run_fused(mode, data, states, cells, num_layers, directions, batch_sizes=No
                 torch._VF.lstm(data, batch_sizes, hidden, flat, True, num_layers, 0.0, train, directions == 2)
         return found[0], found[1:]
     if batch_sizes is None:
-        found = _FUSED[mode](data, hidden, flat, True, num_layers, 0.0, train, directions == 2, False)
+        found = TORCH_FUNCTIONS[mode](data, hidden, flat, True, num_layers, 0.0, train, directions == 2, False)
     else:
-        found = _FUSED[mode](data, batch_sizes, hidden, flat, True, num_layers, 0.0, train, directions == 2)
+        found = TORCH_FUNCTIONS[mode](data, batch_sizes, hidden, flat, True, num_layers, 0.0, train, directions == 2)
     return found[0], found[1:]
 
 
