@@ -150,7 +150,7 @@ def _interpolated(node):
 
 
 def _is_label(values):
-    """Whether an f-string starts with ``{name}: `` or ``{name}.method: ``."""
+    """Return True if an f-string starts with ``{name}: `` or ``{name}.method: ``."""
     return len(values) > 1 and isinstance(values[0], ast.FormattedValue) and re.match(r"[.\w]*: ", getattr(values[1], "value", "")) is not None
 
 

@@ -396,7 +396,7 @@ class Executor:
         ValueError
             If a name is unknown and not `allow_extra_params`.
         """
-        for params, bound, what in ((arg_params, self.arg_dict, "arguments"), (aux_params or {}, self.aux_dict, "auxiliary states")):
+        for params, bound, kind in ((arg_params, self.arg_dict, "arguments"), (aux_params or {}, self.aux_dict, "auxiliary states")):
             for name, value in params.items():
                 if name in bound:
                     if value is None:
@@ -405,7 +405,7 @@ class Executor:
                         raise MXNetError(f"{name}: the value has shape {value.shape}, the bound array {bound[name].shape}")
                     value.astype(bound[name].dtype, copy=False).copyto(bound[name]) if bound[name] is not value else None
                 elif not allow_extra_params:
-                    raise ValueError(f"Find name \"{name}\" that is not in the {what}; received {sorted(params)}, bound are {sorted(bound)}; "
+                    raise ValueError(f"Find name \"{name}\" that is not in the {kind}; received {sorted(params)}, bound are {sorted(bound)}; "
                                      "allow_extra_params=True ignores it")
 
     def reshape(self, partial_shaping: bool = False, allow_up_sizing: bool = False, **kwargs: Any) -> Executor:
@@ -480,7 +480,7 @@ class Executor:
 
 def planned_bytes(symbol: Symbol, shapes: Mapping[str, Any], reqs: Mapping[str, str]) -> int:
     """Return the peak memory of intermediate results in bytes, in float32: those that gradients need, and others until their last use."""
-    found, nodes = inference.infer_shapes(symbol._outputs, {k: inference.from_user(v) for k, v in shapes.items()})
+    shapes_found, nodes = inference.infer_shapes(symbol._outputs, {k: inference.from_user(v) for k, v in shapes.items()})
     last_use = {}
     for position, node in enumerate(nodes):
         for child, _ in node.inputs:
@@ -503,7 +503,7 @@ def planned_bytes(symbol: Symbol, shapes: Mapping[str, Any], reqs: Mapping[str, 
             if reqs.get(node.name, "null") != "null":
                 differentiated.add(id(node))
             continue
-        size = sum(4 * int(np.prod(found[id(node), i] or (0,))) for i in range(node.num_outputs()))
+        size = sum(4 * int(np.prod(shapes_found[id(node), i] or (0,))) for i in range(node.num_outputs()))
         if id(node) in reaches and any(id(c) in differentiated for c, _ in node.inputs):
             differentiated.add(id(node))
         live += size

@@ -77,14 +77,14 @@ def design() -> str:
 
 def cores() -> int | None:
     """Return the number of physical cores of the machine; None if it is not known."""
-    found, socket = set(), "0"
+    pairs, socket = set(), "0"
     for line in cpuinfo_lines():
         key, _, value = line.partition(":")
         if key.strip() == "physical id":
             socket = value.strip()
         elif key.strip() == "core id":
-            found.add((socket, value.strip()))
-    return len(found) or None
+            pairs.add((socket, value.strip()))
+    return len(pairs) or None
 
 
 def last_cache() -> int:
@@ -101,10 +101,10 @@ def waited() -> float:
 
     This is the sum over the current threads; 0 if the system does not report it.
     """
-    found = 0
+    nanoseconds = 0
     for path in TASKS.glob("*/schedstat"):
         try:
-            found += int(path.read_text().split()[1])
+            nanoseconds += int(path.read_text().split()[1])
         except (OSError, ValueError, IndexError):  # the thread has ended
             continue
-    return found * 1e-9
+    return nanoseconds * 1e-9

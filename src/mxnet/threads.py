@@ -122,9 +122,9 @@ class Policy:
         self._last, self.due = now, at + _PERIOD
         if at - then < _FIRST / 2:
             return
-        found = torch.get_num_threads()
-        if found != self.count:
-            if found != 1:  # one thread may be due to `openmp.alone` or a fork
+        count = torch.get_num_threads()
+        if count != self.count:
+            if count != 1:  # one thread may be due to `openmp.alone` or a fork
                 self.end()
             return
         # The available cores are the idle ones and those that this process uses itself.

@@ -80,9 +80,9 @@ def lookup(path, own, name):
         if inner in NAMES:
             return load_module(inner)
         for module in elsewhere:
-            found = getattr(load_module(module), name, _MISSING)
-            if found is not _MISSING:
-                return found
+            value = getattr(load_module(module), name, _MISSING)
+            if value is not _MISSING:
+                return value
     raise missing
 
 

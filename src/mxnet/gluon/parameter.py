@@ -95,9 +95,9 @@ class Parameter:
     def __init__(self, name: str = "", grad_req: str = "write", shape: Any = None, dtype: str | type = mx_real_t, lr_mult: float = 1.0,
                  wd_mult: float = 1.0, init: str | Initializer | None = None, allow_deferred_init: bool = False, differentiable: bool = True,
                  stype: str = "default", grad_stype: str = "default") -> None:
-        for what, value in (("grad_stype", grad_stype), ("stype", stype)):
+        for argument, value in (("grad_stype", grad_stype), ("stype", stype)):
             if value not in STYPES:
-                raise UsageError(f"{what} for Parameter '{name}' must be one of {', '.join(STYPES)}, but got {shortened(value)}")
+                raise UsageError(f"{argument} for Parameter '{name}' must be one of {', '.join(STYPES)}, but got {shortened(value)}")
         self.name = name
         self._data: Any = None  # a list, one array for each context
         self._grad: Any = None  # the same

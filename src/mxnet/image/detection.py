@@ -142,9 +142,9 @@ class _Reframing(DetAugmenter):
         for _ in range(self.max_attempts):
             ratio = random.uniform(*self.aspect_ratio_range)
             size = self._size(ratio, self.area_range[0] * area, self.area_range[1] * area, height, width)
-            found = size and self._place(label, *size, height, width)
-            if found:
-                return found
+            crop = size and self._place(label, *size, height, width)
+            if crop:
+                return crop
         return None
 
 
@@ -175,9 +175,9 @@ class DetRandomCropAug(_Reframing):
                                                               "max_attempts")}
 
     def __call__(self, src: NDArray, label: np.ndarray) -> tuple[NDArray, np.ndarray]:
-        found = self._find(label, *src.shape[:2])
-        if found:
-            x, y, width, height, label = found
+        crop = self._find(label, *src.shape[:2])
+        if crop:
+            x, y, width, height, label = crop
             src = fixed_crop(src, x, y, width, height)
         return src, label
 
@@ -249,9 +249,9 @@ class DetRandomPadAug(_Reframing):
 
     def __call__(self, src: NDArray, label: np.ndarray) -> tuple[NDArray, np.ndarray]:
         height, width = src.shape[:2]
-        found = self._find(label, height, width)
-        if found:
-            x, y, w, h, label = found
+        place = self._find(label, height, width)
+        if place:
+            x, y, w, h, label = place
             src = copyMakeBorder(src, y, h - y - height, x, w - x - width, _ISOLATED, values=self.pad_val)
         return src, label
 

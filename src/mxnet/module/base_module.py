@@ -282,10 +282,10 @@ class BaseModule:
             raise MXNetError(f"fit: save_every={save_every} is a number of batches from 1 on, and needs resume=..., the folder to save in")
         kvstore = joined_store(kvstore) if resume is not None else kvstore
         saves = Saves(resume, None if isinstance(kvstore, str) else kvstore) if resume is not None else None
-        found = saves.newest() if saves else None
-        if found is not None:
-            arg_params, aux_params = read_params(os.path.join(found.path, PARAMETERS))
-            begin_epoch, force_init = found.epoch, True
+        save = saves.newest() if saves else None
+        if save is not None:
+            arg_params, aux_params = read_params(os.path.join(save.path, PARAMETERS))
+            begin_epoch, force_init = save.epoch, True
         self.bind(data_shapes=train_data.provide_data, label_shapes=train_data.provide_label, for_training=True, force_rebind=force_rebind)
         if monitor is not None:
             self.install_monitor(monitor)
@@ -295,10 +295,10 @@ class BaseModule:
         validation_metric = eval_metric if validation_metric is None else validation_metric
         eval_metric = _as_metric(eval_metric)
         done = 0
-        if found is not None:
-            self._load_training(os.path.join(found.path, STATES))
-            found.restore_position(train_data)
-            done = found.batch
+        if save is not None:
+            self._load_training(os.path.join(save.path, STATES))
+            save.restore_position(train_data)
+            done = save.batch
 
         for epoch in range(begin_epoch, num_epoch):
             tic, nbatch, done = time.time(), done, 0

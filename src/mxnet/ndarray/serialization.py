@@ -95,32 +95,32 @@ class _Reader:
 
 
 def _read_array(r: _Reader, name: int | str) -> Any:
-    what = f"array {name}"
-    magic = r.number("I", f"the magic number of {what}")
+    label = f"array {name}"
+    magic = r.number("I", f"the magic number of {label}")
     if magic not in (_V2, _V3):
-        return _read_legacy(r, magic, what)
-    stype = r.number("i", f"the storage type of {what}")
+        return _read_legacy(r, magic, label)
+    stype = r.number("i", f"the storage type of {label}")
     if stype not in _NUM_AUX:
-        r.fail(f"{what} has the unknown storage type {stype}")
+        r.fail(f"{label} has the unknown storage type {stype}")
     aux_count = _NUM_AUX[stype]
-    storage_shape = r.shape(f"the values of {what}") if aux_count else None
-    shape = r.shape(what)
+    storage_shape = r.shape(f"the values of {label}") if aux_count else None
+    shape = r.shape(label)
     if stype == _DEFAULT and shape and 0 in shape and (magic == _V3) is not util.is_np_shape():
         # A size of 0 stands for an unknown one without NumPy's semantics, and for no elements with them.
-        r.fail(f"{what} of shape {tuple(shape)} was saved {'with' if magic == _V3 else 'without'} NumPy's shape semantics; "
+        r.fail(f"{label} of shape {tuple(shape)} was saved {'with' if magic == _V3 else 'without'} NumPy's shape semantics; "
                f"load it inside mx.np_shape({magic == _V3})")
     if shape is None or (not shape and magic == _V2):
         return None
-    _skip_context(r, what)
-    dtype = r.dtype(what)
-    aux = [(r.dtype(f"the indices of {what}"), r.shape(f"the indices of {what}")) for _ in range(aux_count)]
+    _skip_context(r, label)
+    dtype = r.dtype(label)
+    aux = [(r.dtype(f"the indices of {label}"), r.shape(f"the indices of {label}")) for _ in range(aux_count)]
     if math.prod(shape) >= 1 << 63:
-        r.fail(f"{what} has the shape {shape}")
+        r.fail(f"{label} has the shape {shape}")
     for number, _ in aux:
         if number.is_floating_point or not number.is_signed:
-            r.fail(f"{what} has indices of type {str(number).removeprefix('torch.')}; they must be signed integers")
-    values = r.values(storage_shape if aux_count else shape, dtype, f"the values of {what}")
-    indices = [r.values(s, t, f"the indices of {what}") for t, s in aux]
+            r.fail(f"{label} has indices of type {str(number).removeprefix('torch.')}; they must be signed integers")
+    values = r.values(storage_shape if aux_count else shape, dtype, f"the values of {label}")
+    indices = [r.values(s, t, f"the indices of {label}") for t, s in aux]
     if stype == _DEFAULT:
         return NDArray._new(values, cpu())
     cls = sparse.CSRNDArray if stype == _CSR else sparse.RowSparseNDArray
@@ -128,7 +128,7 @@ def _read_array(r: _Reader, name: int | str) -> Any:
         array = cls._make(values, indices, shape, cpu())
         array.check_format()
     except MXNetError as error:
-        r.fail(f"{what}: {error}")
+        r.fail(f"{label}: {error}")
     return array
 
 

@@ -317,8 +317,8 @@ class ndarray(_Base):  # noqa: N801
                 ndarray._new(_signed(self._writable()), self._ctx)[key] = value
                 return
         key = _normalized(key)
-        whole = key is Ellipsis or isinstance(key, tuple) and key == () or not self._data.dim() and _names_no_axis(key)
-        if not self._data.dim() and not whole and not _is_mask(key):
+        all_elements = key is Ellipsis or isinstance(key, tuple) and key == () or not self._data.dim() and _names_no_axis(key)
+        if not self._data.dim() and not all_elements and not _is_mask(key):
             raise IndexError(f"a scalar has no axes to index, received {key}; only (), ... and None fit")
         if mode.recording and (in_graph(self) or isinstance(value, NDArray) and in_graph(value)):
             refuse_inplace(self, *[value] if isinstance(value, NDArray) else [])

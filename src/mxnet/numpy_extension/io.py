@@ -63,10 +63,10 @@ def savez(file: str, *args: ndarray, **kwds: ndarray) -> None:
 
 def load(file: str) -> Any:
     """Read the arrays of a file: a list, a dict if they have names, or one array from ``.npy``."""
-    found = _load(file)
-    if isinstance(found, dict):
-        return {k: _as_np(v) for k, v in found.items()}
-    return [_as_np(v) for v in found] if isinstance(found, list) else _as_np(found)
+    loaded = _load(file)
+    if isinstance(loaded, dict):
+        return {k: _as_np(v) for k, v in loaded.items()}
+    return [_as_np(v) for v in loaded] if isinstance(loaded, list) else _as_np(loaded)
 
 
 def _as_np(array: NDArray | None) -> Any:

@@ -266,9 +266,9 @@ class Optimizer:
         if not self.sym_info:
             return {}
         attributes, arguments = self.sym_info
-        found = {name: attributes[name][key] for name in arguments if key in attributes.get(name, ())}
+        texts = {name: attributes[name][key] for name in arguments if key in attributes.get(name, ())}
         try:
-            return {name: float(value) for name, value in found.items()}
+            return {name: float(value) for name, value in texts.items()}
         except ValueError as error:
             raise MXNetError(f"{key} of the Symbol's variables must be numbers: {error}") from None
 

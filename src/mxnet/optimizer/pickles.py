@@ -105,9 +105,9 @@ _KNOWN = {
 }
 
 
-def _is_ours(found):
+def _is_ours(value):
     """Return True if the object is a class of arrays, optimizers, schedulers or contexts, or derived from one of them."""
-    return isinstance(found, type) and issubclass(found, (NDArray, Optimizer, LRScheduler, Context))
+    return isinstance(value, type) and issubclass(value, (NDArray, Optimizer, LRScheduler, Context))
 
 
 def _lookup(what, module, name):
@@ -115,18 +115,18 @@ def _lookup(what, module, name):
     known = _KNOWN.get((module, name))
     if known is not None:
         return known
-    found = sys.modules.get(module)
+    value = sys.modules.get(module)
     if any(module == m or module.startswith(m + ".") for m in _MODULES):
         try:
-            found = importlib.import_module(module)
+            value = importlib.import_module(module)
         except ImportError:
-            found = None
+            value = None
     # A class of the program, such as its own optimizer, is found if its module is loaded. A file causes no other imports.
-    found = getattr(found, name, None)
-    if not _is_ours(found):
+    value = getattr(value, name, None)
+    if not _is_ours(value):
         raise MXNetError(f"{what} is refused: it holds {module}.{name}, and only arrays, optimizers and learning rate schedulers are "
                          "read (a class of your own must be defined, and derived from these, before the file is read)")
-    return found
+    return value
 
 
 def _is_built_in(cls):
@@ -477,8 +477,8 @@ def loads(data: bytes, what: str = "the pickled data") -> Any:
         raise MXNetError(f"{what} must be bytes, received {type(data).__name__}")
     machine = _Machine(bytes(data), what)
     try:
-        found = machine.run()
-        _check_heights(found, _PER_BYTE * len(data) + _EXTRA)
+        value = machine.run()
+        _check_heights(value, _PER_BYTE * len(data) + _EXTRA)
     except MXNetError as error:
         if str(error).startswith(what):
             raise
@@ -486,7 +486,7 @@ def loads(data: bytes, what: str = "the pickled data") -> Any:
     except Exception as error:
         # A damaged pickle may cause nearly any exception.
         raise MXNetError(f"{what} can't be read near byte {machine.stream.tell()} of {len(data)}: {error or type(error).__name__}") from error
-    return found
+    return value
 
 
 def dumps(value: Any) -> bytes:

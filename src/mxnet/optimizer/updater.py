@@ -152,22 +152,22 @@ class Updater:
         MXNetError
             If the bytes are no states, or damaged.
         """
-        found = pickles.loads(states, "the optimizer states")
+        loaded = pickles.loads(states, "the optimizer states")
         optimizer = self.optimizer
-        if isinstance(found, tuple) and len(found) == 2:
-            found, optimizer = found
+        if isinstance(loaded, tuple) and len(loaded) == 2:
+            loaded, optimizer = loaded
             if isinstance(getattr(optimizer, "_all_index_update_counts", None), dict):
                 optimizer._carry_counts()
-        if not isinstance(found, dict) or not isinstance(optimizer, Optimizer):
-            raise MXNetError(f"the optimizer states must be a dict, or a dict and an optimizer; received {type(found).__name__} and "
+        if not isinstance(loaded, dict) or not isinstance(optimizer, Optimizer):
+            raise MXNetError(f"the optimizer states must be a dict, or a dict and an optimizer; received {type(loaded).__name__} and "
                              f"{type(optimizer).__name__}")
         number = getattr(optimizer, "aggregate_num", None)
         if not isinstance(number, int) and number != math.inf:
             raise MXNetError(f"the optimizer states hold a damaged optimizer: {type(optimizer).__name__} without the number aggregate_num")
         self._loaded, self._states_matched = True, False
-        self.states, self.optimizer = found, optimizer
+        self.states, self.optimizer = loaded, optimizer
         self.aggregate_updates = optimizer.aggregate_num > 0
-        self.states_synced = dict.fromkeys(found, False)
+        self.states_synced = dict.fromkeys(loaded, False)
 
     def get_states(self, dump_optimizer: bool = False) -> bytes:
         """Return the states as bytes for a file; with the optimizer itself if `dump_optimizer`."""

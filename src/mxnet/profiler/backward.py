@@ -158,25 +158,25 @@ class Backward:
 
     def _taken(self) -> list[tuple[Any, int, int, int, int]]:
         buffer = (ctypes.c_int64 * (5 * _PIECE))()
-        found: list[tuple[Any, int, int, int, int]] = []
+        steps: list[tuple[Any, int, int, int, int]] = []
         unknown = self.events.number(_UNKNOWN)
         while count := self.library.take(buffer, _PIECE):
             values = buffer[:5 * count]
             for i in range(0, len(values), 5):
                 sequence, forward, thread, start, end = values[i:i + 5]
                 if sequence in _ACCUMULATE:
-                    found.append((None, self.events.number(_ACCUMULATES), thread, start, end))
+                    steps.append((None, self.events.number(_ACCUMULATES), thread, start, end))
                     continue
                 notes = self._notes.get(forward)
                 noted = notes.find(sequence) if notes is not None else None
                 if noted is None or noted[1] == unknown:
-                    found.append(((None, start), unknown, thread, start, end))
+                    steps.append(((None, start), unknown, thread, start, end))
                 else:
-                    found.append(((forward, noted[0]), noted[1], thread, start, end))
+                    steps.append(((forward, noted[0]), noted[1], thread, start, end))
         missed = self.library.missed()
         if missed:
             self.events.add(Kind("i", f"{missed} steps of backward passes are missing here", OPERATOR), time.perf_counter_ns(), "p")
-        return found
+        return steps
 
     @staticmethod
     def merged(steps: Sequence[tuple[Any, int, int, int, int]]) -> list[tuple[bool, int, int, int, int]]:
@@ -184,7 +184,7 @@ class Backward:
 
         The accumulation of a gradient belongs to the call that computed it, since MXNet's operators accumulate themselves.
         """
-        found: list[list[Any]] = []
+        rows: list[list[Any]] = []
         seen: set[Any] = set()
         last: dict[int, tuple[Any, list[Any]]] = {}  # by thread
         for instance, number, thread, start, end in sorted(steps, key=lambda s: s[3]):
@@ -192,14 +192,14 @@ class Backward:
             if instance is None:
                 instance, number = (before[0], before[1][1]) if before is not None else ((None, start), number)
             if before is not None and start < before[1][4]:  # nested in a step, such as the recomputation in a backward pass
-                found.append([instance not in seen, number, thread, start, end])
+                rows.append([instance not in seen, number, thread, start, end])
             elif before is not None and before[0] == instance:
                 before[1][4] = end
             else:
-                found.append([instance not in seen, number, thread, start, end])
-                last[thread] = instance, found[-1]
+                rows.append([instance not in seen, number, thread, start, end])
+                last[thread] = instance, rows[-1]
             seen.add(instance)
-        return [(row[0], row[1], row[2], row[3], row[4]) for row in found]
+        return [(row[0], row[1], row[2], row[3], row[4]) for row in rows]
 
 
 _ACCUMULATES = Kind("X", "AccumulateGrad", OPERATOR)

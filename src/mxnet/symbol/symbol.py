@@ -73,13 +73,13 @@ class Symbol(_Methods):
 
     def __getitem__(self, index: str | int | np.integer | slice) -> "Symbol":
         if isinstance(index, str):
-            found = [i for i, n in enumerate(self.list_outputs()) if n == index]
-            if not found:
+            positions = [i for i, n in enumerate(self.list_outputs()) if n == index]
+            if not positions:
                 raise ValueError(f"no output is named {index!r}; the outputs are {', '.join(self.list_outputs())}"
                                  f"{did_you_mean(index, self.list_outputs())}")
-            if len(found) > 1:
-                raise ValueError(f"{len(found)} outputs are named {index!r}; choose one by its number, {found}")
-            index = found[0]
+            if len(positions) > 1:
+                raise ValueError(f"{len(positions)} outputs are named {index!r}; choose one by its number, {positions}")
+            index = positions[0]
         if isinstance(index, slice):
             picked = self._outputs[index]
             if not picked:

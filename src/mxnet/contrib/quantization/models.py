@@ -52,20 +52,20 @@ def _quantize_symbol(sym: Symbol, ctx: Context, excluded_symbols: list[str] | No
 
 def _quantize_params(qsym: Symbol, params: Params, th_dict: Mapping[str, Any]) -> dict[str, NDArray]:
     """Return the parameters that a quantized graph takes: int8 ones with their ranges, and the others as they are."""
-    found: dict[str, NDArray] = {}
+    quantized: dict[str, NDArray] = {}
     for name in qsym.list_arguments():
         source = name[:-len(checks.SUFFIX)]
         if name in params:
-            found[name] = params[name]
+            quantized[name] = params[name]
         elif name.endswith(checks.SUFFIX) and source in params:
             ends = checks.trained(source, params[source])
             if ends[0] == ends[1] == 0:
                 ends = -1., 1.  # all zeros, which any range has
             low, high = (ndarray.array([end], ctx=params[source].context) for end in ends)
-            found[name], found[name + "_min"], found[name + "_max"] = ndarray.contrib.quantize(params[source], low, high, out_type="int8")
+            quantized[name], quantized[name + "_min"], quantized[name + "_max"] = ndarray.contrib.quantize(params[source], low, high, out_type="int8")
         elif name[-4:] in ("_min", "_max") and name[:-4] in th_dict:
-            found[name] = ndarray.array([th_dict[name[:-4]][name.endswith("_max")]])
-    return found
+            quantized[name] = ndarray.array([th_dict[name[:-4]][name.endswith("_max")]])
+    return quantized
 
 
 def _calibrate_quantized_sym(qsym: Symbol, th_dict: Mapping[str, Any] | None) -> Symbol:

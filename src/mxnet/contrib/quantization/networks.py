@@ -125,10 +125,10 @@ def quantize_net_v2(network: HybridBlock, quantized_dtype: str = "auto", quantiz
     needed = set(sym.list_inputs()) - set(names)
     params = {name: parameter._reduce() for name, parameter in network._by_name().items() if name in needed}
     args, aux = ({n: a for n, a in params.items() if (n in aux_names) is wanted} for wanted in (False, True))
-    found = {text: [n.name for n in sym._nodes() if text in n.name] for text in parts}
-    for text in (text for text, named in found.items() if not named):
+    matches = {text: [n.name for n in sym._nodes() if text in n.name] for text in parts}
+    for text in (text for text, named in matches.items() if not named):
         warnings.warn(f"quantization: layers with '{text}' in their names are to be excluded, but the network has none", stacklevel=2)
-    excluded = [*layers, *(name for named in found.values() for name in named)]
+    excluded = [*layers, *(name for named in matches.values() for name in named)]
     if logger and excluded:
         logger.info("quantization: excluded are %s", ", ".join(excluded))
     fused = ctx.device_type == "cpu"
@@ -151,9 +151,9 @@ def quantize_net_v2(network: HybridBlock, quantized_dtype: str = "auto", quantiz
     made = SymbolBlock(qsym, [_symbol.var(name) for name in names])
     arrays = {**{f"arg:{n}": a for n, a in qargs.items()}, **{f"aux:{n}": a for n, a in aux.items()}}
     for name, parameter in made._by_name().items():
-        found = arrays.get(f"arg:{name}", arrays.get(f"aux:{name}"))
-        if found is not None and parameter.dtype != found.dtype:
-            parameter.cast(found.dtype)
+        matches = arrays.get(f"arg:{name}", arrays.get(f"aux:{name}"))
+        if matches is not None and parameter.dtype != matches.dtype:
+            parameter.cast(matches.dtype)
     made._by_name().load_dict(arrays, ctx=ctx)
     return made
 

@@ -87,11 +87,11 @@ class Incoming:
         while len(self._content) >= HEADER.size:
             task, length, count = HEADER.unpack_from(self._content)
             end = HEADER.size + length
-            whole = end + -(-count // _DESCRIPTORS_AT_ONCE)  # a byte comes with each lot of descriptors
-            if len(self._content) < whole:
+            complete_end = end + -(-count // _DESCRIPTORS_AT_ONCE)  # a byte comes with each lot of descriptors
+            if len(self._content) < complete_end:
                 break
             messages.append((task, bytes(self._content[HEADER.size:end]), [self._descriptors.popleft() for _ in range(count)]))
-            del self._content[:whole]
+            del self._content[:complete_end]
         return messages
 
     def close(self) -> None:
@@ -323,17 +323,17 @@ class WorkerPool:
             answer = False, (MXNetError(f"what the DataLoader's worker sent cannot be read: {error}"), traceback.format_exc())
         self._answers.pop(task).append(answer)
 
-    def _bury(self, worker: Worker, how: str | None = None) -> None:
+    def _bury(self, worker: Worker, cause: str | None = None) -> None:
         """Remove a worker that has ended and let its tasks fail."""
         self._workers.remove(worker)
         worker.close()
         worker.end()
         code = worker.process.exitcode
-        if how is None:
-            how = f"was killed by signal {-code} ({signal.Signals(-code).name})" if code and code < 0 else f"exited with code {code}"
-            how += "; the system may have run out of memory" if code == -signal.SIGKILL else ""
+        if cause is None:
+            cause = f"was killed by signal {-code} ({signal.Signals(-code).name})" if code and code < 0 else f"exited with code {code}"
+            cause += "; the system may have run out of memory" if code == -signal.SIGKILL else ""
         for task in worker.tasks:
-            self._answers.pop(task).append((False, (MXNetError(f"DataLoader worker (pid {worker.process.pid}) {how}"), None)))
+            self._answers.pop(task).append((False, (MXNetError(f"DataLoader worker (pid {worker.process.pid}) {cause}"), None)))
 
     def terminate(self) -> None:
         """End the workers at once."""

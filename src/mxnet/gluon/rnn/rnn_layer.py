@@ -77,14 +77,14 @@ class _RNNLayer(HybridBlock):
     def _collect_params_with_prefix(self, prefix: str = "") -> dict[str, Parameter]:
         # Files name the parameters as those of the unfused cells, which may load them.
         prefix = prefix + "." if prefix else ""
-        found = {}
+        parameters = {}
         for name, parameter in self._reg_params.items():
             d, layer, part, kind = _PARAMETER_NAME.match(name).groups()  # type: ignore[union-attr]  # all names are of this form
             cell = f"{d}_cell." if self._dir == 2 else ""
-            found[f"{prefix}_unfused.{layer}.{cell}{part}_{kind}"] = parameter
+            parameters[f"{prefix}_unfused.{layer}.{cell}{part}_{kind}"] = parameter
         for name, child in self._children.items():
-            found.update(child._collect_params_with_prefix(prefix + name))
-        return found
+            parameters.update(child._collect_params_with_prefix(prefix + name))
+        return parameters
 
     def _unfuse(self):
         """Return cells that compute the same and share the parameters."""

@@ -415,9 +415,9 @@ class RowSparseNDArray(BaseSparseNDArray):
 
     def detach(self) -> Any:
         """Return the same values, detached from the recorded computation."""
-        found = super().detach()
-        found._complete = self._complete
-        return found
+        detached = super().detach()
+        detached._complete = self._complete
+        return detached
 
     def _has_all_rows(self) -> bool:
         numbers = self._aux[0]
@@ -466,12 +466,12 @@ class RowSparseNDArray(BaseSparseNDArray):
             rows, values = tensor.indices()[0], tensor.values()
         if add and len(self._aux[0]):
             rows, values = summed_rows([self._aux[0].to(_INDEX), rows], [self._values, values])
-        found = self._make(values, [rows.clone()], self.shape, self._ctx)
+        stored = self._make(values, [rows.clone()], self.shape, self._ctx)
         # Unshared memory has three uses here: by torch's sparse tensor, by `values`, and by the storage object.
         if tensor._values().data_ptr() == values.data_ptr() and torch._C._storage_Use_Count(values.untyped_storage()._cdata) > 3:
-            self._take(found)
+            self._take(stored)
         else:
-            self._adopt(found)
+            self._adopt(stored)
 
     def check_format(self, full_check: bool = True) -> None:
         """Raise an MXNetError if the index array is not that of a row_sparse array; `full_check` looks at every index."""

@@ -211,8 +211,8 @@ def _with_result(subscripts, count):
         return subscripts
     # NumPy orders letters by the alphabet, with capitals first; torch does too but only among those it keeps.
     letters = subscripts.replace(",", "").replace(".", "").replace(" ", "")
-    kept = "".join(sorted(c for c in set(letters) if letters.count(c) == 1))
-    return f"{subscripts}->{'...' if '...' in subscripts else ''}{kept}"
+    free_letters = "".join(sorted(c for c in set(letters) if letters.count(c) == 1))
+    return f"{subscripts}->{'...' if '...' in subscripts else ''}{free_letters}"
 
 
 @einsum.shape_rule

@@ -93,8 +93,8 @@ def arange(*, start: float, stop: Optional[float] = None, step: float = 1.0, rep
     start = 0.0 if stop is None else start
     places = torch.arange(count, device=device)
     # For integers the step is one, too: it is truncated before it is multiplied.
-    whole = not dtype.is_floating_point or start == int(start) and step == int(step)
-    return (places * int(step) + int(start) if whole else places.double() * step + start).to(dtype)
+    are_integers = not dtype.is_floating_point or start == int(start) and step == int(step)
+    return (places * int(step) + int(start) if are_integers else places.double() * step + start).to(dtype)
 
 
 def _arange_size(start, stop, step, repeat, infer_range):

@@ -223,22 +223,22 @@ boolean_mask_assign_tensor.dtype_rule(_masked_types)
 def _positions(operator, size, obj, start, stop, step, int_ind, room=0, ignore_outside=False):
     """The places that an integer, a slice or an array name on an axis of `size`, as a list; `room` more are allowed at the end."""
     if int_ind is not None:
-        found = [int_ind]
+        positions = [int_ind]
     elif obj is not None:
-        found = obj.reshape(-1).tolist()
+        positions = obj.reshape(-1).tolist()
         if obj.dtype is torch.bool:
             if obj.numel() != size:
                 raise MXNetError(f"{operator}: a boolean `obj` must be as long as the axis, {size}, received {obj.numel()}")
-            return [i for i, chosen in enumerate(found) if chosen]
-        found = [int(i) for i in found]
+            return [i for i, chosen in enumerate(positions) if chosen]
+        positions = [int(i) for i in positions]
         if ignore_outside:
-            found = [i for i in found if 0 <= i < size]
+            positions = [i for i in positions if 0 <= i < size]
     else:
         return list(range(*slice(start, stop, step).indices(size)))
-    for i in found:
+    for i in positions:
         if not -size <= i < size + room:
             raise MXNetError(f"{operator}: indices must be in [{-size}, {size + room - 1}], received {i}")
-    return [i + size if i < 0 else i for i in found]
+    return [i + size if i < 0 else i for i in positions]
 
 
 @op("_npi_delete", data_dependent_shape=True, complete_rule="shape")
@@ -271,8 +271,8 @@ def delete(arr, obj=None, *, start: Optional[int] = None, stop: Optional[int] = 
         axis = normalize_axis("_npi_delete", axis, arr.dim())
     size = arr.shape[axis]
     gone = set(_positions("_npi_delete", size, obj, start, stop, step, int_ind, ignore_outside=True))
-    kept = constant([i for i in range(size) if i not in gone], torch.int64, arr.device)
-    return arr.index_select(axis, kept)
+    remaining = constant([i for i in range(size) if i not in gone], torch.int64, arr.device)
+    return arr.index_select(axis, remaining)
 
 
 @delete.shape_rule

@@ -405,8 +405,8 @@ def eigvalsh(A, *, UPLO: str = "L"):
 
 def _eigen_types(in_types, out_types, **_):
     given = in_types[0]
-    found = given if given in (None, torch.float32) else torch.float64
-    return in_types, [found] * len(out_types)
+    dtype = given if given in (None, torch.float32) else torch.float64
+    return in_types, [dtype] * len(out_types)
 
 
 def _eigen_shapes(count):

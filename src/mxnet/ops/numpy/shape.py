@@ -49,9 +49,9 @@ def _(in_shapes, out_shapes, *, newshape, order):
         if rest:
             out = unify(out, tuple(total // rest if n < 0 else n for n in newshape))
     elif source is not None and known(out):
-        out_total, held = math.prod(out), math.prod(n for n in source if n >= 0)
-        if held and sum(n < 0 for n in source) == 1:  # its one unknown size follows from the result
-            source = tuple(out_total // held if n < 0 else n for n in source)
+        out_total, in_total = math.prod(out), math.prod(n for n in source if n >= 0)
+        if in_total and sum(n < 0 for n in source) == 1:  # its one unknown size follows from the result
+            source = tuple(out_total // in_total if n < 0 else n for n in source)
     return [source], [out]
 
 

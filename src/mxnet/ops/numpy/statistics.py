@@ -31,8 +31,8 @@ def percentile(a, q=None, *, axis: Axes = None, interpolation: Literal["linear",
     """
     values = a if a.dtype in (torch.float32, torch.float64) else a.float()
     axes = _axes(axis, a.dim())
-    kept = [i for i in range(a.dim()) if i not in axes]
-    ordered = values.permute((*kept, *axes)).reshape(*[a.shape[i] for i in kept], -1).sort(-1).values
+    other_axes = [i for i in range(a.dim()) if i not in axes]
+    ordered = values.permute((*other_axes, *axes)).reshape(*[a.shape[i] for i in other_axes], -1).sort(-1).values
     if not ordered.shape[-1]:
         raise MXNetError(f"_npi_percentile: the array holds no elements, received shape {tuple(a.shape)}")
     wanted = q.double() if q is not None else torch.tensor(q_scalar, dtype=torch.float64)
@@ -50,7 +50,7 @@ def percentile(a, q=None, *, axis: Axes = None, interpolation: Literal["linear",
         out = _at(ordered, (place + 0.5).floor())  # halves go up
     else:
         share = (place - low if interpolation == "linear" else (high - low) / 2).to(values.dtype)
-        share = share.reshape((*share.shape, *[1] * len(kept)))
+        share = share.reshape((*share.shape, *[1] * len(other_axes)))
         below, above = _at(ordered, low), _at(ordered, high)
         out = below + (above - below) * share
     return out.reshape((*wanted.shape, *reduced(a.shape, axes, keepdims)))
@@ -72,8 +72,8 @@ def _(shape, q=(), *, axis, keepdims, **_):
 
 def _at(ordered, place):
     """The elements at these places of the last axis; the axes of `place` come first."""
-    found = ordered.index_select(-1, place.long().reshape(-1))
-    return found.movedim(-1, 0).reshape((*place.shape, *ordered.shape[:-1]))
+    values_at = ordered.index_select(-1, place.long().reshape(-1))
+    return values_at.movedim(-1, 0).reshape((*place.shape, *ordered.shape[:-1]))
 
 
 @percentile.dtype_rule

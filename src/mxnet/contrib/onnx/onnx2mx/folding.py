@@ -66,10 +66,10 @@ def _min(g, *arrays):
 def _reduced(function, arrays):
     if _too_large(*arrays):
         return None
-    found = arrays[0]
+    result = arrays[0]
     for array in arrays[1:]:
-        found = function(found, array)
-    return found
+        result = function(result, array)
+    return result
 
 
 @folds("Where")

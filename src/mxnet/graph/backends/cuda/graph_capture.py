@@ -60,26 +60,26 @@ def operators_of(program: Program, device: torch.device) -> Iterator[tuple[fx.No
         op = operator_of(node)
         if node.op != "call_function" or op is None:
             continue
-        what, reason = f"{node.meta['node'].name} ({op.name})", None
+        label, reason = f"{node.meta['node'].name} ({op.name})", None
         if is_data_dependent(node):
-            reason = f"{what} may depend on values"
+            reason = f"{label} may depend on values"
         elif any(isinstance(value, torch.device) and value != device for value in node.kwargs.values()):
-            reason = f"{what} is on another device"
-        yield node, what, reason
+            reason = f"{label} is on another device"
+        yield node, label, reason
 
 
 def obstacle(module: fx.GraphModule, inputs: Sequence[torch.Tensor], device: torch.device) -> str | None:
     """Return the reason why a lowered graph cannot be captured, as text; None if there is none."""
     program = Program(module, inputs)
-    for node, what, reason in operators_of(program, device):
+    for node, label, reason in operators_of(program, device):
         if reason is not None:
             return reason
         if random_in_inference(node):
-            return f"{what} draws random numbers"
+            return f"{label} draws random numbers"
         if mutates_inputs(node):
-            return f"{what} writes to its inputs"
+            return f"{label} writes to its inputs"
         if node not in program.values:
-            return f"the shape of {what} is not known before it runs"
+            return f"the shape of {label} is not known before it runs"
     return None
 
 

@@ -41,14 +41,14 @@ def wanted(fixed_shape: bool) -> int | None:
 def obstacle(module: fx.GraphModule, inputs: Sequence[torch.Tensor], device: torch.device) -> str | None:
     """Return the reason why a training graph cannot be captured, as text; None if there is none."""
     program = Program(module, inputs)
-    for node, what, reason in graph_capture.operators_of(program, device):
+    for node, label, reason in graph_capture.operators_of(program, device):
         if reason is not None:
             return reason
         if mutates_inputs(node):
             if any(source.op != "placeholder" for source in written(node)):
-                return f"{what} writes to what others compute"
+                return f"{label} writes to what others compute"
         elif node not in program.values and all(source in program.values for source in node.all_input_nodes):
-            return f"the shape of {what} is not known before it runs"
+            return f"the shape of {label} is not known before it runs"
     return None
 
 

@@ -47,8 +47,8 @@ def range_(g, start, limit, delta):
             raise MXNetError(f"a range of {lengths[0]} numbers; expected at most {_LONGEST}")
         return g.array((first + step * np.arange(lengths[0])).astype(limits[0].dtype))
     like, axis = source(g, lengths)
-    found = g.op("_contrib_arange_like", like, axis=axis, start=float(first), step=float(step))
-    return g.op("Cast", found, dtype=limits[0].dtype.name)
+    result = g.op("_contrib_arange_like", like, axis=axis, start=float(first), step=float(step))
+    return g.op("Cast", result, dtype=limits[0].dtype.name)
 
 
 @translates("EyeLike")

@@ -52,7 +52,7 @@ def nothing(g, data, axis):
 def slice_(g, data, starts, ends, axes=None, steps=None):
     """Parts of some axes: from `starts` to before `ends`, each `steps`-th."""
     g.entry(data)
-    begins, stops = ([as_integers(array, what) for array in value.candidates(what)] for value, what in ((starts, "starts"), (ends, "ends")))
+    begins, stops = ([as_integers(array, name) for array in value.candidates(name)] for value, name in ((starts, "starts"), (ends, "ends")))
     rank = g.rank(data)
     chosen = tuple(range(len(begins[0]))) if axes is None else tuple(g.axis(data, axis) for axis in axes.integers("axes"))
     strides = (1,) * len(chosen) if steps is None else steps.integers("steps")
@@ -77,9 +77,9 @@ def _part(axis, first, last, step, sizes):
         return _as_written(first[0], last[0], step)
     spans = [slice(a, None if step < 0 and b < -n else b, step).indices(n) for a, b, n in zip(first, last, sizes)]
     for rule in (_empty, _as_many, _same_bounds, _same_spans, _from_the_end):
-        found = rule(first, last, step, sizes, spans)
-        if found is not None:
-            return found
+        part = rule(first, last, step, sizes, spans)
+        if part is not None:
+            return part
     raise UnknownValue(f"the bounds of axis {axis} follow from sizes that the file leaves open in a way that cannot be imported")
 
 
