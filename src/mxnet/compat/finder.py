@@ -4,13 +4,17 @@ A path without a file becomes a module that forwards attributes; a module with a
 and its own ``__getattr__``. Imports are lazy, and no names are added to modules: a ``sum`` in a module would shadow Python's in the module's own
 code. Two modules that are read very often are the exception.
 """
+from __future__ import annotations
+
 import contextlib
 import functools
 import importlib
 import importlib.util
 import sys
 import types
+from collections.abc import Callable, Sequence
 from importlib.machinery import ModuleSpec, PathFinder
+from typing import Any
 
 from ..lazy_modules import load_module
 from ..suggestions import MissingAttributeError
@@ -22,7 +26,7 @@ _LACKING = {*NAMES, *SUGGESTING, *(path.rpartition(".")[0] for path in NAMES)}
 
 
 @functools.cache
-def entry(path):
+def entry(path: str) -> tuple[dict[str, str], list[str]]:
     """Parse the table's entry of a module.
 
     Returns
@@ -30,7 +34,9 @@ def entry(path):
     tuple of (dict, list)
         Names and their targets (``"module"`` or ``"module:attribute"``), and modules with the remaining names.
     """
-    names, elsewhere, source = {}, [], ""
+    names: dict[str, str] = {}
+    elsewhere: list[str] = []
+    source = ""
     for word in NAMES.get(path, "").split():
         name, _, target = word.partition("=")
         target = target or name
@@ -43,12 +49,12 @@ def entry(path):
     return names, elsewhere
 
 
-def _follow(target):
+def _follow(target: str) -> Any:
     module, _, attribute = target.partition(":")
     return functools.reduce(getattr, filter(None, attribute.split(".")), load_module(module))
 
 
-def lookup(path, own, name):
+def lookup(path: str, own: Callable[[str], Any] | None, name: str) -> Any:
     """Return the object for `name` in the module `path`.
 
     Parameters
@@ -86,7 +92,7 @@ def lookup(path, own, name):
     raise missing
 
 
-def complete(module):
+def complete(module: types.ModuleType) -> None:
     """Add the table's names to a module, after the module's own."""
     if module.__name__ in OFTEN_READ:
         for name, target in entry(module.__name__)[0].items():
@@ -102,13 +108,13 @@ def complete(module):
 class _Completing:
     """The loader of a module with missing attributes; it is not visible in the loaded module."""
 
-    def __init__(self, loader):
+    def __init__(self, loader: Any):
         self._loader = loader
 
-    def create_module(self, spec):
+    def create_module(self, spec: ModuleSpec) -> types.ModuleType | None:
         return self._loader.create_module(spec)
 
-    def exec_module(self, module):
+    def exec_module(self, module: types.ModuleType) -> None:
         module.__spec__.loader = module.__loader__ = self._loader
         self._loader.exec_module(module)
         complete(module)
@@ -122,11 +128,11 @@ class _Leading:
     """The loader of a path without a file: the module that has all of its names, or else an empty one that forwards attributes."""
 
     @staticmethod
-    def create_module(spec):
+    def create_module(spec: ModuleSpec) -> types.ModuleType:
         return types.ModuleType(spec.name, f"Holds nothing of its own: it {spec.origin}.")
 
     @staticmethod
-    def exec_module(module):
+    def exec_module(module: types.ModuleType) -> None:
         names, elsewhere = entry(module.__name__)
         if len(elsewhere) == 1 and not names:
             sys.modules[module.__name__] = importlib.import_module(elsewhere[0])
@@ -138,14 +144,14 @@ class _Leading:
 class _Same:
     """The loader of a module that is already loaded under another name."""
 
-    def __init__(self, real):
+    def __init__(self, real: str):
         self._real = real
 
     @staticmethod
-    def create_module(spec):
+    def create_module(spec: ModuleSpec) -> types.ModuleType:
         return types.ModuleType(spec.name)
 
-    def exec_module(self, module):
+    def exec_module(self, module: types.ModuleType) -> None:
         sys.modules[module.__name__] = importlib.import_module(self._real)
 
 
@@ -153,7 +159,7 @@ class Finder:
     """The finder of the table's modules; all others are left to the next finders."""
 
     @staticmethod
-    def find_spec(fullname, path=None, target=None):
+    def find_spec(fullname: str, path: Sequence[str] | None = None, target: types.ModuleType | None = None) -> ModuleSpec | None:
         """Return the spec of a module that the table completes or creates."""
         if not fullname.startswith("mxnet."):
             return None
@@ -172,7 +178,7 @@ class Finder:
         return spec
 
 
-def install():
+def install() -> None:
     """Insert the finder before the others, once, and import the modules that programs expect to be imported."""
     for name in BRINGS:
         importlib.import_module(name)
