@@ -86,7 +86,8 @@ class _MultiWorkerIterV1:
             raise AssertionError(f"_MultiWorkerIterV1: at least one worker expected, received {num_workers}")
         self._num_workers, self._batch_sampler = num_workers, batch_sampler
         self._iter = iter(batch_sampler)
-        self._key_queue, self._data_queue = multiprocessing.SimpleQueue(), multiprocessing.SimpleQueue()
+        self._key_queue: Any = multiprocessing.SimpleQueue()
+        self._data_queue: Any = multiprocessing.SimpleQueue()
         self._data_buffer: dict[int, Any] = {}
         self._arrived: queue.SimpleQueue[None] = queue.SimpleQueue()
         self._sent_idx = self._rcvd_idx = 0

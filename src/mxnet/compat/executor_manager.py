@@ -32,9 +32,9 @@ def _check_arguments(symbol: Symbol) -> None:
             raise ValueError(f"Find duplicated {kind} name {repeated}; give the operators different names. All names: {names}")
 
 
-def _load_general(data: Sequence[nd.NDArray], targets: Targets) -> None:
+def _load_general(data: Sequence[nd.NDArray] | None, targets: Targets) -> None:
     """Copy arrays into bound ones; a target is one array, or a list of ``(slice of the batch, array)``."""
-    for source, target in zip(data, targets):
+    for source, target in zip(data or (), targets):
         if isinstance(target, nd.NDArray):
             source.copyto(target)
             continue
@@ -109,7 +109,7 @@ class DataParallelExecutorGroup:
         The group whose parameters and memory are shared.
     """
 
-    def __init__(self, sym: Symbol, arg_names: Sequence[str], param_names: Sequence[str], ctx: Sequence[Context], slices: Sequence[slice],
+    def __init__(self, sym: Symbol, arg_names: Sequence[str], param_names: Sequence[str], ctx: list[Context], slices: Sequence[slice],
                  train_data: Any, shared_group: DataParallelExecutorGroup | None = None):
         _check_arguments(sym)
         data, label = ([DataDesc(d[0], d[1], d.dtype if isinstance(d, DataDesc) else mx_real_t) for d in described]
@@ -119,7 +119,8 @@ class DataParallelExecutorGroup:
         self.param_names = [arg_names[i] for i in self.param_idx]
         self._group: executor_group.DataParallelExecutorGroup = executor_group.DataParallelExecutorGroup(
             sym, ctx, [part.stop - part.start for part in slices], data, label, self.param_names, for_training=True, inputs_need_grad=False,
-            shared_group=shared_group and shared_group._group, grad_req={n: "null" if n in inputs else "write" for n in sym.list_arguments()})
+            shared_group=None if shared_group is None else shared_group._group,
+            grad_req={n: "null" if n in inputs else "write" for n in sym.list_arguments()})
         group = self._group
         self.train_execs, self.slices, self.shared_data_arrays = group.execs, group.slices, group.shared_data_arrays
         self.data_names, self.label_names, self.aux_names = group.data_names, group.label_names, group.aux_names
@@ -160,7 +161,7 @@ class DataParallelExecutorManager:
         Maps a bucket key to its network.
     """
 
-    def __init__(self, symbol: Symbol, ctx: Sequence[Context], train_data: Any, arg_names: Sequence[str], param_names: Sequence[str],
+    def __init__(self, symbol: Symbol, ctx: list[Context], train_data: Any, arg_names: Sequence[str], param_names: Sequence[str],
                  aux_names: Sequence[str], work_load_list: list[float] | None = None, logger: Any = None,
                  sym_gen: Callable[[Any], Symbol] | None = None):
         (logger or logging).info("Start training with %s", str(ctx))
@@ -176,7 +177,7 @@ class DataParallelExecutorManager:
         self.symbol = symbol
         self.sym_gen = sym_gen
         self.execgrp = DataParallelExecutorGroup(symbol, arg_names, param_names, ctx, self.slices, train_data)
-        self.curr_execgrp: DataParallelExecutorGroup | None = None
+        self.curr_execgrp: Any = None  # a DataParallelExecutorGroup, from the first batch on
         if sym_gen is not None:
             self.execgrp_bucket = {train_data.default_bucket_key: self.execgrp}
 
@@ -186,7 +187,7 @@ class DataParallelExecutorManager:
             raise NotImplementedError("with buckets there is no one network to watch; use BucketingModule.install_monitor")
         self.execgrp._group.install_monitor(monitor)
 
-    def set_params(self, arg_params: Mapping[str, nd.NDArray], aux_params: Mapping[str, nd.NDArray]) -> None:
+    def set_params(self, arg_params: dict[str, nd.NDArray], aux_params: dict[str, nd.NDArray]) -> None:
         """Copy parameters to all devices."""
         self.execgrp._group.set_params(arg_params, aux_params)
 

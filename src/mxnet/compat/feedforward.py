@@ -47,6 +47,8 @@ def _train_multi_device(symbol: sym.Symbol, ctx: Sequence[Context], arg_names: S
                         work_load_list: list[float] | None = None, monitor: Any = None, eval_end_callback: Callbacks = None,
                         eval_batch_end_callback: Callbacks = None, sym_gen: Callable[[Any], sym.Symbol] | None = None) -> None:
     """Run the training loop of `FeedForward`."""
+    if eval_metric is None:
+        raise MXNetError("_train_multi_device: an EvalMetric expected, received None")
     logger = logger or logging
     manager = DataParallelExecutorManager(symbol=symbol, sym_gen=sym_gen, ctx=ctx, train_data=train_data, param_names=param_names,
                                           arg_names=arg_names, aux_names=aux_names, work_load_list=work_load_list, logger=logger)
@@ -153,7 +155,8 @@ class FeedForward:
         warnings.warn("FeedForward is the interface before mx.mod.Module, which new programs use", DeprecationWarning, stacklevel=2)
         if not isinstance(symbol, sym.Symbol) and not callable(symbol):
             raise TypeError(f"FeedForward: symbol must be a Symbol or a function from a bucket key to one, received {shortened(symbol)}")
-        self.symbol, self.sym_gen = (symbol, None) if isinstance(symbol, sym.Symbol) else (None, symbol)
+        self.symbol: Any = symbol if isinstance(symbol, sym.Symbol) else None  # with buckets, the network of the default one from `fit` on
+        self.sym_gen = None if isinstance(symbol, sym.Symbol) else symbol
         self.ctx = [cpu()] if ctx is None else [ctx] if isinstance(ctx, Context) else ctx
         self.num_epoch = num_epoch
         self.epoch_size = epoch_size
@@ -161,8 +164,8 @@ class FeedForward:
         self.optimizer = optimizer
         self.initializer = initializer
         self.numpy_batch_size = numpy_batch_size
-        self.arg_params = arg_params
-        self.aux_params = aux_params
+        self.arg_params: Any = arg_params  # dicts of str to NDArray, from `fit` on if not given
+        self.aux_params: Any = aux_params
         self.allow_extra_params = allow_extra_params
         self.kwargs = kwargs.copy()
         self._pred_exec: Executor | None = None
@@ -230,11 +233,11 @@ class FeedForward:
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
 
-    def _init_predictor(self, data: Any) -> list[NDArray]:
-        """Bind for the shapes and types of an iterator; return the bound data arrays."""
+    def _init_predictor(self, data: Any) -> tuple[Executor, list[NDArray]]:
+        """Bind for the shapes and types of an iterator; return the executor, and its data arrays."""
         types = {name: value.dtype for name, value in self.arg_params.items()}
         types.update((d[0], d.dtype if isinstance(d, DataDesc) else mx_real_t) for d in data.provide_data)
-        shapes = {name: value.shape for name, value in self.arg_params.items()}
+        shapes: dict[str, Any] = {name: value.shape for name, value in self.arg_params.items()}
         shapes.update((d[0], tuple(d[1])) for d in data.provide_data)
         bound = self._pred_exec
         arg_shapes, _, _ = self.symbol.infer_shape(**shapes)
@@ -242,7 +245,7 @@ class FeedForward:
             _check_arguments(self.symbol)
             bound = self._pred_exec = self.symbol.simple_bind(self.ctx[0], grad_req="null", type_dict=types, **shapes)
             bound.copy_params_from(self.arg_params, self.aux_params)
-        return [bound.arg_dict[d[0]] for d in data.provide_data]
+        return bound, [bound.arg_dict[d[0]] for d in data.provide_data]
 
     def _init_iter(self, X: io.DataIter | Arrays, y: Arrays | None, is_train: bool) -> Any:
         """Return an iterator over X (and y), which may be arrays."""
@@ -299,17 +302,17 @@ class FeedForward:
         -------
         numpy.ndarray, or a list of them if the network has several outputs; with `return_data` a tuple of outputs, data, labels
         """
-        X = self._init_iter(X, None, is_train=False)
+        data = self._init_iter(X, None, is_train=False)
         if reset:
-            X.reset()
-        targets = self._init_predictor(X)
+            data.reset()
+        executor, targets = self._init_predictor(data)
         rows = []
-        for i, batch in enumerate(X):
+        for i, batch in enumerate(data):
             if i == num_batch:
                 break
             _load_data(batch, targets)
-            outputs = self._pred_exec.forward(is_train=False)
-            size = X.batch_size - batch.pad
+            outputs = executor.forward(is_train=False)
+            size = data.batch_size - batch.pad
             groups = (outputs, batch.data, batch.label) if return_data else (outputs,)
             rows.append([[array[:size].asnumpy() for array in group] for group in groups])
         joined = []
@@ -323,16 +326,16 @@ class FeedForward:
         """Return the value of a metric over an iterator; see `predict` for the parameters."""
         if not isinstance(eval_metric, metric.EvalMetric):
             eval_metric = metric.create(eval_metric)
-        X = self._init_iter(X, None, is_train=False)
+        data = self._init_iter(X, None, is_train=False)
         if reset:
-            X.reset()
-        targets = self._init_predictor(X)
-        for i, batch in enumerate(X):
+            data.reset()
+        executor, targets = self._init_predictor(data)
+        for i, batch in enumerate(data):
             if i == num_batch:
                 break
             _load_data(batch, targets)
-            self._pred_exec.forward(is_train=False)
-            eval_metric.update(batch.label, self._pred_exec.outputs)
+            executor.forward(is_train=False)
+            eval_metric.update(batch.label, executor.outputs)
             _multiple_callbacks(batch_end_callback, BatchEndParam(epoch=0, nbatch=i, eval_metric=eval_metric, locals=locals()))
         return eval_metric.get()[1]
 
@@ -360,6 +363,8 @@ class FeedForward:
         work_load_list : list of number, optional
         monitor : Monitor, optional
         """
+        if self.num_epoch is None:
+            raise MXNetError("FeedForward.fit: a number of epochs expected, received None: make the model with num_epoch=...")
         data = self._init_iter(X, y, is_train=True)
         eval_data = self._init_eval_iter(eval_data)
         if self.sym_gen:

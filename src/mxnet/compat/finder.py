@@ -102,7 +102,7 @@ def complete(module: types.ModuleType) -> None:
             if path.rpartition(".")[0] == module.__name__:
                 importlib.import_module(path)
         return
-    module.__getattr__ = functools.partial(lookup, module.__name__, module.__dict__.get("__getattr__"))
+    vars(module)["__getattr__"] = functools.partial(lookup, module.__name__, module.__dict__.get("__getattr__"))
 
 
 class _Completing:
@@ -115,7 +115,9 @@ class _Completing:
         return self._loader.create_module(spec)
 
     def exec_module(self, module: types.ModuleType) -> None:
-        module.__spec__.loader = module.__loader__ = self._loader
+        vars(module)["__loader__"] = self._loader
+        if module.__spec__ is not None:
+            module.__spec__.loader = self._loader
         self._loader.exec_module(module)
         complete(module)
         for path in NAMES:  # namespaces that the module has created itself, such as mx.nd._internal
@@ -138,7 +140,12 @@ class _Leading:
             sys.modules[module.__name__] = importlib.import_module(elsewhere[0])
             return
         complete(module)
-        module.__dir__ = lambda: sorted({*vars(module), *names, *(n for m in elsewhere for n in dir(importlib.import_module(m)) if n[:2] != "__")})
+
+        def listed() -> list[str]:
+            forwarded = (name for source in elsewhere for name in dir(importlib.import_module(source)) if name[:2] != "__")
+            return sorted({*vars(module), *names, *forwarded})
+
+        vars(module)["__dir__"] = listed
 
 
 class _Same:
@@ -165,16 +172,19 @@ class Finder:
             return None
         parent, _, name = fullname.rpartition(".")
         real = getattr(sys.modules.get(parent), "__name__", parent)
+        loader: Any  # the protocol of loaders; their base class is slow to import
         if real != parent:  # an alias of a package, which has all of the package's modules
-            return ModuleSpec(fullname, _Same(f"{real}.{name}")) if importlib.util.find_spec(f"{real}.{name}") else None
+            loader = _Same(f"{real}.{name}")
+            return ModuleSpec(fullname, loader) if importlib.util.find_spec(f"{real}.{name}") else None
         if fullname not in _LACKING:
             return None
         spec = PathFinder.find_spec(fullname, path, target)
         if spec is not None:
-            spec.loader = _Completing(spec.loader)
+            spec.loader = loader = _Completing(spec.loader)
         elif fullname in NAMES:
             origin = f"leads to {', '.join(entry(fullname)[1]) or 'what programs import from it'}"
-            spec = ModuleSpec(fullname, _Leading, origin=origin, is_package=any(p.startswith(f"{fullname}.") for p in NAMES))
+            loader = _Leading
+            spec = ModuleSpec(fullname, loader, origin=origin, is_package=any(p.startswith(f"{fullname}.") for p in NAMES))
         return spec
 
 

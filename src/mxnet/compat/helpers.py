@@ -203,9 +203,9 @@ def infer_input_shapes(op_name: str, data_shape: Sequence[int], kwargs: Mapping[
     """Return the shapes of an operator's inputs, as far as they follow from the first one and the attributes."""
     from .. import symbol
     data = symbol.var("data", shape=data_shape)
-    place = symbol
+    place: Any = symbol
     if is_np_array():
-        from ..symbol import numpy_extension as place
+        place = symbol.numpy_extension
         data = data.as_np_ndarray()
     return getattr(place, op_name)(data, **kwargs).infer_shape_partial()[0]
 
@@ -238,7 +238,8 @@ def graph_inputs(subg: Symbol) -> list[Symbol]:
 
 def interp_method(interp: int, sizes: Sequence[int] = ()) -> int:
     """Return OpenCV's number of a method of `mx.image.imresize`; 9 selects by ``(old height, old width, new height, new width)``."""
-    return interpolation(interp, tuple(sizes[:2]) or None, tuple(sizes[2:]) or None)
+    old, new = sizes[:2], sizes[2:]
+    return interpolation(interp, (old[0], old[1]) if old else None, (new[0], new[1]) if new else None)
 
 
 # -- data -----------------------------------------------------------------------------------------------------------------------

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import torch
 
@@ -60,7 +60,7 @@ def apply(step: Callable[..., Any], weight: NDArray, grad: NDArray, states: Sequ
             array._set_values(tensor)
 
 
-def _all_rows(array):
+def _all_rows(array: NDArray) -> torch.Tensor:
     """Return a writable tensor of all values of an array; a row sparse array stores all rows from then on, a csr matrix is copied."""
     return array._all_rows() if isinstance(array, RowSparseNDArray) else array._writable()
 
@@ -76,14 +76,14 @@ def prepared(grad: torch.Tensor, rescale: float, clip: float | None, weight: tor
     return grad.clamp(-clip, clip) if clip is not None else grad
 
 
-def _fusible(*tensors):
+def _fusible(*tensors: torch.Tensor) -> bool:
     """Return True if torch's fused kernels support the tensors of one weight: they ignore strides, and do not check sizes."""
     first = tensors[0]
     return (first.dtype in _FUSED and all(t.dtype == first.dtype and t.shape == first.shape for t in tensors)
             and memory_format.same(*tensors))
 
 
-def _together(weights, grads, moms):
+def _together(weights: Sequence[torch.Tensor], grads: Sequence[torch.Tensor], moms: Sequence[torch.Tensor] | None) -> Sequence[Any] | Literal[False]:
     """Return the arguments of torch's fused SGD kernel for these tensors, or False: it ignores strides, and does not check sizes."""
     plain = True
     for w, g, m in zip(weights, grads, moms):
@@ -118,7 +118,8 @@ def sgd(weights: Sequence[Any], grads: Sequence[Any], moms: Sequence[Any], lr: f
         torch._foreach_copy_(copies, weights)
 
 
-def _sgd_of_torch(weights, grads, moms, lr, wd, momentum, rescale, clip):
+def _sgd_of_torch(weights: Sequence[torch.Tensor], grads: Sequence[torch.Tensor], moms: Sequence[torch.Tensor] | None, lr: float, wd: float,
+                  momentum: float, rescale: float, clip: float | None) -> None:
     if clip:
         grads = torch._foreach_mul(grads, rescale)
         torch._foreach_clamp_max_(grads, clip)
@@ -197,7 +198,7 @@ def small(weight: NDArray, *arrays: NDArray | None) -> tuple[torch.Tensor, ...] 
     return weight._writable(), arrays[0]._data.data, *[s._writable() for s in arrays[1:]]
 
 
-def _on_gpu(weight, grad, *states):
+def _on_gpu(weight: NDArray, grad: NDArray, *states: NDArray) -> tuple[torch.Tensor, ...] | None:
     """Return the same as `small` for a GPU: all tensors in their memory order."""
     for s in states:
         memory_format.like(s, weight)
@@ -218,7 +219,8 @@ def cast_together(tensors: Sequence[torch.Tensor], likes: Sequence[torch.Tensor]
     return [made.get(i, t) for i, t in enumerate(tensors)]
 
 
-def _in_order(kernel, weight, grad, first, second, *numbers):
+def _in_order(kernel: Callable[..., bool], weight: torch.Tensor, grad: torch.Tensor, first: torch.Tensor, second: torch.Tensor,
+              *numbers: Any) -> bool:
     """Call a kernel that ignores strides with four tensors of one weight; return False if their layouts do not allow it."""
     tensors = weight, grad, first, second
     return _fusible(*tensors) and kernel(*map(memory_format.in_order, tensors), None, *numbers)
@@ -255,7 +257,7 @@ def adam_together(weights: Sequence[torch.Tensor], grads: Sequence[torch.Tensor]
 _FOREVER: dict[torch.device, torch.Tensor] = {}  # device -> a step count at which the bias correction of the first steps has vanished
 
 
-def _forever(device):
+def _forever(device: torch.device) -> torch.Tensor:
     count = _FOREVER.get(device)
     if count is None:
         count = _FOREVER[device] = torch.full((), math.inf, device=device)

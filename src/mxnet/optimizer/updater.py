@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 _FEW = 1 << 17  # the total number of elements below which an update runs on one thread, see `openmp`
 
 
-def _check_shapes(index, weight, state, made):
+def _check_shapes(index: int | str, weight: NDArray, state: Any, made: Any) -> None:
     """Refuse a loaded state whose structure differs from a new state of the weight: updates would write out of bounds.
 
     Raises
@@ -96,7 +96,7 @@ class Updater:
         except Exception as error:
             raise MXNetError(f"weight {index}: {type(self.optimizer).__name__} fails with the states that were loaded: {error!r}") from error
 
-    def _update(self, index, grad, weight):
+    def _update(self, index: Any, grad: Any, weight: Any) -> None:
         if isinstance(index, (list, tuple)):
             indices, grads, weights = [i.decode() if isinstance(i, bytes) else i for i in index], grad, weight
         else:
@@ -125,7 +125,7 @@ class Updater:
                 some, ws, gs = zip(*entries[start:start + size])
                 optimizer.update_multi_precision(some, ws, gs, [states[i] for i in some])
 
-    def _weight_replaced(self, index, weight):
+    def _weight_replaced(self, index: int | str, weight: NDArray) -> None:
         """Copy a half-precision weight that the program has set to the float32 copy, which keeps its digits where both agree."""
         master = self.optimizer._master_of(weight, self.states[index]) if index in self.states else None
         if master is not None:

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..checkpoint import load_checkpoint, save_checkpoint
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 __all__ = ["do_rnn_checkpoint", "load_rnn_checkpoint", "rnn_unroll", "save_rnn_checkpoint"]
 
 
-def _as_cells(cells):
+def _as_cells(cells: BaseRNNCell | Sequence[BaseRNNCell]) -> Sequence[BaseRNNCell]:
     return [cells] if isinstance(cells, BaseRNNCell) else cells
 
 
@@ -60,7 +60,7 @@ def do_rnn_checkpoint(cells: Any, prefix: str, period: int = 1) -> Callable[...,
     """Return an epoch-end callback that calls `save_rnn_checkpoint` every `period` epochs."""
     period = max(1, int(period))
 
-    def callback(iter_no, sym=None, arg=None, aux=None):
+    def callback(iter_no: int, sym: Any = None, arg: Any = None, aux: Any = None) -> None:
         if (iter_no + 1) % period == 0:
             save_rnn_checkpoint(cells, prefix, iter_no + 1, sym, arg, aux)
 

@@ -62,22 +62,22 @@ class FusedRNNCell(BaseRNNCell):
         return [{"shape": shape, "__layout__": "LNC"} for _ in range(2 if self._mode == "lstm" else 1)]
 
     @property
-    def _gate_names(self):
+    def _gate_names(self) -> Sequence[str]:
         return GATES[self._mode]
 
     @property
-    def _num_gates(self):
+    def _num_gates(self) -> int:
         return len(self._gate_names)
 
     @property
     def _layers(self) -> tuple[int, int, int]:
         return self._num_hidden, self._num_layers, len(self._directions)
 
-    def _views(self, vector, layout: Layout) -> dict:
+    def _views(self, vector: NDArray, layout: Layout) -> dict[str, NDArray]:
         """Return views of the packed parameters, by name: one for each gate."""
         return {self._prefix + part.name: vector[place].reshape(part.shape) for part, place in layout.by_gate()}
 
-    def _slice_weights(self, arr, li, lh):
+    def _slice_weights(self, arr: NDArray, li: int, lh: int) -> dict[str, NDArray]:
         """Return views of packed parameters, by name, of layers with `li` inputs and `lh` states."""
         layout = layout_of(self._mode, li, lh, self._num_layers, len(self._directions))
         if layout.total != arr.size:
@@ -131,7 +131,7 @@ class FusedRNNCell(BaseRNNCell):
 
     def unfuse(self) -> SequentialRNNCell:
         """Return the same layers as single-step cells: a `SequentialRNNCell` with the same (unpacked) weights."""
-        def cell(prefix):
+        def cell(prefix: str) -> BaseRNNCell:
             if self._mode == "lstm":
                 return LSTMCell(self._num_hidden, prefix=prefix)
             if self._mode == "gru":

@@ -125,7 +125,7 @@ class BucketSentenceIter(DataIter):
         self.idx = [(i, j) for i, rows in enumerate(self.data) for j in range(0, len(rows) - batch_size + 1, batch_size)]
         self.reset()
 
-    def _describe(self, name, shape):
+    def _describe(self, name: str, shape: tuple[int, int]) -> DataDesc:
         return DataDesc(name=name, shape=shape if self.major_axis == 0 else shape[::-1], layout=self.layout)
 
     def reset(self) -> None:

@@ -1,7 +1,7 @@
 """Cells composed of other cells: stacks, bidirectional cells, dropout, zoneout, residual connections."""
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
@@ -21,12 +21,12 @@ __all__ = ["BidirectionalCell", "DropoutCell", "ModifierCell", "ResidualCell", "
 class _Container(BaseRNNCell):
     """The base class of cells that contain cells."""
 
-    def __init__(self, params):
+    def __init__(self, params: RNNParams | None):
         super().__init__("", params=params)
         self._override_cell_params = params is not None
         self._cells = []
 
-    def _adopt(self, cell):
+    def _adopt(self, cell: BaseRNNCell) -> None:
         """Share the parameters with an added cell."""
         if self._override_cell_params:
             if not cell._own_params:
@@ -36,28 +36,28 @@ class _Container(BaseRNNCell):
         self._cells.append(cell)
 
     @property
-    def state_info(self):
+    def state_info(self) -> list[dict[str, Any]]:
         """The states of all cells, one after the other."""
         return [info for cell in self._cells for info in cell.state_info]
 
-    def begin_state(self, **kwargs):
+    def begin_state(self, **kwargs: Any) -> list[Symbol]:  # type: ignore[override]  # as in MXNet
         """Return the initial states of all cells, one after the other; see `BaseRNNCell.begin_state`."""
         self._refuse_modified()
         return [state for cell in self._cells for state in cell.begin_state(**kwargs)]
 
-    def unpack_weights(self, args):
+    def unpack_weights(self, args: Mapping[str, NDArray]) -> dict[str, NDArray]:
         """Unpack the weights of all cells; see `BaseRNNCell.unpack_weights`."""
         for cell in self._cells:
             args = cell.unpack_weights(args)
         return args
 
-    def pack_weights(self, args):
+    def pack_weights(self, args: Mapping[str, NDArray]) -> dict[str, NDArray]:
         """Invert `unpack_weights`."""
         for cell in self._cells:
             args = cell.pack_weights(args)
         return args
 
-    def _states_of_each(self, states):
+    def _states_of_each(self, states: Sequence[Any]) -> Iterator[tuple[BaseRNNCell, Sequence[Any]]]:
         """Yield ``(cell, its part of the states)`` for each cell."""
         start = 0
         for cell in self._cells:
@@ -260,7 +260,7 @@ class ZoneoutCell(ModifierCell):
         return output, [_keep(self.zoneout_states, new, old) for new, old in zip(next_states, states)]
 
 
-def _keep(part, new, old):
+def _keep(part: float, new: Symbol, old: Symbol) -> Symbol:
     """Return `new` with random elements replaced by those of `old`."""
     if part == 0.0:
         return new
@@ -298,5 +298,5 @@ class ResidualCell(ModifierCell):
         return [_add_residual(output, step) for output, step in zip(outputs, inputs)], states
 
 
-def _add_residual(output, inputs):
+def _add_residual(output: Symbol, inputs: Symbol) -> Symbol:
     return symbol.elemwise_add(output, inputs, name=f"{output.name}_plus_residual")

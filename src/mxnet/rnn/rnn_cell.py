@@ -114,7 +114,7 @@ class BaseRNNCell:
         """
         raise NotImplementedError()
 
-    def _step_name(self):
+    def _step_name(self) -> str:
         """Return the prefix of the next step's names."""
         self._counter += 1
         return f"{self._prefix}t{self._counter}_"
@@ -136,10 +136,10 @@ class BaseRNNCell:
         raise NotImplementedError(f"{type(self).__name__} does not define state_info")
 
     @property
-    def _gate_names(self):
+    def _gate_names(self) -> Sequence[str]:
         return ()
 
-    def _refuse_modified(self):
+    def _refuse_modified(self) -> None:
         if self._modified:
             raise MXNetError(f"{type(self).__name__} is inside of a modifier cell (ZoneoutCell, ResidualCell, ...): call that one")
 
@@ -221,7 +221,7 @@ class BaseRNNCell:
             outputs.append(output)
         return as_steps(length, outputs, layout, merge_outputs)[0], states
 
-    def _get_activation(self, inputs, activation, **kwargs):
+    def _get_activation(self, inputs: Symbol, activation: str | Callable[..., Symbol], **kwargs: Any) -> Symbol:
         """Apply an activation given by name or as a function."""
         if isinstance(activation, str):
             return symbol.Activation(inputs, act_type=activation, **kwargs)
@@ -233,7 +233,7 @@ class _GatedCell(BaseRNNCell):
 
     _states = 1
 
-    def __init__(self, num_hidden, prefix, params, i2h_bias_init=None):
+    def __init__(self, num_hidden: int, prefix: str, params: RNNParams | None, i2h_bias_init: Any = None):
         super().__init__(prefix=prefix, params=params)
         self._num_hidden = num_hidden
         self._iW = self.params.get("i2h_weight")
@@ -242,11 +242,11 @@ class _GatedCell(BaseRNNCell):
         self._hB = self.params.get("h2h_bias")
 
     @property
-    def state_info(self):
+    def state_info(self) -> list[dict[str, Any]]:
         """For each state its shape, (batch, hidden), and layout."""
         return [{"shape": (0, self._num_hidden), "__layout__": "NC"} for _ in range(self._states)]
 
-    def _project(self, inputs, state, name):
+    def _project(self, inputs: Symbol, state: Symbol, name: str) -> tuple[Symbol, Symbol]:
         """Return the packed gates before activation, from the inputs and from the state."""
         size = self._num_hidden * len(self._gate_names)
         i2h = symbol.FullyConnected(data=inputs, weight=self._iW, bias=self._iB, num_hidden=size, name=f"{name}i2h")
@@ -270,7 +270,7 @@ class RNNCell(_GatedCell):
         self._activation = activation
 
     @property
-    def _gate_names(self):
+    def _gate_names(self) -> Sequence[str]:
         return GATES["rnn_tanh"]
 
     def __call__(self, inputs: Symbol, states: Sequence[Symbol]) -> tuple[Symbol, list[Symbol]]:
@@ -320,7 +320,7 @@ class LSTMCell(_GatedCell):
         super().__init__(num_hidden, prefix, params, init.LSTMBias(forget_bias=forget_bias))
 
     @property
-    def _gate_names(self):
+    def _gate_names(self) -> Sequence[str]:
         return GATES["lstm"]
 
     def __call__(self, inputs: Symbol, states: Sequence[Symbol]) -> tuple[Symbol, list[Symbol]]:
@@ -344,7 +344,7 @@ class GRUCell(_GatedCell):
         super().__init__(num_hidden, prefix, params)
 
     @property
-    def _gate_names(self):
+    def _gate_names(self) -> Sequence[str]:
         return GATES["gru"]
 
     def __call__(self, inputs: Symbol, states: Sequence[Symbol]) -> tuple[Symbol, list[Symbol]]:
@@ -354,5 +354,5 @@ class GRUCell(_GatedCell):
         return next_h, [next_h]
 
 
-def _tanh(x, **kwargs):
+def _tanh(x: Symbol, **kwargs: Any) -> Symbol:
     return symbol.Activation(x, act_type="tanh", **kwargs)
