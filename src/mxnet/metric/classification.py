@@ -180,7 +180,7 @@ def _count(name: str, label: torch.Tensor, pred: torch.Tensor) -> list[int]:
 class _BinaryMetric(EvalMetric):
     """The base class of scores of the counts, averaged over batches ('macro') or computed from all counts ('micro')."""
 
-    _value = None  # the name of the value in _Counts
+    _value: str  # the name of the value in _Counts
 
     def __init__(self, name: str, output_names: Any, label_names: Any, average: str):
         self._average, self._local, self._whole = average, _Counts(), _Counts()
@@ -269,6 +269,7 @@ class PCC(EvalMetric):
 
     def __init__(self, name: str = "pcc", output_names: list[str] | None = None, label_names: list[str] | None = None, has_global_stats: bool = True):
         self.k = 2
+        self.lcm = self.gcm = numpy.zeros((2, 2))  # local and global confusion matrices
         super().__init__(name=name, output_names=output_names, label_names=label_names, has_global_stats=has_global_stats)
 
     def update(self, labels: Sequence[NDArray] | NDArray, preds: Sequence[NDArray] | NDArray) -> None:
@@ -279,7 +280,7 @@ class PCC(EvalMetric):
             _same_length(label, pred)
             k = max(self.k, int(pred.max()) + 1, int(label.max()) + 1)
             if k > self.k:
-                self.lcm, self.gcm = (numpy.pad(m, (0, k - self.k)) for m in (self.lcm, self.gcm))
+                self.lcm, self.gcm = numpy.pad(self.lcm, (0, k - self.k)), numpy.pad(self.gcm, (0, k - self.k))
                 self.k = k
             counts = torch.bincount(pred * k + label, minlength=k * k).reshape(k, k).cpu().numpy()
             self.lcm += counts
@@ -295,12 +296,12 @@ class PCC(EvalMetric):
             return float("nan")
         return float((counts.diagonal() * n - x * y).sum() / (cov_xx * cov_yy) ** 0.5)
 
-    @property
+    @property  # type: ignore[override]  # computed from the counts
     def sum_metric(self) -> float:
         """The correlation since the last reset, times ``num_inst``."""
         return self._correlation(self.lcm) * self.num_inst
 
-    @property
+    @property  # type: ignore[override]
     def global_sum_metric(self) -> float:
         """The correlation since the last `reset`, times ``global_num_inst``."""
         return self._correlation(self.gcm) * self.global_num_inst

@@ -172,8 +172,8 @@ class Loss(EvalMetric):
     def update(self, _: Any, preds: Sequence[NDArray] | NDArray) -> None:
         """Add up the outputs of a batch."""
         for pred in [preds] if isinstance(preds, NDArray) else preds:
-            pred = tensor(pred)
-            self._add(float(pred.sum()), pred.numel())
+            values = tensor(pred)
+            self._add(float(values.sum()), values.numel())
 
 
 @register

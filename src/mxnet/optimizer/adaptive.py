@@ -11,6 +11,7 @@ import torch
 from ..base import MXNetError
 from ..kernels.nn import optimizer_update as kernels
 from ..ndarray import memory_format, zeros
+from ..ndarray.sparse import BaseSparseNDArray
 from ..ops.optimizer_update import rules
 from . import mxnet2_rules, steps
 from .base import Optimizer, is_half, register
@@ -35,7 +36,7 @@ def _warn_of_zeros(optimizer: Optimizer, index: int | str, weight: NDArray, divi
     if optimizer._index_update_count[index] != optimizer.begin_num_update + 1:
         return
     # A row sparse array stores all of its rows once it was updated.
-    tensors = [a._values if a._is_sparse else a._raw() for a in (divisor, weight)]
+    tensors = [a._values if isinstance(a, BaseSparseNDArray) else a._raw() for a in (divisor, weight)]
     if tensors[0].numel() != tensors[1].numel():
         return
     parts = (t.reshape(-1).split(_AT_A_TIME) for t in tensors)
@@ -105,7 +106,8 @@ class Adam(Optimizer):
         if not own or alone or not self.epsilon or len(indices) == 1 or self._as_mxnet2 and self.clip_gradient:
             super()._update_each(indices, weights, grads, states)
             return
-        groups, halves = {}, []  # the weights of one call, and those that are rounded afterwards
+        groups: dict[Any, Any] = {}  # the weights of one call
+        halves = []  # those that are rounded afterwards
         for index, weight, grad, state in zip(indices, weights, grads, states):
             lr, wd = self._rates(index, weight, grad)
             target = weight
@@ -213,9 +215,9 @@ class RMSProp(Optimizer):
 
         def step(w: torch.Tensor, g: torch.Tensor, *s: torch.Tensor) -> None:
             if self.centered:
-                w.copy_(rules.rmsprop_centered(w, g, *s, lr, self.gamma1, self.gamma2, *rest))
+                w.copy_(rules.rmsprop_centered(w, g, s[0], s[1], s[2], lr, self.gamma1, self.gamma2, *rest))
             else:
-                w.copy_(rules.rmsprop(w, g, *s, lr, self.gamma1, *rest))
+                w.copy_(rules.rmsprop(w, g, s[0], lr, self.gamma1, *rest))
 
         steps.apply(step, weight, grad, state)
         if not self.epsilon and not self.centered:
@@ -300,7 +302,11 @@ class Adamax(Optimizer):
         lr /= 1.0 - self.beta1 ** t
         # An optimizer saved by MXNet has no epsilon.
         numbers = lr, self.beta1, self.beta2, getattr(self, "epsilon", 0), wd, self.rescale_grad, self.clip_gradient
-        steps.apply(lambda *arrays: steps.adamax(*arrays, *numbers), weight, grad, state)
+
+        def step(w: torch.Tensor, g: torch.Tensor, mean: torch.Tensor, largest: torch.Tensor) -> None:
+            steps.adamax(w, g, mean, largest, *numbers)
+
+        steps.apply(step, weight, grad, state)
         if not numbers[3]:
             _warn_of_zeros(self, index, weight, state[1])
 

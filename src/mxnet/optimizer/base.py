@@ -85,14 +85,15 @@ class Optimizer:
                           UserWarning, stacklevel=3)
             lr_scheduler.base_lr = learning_rate
         self.rescale_grad, self.wd, self.clip_gradient, self.multi_precision = rescale_grad, wd, clip_gradient, multi_precision
-        self.lr, self.lr_scheduler = learning_rate, lr_scheduler
+        self.lr: Any = learning_rate  # None where a scheduler came without one
+        self.lr_scheduler = lr_scheduler
         self.begin_num_update = self.num_update = begin_num_update
-        self._all_index_update_counts = {0: {}}  # device -> {index: count}
+        self._all_index_update_counts: dict[int, dict[Any, int]] = {0: {}}  # device -> {index: count}
         self._index_update_count = self._all_index_update_counts[0]
         self.aggregate_num = 0 if aggregate_num is None else _checked_count(aggregate_num)
         if use_fused_step is not None:
             self.use_fused_step = bool(use_fused_step)
-        self.idx2name = dict(param_idx2name or {})
+        self.idx2name: dict[Any, str] = dict(param_idx2name or {})
         self.sym_info = (sym.attr_dict(), sym.list_arguments()) if sym is not None else ()
         self.param_dict = param_dict or {}
         self.allow_np_array = util.is_np_array()
@@ -159,7 +160,7 @@ class Optimizer:
             return master, self.create_state(index, master)
         return self.create_state(index, weight)
 
-    create_state_multi_precision.master_position = 0
+    create_state_multi_precision.master_position = 0  # type: ignore[attr-defined]  # another class's method has none
 
     def update(self, index: Any, weight: Any, grad: Any, state: Any) -> None:
         """Update a weight in place, or several.
@@ -282,7 +283,7 @@ class Optimizer:
         """
         self.lr_mult = {**self._multipliers_of_symbol("__lr_mult__"), **args_lr_mult}
 
-    _decaying = ("_weight", "_gamma")  # the suffixes of weights with weight decay
+    _decaying: tuple[str, ...] = ("_weight", "_gamma")  # the suffixes of weights with weight decay
 
     def set_wd_mult(self, args_wd_mult: dict[Any, float]) -> None:
         """Set the factors of the weight decay.

@@ -49,9 +49,10 @@ class LARS(MasterAfterState):
         self.momentum, self.momentum_correction, self.lazy_update, self.eta = momentum, momentum_correction, lazy_update, eta
         self.eps = eps if epsilon is None else epsilon
         self.skip = 0
-        self.last_lr = self.cur_lr = None
+        self.last_lr: Any = None  # the learning rates of the last update and of this one
+        self.cur_lr: Any = None
 
-    _decaying = ("_weight",)
+    _decaying: tuple[str, ...] = ("_weight",)
 
     def create_state(self, index: int | str, weight: NDArray) -> NDArray | None:
         """Return the momentum; None without one."""
@@ -72,8 +73,8 @@ class LARS(MasterAfterState):
         if not chosen:
             return lrs
         tensors = [a[k]._raw() for k in chosen for a in (weights, grads)]
-        norms = [torch.linalg.vector_norm(t, dtype=torch.promote_types(t.dtype, torch.float32)) for t in tensors]
-        norms = torch.stack(norms).tolist()  # the only synchronization with the device
+        on_device = [torch.linalg.vector_norm(t, dtype=torch.promote_types(t.dtype, torch.float32)) for t in tensors]
+        norms = torch.stack(on_device).tolist()  # the only synchronization with the device
         lrs = list(lrs)
         for k, weight_norm, grad_norm in zip(chosen, norms[::2], norms[1::2]):
             if weight_norm > 0 and grad_norm > 0:
@@ -178,10 +179,10 @@ class LBSGD(Optimizer):
         self.momentum, self.multi_precision = momentum, multi_precision
         self.warmup_strategy, self.warmup_epochs, self.batch_scale = warmup_strategy, warmup_epochs, batch_scale
         self.updates_per_epoch, self.init_updates, self.num_epochs = updates_per_epoch, begin_epoch * updates_per_epoch, num_epochs
-        self.cumgrads = {}  # index -> {'cum_grad': the sum, 'num_cums': the number of batches since the start}
+        self.cumgrads: dict[Any, dict[str, Any]] = {}  # index -> {'cum_grad': the sum, 'num_cums': the number of batches since the start}
         self.lbmult, self.admult, self.adaptive = 1, 1, False
 
-    def create_state(self, index: int | str, weight: NDArray) -> NDArray:
+    def create_state(self, index: int | str, weight: NDArray) -> NDArray | None:
         """Return the momentum; None without one."""
         return zeros(weight.shape, weight.ctx, dtype=weight.dtype, stype=weight.stype) if self.momentum != 0.0 else None
 

@@ -32,7 +32,7 @@ def as_in_mxnet2(rule: Callable[..., None] | None = None, **defaults: Any) -> Ca
     **defaults
         The constructor's parameters in MXNet 2's order, each with its default.
     """
-    def decorate(kind: type) -> type:
+    def decorate(kind: type[Any]) -> type[Any]:
         kind.__init__ = _with_defaults(kind.__init__, defaults)
         if rule is not None:
             kind._update_one = _by_rule(kind._update_one, rule)
@@ -109,7 +109,7 @@ def nadam(optimizer: Any, weight: torch.Tensor, grad: torch.Tensor, mean: torch.
     weight.addcdiv_((mean * of_mean).add_(grad, alpha=of_grad), size, value=-lr)
 
 
-def adagrad(optimizer: Any, weight: torch.Tensor, grad: torch.Tensor, history: torch.Tensor, *, lr: float, t: int) -> None:
+def adagrad(optimizer: Any, weight: torch.Tensor, grad: torch.Tensor, history: torch.Tensor, *, lr: float, t: int | None) -> None:
     """Update a weight by AdaGrad's rule; `epsilon` is added to the root."""
     history.addcmul_(grad, grad)
     weight.addcdiv_(grad, history.sqrt().add_(optimizer.float_stable_eps), value=-lr)
@@ -130,7 +130,7 @@ def rmsprop(optimizer: Any, weight: torch.Tensor, grad: torch.Tensor, squares: t
     """Update a weight by RMSProp's rule; unless `centered`, `epsilon` is added to the root."""
     rho = optimizer.gamma1
     squares.mul_(rho).addcmul_(grad, grad, value=1 - rho)
-    if mean is None:
+    if mean is None or delta is None:
         weight.addcdiv_(grad, squares.sqrt().add_(optimizer.epsilon), value=-lr)
     else:
         mean.mul_(rho).add_(grad, alpha=1 - rho)
@@ -149,7 +149,7 @@ def ftml(optimizer: Any, weight: torch.Tensor, grad: torch.Tensor, d: torch.Tens
     weight.copy_(torch.div(z, new).neg_())
 
 
-def dcasgd(optimizer: Any, weight: torch.Tensor, grad: torch.Tensor, *states: torch.Tensor | None, lr: float, t: int) -> None:
+def dcasgd(optimizer: Any, weight: torch.Tensor, grad: torch.Tensor, *states: torch.Tensor, lr: float, t: int) -> None:
     """Update a weight by DCASGD's rule; the delay compensation uses the gradient with the weight decay."""
     *momentum, previous = states
     move = (weight - previous).mul_(grad).mul_(grad).mul_(optimizer.lamda).add_(grad).mul_(-lr)

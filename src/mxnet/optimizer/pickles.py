@@ -94,9 +94,10 @@ def _reconstructor(machine: Machine, cls: Any, base: Any = None, state: Any = No
     return machine.new(cls)
 
 
-_KNOWN = {
-    **{(module, name): _Function(name, call) for module in ("builtins", "__builtin__") for name, call in {
-        "bytearray": _bytearray, "bytes": _bytes, "set": _collection(set), "frozenset": _collection(frozenset), "complex": _complex}.items()},
+_OF_PYTHON: dict[str, Callable[..., Any]] = {"bytearray": _bytearray, "bytes": _bytes, "set": _collection(set), "frozenset": _collection(frozenset),
+                                             "complex": _complex}
+_KNOWN: dict[tuple[str, str], Any] = {
+    **{(module, name): _Function(name, call) for module in ("builtins", "__builtin__") for name, call in _OF_PYTHON.items()},
     **{(module, "object"): object for module in ("builtins", "__builtin__")},
     **{(module, "_reconstructor"): _Function("_reconstructor", _reconstructor) for module in ("copyreg", "copy_reg")},
     ("_codecs", "encode"): _Function("encode", _encode),
@@ -269,7 +270,7 @@ class Machine:
     def _fill(self, array: NDArray, state: Any) -> None:
         """Set the values of an NDArray."""
         own = getattr(type(array), "__setstate__", None)
-        if own is not NDArray.__setstate__ and not _is_built_in(type(array)):
+        if own is not None and own is not NDArray.__setstate__ and not _is_built_in(type(array)):
             own(array, state)
             return
         handle = state.get("handle") if isinstance(state, dict) else None
@@ -280,7 +281,8 @@ class Machine:
         array.__setstate__({"handle": handle})
 
 
-_NUMBER, _COUNT = (numbers.Real, np.bool_), numbers.Integral
+_NUMBER: Any = (numbers.Real, np.bool_)
+_COUNT = numbers.Integral
 _OPTIMIZER = {"rescale_grad": _NUMBER, "lr": (*_NUMBER, type(None)), "wd": _NUMBER, "clip_gradient": (*_NUMBER, type(None)), "num_update": _COUNT,
               "begin_num_update": _COUNT, "aggregate_num": (_COUNT, float), "multi_precision": (*_NUMBER, np.bool_), "lr_mult": dict, "wd_mult": dict,
               "idx2name": dict, "_all_index_update_counts": dict, "_index_update_count": dict, "lr_scheduler": (LRScheduler, type(None)),
@@ -294,7 +296,7 @@ def _check_fields(made: Any, fields: Mapping[str, Any]) -> None:
             raise ValueError(f"the {type(made).__name__}'s `{name}` is missing or of another type: {getattr(made, name, None)!r:.80}")
 
 
-_SCHEDULERS = {
+_SCHEDULERS: dict[str, dict[str, Any]] = {
     "FactorScheduler": {"step": _NUMBER, "factor": _NUMBER, "stop_factor_lr": _NUMBER, "count": _NUMBER},
     "MultiFactorScheduler": {"step": list, "factor": _NUMBER, "cur_step_ind": _COUNT, "count": _NUMBER},
     **dict.fromkeys(("PolyScheduler", "CosineScheduler"), {"base_lr_orig": _NUMBER, "max_update": _COUNT, "final_lr": _NUMBER, "max_steps": _COUNT}),
@@ -337,8 +339,9 @@ def _check_optimizer(made: Optimizer) -> None:
 
 def _check_heights(root: Any, most: int) -> None:
     """Refuse lists that contain themselves, or unfold to more than `most` entries: a traversal of them would not end."""
-    sizes, pending, height = {}, [(root, False)], 0
-    alive = set()  # the containers on the path from the root
+    sizes: dict[int, int] = {}
+    pending, height = [(root, False)], 0
+    alive: set[int] = set()  # the containers on the path from the root
     while pending:
         value, done = pending.pop()
         if isinstance(value, (_Function, PENDING)):

@@ -29,7 +29,10 @@ class MasterAfterState(Optimizer):
             return (master, state) if self._as_mxnet2 else (state, master)
         return self.create_state(index, weight)
 
-    create_state_multi_precision.master_position = 1
+    create_state_multi_precision.master_position = 1  # type: ignore[attr-defined]
+
+    def _update_impl(self, index: Any, weight: Any, grad: Any, state: Any, multi_precision: bool = False) -> None:
+        raise NotImplementedError
 
     def update(self, index: Any, weight: Any, grad: Any, state: Any) -> None:
         """Update a weight, or several in lists; see `Optimizer.update`."""
@@ -174,7 +177,8 @@ class NAG(MasterAfterState):
         if not own or self._as_mxnet2 or not self.momentum or len(indices) == 1 or not weights[0]._data.is_cuda:
             super()._update_each(indices, weights, grads, states)
             return
-        groups, halves = {}, []  # the weights of one call, and those that are rounded afterwards
+        groups: dict[Any, Any] = {}  # the weights of one call
+        halves = []  # those that are rounded afterwards
         for index, weight, grad, state in zip(indices, weights, grads, states):
             through = self.multi_precision and is_half(weight)
             mom, target = state if through else (state, weight)
@@ -239,7 +243,7 @@ class Signum(Optimizer):
 
         def step(w: torch.Tensor, g: torch.Tensor, *mom: torch.Tensor) -> None:
             if mom:
-                w.copy_(rules.signum(w, g, *mom, lr, max(self.momentum, 0.0), wd, self.rescale_grad, self.clip_gradient or -1, self.wd_lh))
+                w.copy_(rules.signum(w, g, mom[0], lr, max(self.momentum, 0.0), wd, self.rescale_grad, self.clip_gradient or -1, self.wd_lh))
             else:
                 w.copy_(rules.signsgd(w, g, lr, wd))
 
@@ -285,7 +289,7 @@ class DCASGD(Optimizer):
     def __init__(self, momentum: float = 0.0, lamda: float = 0.04, **kwargs: Any):
         super().__init__(**kwargs)
         self.momentum, self.lamda = momentum, lamda
-        self.weight_previous = {}
+        self.weight_previous: dict[Any, Any] = {}
 
     def create_state(self, index: int | str, weight: NDArray) -> tuple[NDArray | None, NDArray]:
         """Return the momentum (None without one) and the weight before the last step."""

@@ -67,8 +67,8 @@ class Updater:
 
     def __init__(self, optimizer: Optimizer):
         self.optimizer = optimizer
-        self.states = {}
-        self.states_synced = {}  # True if a state is known to be on its weight's device
+        self.states: dict[Any, Any] = {}
+        self.states_synced: dict[Any, bool] = {}  # True if a state is known to be on its weight's device
         self.aggregate_updates = optimizer.aggregate_num > 0
         self._numbers = 0  # the number of elements of all weights with states
         self._states_matched = True  # False after `set_states`, until a module has matched them with its weights
@@ -88,7 +88,11 @@ class Updater:
             If loaded states or a loaded optimizer can't update it, for any reason.
         """
         if not self._loaded:
-            return openmp.alone(self._update, index, grad, weight) if self._numbers <= _FEW else self._update(index, grad, weight)
+            if self._numbers <= _FEW:
+                openmp.alone(self._update, index, grad, weight)
+            else:
+                self._update(index, grad, weight)
+            return
         try:
             self._update(index, grad, weight)
         except MXNetError:
@@ -120,7 +124,7 @@ class Updater:
         for entry in zip(indices, weights, grads):
             by_type.setdefault(entry[1].dtype, []).append(entry)
         for entries in by_type.values():
-            size = min(optimizer.aggregate_num, len(entries))
+            size = int(min(optimizer.aggregate_num, len(entries)))
             for start in range(0, len(entries), size):
                 some, ws, gs = zip(*entries[start:start + size])
                 optimizer.update_multi_precision(some, ws, gs, [states[i] for i in some])

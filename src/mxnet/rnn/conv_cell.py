@@ -40,8 +40,8 @@ class BaseConvRNNCell(BaseRNNCell):
 
     _states = 1
 
-    def __init__(self, input_shape: Sequence[int], num_hidden: int, h2h_kernel: int | Sequence[int], h2h_dilate: int | Sequence[int],
-                 i2h_kernel: int | Sequence[int], i2h_stride: int | Sequence[int], i2h_pad: int | Sequence[int], i2h_dilate: int | Sequence[int],
+    def __init__(self, input_shape: Sequence[int], num_hidden: int, h2h_kernel: Sequence[int], h2h_dilate: Sequence[int],
+                 i2h_kernel: Sequence[int], i2h_stride: Sequence[int], i2h_pad: Sequence[int], i2h_dilate: Sequence[int],
                  i2h_weight_initializer: Any, h2h_weight_initializer: Any, i2h_bias_initializer: Any, h2h_bias_initializer: Any,
                  activation: str | Callable[..., Any], prefix: str = "", params: RNNParams | None = None, conv_layout: str = "NCHW"):
         super().__init__(prefix=prefix, params=params)
@@ -51,8 +51,8 @@ class BaseConvRNNCell(BaseRNNCell):
         self._input_shape = input_shape
         self._conv_layout = conv_layout
         self._activation = activation
-        self._i2h = {"kernel": i2h_kernel, "stride": i2h_stride, "pad": i2h_pad, "dilate": i2h_dilate, "layout": conv_layout}
-        self._h2h = {"kernel": h2h_kernel, "stride": (1, 1), "dilate": h2h_dilate, "layout": conv_layout,
+        self._i2h: dict[str, Any] = {"kernel": i2h_kernel, "stride": i2h_stride, "pad": i2h_pad, "dilate": i2h_dilate, "layout": conv_layout}
+        self._h2h: dict[str, Any] = {"kernel": h2h_kernel, "stride": (1, 1), "dilate": h2h_dilate, "layout": conv_layout,
                      "pad": tuple(dilate * (kernel - 1) // 2 for dilate, kernel in zip(h2h_dilate, h2h_kernel))}
         convolved = symbol.Convolution(symbol.Variable("data"), num_filter=num_hidden, **self._i2h)
         self._state_shape = (0,) + tuple(convolved.infer_shape(data=input_shape)[1][0][1:])

@@ -47,7 +47,8 @@ class FusedRNNCell(BaseRNNCell):
         if mode not in GATES:
             raise MXNetError(f"FusedRNNCell: unknown mode {mode!r}; expected one of {sorted(GATES)}")
         super().__init__(prefix=f"{mode}_" if prefix is None else prefix, params=params)
-        self._mode, self._num_hidden, self._num_layers = mode, num_hidden, num_layers
+        self._mode: Any = mode
+        self._num_hidden, self._num_layers = num_hidden, num_layers
         self._bidirectional = bidirectional
         self._directions = ["l", "r"] if bidirectional else ["l"]
         self._dropout = dropout
@@ -116,11 +117,12 @@ class FusedRNNCell(BaseRNNCell):
         elif axis != 0:
             raise MXNetError(f"Unsupported layout {layout}; expected NTC or TNC")
         begin = self.begin_state() if begin_state is None else begin_state
-        states = dict(zip(("state", "state_cell"), begin if self._mode == "lstm" else begin[:1]))
+        inputs_of_states = dict(zip(("state", "state_cell"), begin if self._mode == "lstm" else begin[:1]))
         rnn = symbol.RNN(data=inputs, parameters=self._parameter, state_size=self._num_hidden, num_layers=self._num_layers,
                          bidirectional=self._bidirectional, p=self._dropout, state_outputs=self._get_next_state, mode=self._mode,
-                         name=f"{self._prefix}rnn", **states)
-        outputs, states = rnn, []
+                         name=f"{self._prefix}rnn", **inputs_of_states)
+        outputs: Any = rnn
+        states: list[Symbol] = []
         if self._get_next_state:
             outputs, *states = [rnn[i] for i in range(3 if self._mode == "lstm" else 2)]
             for state in states:

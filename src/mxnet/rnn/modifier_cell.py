@@ -24,7 +24,7 @@ class _Container(BaseRNNCell):
     def __init__(self, params: RNNParams | None):
         super().__init__("", params=params)
         self._override_cell_params = params is not None
-        self._cells = []
+        self._cells: list[BaseRNNCell] = []
 
     def _adopt(self, cell: BaseRNNCell) -> None:
         """Share the parameters with an added cell."""
@@ -47,15 +47,17 @@ class _Container(BaseRNNCell):
 
     def unpack_weights(self, args: Mapping[str, NDArray]) -> dict[str, NDArray]:
         """Unpack the weights of all cells; see `BaseRNNCell.unpack_weights`."""
+        unpacked = dict(args)
         for cell in self._cells:
-            args = cell.unpack_weights(args)
-        return args
+            unpacked = cell.unpack_weights(unpacked)
+        return unpacked
 
     def pack_weights(self, args: Mapping[str, NDArray]) -> dict[str, NDArray]:
         """Invert `unpack_weights`."""
+        packed = dict(args)
         for cell in self._cells:
-            args = cell.pack_weights(args)
-        return args
+            packed = cell.pack_weights(packed)
+        return packed
 
     def _states_of_each(self, states: Sequence[Any]) -> Iterator[tuple[BaseRNNCell, Sequence[Any]]]:
         """Yield ``(cell, its part of the states)`` for each cell."""
@@ -150,7 +152,7 @@ class BidirectionalCell(_Container):
             if not merge_outputs:
                 forward, backward = (as_steps(length, half, layout, False)[0] for half in (forward, backward))
         if merge_outputs:
-            outputs = symbol.Concat(forward, symbol.reverse(backward, axis=axis), dim=2, name=f"{self._output_prefix}out")
+            outputs: Any = symbol.Concat(forward, symbol.reverse(backward, axis=axis), dim=2, name=f"{self._output_prefix}out")
         else:
             outputs = [symbol.Concat(f, b, dim=1, name=f"{self._output_prefix}t{i}")
                        for i, (f, b) in enumerate(zip(forward, reversed(backward)))]
@@ -177,7 +179,7 @@ class DropoutCell(BaseRNNCell):
     state_info = property(lambda self: [], doc="Empty: there are no states.")
 
     def __call__(self, inputs: Symbol, states: Sequence[Symbol]) -> tuple[Symbol, list[Symbol]]:
-        return (symbol.Dropout(data=inputs, p=self.dropout) if self.dropout > 0 else inputs), states
+        return (symbol.Dropout(data=inputs, p=self.dropout) if self.dropout > 0 else inputs), list(states)
 
     def unroll(self, length: int, inputs: Any, begin_state: Any = None, layout: str = "NTC", merge_outputs: bool | None = None) -> tuple[Any, Any]:
         """Apply dropout to a whole sequence, in one call if it is one symbol. See `BaseRNNCell.unroll`."""
@@ -210,7 +212,7 @@ class ModifierCell(BaseRNNCell):
         self._own_params = False
         return self.base_cell.params
 
-    def begin_state(self, init_sym: Callable[..., Any] = symbol.zeros, **kwargs: Any) -> list[Symbol]:
+    def begin_state(self, init_sym: Callable[..., Any] = symbol.zeros, **kwargs: Any) -> list[Symbol]:  # type: ignore[override]  # as in MXNet
         """Return the initial states of the base cell; `init_sym` is `func` of `BaseRNNCell.begin_state`."""
         self._refuse_modified()
         self.base_cell._modified = False
@@ -245,7 +247,7 @@ class ZoneoutCell(ModifierCell):
         super().__init__(base_cell)
         self.zoneout_outputs = zoneout_outputs
         self.zoneout_states = zoneout_states
-        self.prev_output = None
+        self.prev_output: Symbol | None = None
 
     def reset(self) -> None:
         """Reset the count of steps, before another network is made with the cell."""

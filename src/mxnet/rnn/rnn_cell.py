@@ -43,7 +43,7 @@ def as_steps(length: int, inputs: Any, layout: str, merge: bool | None, in_layou
         inputs = symbol.Concat(*[symbol.expand_dims(step, axis=axis) for step in inputs], dim=axis)
         in_axis = axis
     if axis != in_axis:
-        inputs = symbol.swapaxes(inputs, dim0=axis, dim1=in_axis)
+        inputs = symbol.swapaxes(inputs, dim1=axis, dim2=in_axis)
     return inputs, axis
 
 
@@ -58,7 +58,7 @@ class RNNParams:
 
     def __init__(self, prefix: str = ""):
         self._prefix = prefix
-        self._params = {}
+        self._params: dict[str, Symbol] = {}
 
     def get(self, name: str, **kwargs: Any) -> Symbol:
         """Return the variable of this name; the first call makes it with ``symbol.Variable(prefix + name, **kwargs)``."""
@@ -81,7 +81,7 @@ class BaseRNNCell:
         Variables to share with other cells.
     """
 
-    _not_stepped = None  # the error text of cells without single steps: the reason and the alternative
+    _not_stepped: str | None = None  # the error text of cells without single steps: the reason and the alternative
 
     def __init__(self, prefix: str = "", params: RNNParams | None = None):
         self._own_params = params is None
@@ -175,7 +175,7 @@ class BaseRNNCell:
         (2, 3)
         """
         args = dict(args)
-        h = self._num_hidden if self._gate_names else 0
+        h: int = getattr(self, "_num_hidden", 0)  # 0 for cells without gates
         for group in ("i2h", "h2h") if self._gate_names else ():
             for kind in ("weight", "bias"):
                 packed = args.pop(f"{self._prefix}{group}_{kind}")
@@ -221,7 +221,7 @@ class BaseRNNCell:
             outputs.append(output)
         return as_steps(length, outputs, layout, merge_outputs)[0], states
 
-    def _get_activation(self, inputs: Symbol, activation: str | Callable[..., Symbol], **kwargs: Any) -> Symbol:
+    def _get_activation(self, inputs: Symbol, activation: Any, **kwargs: Any) -> Symbol:
         """Apply an activation given by name or as a function."""
         if isinstance(activation, str):
             return symbol.Activation(inputs, act_type=activation, **kwargs)
