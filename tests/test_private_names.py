@@ -11,7 +11,7 @@ import mxnet
 
 ROOT = pathlib.Path(mxnet.__file__).parent
 TESTS = pathlib.Path(__file__).parent
-MOST = 410
+MOST = 400
 BY_NAME = {"getattr", "hasattr", "setattr", "delattr"}
 # Private names of MXNet 1.9.1 or 2.0 that programs use, and tests therefore, too: add one only if it is in MXNet's Python sources.
 OF_MXNET = frozenset("""
