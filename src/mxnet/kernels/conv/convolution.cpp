@@ -10,6 +10,7 @@
 #include <omp.h>
 
 #include "conv/indirect_gemm.h"
+#include "runtime/parameters.h"
 
 namespace {
 
@@ -17,11 +18,7 @@ constexpr int64_t kLongest = 512;      // rows that the gradient of the weights 
 constexpr int64_t kMostFilters = 512;  // whose gradients are summed up together
 constexpr int64_t kEnoughRows = 256;   // for each thread: so many are worth a pass over the weights of their own
 
-// The parameters of a call, in the caller's order.
-struct Sizes {
-  int64_t n, h, w, c, k, r, s, p, q, stride_h, stride_w, pad_h, pad_w, dilate_h, dilate_w;
-  int64_t filter() const { return r * s * c; }
-};
+int64_t filter_size(const ConvParams& z) { return z.r * z.s * z.c; }
 
 // Numbers as an array of cells: in place, where they are of the cells' type, else made wider.
 template <typename T, typename Source>
@@ -42,17 +39,17 @@ struct AsCells {
 
 // T is the type of cells, and Data the stored type.
 template <typename T, typename Data>
-void forward(const Data* x, const float* weight, const float* bias, Data* y, const Sizes& sizes, int threads) {
+void forward(const Data* x, const float* weight, const float* bias, Data* y, const ConvParams& sizes, int threads) {
   constexpr int64_t each = Cells<T>::kEach;
-  const Sizes z = in_one_line(sizes);
+  const ConvParams z = in_one_line(sizes);
   const AsCells<T, Data> source(x, z.n * z.h * z.w * z.c, threads);
   Gather<T, Data>(source.data, {z.n, z.h, z.w, z.c / each}, z.c / each, y, {z.n, z.p, z.q, z.k},
                   forward_axis(z.p, z.stride_h, z.r, z.h, z.pad_h, z.dilate_h), forward_axis(z.q, z.stride_w, z.s, z.w, z.pad_w, z.dilate_w), z.r, z.s,
                   bias, {z.k, z.k})
       .run([=](float* to, int64_t tap, int64_t c, int64_t depth, int64_t column, int64_t width) {
-        const float* from = weight + column * z.filter() + tap * z.c + c * each;
+        const float* from = weight + column * filter_size(z) + tap * z.c + c * each;
         transpose(
-            width, depth * each, [=](int64_t j, int64_t k) { return load(from + j * z.filter() + k); },
+            width, depth * each, [=](int64_t j, int64_t k) { return load(from + j * filter_size(z) + k); },
             [=](vec(&rows)[kLanes], int64_t j, int64_t k) {
               const int count = Cells<T>::rounded(rows);
               for (int i = 0; i < count; ++i) store(to + (k / each + i) * width + j, rows[i]);
@@ -62,17 +59,17 @@ void forward(const Data* x, const float* weight, const float* bias, Data* y, con
 }
 
 template <typename T, typename Data>
-void backward_data(const Data* dy, const float* weight, Data* dx, const Sizes& sizes, int threads) {
+void backward_data(const Data* dy, const float* weight, Data* dx, const ConvParams& sizes, int threads) {
   constexpr int64_t each = Cells<T>::kEach;
-  const Sizes z = in_one_line(sizes);
+  const ConvParams z = in_one_line(sizes);
   const AsCells<T, Data> source(dy, z.n * z.p * z.q * z.k, threads);
   Gather<T, Data>(source.data, {z.n, z.p, z.q, z.k / each}, z.k / each, dx, {z.n, z.h, z.w, z.c},
                   backward_axis(z.h, z.p, z.r, z.stride_h, z.pad_h, z.dilate_h), backward_axis(z.w, z.q, z.s, z.stride_w, z.pad_w, z.dilate_w), z.r,
                   z.s, nullptr, {z.c, z.c})
       .run([=](float* to, int64_t tap, int64_t k, int64_t depth, int64_t column, int64_t width) {
         for (int64_t i = 0; i < depth; ++i) {
-          const float* from = weight + (k + i) * each * z.filter() + tap * z.c + column;
-          for (int64_t j = 0; j < width; j += kLanes) store(to + i * width + j, Cells<T>::rounded(from + j, from + z.filter() + j));
+          const float* from = weight + (k + i) * each * filter_size(z) + tap * z.c + column;
+          for (int64_t j = 0; j < width; j += kLanes) store(to + i * width + j, Cells<T>::rounded(from + j, from + filter_size(z) + j));
         }
       },
            threads);
@@ -81,11 +78,11 @@ void backward_data(const Data* dy, const float* weight, Data* dx, const Sizes& s
 #if defined(__AVX512F__)
 // The gradient of few weights, three taps wide: each thread adds up for its own lines of outputs, and reads them where they are. A result of 8 filters
 // and 16 channels for three taps stays in registers along a line. For more weights than fit the L1 cache `backward_weight` is as fast.
-bool few_weights(const Sizes& z) { return z.s == 3 && z.stride_w == 1 && z.dilate_w == 1 && z.k * z.c <= 32 * 32; }
+bool few_weights(const ConvParams& z) { return z.s == 3 && z.stride_w == 1 && z.dilate_w == 1 && z.k * z.c <= 32 * 32; }
 
-void backward_few_weights(const float* dy, const float* x, float* dweight, float* dbias, const Sizes& z, int threads) {
+void backward_few_weights(const float* dy, const float* x, float* dweight, float* dbias, const ConvParams& z, int threads) {
   constexpr int kFilters = 8;
-  const int64_t filter = z.filter(), weights = z.k * filter, lines = z.n * z.p;
+  const int64_t filter = filter_size(z), weights = z.k * filter, lines = z.n * z.p;
   const int64_t together = std::max<int64_t>(1, (24 << 10) / ((z.w * z.c + z.q * z.k) * 4));  // lines that the L1 cache holds
   const int64_t low = std::min(z.q, z.pad_w), high = std::max(low, std::min(z.q, z.w + z.pad_w - 2));  // outputs that read no padding
   std::vector<std::vector<float>> partial(threads);
@@ -151,14 +148,14 @@ void backward_few_weights(const float* dy, const float* x, float* dweight, float
 // The gradient of the weights, and of the bias unless it is null. Threads share the filters as long as each has enough of them, and
 // then the rows, each with sums of its own.
 template <typename T, typename Data>
-void backward_weight(const Data* dy, const Data* x, float* dweight, float* dbias, const Sizes& z, int threads) {
+void backward_weight(const Data* dy, const Data* x, float* dweight, float* dbias, const ConvParams& z, int threads) {
   constexpr int64_t each = Cells<T>::kEach;
 #if defined(__AVX512F__)
   if constexpr (std::is_same<Data, float>::value)
     if (few_weights(z)) return backward_few_weights(dy, x, dweight, dbias, z, threads);
 #endif
   const Panels panels(z.c);
-  const int64_t filter = z.filter(), weights = z.k * filter;
+  const int64_t filter = filter_size(z), weights = z.k * filter;
   // As many as there will be: inside of another parallel region, or at a limit, fewer come than were asked for.
 #pragma omp parallel num_threads(threads)
 #pragma omp master
@@ -292,15 +289,15 @@ void backward_weight(const Data* dy, const Data* x, float* dweight, float* dbias
 
 extern "C" {
 
-#define REMEX_CONVOLUTION(suffix, T, Data)                                                                                                    \
-  void forward_##suffix(const Data* x, const float* weight, const float* bias, Data* y, const Sizes* sizes, int threads) {                    \
-    forward<T>(x, weight, bias, y, *sizes, threads);                                                                                          \
-  }                                                                                                                                           \
-  void backward_data_##suffix(const Data* dy, const float* weight, Data* dx, const Sizes* sizes, int threads) {                               \
-    backward_data<T>(dy, weight, dx, *sizes, threads);                                                                                        \
-  }                                                                                                                                           \
-  void backward_weight_##suffix(const Data* dy, const Data* x, float* dweight, float* dbias, const Sizes* sizes, int threads) {               \
-    backward_weight<T>(dy, x, dweight, dbias, *sizes, threads);                                                                               \
+#define REMEX_CONVOLUTION(suffix, T, Data)                                                                                                           \
+  void forward_##suffix(const Data* x, const float* weight, const float* bias, Data* y, const ConvParams* sizes, int threads) {                      \
+    forward<T>(x, weight, bias, y, *sizes, threads);                                                                                                 \
+  }                                                                                                                                                  \
+  void backward_data_##suffix(const Data* dy, const float* weight, Data* dx, const ConvParams* sizes, int threads) {                                 \
+    backward_data<T>(dy, weight, dx, *sizes, threads);                                                                                               \
+  }                                                                                                                                                  \
+  void backward_weight_##suffix(const Data* dy, const Data* x, float* dweight, float* dbias, const ConvParams* sizes, int threads) {                 \
+    backward_weight<T>(dy, x, dweight, dbias, *sizes, threads);                                                                                      \
   }
 
 REMEX_CONVOLUTION(float32, float, float)

@@ -8,13 +8,10 @@
 
 #include <omp.h>
 
+#include "runtime/parameters.h"
 #include "runtime/vectors.h"
 
 namespace {
-
-struct Sizes {
-  int64_t n, h, w, c, r, s, p, q, stride_h, stride_w, pad_h, pad_w, dilate_h, dilate_w, total, first;
-};
 
 constexpr int kTile = 7;  // outputs side by side: images of 224 pixels leave nothing over
 constexpr int64_t kMostTaps = 128;
@@ -29,7 +26,7 @@ struct Line {
   int64_t width, count, pitch;  // of the image, of outputs; from an output to its neighbour
   float ceiling;
 
-  void finish(const Sizes& z, int64_t q, vec sum) const {
+  void finish(const DepthwiseParams& z, int64_t q, vec sum) const {
     if (residual) sum += load(residual + q * z.c);
     store(out + q * pitch, rectified(sum, ceiling));
   }
@@ -40,7 +37,7 @@ enum Padding { kNone = 0, kFirst = 1, kLast = 2, kBoth = kFirst | kLast, kSome =
 
 // T outputs from q on, of a kernel of 3x3 whose weights are at hand.
 template <int T, int Stride, Padding Pads>
-inline __attribute__((always_inline)) void tile(const Sizes& z, const Line& line, const vec (&weight)[9], vec bias, int64_t q) {
+inline __attribute__((always_inline)) void tile(const DepthwiseParams& z, const Line& line, const vec (&weight)[9], vec bias, int64_t q) {
   constexpr int kColumns = (T - 1) * Stride + 3;
   vec sum[T];
 #pragma GCC unroll 7
@@ -71,12 +68,12 @@ inline __attribute__((always_inline)) void tile(const Sizes& z, const Line& line
 }
 
 template <int Stride, int... T>
-void some(const Sizes& z, const Line& line, const vec (&weight)[9], vec bias, int64_t q, int64_t count, std::integer_sequence<int, T...>) {
+void some(const DepthwiseParams& z, const Line& line, const vec (&weight)[9], vec bias, int64_t q, int64_t count, std::integer_sequence<int, T...>) {
   (void)((count == T + 1 && (tile<T + 1, Stride, kSome>(z, line, weight, bias, q), true)) || ...);
 }
 
 template <int Stride>
-void three_by_three(const Sizes& z, const Line& line) {
+void three_by_three(const DepthwiseParams& z, const Line& line) {
   vec weight[9];
 #pragma GCC unroll 9
   for (int t = 0; t < 9; ++t) weight[t] = load(line.weight + t * z.c);
@@ -98,7 +95,7 @@ void three_by_three(const Sizes& z, const Line& line) {
 }
 
 // Any kernel.
-void any(const Sizes& z, const Line& line) {
+void any(const DepthwiseParams& z, const Line& line) {
   const vec bias = line.bias ? load(line.bias) : vec{};
   for (int64_t q = 0; q < line.count; ++q) {
     vec sum = bias;
@@ -118,9 +115,9 @@ void any(const Sizes& z, const Line& line) {
 extern "C" {
 
 // y are C of the `total` channels of an array, from `first` on; the residual has C. There is at least a vector of channels.
-void forward_float32(const float* x, const float* weight, const float* bias, const float* residual, float* y, const Sizes* sizes, float ceiling,
-                     int threads) {
-  const Sizes& z = *sizes;
+void forward_float32(const float* x, const float* weight, const float* bias, const float* residual, float* y, const DepthwiseParams* sizes,
+                     float ceiling, int threads) {
+  const DepthwiseParams& z = *sizes;
   const int64_t vectors = (z.c + kLanes - 1) / kLanes, lines = z.n * z.p * vectors;
   const bool nine = z.r == 3 && z.s == 3 && z.dilate_w == 1, fetches = nine && z.h * z.w * z.c >= kLarge;
   const auto run = nine && z.stride_w == 1 ? three_by_three<1> : nine && z.stride_w == 2 ? three_by_three<2> : any;

@@ -7,12 +7,9 @@
 #include <cstring>
 
 #include "conv/indirect_gemm.h"
+#include "runtime/parameters.h"
 
 namespace {
-
-struct Sizes {
-  int64_t n, h, w, c, k, r, s, p, q, stride_h, stride_w, pad_h, pad_w, dilate_h, dilate_w, total, first, lines, planes;
-};
 
 constexpr int64_t kWhole = 16;  // the packed number of filters is a multiple of it on every processor
 
@@ -40,9 +37,9 @@ void pack_float32(const float* weight, float* packed, int64_t filters, int64_t t
 }
 
 // y are K of the `total` channels of an array, from `first` on. With `lines` there is a frame for the padded images, which come as `planes` or not.
-void forward_float32(const float* x, const float* packed, const float* bias, const float* residual, float* y, float* frame, const Sizes* sizes,
-                     float ceiling, int threads) {
-  const Sizes z = sizes->lines ? *sizes : in_one_line(*sizes);  // frames are made line by line, of planes image by image
+void forward_float32(const float* x, const float* packed, const float* bias, const float* residual, float* y, float* frame,
+                     const PrepackedConvParams* sizes, float ceiling, int threads) {
+  const PrepackedConvParams z = sizes->lines ? *sizes : in_one_line(*sizes);  // frames are made line by line, of planes image by image
   const Image out{z.n, z.p, z.q, (z.k + kWhole - 1) / kWhole * kWhole};
   const Ending<float> ending{z.k, z.total, residual, ceiling};
   if (!z.lines) {

@@ -11,16 +11,13 @@
 
 #include "gemm/microkernels.h"
 #include "conv/winograd.h"
+#include "runtime/parameters.h"
 
 namespace {
 
 constexpr int64_t kBlock = 1 << 20;  // bytes of a block of squares, before and after the products
 constexpr int64_t kGroup = 256;      // filters whose products are kept before they are transformed back
 constexpr int64_t kLeastSquares = 48, kMostSquares = 192;  // in a block: weights are read once for each
-
-struct Sizes {
-  int64_t n, h, w, c, k, p, q, pad_h, pad_w, total, first;  // y are K of `total` channels, from `first` on
-};
 
 // Weights (K, R, S, C) as (point, panel of filters, channel, filter of the panel). `turned` is for the data gradient: a convolution
 // of K channels to C with its taps in reverse order.
@@ -58,7 +55,7 @@ class Convolution {
   static constexpr int kAll = V::kPoints * H::kPoints;
 
  public:
-  Convolution(const T* x, const float* weights, const float* bias, const T* sum, T* y, const Sizes& z, float ceiling)
+  Convolution(const T* x, const float* weights, const float* bias, const T* sum, T* y, const WinogradParams& z, float ceiling)
       : x_(x), weights_(weights), bias_(bias), sum_(sum), y_(y + z.first), z_(z), ceiling_(ceiling),
         down_((z.p + V::kOutputs - 1) / V::kOutputs), right_((z.q + H::kOutputs - 1) / H::kOutputs), all_(z.n * down_ * right_), panels_(z.k), group_(std::max<int64_t>(kGroup / kLanes / kWidest, 1)), row_(z.c + 16) {
     const int64_t widest = std::min(z.k, group_ * kWidest * kLanes);
@@ -187,7 +184,7 @@ class Convolution {
   const float *weights_, *bias_;
   const T* sum_;
   T* y_;
-  const Sizes z_;
+  const WinogradParams z_;
   const float ceiling_;
   const int64_t down_, right_, all_;  // squares along each axis of an image, and in all of them
   const Panels panels_;
@@ -224,15 +221,12 @@ using Outer = void (*)(const float*, int64_t, const float*, int64_t, float*, int
 constexpr Outer kOuters[][kMostRows / 2 + 1] = REMEX_TILES(REMEX_OUTER);
 #undef REMEX_OUTER
 
-struct BackwardSizes {
-  int64_t n, h, w, c, k, p, q, pad_h, pad_w, block;
-};
-
 // The gradient of the weights: sums over all squares of products of the data under a square with the gradient of its outputs, which have
 // the role of the taps. V and H are the forms of that sum. The caller provides the scratch memory: `sums` (points, K, C), and, for the squares of a
 // block, `left` (points, block of (K + 16) and 16) and `right` (points, block of C and 16).
 template <typename V, typename H, typename T>
-void backward_weight(const T* dy, const T* x, float* dweight, float* dbias, float* sums, float* left, float* right, const BackwardSizes& z, int threads) {
+void backward_weight(const T* dy, const T* x, float* dweight, float* dbias, float* sums, float* left, float* right, const WinogradGradientParams& z,
+                     int threads) {
   constexpr int kAll = V::kPoints * H::kPoints;
   const int64_t down = (z.p + V::kTaps - 1) / V::kTaps, across = (z.q + H::kTaps - 1) / H::kTaps, all = z.n * down * across;
   const int64_t left_row = z.k + 16, left_plane = z.block * left_row + 16, right_plane = z.block * z.c + 16;
@@ -313,31 +307,31 @@ using Across = Line<L::kTaps, L::kOutputs>;
 
 extern "C" {
 
-#define REMEX_WEIGHTS(name, V, H)                                                                                                               \
-  void weights_##name(const float* weight, float* out, int64_t channels, int64_t filters, int64_t turned, int threads) {                        \
-    transform_weights<V, H>(weight, out, channels, filters, turned, threads);                                                                   \
+#define REMEX_WEIGHTS(name, V, H)                                                                                                                    \
+  void weights_##name(const float* weight, float* out, int64_t channels, int64_t filters, int64_t turned, int threads) {                             \
+    transform_weights<V, H>(weight, out, channels, filters, turned, threads);                                                                        \
   }
-#define REMEX_FORWARD(name, V, H, suffix, T)                                                                                                    \
-  void forward_##name##_##suffix(const T* x, const float* weights, const float* bias, const T* sum, T* y, const Sizes* sizes, float ceiling,    \
-                                 int threads) {                                                                                                 \
-    Convolution<V, H, T>(x, weights, bias, sum, y, *sizes, ceiling).run(threads);                                                               \
+#define REMEX_FORWARD(name, V, H, suffix, T)                                                                                                         \
+  void forward_##name##_##suffix(const T* x, const float* weights, const float* bias, const T* sum, T* y, const WinogradParams* sizes, float ceiling,    \
+                                 int threads) {                                                                                                      \
+    Convolution<V, H, T>(x, weights, bias, sum, y, *sizes, ceiling).run(threads);                                                                    \
   }
-#define REMEX_BACKWARD(name, V, H, suffix, T)                                                                                                   \
-  void backward_weight_##name##_##suffix(const T* dy, const T* x, float* dweight, float* dbias, float* sums, float* left, float* right,         \
-                                         const BackwardSizes* sizes, int threads) {                                                             \
-    backward_weight<Across<V>, Across<H>, T>(dy, x, dweight, dbias, sums, left, right, *sizes, threads);                                        \
+#define REMEX_BACKWARD(name, V, H, suffix, T)                                                                                                        \
+  void backward_weight_##name##_##suffix(const T* dy, const T* x, float* dweight, float* dbias, float* sums, float* left, float* right,              \
+                                         const WinogradGradientParams* sizes, int threads) {                                                         \
+    backward_weight<Across<V>, Across<H>, T>(dy, x, dweight, dbias, sums, left, right, *sizes, threads);                                             \
   }
 #if defined(__AVX512BF16__)
-#define REMEX_WINOGRAD(name, V, H)              \
-  REMEX_WEIGHTS(name, V, H)                     \
-  REMEX_FORWARD(name, V, H, float32, float)     \
-  REMEX_BACKWARD(name, V, H, float32, float)    \
-  REMEX_FORWARD(name, V, H, bfloat16, bfloat16) \
+#define REMEX_WINOGRAD(name, V, H)                                                                                                                   \
+  REMEX_WEIGHTS(name, V, H)                                                                                                                          \
+  REMEX_FORWARD(name, V, H, float32, float)                                                                                                          \
+  REMEX_BACKWARD(name, V, H, float32, float)                                                                                                         \
+  REMEX_FORWARD(name, V, H, bfloat16, bfloat16)                                                                                                      \
   REMEX_BACKWARD(name, V, H, bfloat16, bfloat16)  // the stored type; intermediate values are float32
 #else
-#define REMEX_WINOGRAD(name, V, H)          \
-  REMEX_WEIGHTS(name, V, H)                 \
-  REMEX_FORWARD(name, V, H, float32, float) \
+#define REMEX_WINOGRAD(name, V, H)                                                                                                                   \
+  REMEX_WEIGHTS(name, V, H)                                                                                                                          \
+  REMEX_FORWARD(name, V, H, float32, float)                                                                                                          \
   REMEX_BACKWARD(name, V, H, float32, float)
 #endif
 

@@ -18,6 +18,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "runtime/parameters.h"
 #include "runtime/vectors.h"
 
 namespace {
@@ -26,10 +27,6 @@ typedef uint16_t half;  // the bits of a bfloat16
 
 template <typename T>
 constexpr int kParts = sizeof(T) == sizeof(float) ? 3 : 1;
-
-struct Sizes {
-  int64_t n, h, w, c, k, r, s, p, q, stride_h, stride_w, pad_h, pad_w, dilate_h, dilate_w, total, first;
-};
 
 constexpr int64_t kSide = 32;               // rows, columns and depth of a product in registers: two tiles each
 constexpr int64_t kTile = 512;              // numbers of a tile: 16 lines of 32
@@ -87,7 +84,7 @@ constexpr uint32_t those(int64_t first, int64_t count) { return count - first >=
 // The inputs of the outputs.
 class Inputs {
  public:
-  Inputs(const float* x, const Sizes& z) : x_(x), z_(z), across_(pieces(z.c)) {}
+  Inputs(const float* x, const StridedConvParams& z) : x_(x), z_(z), across_(pieces(z.c)) {}
 
   // Splits the inputs of `rows` outputs from `row` on, in the steps from `begin` to `end`, into tiles of 16 outputs each; missing outputs read zeros.
   void tiles(int64_t row, int64_t rows, int64_t begin, int64_t end, half* to) const {
@@ -116,7 +113,7 @@ class Inputs {
 
  private:
   const float* x_;
-  const Sizes& z_;
+  const StridedConvParams& z_;
   int64_t across_;  // steps of a tap
 };
 
@@ -191,7 +188,7 @@ struct Ending {
 };
 
 // The epilogue of the sums: `rows` outputs from `row` on, the filters from `column` on.
-void finish(const float* sums, int64_t row, int64_t rows, int64_t column, const Sizes& z, const Ending& ending) {
+void finish(const float* sums, int64_t row, int64_t rows, int64_t column, const StridedConvParams& z, const Ending& ending) {
   const int64_t filters = std::min(kSide, z.k - column);
   __mmask16 odd = 0;
   for (int64_t r = 0; r < rows; ++r)
@@ -207,7 +204,8 @@ void finish(const float* sums, int64_t row, int64_t rows, int64_t column, const 
 }
 
 // Some rows, in blocks of 32, through some columns, in panels of 32: as many blocks together as leave their sums room.
-void share(const Inputs& inputs, const half* packed, int64_t begin, int64_t end, int64_t first, int64_t last, const Sizes& z, const Ending& ending) {
+void share(const Inputs& inputs, const half* packed, int64_t begin, int64_t end, int64_t first, int64_t last, const StridedConvParams& z,
+           const Ending& ending) {
   const int64_t rows = z.n * z.p * z.q, steps = z.r * z.s * pieces(z.c), panels = last - first;
   const int64_t together = std::clamp<int64_t>(kRoom / (panels * kBlock * 4), 1, std::min(kMostBlocks, end - begin));
   const bool whole = steps <= kCut;  // sums are complete at once
@@ -236,7 +234,7 @@ void share(const Inputs& inputs, const half* packed, int64_t begin, int64_t end,
 }
 
 // A thread's rows and columns: so many columns at a time that several blocks of rows read the weights together, once for all of them.
-void part_of(const Inputs& inputs, const half* packed, int64_t begin, int64_t end, int64_t first, int64_t last, const Sizes& z,
+void part_of(const Inputs& inputs, const half* packed, int64_t begin, int64_t end, int64_t first, int64_t last, const StridedConvParams& z,
              const Ending& ending) {
   if (begin >= end || first >= last) return;
   const int64_t most = std::max<int64_t>(kRoom / (std::min(kTogether, end - begin) * kBlock * 4), 1);
@@ -312,8 +310,8 @@ inline void ahead(const T* first, const T* second, int64_t further) {
 // The weight gradient is a product over all outputs, of their transposed gradients with their inputs. This is the part of some outputs, filters and
 // channels, in panels of 32, accumulated in the result.
 template <typename T>
-void gradients(const T* dy, const T* x, float* dweight, const Sizes& z, int64_t begin, int64_t end, int64_t k_first, int64_t k_last, int64_t c_first,
-               int64_t c_last) {
+void gradients(const T* dy, const T* x, float* dweight, const StridedConvParams& z, int64_t begin, int64_t end, int64_t k_first, int64_t k_last,
+               int64_t c_first, int64_t c_last) {
   constexpr int kTiles = 2 * kParts<T>;
   constexpr int64_t step_size = kTiles * kTile;
   const int64_t taps = z.r * z.s;
@@ -368,8 +366,8 @@ void gradients(const T* dy, const T* x, float* dweight, const Sizes& z, int64_t 
 
 // All filters and channels of some panels: so many filters at a time as leave their gradients room.
 template <typename T>
-void in_groups(const T* dy, const T* x, float* dweight, const Sizes& z, int64_t begin, int64_t end, int64_t k_first, int64_t k_last, int64_t c_first,
-               int64_t c_last) {
+void in_groups(const T* dy, const T* x, float* dweight, const StridedConvParams& z, int64_t begin, int64_t end, int64_t k_first, int64_t k_last,
+               int64_t c_first, int64_t c_last) {
   constexpr int64_t most = kGradients / (kLong * 2 * kParts<T> * kTile * 2);
   const int64_t groups = (k_last - k_first + most - 1) / most;
   auto first = [=](int64_t g) { return k_first + (k_last - k_first) * g / groups; };
@@ -378,7 +376,7 @@ void in_groups(const T* dy, const T* x, float* dweight, const Sizes& z, int64_t 
 
 // Threads share the outputs, with sums of their own, where weights are few; else the filters, or the channels where filters are too few.
 template <typename T>
-void backward_weight(const T* dy, const T* x, float* dweight, const Sizes& z, int threads) {
+void backward_weight(const T* dy, const T* x, float* dweight, const StridedConvParams& z, int threads) {
   const int64_t outputs = z.n * z.p * z.q, weights = z.k * z.r * z.s * z.c, filters = pieces(z.k), channels = pieces(z.c);
   const bool along = weights <= kFewWeights && outputs >= threads * kLong * kSide;
   Aligned sums(along ? weights * (threads - 1) : 0);
@@ -401,7 +399,7 @@ void backward_weight(const T* dy, const T* x, float* dweight, const Sizes& z, in
   }
 }
 
-void forward(const float* x, const float* packed, const Ending& ending, const Sizes& z, int threads) {
+void forward(const float* x, const float* packed, const Ending& ending, const StridedConvParams& z, int threads) {
   const Inputs inputs(x, z);
   const half* weights = reinterpret_cast<const half*>(packed);
   const int64_t blocks = pieces(z.n * z.p * z.q), panels = pieces(z.k);
@@ -416,7 +414,12 @@ void forward(const float* x, const float* packed, const Ending& ending, const Si
 }
 
 // A matrix product as a convolution: each row is a pixel of one line.
-Sizes as_pixels(int64_t n, int64_t c, int64_t k) { return {1, 1, n, c, k, 1, 1, 1, n, 1, 1, 0, 0, 1, 1, k, 0}; }
+StridedConvParams as_pixels(int64_t n, int64_t c, int64_t k) {
+  StridedConvParams z{};
+  z.n = z.h = z.p = z.r = z.s = z.stride_h = z.stride_w = z.dilate_h = z.dilate_w = 1;
+  z.w = z.q = n, z.c = c, z.k = z.total = k;
+  return z;
+}
 
 }  // namespace
 
@@ -448,18 +451,18 @@ void pack_turned_float32(const float* weight, float* packed, int64_t filters, in
 }
 
 // y are K of the `total` channels of an array, from `first` on.
-void forward_float32(const float* x, const float* packed, const float* bias, const float* residual, float* y, const Sizes* sizes, float ceiling,
-                     int threads) {
+void forward_float32(const float* x, const float* packed, const float* bias, const float* residual, float* y,
+                     const StridedConvParams* sizes, float ceiling, int threads) {
   forward(x, packed, {bias, residual, y, ceiling, nullptr}, *sizes, threads);
 }
 
 // C and K are multiples of 16.
-void backward_weight_float32(const float* dy, const float* x, float* dweight, const Sizes* sizes, int threads) {
+void backward_weight_float32(const float* dy, const float* x, float* dweight, const StridedConvParams* sizes, int threads) {
   backward_weight(dy, x, dweight, *sizes, threads);
 }
 
 // The same of numbers of bfloat16, which are one part each.
-void backward_weight_bfloat16(const half* dy, const half* x, float* dweight, const Sizes* sizes, int threads) {
+void backward_weight_bfloat16(const half* dy, const half* x, float* dweight, const StridedConvParams* sizes, int threads) {
   backward_weight(dy, x, dweight, *sizes, threads);
 }
 

@@ -7,6 +7,7 @@
 
 #include <omp.h>
 
+#include "runtime/parameters.h"
 #include "runtime/vectors.h"
 
 namespace {
@@ -154,19 +155,18 @@ void multiply(const float* rows, const W* panels, const float* bias, float* out,
   }
 }
 
-constexpr int64_t kLayers = 8;         // of a chain, at most
+constexpr int64_t kLayers = sizeof(FusedMlpParams::widths) / sizeof(int64_t) - 1;  // of a chain, at most
 constexpr int64_t kNumbers = 1 << 14;  // between two layers of a chain, at most
 constexpr int64_t kShared = 1 << 18;   // multiplications for each thread, from which on a layer is shared: to begin and to end that takes 2 us
 
-// One layer after another. `sizes` has the numbers of rows and of inputs, those of each layer's outputs, 0 behind the last, and a bit
-// mask of the layers with a ReLU.
-void chain(const float* rows, const float* panels, const float* bias, float* out, const int64_t* sizes, int threads) {
+// One layer after another.
+void chain(const float* rows, const float* panels, const float* bias, float* out, const FusedMlpParams& params, int threads) {
   alignas(64) float between[2][kNumbers];
-  const int64_t n = sizes[0], *width = sizes + 1, relu_mask = sizes[2 + kLayers];
+  const int64_t n = params.n, *width = params.widths;
   for (int64_t i = 0; i < kLayers && width[i + 1]; ++i) {
     const int64_t depth = width[i], columns = width[i + 1], blocks = (columns + kColumns - 1) / kColumns;
     float* to = i + 1 < kLayers && width[i + 2] ? between[i % 2] : out;
-    const float ceiling = relu_mask >> i & 1 ? __builtin_inff() : kAny;
+    const float ceiling = params.relu_mask >> i & 1 ? __builtin_inff() : kAny;
     const int64_t share = std::min<int64_t>({threads, blocks, n * depth * columns / kShared});
     if (share > 1)
       multiply(rows, panels, bias, to, n, depth, columns, ceiling, int(share));
@@ -208,8 +208,8 @@ void multiply_bfloat16(const float* rows, const bits* panels, const float* bias,
                        int threads) {
   multiply(rows, panels, bias, out, n, depth, width, ceiling, threads);
 }
-void chain_float32(const float* rows, const float* panels, const float* bias, float* out, const int64_t* sizes, int threads) {
-  chain(rows, panels, bias, out, sizes, threads);
+void chain_float32(const float* rows, const float* panels, const float* bias, float* out, const FusedMlpParams* params, int threads) {
+  chain(rows, panels, bias, out, *params, threads);
 }
 void pack_float32(const float* weight, float* panels, int64_t depth, int64_t width, int threads) { pack(weight, panels, depth, width, threads); }
 void pack_bfloat16(const bits* weight, bits* panels, int64_t depth, int64_t width, int threads) { pack(weight, panels, depth, width, threads); }

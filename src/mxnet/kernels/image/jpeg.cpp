@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "image/huffman.h"
+#include "runtime/parameters.h"
 
 #if defined(__AVX2__)
 #include <immintrin.h>
@@ -15,6 +16,7 @@
 namespace {
 
 constexpr int kOver = 4096;       // bytes of zeros behind the bits: no unit of blocks takes more
+constexpr int64_t kMostPixels = 1 << 15;  // of a side
 constexpr size_t kKept = 1 << 25;  // bytes that a thread keeps
 
 // The integer inverse DCT of Loeffler, Ligtenberg and Moschytz, with 13 bits for a constant, written as the equivalent matrix products for the even
@@ -132,16 +134,12 @@ struct Component {
   int16_t last = 0;
 };
 
-struct Window {
-  int64_t top, left, rows, columns;
-};
-
 class File {
  public:
-  bool decode(const uint8_t* content, int64_t length, const Window& window, int64_t height, int64_t width, int64_t channels, uint8_t* out) {
-    at_ = content, end_ = content + length;
-    height_ = height, width_ = width;
-    if (!header() || !place(size_t(length)) || !scan(window)) return false;
+  bool decode(const uint8_t* content, const JpegParams& window, int64_t channels, uint8_t* out) {
+    at_ = content, end_ = content + window.length;
+    height_ = window.height, width_ = window.width;
+    if (!header() || !place(size_t(window.length)) || !scan(window)) return false;
     colours(window, channels, out);
     if (memory_.capacity() > kKept) std::vector<uint8_t>().swap(memory_);
     return true;
@@ -283,7 +281,7 @@ class File {
     return true;
   }
 
-  bool scan(const Window& window) {
+  bool scan(const JpegParams& window) {
     const int64_t wide = 8 * across_, high = 8 * down_;
     // Interpolation looks at a neighbour.
     const int64_t first = std::max<int64_t>(window.left - 2, 0) / wide, last = std::min((window.left + window.columns + 1) / wide, units_ - 1);
@@ -412,7 +410,7 @@ class File {
     return out + (left & 1);
   }
 
-  void colours(const Window& window, int64_t channels, uint8_t* out) {
+  void colours(const JpegParams& window, int64_t channels, uint8_t* out) {
     const int64_t left = window.left, columns = window.columns;
     if (sums_.size() < size_t(columns + 4)) sums_.resize(size_t(columns + 4));
     if (colour_.size() < size_t(2 * columns + 64)) colour_.resize(size_t(2 * columns + 64));
@@ -481,19 +479,18 @@ class File {
 
 extern "C" {
 
-// `asked` has the file's length, the required height and width, and the window's top, left, rows and columns. `done` is 1 on success.
-void decode(const uint8_t* content, const int64_t* asked, uint8_t* image, int64_t* done, int64_t bytes, int64_t size, int64_t channels) {
+// `done` is 1 on success.
+void decode(const uint8_t* content, const JpegParams* params, uint8_t* image, int64_t* done, int64_t bytes, int64_t size, int64_t channels) {
   done[0] = 0;
-  const int64_t length = asked[0], height = asked[1], width = asked[2], most = 1 << 15;
-  const Window window{asked[3], asked[4], asked[5], asked[6]};
-  if (length < 0 || length > bytes || (channels != 1 && channels != 3) || height <= 0 || height > most || width <= 0 || width > most ||
-      height * width * channels > size || window.top < 0 || window.left < 0 || window.rows <= 0 || window.columns <= 0 || window.rows > height ||
-      window.columns > width || window.top > height - window.rows || window.left > width - window.columns)
+  const JpegParams z = *params;
+  if (z.length < 0 || z.length > bytes || (channels != 1 && channels != 3) || z.height <= 0 || z.height > kMostPixels || z.width <= 0 ||
+      z.width > kMostPixels || z.height * z.width * channels > size || z.top < 0 || z.left < 0 || z.rows <= 0 || z.columns <= 0 ||
+      z.rows > z.height || z.columns > z.width || z.top > z.height - z.rows || z.left > z.width - z.columns)
     return;
   static thread_local File kept;
   File* file = &kept;
   asm volatile("" : "+r"(file));  // else the compiler recomputes the thread-local address each time
-  done[0] = file->decode(content, length, window, height, width, channels, image);
+  done[0] = file->decode(content, z, channels, image);
 }
 
 }  // extern "C"

@@ -6,13 +6,10 @@
 
 #include <omp.h>
 
+#include "runtime/parameters.h"
 #include "runtime/vectors.h"
 
 namespace {
-
-struct Sizes {
-  int64_t n, h, w, c, p, q, kernel_h, kernel_w, stride_h, stride_w, pad_h, pad_w, total, first, average, padded;
-};
 
 constexpr int kVectors = 4;  // of channels at a time: neighbours in memory
 
@@ -24,7 +21,7 @@ inline Range within(Range r, int64_t size) { return {std::max<int64_t>(r.begin, 
 
 // One window of NV vectors of channels.
 template <bool Average, int NV>
-void pool(const Sizes& z, const float* image, Range rows, Range columns, float divisor, float* out) {
+void pool(const PoolingNhwcParams& z, const float* image, Range rows, Range columns, float divisor, float* out) {
   vec found[NV];
   for (int v = 0; v < NV; ++v) found[v] = vec{} + (Average ? 0 : -std::numeric_limits<float>::infinity());
   for (int64_t i = rows.begin; i < rows.end; ++i)
@@ -43,7 +40,7 @@ void pool(const Sizes& z, const float* image, Range rows, Range columns, float d
 }
 
 template <bool Average, int NV>
-void line(const Sizes& z, const float* image, int64_t p, float* out) {
+void line(const PoolingNhwcParams& z, const float* image, int64_t p, float* out) {
   const Range down = window(p, z.stride_h, z.pad_h, z.kernel_h), rows = within(down, z.h);
   for (int64_t q = 0; q < z.q; ++q, out += z.total) {
     const Range across = window(q, z.stride_w, z.pad_w, z.kernel_w), columns = within(across, z.w);
@@ -59,8 +56,8 @@ void line(const Sizes& z, const float* image, int64_t p, float* out) {
 extern "C" {
 
 // There is at least a vector of channels, and each window holds a part of the image.
-void forward_float32(const float* x, float* y, const Sizes* sizes, int threads) {
-  const Sizes& z = *sizes;
+void forward_float32(const float* x, float* y, const PoolingNhwcParams* sizes, int threads) {
+  const PoolingNhwcParams& z = *sizes;
   const int64_t together = kVectors * kLanes, pieces = (z.c + together - 1) / together, lines = z.n * z.p * pieces;
 #pragma omp parallel num_threads(threads)
   {

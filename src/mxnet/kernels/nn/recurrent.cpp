@@ -15,6 +15,7 @@
 #include <cstring>
 
 #include "nn/recurrent_cells.h"
+#include "runtime/parameters.h"
 
 namespace {
 
@@ -502,29 +503,28 @@ void run_backward(Backward<T> b, int threads) {
 
 // `gates` holds the projected input with the biases (GRU's candidate without that of the state, which is `bias`); with `keep` it then holds the
 // activated gates, which the backward pass needs, as it does what is `kept`, and the `middle`. The numbers of units and of what is handed on are
-// multiples of 32. Where weights stay the same they come `packed`, too, by `pack_...`. `counts` are the rows of each step, or null where all have the same.
+// multiples of 32. Where weights stay the same they come `packed`, too, by `pack_...`. `counts` are the rows of each step, or null for equal ones.
 // `dgates` gets the gradients of what came from the input, `dproduct` (GRU) those of the state's products, `dhanded` those of what a projection
 // made, dh and dc those of the first states. With `wide` bfloat16 is multiplied as floats.
-#define ENTRIES(name, mode, type, T)                                                                                                              \
-  void pack_##name##_##type(const T* weights, const T* project, float* out, const int64_t* sizes, int threads) {                                   \
-    (sizes[2] ? run_pack<mode, T, float> : run_pack<mode, T, T>)(weights, mode == kLstm ? project : nullptr, out, sizes[0], sizes[1], threads);    \
-  }                                                                                                                                               \
-  void forward_##name##_##type(T* gates, const T* weights, const float* bias, const T* project, const float* packed, const T* h0, const float* c0, \
-                               T* out, const int64_t* counts, float* kept, T* middle, const int64_t* sizes, int threads) {                        \
-    const Steps steps(sizes[0], sizes[1], sizes[2], counts, bool(sizes[5]));                                                                      \
-    const T* projects = mode == kLstm ? project : nullptr;                                                                                        \
-    (sizes[7] ? run_forward<mode, T, float> : run_forward<mode, T, T>)(                                                                           \
-        {steps, gates, weights, projects, packed, bias, h0, c0, out, middle, kept, sizes[3], sizes[4], bool(sizes[6]), nullptr, nullptr}, threads);\
-  }                                                                                                                                               \
-  void backward_##name##_##type(const T* dout, const float* dh_last, const float* dc_last, const T* weights, const T* project, const T* gates,   \
-                                const float* kept, const float* c0, const T* states, const int64_t* counts, T* dgates, T* dproduct, T* dhanded,   \
-                                float* dh, float* dc, const int64_t* sizes, int threads) {                                                        \
-    const Steps steps(sizes[0], sizes[1], sizes[2], counts, bool(sizes[5]));                                                                      \
-    const T* projects = mode == kLstm ? project : nullptr;                                                                                        \
-    (sizes[6] ? run_backward<mode, T, float> : run_backward<mode, T, T>)(                                                                         \
-        {steps, dout, dh_last, dc_last, weights, projects, gates, kept, c0, states, dgates, dproduct, dhanded, dh, dc, sizes[3], sizes[4],        \
-         nullptr},                                                                                                                                \
-        threads);                                                                                                                                 \
+#define ENTRIES(name, mode, type, T)                                                                                                                 \
+  void pack_##name##_##type(const T* weights, const T* project, float* out, const RnnPackingParams* z, int threads) {                                \
+    (z->wide ? run_pack<mode, T, float> : run_pack<mode, T, T>)(weights, mode == kLstm ? project : nullptr, out, z->u, z->d, threads);               \
+  }                                                                                                                                                  \
+  void forward_##name##_##type(T* gates, const T* weights, const float* bias, const T* project, const float* packed, const T* h0, const float* c0,   \
+                               T* out, const int64_t* counts, float* kept, T* middle, const RnnParams* z, int threads) {                             \
+    const Steps steps(z->t, z->b, z->n, counts, bool(z->reverse));                                                                                   \
+    const T* projects = mode == kLstm ? project : nullptr;                                                                                           \
+    (z->wide ? run_forward<mode, T, float> : run_forward<mode, T, T>)(                                                                               \
+        {steps, gates, weights, projects, packed, bias, h0, c0, out, middle, kept, z->u, z->d, bool(z->keep), nullptr, nullptr}, threads);           \
+  }                                                                                                                                                  \
+  void backward_##name##_##type(const T* dout, const float* dh_last, const float* dc_last, const T* weights, const T* project, const T* gates,       \
+                                const float* kept, const float* c0, const T* states, const int64_t* counts, T* dgates, T* dproduct, T* dhanded,      \
+                                float* dh, float* dc, const RnnParams* z, int threads) {                                                             \
+    const Steps steps(z->t, z->b, z->n, counts, bool(z->reverse));                                                                                   \
+    const T* projects = mode == kLstm ? project : nullptr;                                                                                           \
+    (z->wide ? run_backward<mode, T, float> : run_backward<mode, T, T>)(                                                                             \
+        {steps, dout, dh_last, dc_last, weights, projects, gates, kept, c0, states, dgates, dproduct, dhanded, dh, dc, z->u, z->d, nullptr},         \
+        threads);                                                                                                                                    \
   }
 
 extern "C" {
