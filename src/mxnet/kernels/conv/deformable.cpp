@@ -8,16 +8,16 @@
 
 namespace {
 
-// The pixels around a position and their weights. `counts` is false if all of them are outside of the image.
-struct Place {
+// The pixels around a position and their weights. `inside` is false if all of them are outside of the image.
+struct BilinearSample {
   int64_t at[4];
   float weight[4];
-  bool counts;
+  bool inside;
 
   // What lies outside is zero; with `fades` pixels at the border fade into that within a pixel, else they go on to the border's last row.
-  Place(float y, float x, const DeformableParams& s) {
-    counts = (s.fades ? y > -1 && x > -1 : y >= 0 && x >= 0) && y < float(s.h) && x < float(s.w);
-    if (!counts) return;  // NaN, too
+  BilinearSample(float y, float x, const DeformableParams& s) {
+    inside = (s.fades ? y > -1 && x > -1 : y >= 0 && x >= 0) && y < float(s.h) && x < float(s.w);
+    if (!inside) return;  // NaN, too
     if (!s.fades) {
       y = std::min(y, float(s.h - 1));
       x = std::min(x, float(s.w - 1));
@@ -33,12 +33,12 @@ struct Place {
   }
 };
 
-void mix(const float* __restrict image, float* __restrict out, const Place& place, float factor, int64_t stride, int64_t channels) {
+void interpolate(const float* __restrict image, float* __restrict out, const BilinearSample& sample, float factor, int64_t stride, int64_t channels) {
   const float* from[4];
   float weight[4];
   for (int i = 0; i < 4; ++i) {
-    from[i] = image + place.at[i] * stride;
-    weight[i] = place.weight[i] * factor;
+    from[i] = image + sample.at[i] * stride;
+    weight[i] = sample.weight[i] * factor;
   }
   int64_t c = 0;
   for (; c + kLanes <= channels; c += kLanes)
@@ -65,10 +65,10 @@ void patches(const float* data, const float* offset, const float* mask, float* o
           const int64_t tap = (n * s.groups + g) * taps + t;
           const float y = down + float(t / s.across * s.dilate_down) + offset[2 * tap * points + p];
           const float x = across + float(t % s.across * s.dilate_across) + offset[(2 * tap + 1) * points + p];
-          const Place place(y, x, s);
+          const BilinearSample sample(y, x, s);
           float* to = out + ((n * points + p) * taps + t) * s.c + g * together;
-          if (place.counts)
-            mix(image + g * together, to, place, mask ? mask[tap * points + p] : 1.0f, s.c, together);
+          if (sample.inside)
+            interpolate(image + g * together, to, sample, mask ? mask[tap * points + p] : 1.0f, s.c, together);
           else
             std::fill(to, to + together, 0.0f);
         }

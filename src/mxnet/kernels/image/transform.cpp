@@ -176,14 +176,14 @@ void run(const uint8_t* image, const ImageCutParams cut, const T* table, T* out,
 
 }  // namespace
 
-#define ENTRIES(name, T)                                                                                                                             \
-  void planes_##name(const uint8_t* image, const ImageCutParams* cut, const T* table, T* out, int64_t bytes, int64_t channels, int64_t rows,         \
-                     int64_t columns) {                                                                                                              \
-    run<T, true>(image, *cut, table, out, bytes, channels, rows, columns);                                                                           \
-  }                                                                                                                                                  \
-  void pixels_##name(const uint8_t* image, const ImageCutParams* cut, const T* table, T* out, int64_t bytes, int64_t channels, int64_t rows,         \
-                     int64_t columns) {                                                                                                              \
-    run<T, false>(image, *cut, table, out, bytes, channels, rows, columns);                                                                          \
+#define ENTRIES(name, T)                                                                                                                     \
+  void planes_##name(const uint8_t* image, const ImageCutParams* cut, const T* table, T* out, int64_t bytes, int64_t channels, int64_t rows, \
+                     int64_t columns) {                                                                                                      \
+    run<T, true>(image, *cut, table, out, bytes, channels, rows, columns);                                                                   \
+  }                                                                                                                                          \
+  void pixels_##name(const uint8_t* image, const ImageCutParams* cut, const T* table, T* out, int64_t bytes, int64_t channels, int64_t rows, \
+                     int64_t columns) {                                                                                                      \
+    run<T, false>(image, *cut, table, out, bytes, channels, rows, columns);                                                                  \
   }
 
 extern "C" {

@@ -31,15 +31,15 @@ struct Columns {
 // Returns the length of a line that contains the columns of all windows, padding included.
 int64_t padded(const MaxPoolingParams& w) { return std::max(w.pad_w + w.w, (w.q - 1) * w.stride_w + w.kernel_w); }
 
-typedef int32_t places __attribute__((vector_size(kLanes * 4), aligned(4), may_alias));
+typedef int32_t ivec __attribute__((vector_size(kLanes * 4), aligned(4), may_alias));
 
 inline vec larger(vec a, vec b) { return ((b > a) | (b != b)) ? b : a; }
 
 // A vector of numbers that lie so far apart in memory, none behind the last of which is read.
 template <int64_t stride>
-vec take(const float* p) {
+vec load_strided(const float* p) {
   if (stride == 1) return load(p);
-  places chosen;
+  ivec chosen;
   for (int i = 0; i < kLanes / 2; ++i) {
     chosen[i] = 2 * i;
     chosen[kLanes / 2 + i] = kLanes + 1 + 2 * i;
@@ -50,7 +50,7 @@ vec take(const float* p) {
 // Calls work(begin) for vectors that cover all of a line, of which the last two may overlap; no line is shorter than a vector. A scalar
 // remainder would be slow: the branch on the larger of two numbers is not predictable.
 template <class Work>
-void by_vectors(int64_t count, const Work& work) {
+void for_each_vector(int64_t count, const Work& work) {
   for (int64_t x = 0; x < count; x += kLanes) work(std::min<int64_t>(x, count - kLanes));
 }
 
@@ -61,7 +61,7 @@ void pool(const float* __restrict in, float* __restrict out, float* __restrict r
   for (int64_t y = 0; y < w.p; ++y) {
     const int64_t top = ::top(w, y), bottom = ::bottom(w, y);
     if (top < bottom && w.w >= kLanes) {
-      by_vectors(w.w, [&](int64_t x) {
+      for_each_vector(w.w, [&](int64_t x) {
         vec best = load(in + top * w.w + x);
         for (int64_t h = top + 1; h < bottom; ++h) best = larger(best, load(in + h * w.w + x));
         store(middle + x, best);
@@ -73,9 +73,9 @@ void pool(const float* __restrict in, float* __restrict out, float* __restrict r
     }
     float* __restrict result = out + y * w.q;
     if (stride && w.q >= kLanes) {
-      by_vectors(w.q, [&](int64_t x) {
-        vec best = take<stride ? stride : 1>(row + x * stride);
-        for (int64_t k = 1; k < w.kernel_w; ++k) best = larger(best, take<stride ? stride : 1>(row + x * stride + k));
+      for_each_vector(w.q, [&](int64_t x) {
+        vec best = load_strided<stride ? stride : 1>(row + x * stride);
+        for (int64_t k = 1; k < w.kernel_w; ++k) best = larger(best, load_strided<stride ? stride : 1>(row + x * stride + k));
         store(result + x, best);
       });
       continue;
@@ -88,7 +88,7 @@ void pool(const float* __restrict in, float* __restrict out, float* __restrict r
 }
 
 // Takes another element of a window if it is larger than the current maximum: the first of equals, the last of NaNs, as in torch.
-inline void compare(float value, int32_t place, float& found, int32_t& found_at) {
+inline void keep_larger(float value, int32_t place, float& found, int32_t& found_at) {
   const bool exceeds = (value > found) | (value != value);
   found = exceeds ? value : found;
   found_at = exceeds ? place : found_at;
@@ -112,25 +112,25 @@ void pool_and_mark(const float* __restrict in, float* __restrict out, uint8_t* _
         const int32_t here = int32_t((h - corner) * w.kernel_w + k);
         const int64_t left = vectors ? std::min(first, c.end) : c.end;
 #pragma omp simd
-        for (int64_t x = c.begin; x < left; ++x) compare(line[x * w.stride_w], here, result[x], mark[x]);
+        for (int64_t x = c.begin; x < left; ++x) keep_larger(line[x * w.stride_w], here, result[x], mark[x]);
         if (vectors)
-          for (int64_t x = std::max(last, c.begin); x < c.end; ++x) compare(line[x * w.stride_w], here, result[x], mark[x]);
+          for (int64_t x = std::max(last, c.begin); x < c.end; ++x) keep_larger(line[x * w.stride_w], here, result[x], mark[x]);
       }
     if (vectors)
-      by_vectors(last - first, [&](int64_t begin) {
+      for_each_vector(last - first, [&](int64_t begin) {
         const int64_t x = first + begin;
         const float* window = in + top * w.w + x * stride - w.pad_w;
         vec found = vec{} - std::numeric_limits<float>::infinity();
-        places place = places{} + int32_t((top - corner) * w.kernel_w), at = place;
+        ivec place = ivec{} + int32_t((top - corner) * w.kernel_w), at = place;
         for (int64_t h = top; h < bottom; ++h, window += w.w)
           for (int64_t k = 0; k < w.kernel_w; ++k, place += 1) {
-            const vec value = take<stride ? stride : 1>(window + k);
+            const vec value = load_strided<stride ? stride : 1>(window + k);
             const auto exceeds = (value > found) | (value != value);
             found = exceeds ? value : found;
             at = exceeds ? place : at;
           }
         store(result + x, found);
-        *reinterpret_cast<places*>(mark + x) = at;
+        *reinterpret_cast<ivec*>(mark + x) = at;
       });
     std::copy(mark, mark + w.q, where + y * w.q);
   }

@@ -59,7 +59,7 @@ struct Arrays {
 template <typename Params>
 void run(const Params& params, const Arrays& a, int threads) {
   const int64_t blocks = (a.width + kBlock - 1) / kBlock;
-  const bool streams = is_large(a.rows * a.width);
+  const bool streaming = is_large(a.rows * a.width);
 #pragma omp parallel num_threads(threads)
   {
 #pragma omp for schedule(static)
@@ -68,9 +68,9 @@ void run(const Params& params, const Arrays& a, int threads) {
       if (row < 0 || row >= a.rows) continue;
       const int64_t at = row * a.width + from, n = std::min(kBlock, a.width - from);
       update(params, a.weight + at, a.gradient + b / blocks * a.width + from, a.first + at, a.second + at, n);
-      if (a.copy) put(a.copy + at, a.weight + at, n, streams);
+      if (a.copy) put(a.copy + at, a.weight + at, n, streaming);
     }
-    if (a.copy) finish(streams);
+    if (a.copy) store_fence(streaming);
   }
 }
 

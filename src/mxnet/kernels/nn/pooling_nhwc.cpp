@@ -11,7 +11,7 @@
 
 namespace {
 
-constexpr int kVectors = 4;  // of channels at a time: neighbours in memory
+constexpr int kVectorsAtOnce = 4;  // of channels at a time: neighbours in memory
 
 struct Range {
   int64_t begin, end;
@@ -22,8 +22,8 @@ inline Range within(Range r, int64_t size) { return {std::max<int64_t>(r.begin, 
 // One window of NV vectors of channels.
 template <bool Average, int NV>
 void pool(const PoolingNhwcParams& z, const float* image, Range rows, Range columns, float divisor, float* out) {
-  vec found[NV];
-  for (int v = 0; v < NV; ++v) found[v] = vec{} + (Average ? 0 : -std::numeric_limits<float>::infinity());
+  vec result[NV];
+  for (int v = 0; v < NV; ++v) result[v] = vec{} + (Average ? 0 : -std::numeric_limits<float>::infinity());
   for (int64_t i = rows.begin; i < rows.end; ++i)
     for (int64_t j = columns.begin; j < columns.end; ++j) {
       const float* from = image + (i * z.w + j) * z.c;
@@ -31,12 +31,12 @@ void pool(const PoolingNhwcParams& z, const float* image, Range rows, Range colu
       for (int v = 0; v < NV; ++v) {
         const vec value = load(from + v * kLanes);
         if (Average)
-          found[v] += value;
+          result[v] += value;
         else
-          found[v] = (value > found[v]) | (value != value) ? value : found[v];  // NaN stays
+          result[v] = (value > result[v]) | (value != value) ? value : result[v];  // NaN stays
       }
     }
-  for (int v = 0; v < NV; ++v) store(out + v * kLanes, Average ? found[v] / divisor : found[v]);
+  for (int v = 0; v < NV; ++v) store(out + v * kLanes, Average ? result[v] / divisor : result[v]);
 }
 
 template <bool Average, int NV>
@@ -58,7 +58,7 @@ extern "C" {
 // There is at least a vector of channels, and each window holds a part of the image.
 void forward_float32(const float* x, float* y, const PoolingNhwcParams* sizes, int threads) {
   const PoolingNhwcParams& z = *sizes;
-  const int64_t together = kVectors * kLanes, pieces = (z.c + together - 1) / together, lines = z.n * z.p * pieces;
+  const int64_t together = kVectorsAtOnce * kLanes, pieces = (z.c + together - 1) / together, lines = z.n * z.p * pieces;
 #pragma omp parallel num_threads(threads)
   {
     const int64_t thread = omp_get_thread_num(), team = omp_get_num_threads();
@@ -74,7 +74,7 @@ void forward_float32(const float* x, float* y, const PoolingNhwcParams* sizes, i
       };
       const int64_t begin = i % pieces * together, end = std::min(begin + together, z.c);
       if (end - begin == together)
-        run(std::integral_constant<int, kVectors>(), begin);
+        run(std::integral_constant<int, kVectorsAtOnce>(), begin);
       else
         for (int64_t c = begin; c < end; c += kLanes) run(std::integral_constant<int, 1>(), std::min(c, z.c - kLanes));  // the last may overlap
     }

@@ -5,11 +5,11 @@ where neither torch nor mxnet can be imported.
 """
 import ctypes
 from collections.abc import Sequence
-from ctypes import Structure, c_float, c_int64
+from ctypes import Structure, c_float, c_int32, c_int64
 from typing import Any
 
 MLP_LAYERS = 8  # most layers of a fused MLP
-_CPP_TYPES: dict[Any, str] = {c_int64: "int64_t", c_float: "float"}
+_CPP_TYPES: dict[Any, str] = {c_int64: "int64_t", c_int32: "int32_t", c_float: "float"}
 
 
 def _int64(*names: str) -> list[tuple[str, Any]]:
@@ -111,6 +111,18 @@ class FusedMlpParams(Structure):
     """
 
     _fields_ = [*_int64("n"), ("widths", c_int64 * (MLP_LAYERS + 1)), *_int64("relu_mask")]
+
+
+class BatchNormForwardParams(Structure):
+    """Batch normalization, with a ReLU or not; with `streaming` results are written by non-temporal stores."""
+
+    _fields_ = [*_float("eps", "momentum"), ("relu", c_int32), ("streaming", c_int32)]
+
+
+class BatchNormBackwardParams(Structure):
+    """Its gradients; the names are those of `BatchNormForwardParams`."""
+
+    _fields_ = [("relu", c_int32), ("streaming", c_int32)]
 
 
 class AdamParams(Structure):
