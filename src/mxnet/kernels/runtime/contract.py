@@ -213,7 +213,8 @@ class Kernel(Contract):
         if parameters is None:
             self.sizes = tuple(sizes)
         else:
-            given, names = dict(sizes), field_names(parameters)
+            expressions: Any = sizes
+            given, names = dict(expressions), field_names(parameters)
             if not given.keys() <= set(names):
                 raise ValueError(f"{library}.{entry}: {parameters.__name__} has the fields {', '.join(names)}, received {', '.join(given)}")
             self.sizes = tuple(given.get(name, name) for name in names)
@@ -293,9 +294,8 @@ class Plan:
         except RuntimeError as error:  # a sparse tensor with the shape and strides of a checked dense one
             raise MXNetError(f"kernel {self._kernel.name}: {error}") from None
         try:
-            if self._number_struct is not None:
-                numbers = (ctypes.byref(self._number_struct(*numbers)),)
-            arguments = (*pointers, *self._sizes, *numbers, torch.get_num_threads()) if self._threads else (*pointers, *self._sizes, *numbers)
+            given = numbers if self._number_struct is None else (ctypes.byref(self._number_struct(*numbers)),)
+            arguments = (*pointers, *self._sizes, *given, torch.get_num_threads()) if self._threads else (*pointers, *self._sizes, *given)
             if self.heavy:
                 with zeroed(HEAVY):
                     self._function(*arguments)

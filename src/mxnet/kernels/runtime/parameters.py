@@ -168,7 +168,8 @@ def header(structs: Sequence[type[Structure]] = STRUCTS) -> str:
 def _declaration(struct: type[Structure]) -> str:
     name = struct.__name__
     lines, checks = [], [f'static_assert(sizeof({name}) == {ctypes.sizeof(struct)}, "size of {name}");']
-    for field, kind, *_ in struct._fields_:
+    fields: list[Any] = list(struct._fields_)
+    for field, kind in fields:
         array = issubclass(kind, ctypes.Array)
         lines.append(f"  {_CPP_TYPES[kind._type_ if array else kind]} {field}{f'[{kind._length_}]' if array else ''};")
         checks.append(f'static_assert(offsetof({name}, {field}) == {getattr(struct, field).offset}, "offset of {name}::{field}");')
