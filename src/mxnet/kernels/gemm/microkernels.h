@@ -159,39 +159,33 @@ using Microkernel = void (*)(const float* const*, const float* const*, int64_t, 
 
 // The table of micro-kernels, by the width in vectors and half the number of rows.
 #if defined(__AVX512F__)
-#define REMEX_MICROKERNELS(kernel)                                                                       \
-  {                                                                                                      \
-    {}, {nullptr, kernel(2, 1), kernel(4, 1), kernel(6, 1), kernel(8, 1), kernel(10, 1), kernel(12, 1)}, \
-        {nullptr, kernel(2, 2), kernel(4, 2), kernel(6, 2), kernel(8, 2), kernel(10, 2), kernel(12, 2)}, \
-        {nullptr, kernel(2, 3), kernel(4, 3), kernel(6, 3), kernel(8, 3)}, {                             \
-      nullptr, kernel(2, 4), kernel(4, 4), kernel(6, 4)                                                  \
-    }                                                                                                    \
-  }
+#define REMEX_MICROKERNELS(kernel)                                                                        \
+  {{},                                                                                                    \
+   {nullptr, kernel(2, 1), kernel(4, 1), kernel(6, 1), kernel(8, 1), kernel(10, 1), kernel(12, 1)},       \
+   {nullptr, kernel(2, 2), kernel(4, 2), kernel(6, 2), kernel(8, 2), kernel(10, 2), kernel(12, 2)},       \
+   {nullptr, kernel(2, 3), kernel(4, 3), kernel(6, 3), kernel(8, 3)},                                     \
+   {nullptr, kernel(2, 4), kernel(4, 4), kernel(6, 4)}}
 #else
-#define REMEX_MICROKERNELS(kernel)                                                                                               \
-  {                                                                                                                              \
-    {}, {nullptr, kernel(2, 1), kernel(4, 1), kernel(6, 1), kernel(8, 1)}, { nullptr, kernel(2, 2), kernel(4, 2), kernel(6, 2) } \
-  }
+#define REMEX_MICROKERNELS(kernel)                                          \
+  {{},                                                                      \
+   {nullptr, kernel(2, 1), kernel(4, 1), kernel(6, 1), kernel(8, 1)},       \
+   {nullptr, kernel(2, 2), kernel(4, 2), kernel(6, 2)}}
 #endif
 
-// Those that fetch: lower ones have no register left for the address.
+// Those that prefetch: lower ones have no register left for the address.
 #if defined(__AVX512F__)
-#define REMEX_PREFETCHING_MICROKERNELS(kernel)                                                                               \
-  {                                                                                                                          \
-    {nullptr, kernel(2, 3), kernel(4, 3), kernel(6, 3), kernel(8, 3)}, { nullptr, kernel(2, 4), kernel(4, 4), kernel(6, 4) } \
-  }
-constexpr int kPrefetchingVectors = 3;  // vectors, at least
-#else
 #define REMEX_PREFETCHING_MICROKERNELS(kernel) \
-  {                                            \
-  }
+  {{nullptr, kernel(2, 3), kernel(4, 3), kernel(6, 3), kernel(8, 3)}, {nullptr, kernel(2, 4), kernel(4, 4), kernel(6, 4)}}
+constexpr int kPrefetchingVectors = 3;  // at least
+#else
+#define REMEX_PREFETCHING_MICROKERNELS(kernel) {}
 constexpr int kPrefetchingVectors = kMaxVectors + 1;  // none: with short vectors it gained nothing
 #endif
 constexpr bool kPrefetchesBefore = kPrefetchingVectors > kMaxVectors;  // true: the next weights are prefetched before a tile, not within
 constexpr int64_t kFewTiles = 16;  // that go through the same weights: with more, reading them the first time takes little of the time
 
-// Where the tile of that number fetches, of `tiles` that go through weights of `depth` cells: at the speed at which tiles read them the first time neither
-// the L3 cache nor the memory brings them, so that all tiles before take their share.
+// Where the tile of that number prefetches, of `tiles` that go through weights of `depth` cells: at the speed at which tiles read them the first time
+// neither the L3 cache nor the memory brings them, so that all tiles before take their share.
 inline Prefetch share_of(const float* next, int64_t number, int64_t tiles, int nv, int64_t depth) {
   const int64_t step = std::min<int64_t>(kLanes, (kLanes * nv + tiles - 1) / tiles);
   return {next + std::min<int64_t>(number * step, (nv - 1) * kLanes) * depth, step};

@@ -20,7 +20,7 @@ typedef float vec __attribute__((vector_size(kLanes * 4), aligned(2), may_alias)
 inline vec load(const float* p) { return *reinterpret_cast<const vec*>(p); }
 inline void store(float* p, vec v) { *reinterpret_cast<vec*>(p) = v; }
 
-// The lane_mask numbers of a vector, as many as there are, at most kLanes.
+// The first numbers of a vector, as many as there are, at most kLanes.
 #if defined(__AVX512F__)
 inline __mmask16 lane_mask(int64_t count) { return __mmask16((1u << count) - 1); }
 inline vec load(const float* p, int64_t count) { return (vec)_mm512_maskz_loadu_ps(lane_mask(count), p); }
@@ -75,7 +75,7 @@ struct Aligned {  // uninitialized memory on a cache line
   }
 };
 
-// Transposes a square of numbers: each round takes the lane_mask and the second half of the rows apart, lane by lane.
+// Transposes a square of numbers: each round takes the first and the second half of the rows apart, lane by lane.
 inline void transpose_square(vec (&rows)[kLanes]) {
   typedef int lanes __attribute__((vector_size(kLanes * 4)));
   lanes low, high;
