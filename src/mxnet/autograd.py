@@ -370,9 +370,9 @@ def get_symbol(x: NDArray) -> symbol.Symbol:
         if hasattr(node.op, "as_symbol"):  # a hybridized block: its graph
             return node.op.as_symbol(inputs)
         if hasattr(node.op, "fn"):
-            return symbol.create(node.op, inputs, node.attrs)
+            return symbol.compose.create(node.op, inputs, node.attrs)
         if node.op is _COPY:
-            return symbol.create(get_operator("_copy"), inputs, {})
+            return symbol.compose.create(get_operator("_copy"), inputs, {})
         raise MXNetError(f"get_symbol: the recorded step {node.op.name} has no counterpart in a Symbol")
 
     # Topological order without recursion, since unrolled networks are deep.

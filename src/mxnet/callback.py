@@ -14,7 +14,13 @@ from .io import save_position
 __all__ = ["BatchEndParam", "LogValidationMetricsCallback", "ProgressBar", "Speedometer", "do_checkpoint", "log_train_metric", "module_checkpoint"]
 
 BatchEndParam = namedtuple("BatchEndParams", ["epoch", "nbatch", "eval_metric", "locals"])
-BatchEndParam.__doc__ = "The argument of batch-end callbacks: epoch, batch number, training metric, and the local variables of the loop."
+BatchEndParam.__doc__ = """The argument of batch-end callbacks: epoch, batch number, training metric, and the local variables of the loop.
+
+    Example
+    -------
+    >>> mx.model.BatchEndParam(epoch=0, nbatch=10, eval_metric=None, locals=None).nbatch
+    10
+    """
 
 
 def _every(period, save):

@@ -188,11 +188,31 @@ class Initializer:
 
 _register = registry.get_register_func(Initializer, "initializer")
 alias = registry.get_alias_func(Initializer, "initializer")
+alias.__doc__ = """Register a class as initializer under several names.
+
+    Example
+    -------
+    >>> @mx.init.alias('seven', '7')
+    ... class Sevens(mx.init.Initializer):
+    ...     def _init_weight(self, name, array):
+    ...         array[:] = 7
+    >>> type(mx.init.create('7')).__name__
+    'Sevens'
+    """
 class AttributeInitializerError(MXNetError, ValueError):
     """The ``__init__`` attribute of a variable is no valid initializer of its array."""
 
 
 create = registry.get_create_func(Initializer, "initializer")
+create.__doc__ = """Create an initializer from its name and arguments, from JSON or a configuration; one that is ready is returned as it is.
+
+    Example
+    -------
+    >>> mx.init.create('normal', sigma=0.1).sigma
+    0.1
+    >>> type(mx.init.create('["constant", {"value": 3}]')).__name__
+    'Constant'
+    """
 
 
 def register(klass: type[Any]) -> type[Any]:

@@ -154,6 +154,13 @@ def get_all_registered_operators() -> list[str]:
 
 
 OperatorArguments = collections.namedtuple("OperatorArguments", ["narg", "names", "types"])
+OperatorArguments.__doc__ = """The arguments of an operator: their number, names, and types as text.
+
+    Example
+    -------
+    >>> mx.operator.get_operator_arguments('relu')
+    OperatorArguments(narg=1, names=['data'], types=['NDArray-or-Symbol'])
+    """
 
 
 def get_operator_arguments(op_name: str) -> OperatorArguments:

@@ -501,6 +501,11 @@ id : int
     The number of the image.
 id2 : int
     Usually 0.
+
+Example
+-------
+>>> mx.recordio.IRHeader(flag=0, label=7.0, id=1, id2=0).label
+7.0
 """
 IRHeader = HEADER
 _IR_FORMAT = "IfQQ"

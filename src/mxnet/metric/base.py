@@ -135,7 +135,31 @@ def _as_pairs(names, values):
 
 
 register = registry.get_register_func(EvalMetric, "metric")
+register.__doc__ = """Register a class as metric under `name`, by default its own.
+
+    Example
+    -------
+    >>> @mx.metric.register
+    ... class Count(mx.metric.EvalMetric):
+    ...     def update(self, labels, preds):
+    ...         self.sum_metric, self.num_inst = self.sum_metric + len(labels[0]), 1
+    >>> metric = mx.metric.create('count', name='samples')
+    >>> metric.update([mx.nd.ones(3)], [mx.nd.ones(3)])
+    >>> metric.get()
+    ('samples', 3.0)
+    """
 alias = registry.get_alias_func(EvalMetric, "metric")
+alias.__doc__ = """Register a class as metric under several names.
+
+    Example
+    -------
+    >>> @mx.metric.alias('nothing', 'zero')
+    ... class Nothing(mx.metric.EvalMetric):
+    ...     def update(self, labels, preds):
+    ...         self.num_inst += 1
+    >>> type(mx.metric.create('zero', name='zero')).__name__
+    'Nothing'
+    """
 _create = registry.get_create_func(EvalMetric, "metric")
 
 

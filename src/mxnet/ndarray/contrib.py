@@ -14,7 +14,7 @@ from ..ops.grad_mode import enable_grad
 from ..ops.registry import get
 from . import nested
 from .creation import full
-from .dispatch import explain
+from .dispatch import explain as _explain
 from .functions import namespace_lookup as _namespace_lookup
 from .functions import operator_function as _operator_function
 from .ndarray import NDArray
@@ -43,12 +43,12 @@ def _differentiated(op: Operator, out_grads: Sequence[NDArray], inputs: Sequence
         results = (results,) if isinstance(results, torch.Tensor) else results
         found = iter(differentiation.gradients(results, wanted, [g._data for g in out_grads]))
     except Exception as error:
-        raise MXNetError(explain(op, error, leaves, parsed)) from error
+        raise MXNetError(_explain(op, error, leaves, parsed)) from error
     gradients = [next(found) if t.requires_grad else None for t in leaves]
     return [NDArray._new(torch.zeros_like(t) if g is None else g, a._ctx) for g, t, a in zip(gradients, leaves, inputs)]
 
 
-def _gradient_function(name: str, outputs: int = 1) -> Callable:
+def _gradient_function(name: str, example: str, outputs: int = 1) -> Callable:
     def backward(*data: NDArray, out: Any = None, name: str | None = None, **kwargs: Any) -> Any:
         if len(data) <= outputs or not all(isinstance(a, NDArray) for a in data):
             raise MXNetError(f"{backward.__name__} takes NDArrays: {outputs} for the gradients of the outputs, then the inputs; "
@@ -62,12 +62,25 @@ def _gradient_function(name: str, outputs: int = 1) -> Callable:
 
     forward = get(f"_contrib_{name}")
     backward.__name__ = backward.__qualname__ = f"backward_{name}"
-    backward.__doc__ = f"The gradients of `{name}`'s inputs: takes those of its outputs, then its inputs, and its attributes by name."
+    backward.__doc__ = f"""The gradients of `{name}`'s inputs: takes those of its outputs, then its inputs, and its attributes by name.
+
+    Example
+    -------
+    {example}
+    """
     return backward
 
 
-backward_hawkesll, backward_index_copy = _gradient_function("hawkesll", outputs=2), _gradient_function("index_copy")
-backward_quadratic = _gradient_function("quadratic")
+backward_hawkesll = _gradient_function("hawkesll", """>>> one, n = mx.nd.ones((1, 2)), mx.nd.array([2])   # a sequence of two points, of two processes
+    >>> gradients = mx.nd.contrib.backward_hawkesll(mx.nd.ones(1), one, one, mx.nd.ones(2), mx.nd.ones(2), one, one, mx.nd.array([[0, 1]]), n, n)
+    >>> gradients[1].shape   # of alpha
+    (2,)""", outputs=2)
+backward_index_copy = _gradient_function("index_copy", """>>> old, new, row = mx.nd.zeros((2, 2)), mx.nd.ones((1, 2)), mx.nd.array([1], dtype='int64')
+    >>> [g.asnumpy().tolist() for g in mx.nd.contrib.backward_index_copy(mx.nd.array([[1, 2], [3, 4]]), old, row, new)]
+    [[[1.0, 2.0], [0.0, 0.0]], [0], [[3.0, 4.0]]]""")
+backward_quadratic = _gradient_function("quadratic", """>>> x = mx.nd.array([1, 2])
+    >>> mx.nd.contrib.backward_quadratic(mx.nd.ones(2), x, a=3, b=1)[0].asnumpy()   # 2 a x + b
+    array([ 7., 13.], dtype=float32)""")
 
 
 def rand_zipfian(true_classes: NDArray, num_sampled: int, range_max: int, ctx: Context | None = None) -> tuple[NDArray, NDArray, NDArray]:

@@ -5,13 +5,14 @@ from typing import TYPE_CHECKING, Any
 
 from ..lazy_modules import load_module as _load_module
 from . import functions  # noqa: F401  (fills the table)
-from .frontend import TABLE, arrays, bind
+from .frontend import TABLE, arrays
+from .frontend import bind as _bind
 
 if TYPE_CHECKING:
     from ..context import Context
 
 for _name, _function in TABLE["random"].items():
-    globals()[_name] = bind(_function, arrays, _name, __name__)
+    globals()[_name] = _bind(_function, arrays, _name, __name__)
 
 
 def shuffle(x: Any) -> None:

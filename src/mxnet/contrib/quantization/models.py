@@ -2,13 +2,13 @@
 from __future__ import annotations
 
 import logging
-import sys
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 from ... import environment, ndarray
 from ...base import MXNetError
 from ...context import Context, cpu
+from ...display import progress_bar
 from ...graph.int8 import quantize as passes
 from ...io import DataIter
 from ...module import Module
@@ -90,10 +90,9 @@ def collect_statistics(mod: Module, data: DataIter, collector: Any, max_num_exam
     """
     if not isinstance(data, DataIter):
         raise ValueError(f"calibration data must be of DataIter type, received {type(data).__name__}")
-    from tqdm import tqdm
     mod._exec_group.execs[0].set_monitor_callback(collector.collect, monitor_all=True)
     batches = 0
-    with tqdm(desc="calibration", unit="batch", file=sys.stderr, disable=None) as bar:
+    with progress_bar(desc="calibration", unit="batch") as bar:
         for batch in data:
             mod.forward(data_batch=batch, is_train=False)
             batches += 1
