@@ -100,6 +100,20 @@ def print_summary(symbol: Symbol, shape: Mapping[str, Sequence[int]] | None = No
         If `symbol` is no Symbol.
     ValueError
         If `shape` does not determine all shapes.
+
+    Example
+    -------
+    >>> net = mx.sym.FullyConnected(mx.sym.var('data'), num_hidden=10, name='fc')
+    >>> mx.viz.print_summary(net, shape={'data': (1, 20)}, line_length=60)
+    ____________________________________________________________
+    Layer (type)              Output ShapeParam Previous Layer
+    ============================================================
+    data(null)                20          0
+    ____________________________________________________________
+    fc(FullyConnected)        10          210   data
+    ============================================================
+    Total params: 210
+    ____________________________________________________________
     """
     if not isinstance(symbol, Symbol):
         raise TypeError(f"print_summary: symbol must be a Symbol, received {type(symbol).__name__}")

@@ -120,17 +120,35 @@ def rand_zipfian(true_classes: NDArray, num_sampled: int, range_max: int, ctx: C
 
 
 def isinf(data: NDArray) -> NDArray:
-    """1 where an element is infinite, 0 elsewhere."""
+    """1 where an element is infinite, 0 elsewhere.
+
+    Example
+    -------
+    >>> mx.nd.contrib.isinf(mx.nd.array([1, float('inf'), float('nan')])).asnumpy()
+    array([0., 1., 0.], dtype=float32)
+    """
     return data.abs() == math.inf
 
 
 def isnan(data: NDArray) -> NDArray:
-    """1 where an element is not a number, 0 elsewhere."""
+    """1 where an element is not a number, 0 elsewhere.
+
+    Example
+    -------
+    >>> mx.nd.contrib.isnan(mx.nd.array([1, float('inf'), float('nan')])).asnumpy()
+    array([0., 0., 1.], dtype=float32)
+    """
     return data != data
 
 
 def isfinite(data: NDArray) -> NDArray:
-    """1 where an element is neither infinite nor NaN, 0 elsewhere."""
+    """1 where an element is neither infinite nor NaN, 0 elsewhere.
+
+    Example
+    -------
+    >>> mx.nd.contrib.isfinite(mx.nd.array([1, float('inf'), float('nan')])).asnumpy()
+    array([1., 0., 0.], dtype=float32)
+    """
     return _operator_function("_logical_and")(data.abs() != math.inf, data == data)
 
 
@@ -145,7 +163,15 @@ def adamw_update(weight: NDArray, grad: NDArray, mean: NDArray, var: NDArray, re
                  beta1: float = 0.9, beta2: float = 0.999, epsilon: float = 1e-8, wd: float = 0, clip_gradient: float = -1,
                  out: NDArray | None = None, name: str | None = None,
                  **kwargs: Any) -> NDArray:
-    """One step of AdamW. `rescale_grad` may be a number or an array; where it is 0, NaN or infinite nothing changes."""
+    """One step of AdamW. `rescale_grad` may be a number or an array; where it is 0, NaN or infinite nothing changes.
+
+    Example
+    -------
+    >>> w, mean, var = mx.nd.ones(2), mx.nd.zeros(2), mx.nd.zeros(2)
+    >>> grad, scale = mx.nd.array([1, -1]), mx.nd.ones(1)
+    >>> mx.nd.contrib.adamw_update(w, grad, mean, var, scale, lr=0.1, eta=1, out=w).asnumpy().round(3)
+    array([0.684, 1.316], dtype=float32)
+    """
     return _operator_function("_adamw_update")(weight, grad, mean, var, _rescale(rescale_grad, weight), lr=lr, eta=eta, beta1=beta1, beta2=beta2,
                                                epsilon=epsilon, wd=wd, clip_gradient=clip_gradient, out=out, name=name, **kwargs)
 
@@ -154,7 +180,15 @@ def mp_adamw_update(weight: NDArray, grad: NDArray, mean: NDArray, var: NDArray,
                     eta: float, beta1: float = 0.9, beta2: float = 0.999, epsilon: float = 1e-8, wd: float = 0, clip_gradient: float = -1,
                     out: NDArray | None = None,
                     name: str | None = None, **kwargs: Any) -> NDArray:
-    """One step of AdamW for a float16 weight with a float32 copy; see `adamw_update`."""
+    """One step of AdamW for a float16 weight with a float32 copy; see `adamw_update`.
+
+    Example
+    -------
+    >>> w32, mean, var = mx.nd.ones(2), mx.nd.zeros(2), mx.nd.zeros(2)
+    >>> w, grad, scale = w32.astype('float16'), mx.nd.array([1, -1], dtype='float16'), mx.nd.ones(1)
+    >>> mx.nd.contrib.mp_adamw_update(w, grad, mean, var, w32, scale, lr=0.1, eta=1, out=w).asnumpy().round(3)
+    array([0.684, 1.316], dtype=float16)
+    """
     return _operator_function("_mp_adamw_update")(weight, grad, mean, var, weight32, _rescale(rescale_grad, weight), lr=lr, eta=eta, beta1=beta1,
                                                   beta2=beta2, epsilon=epsilon, wd=wd, clip_gradient=clip_gradient, out=out, name=name, **kwargs)
 
@@ -166,7 +200,15 @@ def _interleaved(*groups: Sequence[NDArray]) -> list[NDArray]:
 def multi_adamw_update(weights: Sequence[NDArray], grads: Sequence[NDArray], mean: Sequence[NDArray], var: Sequence[NDArray],
                        rescale_grad: float | NDArray, lrs: Sequence[float], wds: Sequence[float], etas: Sequence[float], out: Any = None,
                        name: str | None = None, size: int = 0, **kwargs: Any) -> Any:
-    """One step of AdamW for several weights (lists of arrays and of numbers); see `adamw_update`."""
+    """One step of AdamW for several weights (lists of arrays and of numbers); see `adamw_update`.
+
+    Example
+    -------
+    >>> w, mean, var = [mx.nd.ones(2)], [mx.nd.zeros(2)], [mx.nd.zeros(2)]
+    >>> _ = mx.nd.contrib.multi_adamw_update(w, [mx.nd.array([1, -1])], mean, var, mx.nd.ones(1), lrs=[0.1], wds=[0], etas=[1], out=w)
+    >>> w[0].asnumpy().round(3)
+    array([0.684, 1.316], dtype=float32)
+    """
     arrays = [*_interleaved(weights, grads, mean, var), _rescale(rescale_grad, weights[0])]
     return _operator_function("_multi_adamw_update")(*arrays, num_weights=size or len(weights), lrs=lrs, wds=wds, etas=etas, out=out, name=name,
                                                      **kwargs)
@@ -175,7 +217,16 @@ def multi_adamw_update(weights: Sequence[NDArray], grads: Sequence[NDArray], mea
 def multi_mp_adamw_update(weights: Sequence[NDArray], grads: Sequence[NDArray], mean: Sequence[NDArray], var: Sequence[NDArray],
                           weights32: Sequence[NDArray], rescale_grad: float | NDArray, lrs: Sequence[float], wds: Sequence[float],
                           etas: Sequence[float], out: Any = None, name: str | None = None, size: int = 0, **kwargs: Any) -> Any:
-    """One step of AdamW for several float16 weights with float32 copies; see `adamw_update`."""
+    """One step of AdamW for several float16 weights with float32 copies; see `adamw_update`.
+
+    Example
+    -------
+    >>> w32, mean, var = [mx.nd.ones(2)], [mx.nd.zeros(2)], [mx.nd.zeros(2)]
+    >>> w, grad = [w32[0].astype('float16')], [mx.nd.array([1, -1], dtype='float16')]
+    >>> _ = mx.nd.contrib.multi_mp_adamw_update(w, grad, mean, var, w32, mx.nd.ones(1), lrs=[0.1], wds=[0], etas=[1], out=w)
+    >>> w32[0].asnumpy().round(3)
+    array([0.684, 1.316], dtype=float32)
+    """
     arrays = [*_interleaved(weights, grads, mean, var, weights32), _rescale(rescale_grad, weights[0])]
     return _operator_function("_multi_mp_adamw_update")(*arrays, num_weights=size or len(weights), lrs=lrs, wds=wds, etas=etas, out=out, name=name,
                                                         **kwargs)
@@ -184,7 +235,15 @@ def multi_mp_adamw_update(weights: Sequence[NDArray], grads: Sequence[NDArray], 
 def multi_lamb_update(weights: Sequence[NDArray], grads: Sequence[NDArray], mean: Sequence[NDArray], var: Sequence[NDArray],
                       step_count: Sequence[int], lrs: Sequence[float], wds: Sequence[float], out: Any = None, num_tensors: int = 0,
                       **kwargs: Any) -> Any:
-    """One step of LAMB for several weights: lists of arrays, and of numbers for `step_count`, `lrs` and `wds`."""
+    """One step of LAMB for several weights: lists of arrays, and of numbers for `step_count`, `lrs` and `wds`.
+
+    Example
+    -------
+    >>> w, mean, var = [mx.nd.ones(2)], [mx.nd.zeros(2)], [mx.nd.zeros(2)]
+    >>> _ = mx.nd.contrib.multi_lamb_update(w, [mx.nd.array([1, -1])], mean, var, step_count=[1], lrs=[0.1], wds=[0], out=w)
+    >>> w[0].asnumpy().round(3)
+    array([0.9, 1.1], dtype=float32)
+    """
     return _operator_function("_multi_lamb_update")(*_interleaved(weights, grads, mean, var), num_tensors=num_tensors or len(weights),
                                                     step_count=step_count, learning_rates=lrs, wds=wds, out=out, **kwargs)
 
@@ -192,7 +251,16 @@ def multi_lamb_update(weights: Sequence[NDArray], grads: Sequence[NDArray], mean
 def multi_mp_lamb_update(weights: Sequence[NDArray], grads: Sequence[NDArray], mean: Sequence[NDArray], var: Sequence[NDArray],
                          weights32: Sequence[NDArray], step_count: Sequence[int], lrs: Sequence[float], wds: Sequence[float], out: Any = None,
                          num_tensors: int = 0, **kwargs: Any) -> Any:
-    """One step of LAMB for several float16 weights with float32 copies; see `multi_lamb_update`."""
+    """One step of LAMB for several float16 weights with float32 copies; see `multi_lamb_update`.
+
+    Example
+    -------
+    >>> w32, mean, var = [mx.nd.ones(2)], [mx.nd.zeros(2)], [mx.nd.zeros(2)]
+    >>> w, grad = [w32[0].astype('float16')], [mx.nd.array([1, -1], dtype='float16')]
+    >>> _ = mx.nd.contrib.multi_mp_lamb_update(w, grad, mean, var, w32, step_count=[1], lrs=[0.1], wds=[0], out=w)
+    >>> w32[0].asnumpy().round(3)
+    array([0.9, 1.1], dtype=float32)
+    """
     return _operator_function("_multi_mp_lamb_update")(*_interleaved(weights, grads, mean, var, weights32), num_tensors=num_tensors or len(weights),
                                                        step_count=step_count, learning_rates=lrs, wds=wds, out=out, **kwargs)
 
@@ -260,6 +328,14 @@ def while_loop(cond: Callable[..., Any], func: Callable[..., Any], loop_vars: An
     ------
     ValueError
         If `max_iterations` is missing or no number, or the loop variables are empty or change in number, or outputs change in number or shape.
+
+    Example
+    -------
+    >>> outputs, (i, total) = mx.nd.contrib.while_loop(
+    ...     cond=lambda i, total: i <= 4, func=lambda i, total: (total + i, (i + 1, total + i)),
+    ...     loop_vars=(mx.nd.array([1]), mx.nd.array([0])), max_iterations=6)
+    >>> total.asnumpy()
+    array([10.], dtype=float32)
     """
     if max_iterations is None:
         raise ValueError("max_iterations should be specified")

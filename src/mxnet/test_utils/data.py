@@ -37,6 +37,15 @@ def download(url: str, fname: str | None = None, dirname: str | None = None, ove
         Download even if the file exists.
     retries : int
         The number of further attempts.
+
+    Example
+    -------
+    >>> import pathlib, tempfile
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> _ = (folder / 'there.txt').write_text('content')
+    >>> path = mx.test_utils.download('https://host.example/there.txt', dirname=str(folder))   # it is there already
+    >>> pathlib.Path(path).read_text()
+    'content'
     """
     from ..gluon import utils
     if retries < 0:
@@ -74,6 +83,11 @@ def download_model(model_name: str, dst_dir: str = "./", meta_info: Mapping[str,
     -------
     tuple of (str or None, int)
         The prefix and epoch for `mx.model.load_checkpoint`; (None, 0) for an unknown name.
+
+    Example
+    -------
+    >>> mx.test_utils.download_model('no-such-model', meta_info={})
+    (None, 0)
     """
     if meta_info is None:
         meta_info = {name: {"symbol": f"{_SERVER}/models/{path}-symbol.json", "params": f"{_SERVER}/models/{path}-{epoch:04d}.params"}
@@ -187,6 +201,16 @@ def get_zip_data(data_dir: str, url: str, data_origin_name: str) -> None:
     url : str
     data_origin_name : str
         The name of the zip file.
+
+    Example
+    -------
+    >>> import pathlib, tempfile, zipfile
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> with zipfile.ZipFile(folder / 'data.zip', 'w') as archive:
+    ...     archive.writestr('data.txt', '1 2')
+    >>> mx.test_utils.get_zip_data(str(folder), 'https://host.example/data.zip', 'data.zip')   # it is there already
+    >>> sorted(path.name for path in folder.iterdir())
+    ['data.zip']
     """
     path = os.path.join(data_dir, data_origin_name)
     if os.path.exists(path):
@@ -211,7 +235,15 @@ def get_zip_data(data_dir: str, url: str, data_origin_name: str) -> None:
 
 
 def get_bz2_data(data_dir: str, data_name: str, url: str, data_origin_name: str) -> None:
-    """Download a bz2 file into a folder and unpack it as `data_name`, unless that exists."""
+    """Download a bz2 file into a folder and unpack it as `data_name`, unless that exists.
+
+    Example
+    -------
+    >>> import bz2, pathlib, tempfile
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> _ = (folder / 'data').write_text('1 2')
+    >>> mx.test_utils.get_bz2_data(str(folder), 'data', 'https://host.example/data.bz2', 'data.bz2')   # it is there already
+    """
     target, packed = os.path.join(data_dir, data_name), os.path.join(data_dir, data_origin_name)
     if not os.path.exists(target):
         download(url, fname=data_origin_name, dirname=data_dir)
@@ -236,6 +268,12 @@ def get_im2rec_path(home_env: str = "MXNET_HOME") -> str:
     ------
     OSError
         If there is none.
+
+    Example
+    -------
+    >>> import os
+    >>> os.path.basename(mx.test_utils.get_im2rec_path())
+    'im2rec.py'
     """
     package = pathlib.Path(__file__).resolve().parent.parent
     home = os.environ.get(home_env)
@@ -247,7 +285,14 @@ def get_im2rec_path(home_env: str = "MXNET_HOME") -> str:
 
 
 class DummyIter(DataIter):
-    """Repeats the first batch of an iterator endlessly, to measure everything except the reading of data."""
+    """Repeats the first batch of an iterator endlessly, to measure everything except the reading of data.
+
+    Example
+    -------
+    >>> batches = mx.test_utils.DummyIter(mx.io.NDArrayIter(mx.nd.arange(4), batch_size=2))
+    >>> next(batches).data[0].asnumpy(), next(batches).data[0].asnumpy()
+    (array([0., 1.], dtype=float32), array([0., 1.], dtype=float32))
+    """
 
     def __init__(self, real_iter: Any):
         super().__init__(real_iter.batch_size)

@@ -201,6 +201,15 @@ def quantize_model_mkldnn(sym: Symbol, arg_params: Params, aux_params: Params, d
     ------
     ValueError
         If `ctx` is no CPU; or as in `quantize_model`.
+
+    Example
+    -------
+    >>> net = mx.sym.FullyConnected(mx.sym.var('data'), num_hidden=2, name='fc')
+    >>> args = {'fc_weight': mx.nd.ones((2, 3)), 'fc_bias': mx.nd.zeros(2)}
+    >>> q, qargs, _ = mx.contrib.quantization.quantize_model_mkldnn(
+    ...     net, args, {}, label_names=None, calib_mode='naive', calib_data=mx.io.NDArrayIter(mx.nd.ones((4, 3)), batch_size=2))
+    >>> q.list_outputs()
+    ['quantized_sg_mkldnn_fully_connected_0_output']
     """
     checks.model(sym, arg_params)
     if checks.context(ctx).device_type != "cpu":
@@ -243,6 +252,14 @@ def quantize_graph(sym: Symbol, arg_params: Params, aux_params: Params, ctx: Con
     Symbol, dict of str to NDArray, dict of str to NDArray, object
         The quantized network, its parameters and auxiliary states, and the collector (None for ``'none'``), whose ``collect`` is a
         callback for ``Executor.set_monitor_callback(..., monitor_all=True)`` of the network on real numbers. `calib_graph` goes on from here.
+
+    Example
+    -------
+    >>> net = mx.sym.FullyConnected(mx.sym.var('data'), num_hidden=2, name='fc')
+    >>> args = {'fc_weight': mx.nd.ones((2, 3)), 'fc_bias': mx.nd.zeros(2)}
+    >>> q, qargs, _, collector = mx.contrib.quantization.quantize_graph(net, args, {}, calib_mode='naive')
+    >>> sorted(qargs)[:3]
+    ['fc_bias_quantize', 'fc_bias_quantize_max', 'fc_bias_quantize_min']
     """
     logger = chosen_logger(logger)
     checks.model(sym, arg_params)
@@ -272,6 +289,18 @@ def calib_graph(qsym: Symbol, arg_params: Params, aux_params: Params, collector:
         If `calib_mode` is ``'none'``, or unknown.
     MXNetError
         If the collector has seen nothing, or values that are infinite or no numbers.
+
+    Example
+    -------
+    >>> net = mx.sym.FullyConnected(mx.sym.var('data'), num_hidden=2, name='fc')
+    >>> args = {'fc_weight': mx.nd.ones((2, 3)), 'fc_bias': mx.nd.zeros(2)}
+    >>> q, _, _, collector = mx.contrib.quantization.quantize_graph(net, args, {}, calib_mode='naive')
+    >>> executor = net.bind(mx.cpu(), {'data': mx.nd.ones((1, 3)), **args})
+    >>> executor.set_monitor_callback(collector.collect, monitor_all=True)
+    >>> _ = executor.forward()
+    >>> q, qargs, _ = mx.contrib.quantization.calib_graph(q, args, {}, collector, calib_mode='naive')
+    >>> 'min_calib_range' in q.tojson()
+    True
     """
     checks.model(qsym, arg_params)
     checks.one_of("quantized_dtype", quantized_dtype, checks.DTYPES)
