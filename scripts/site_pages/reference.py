@@ -17,7 +17,8 @@ NUMPY = {"": "numpy", "random": "numpy.random", "linalg": "numpy.linalg", "npx":
 
 
 # Public names in their module that are no part of its interface: other modules of the package need them.
-INTERNAL = {"mxnet.context": {"ctx_or_device", "intern_context", "parse_context", "takes_device"}}
+INTERNAL = {"mxnet.context": {"ctx_or_device", "intern_context", "parse_context", "takes_device"},
+            "mxnet.gluon.data.vision.transforms": {"Pending", "Row"}}
 
 
 def pages(root):

@@ -63,16 +63,6 @@ class KVStore(KVStoreBase):
     ----------
     handle : str
         The type.
-
-    Example
-    -------
-    >>> store = mx.kv.create('local')
-    >>> store.init('weight', mx.nd.ones(2))
-    >>> store.push('weight', [mx.nd.ones(2), mx.nd.ones(2)])
-    >>> value = mx.nd.zeros(2)
-    >>> store.pull('weight', out=value)
-    >>> value.asnumpy()
-    array([2., 2.], dtype=float32)
     """
 
     def __init__(self, handle: str):

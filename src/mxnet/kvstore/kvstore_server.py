@@ -19,12 +19,6 @@ class KVStoreServer:
     Parameters
     ----------
     kvstore : KVStore
-
-    Example
-    -------
-    >>> server = mx.kvstore.KVStoreServer(mx.kv.create('local'))
-    >>> server.kvstore.type
-    'local'
     """
 
     def __init__(self, kvstore: KVStoreBase):

@@ -154,13 +154,45 @@ def get_mnist() -> dict[str, np.ndarray]:
     ------
     MXNetError
         If a file is neither found nor downloaded, or damaged.
+
+    Example
+    -------
+    >>> import os, struct, tempfile
+    >>> before = os.getcwd()
+    >>> os.chdir(tempfile.mkdtemp())
+    >>> for name in ('train', 't10k'):
+    ...     with open(f'{name}-images-idx3-ubyte', 'wb') as file:
+    ...         _ = file.write(struct.pack('>4i', 2051, 2, 28, 28) + bytes(2 * 28 * 28))
+    ...     with open(f'{name}-labels-idx1-ubyte', 'wb') as file:
+    ...         _ = file.write(struct.pack('>2i', 2049, 2) + bytes([7, 2]))
+    >>> mnist = mx.test_utils.get_mnist()
+    >>> os.chdir(before)
+    >>> mnist['train_data'].shape, mnist['train_label'].tolist()
+    ((2, 1, 28, 28), [7, 2])
     """
     arrays = {key: _read_idx(_find_mnist(name)) for key, name in _MNIST_FILES.items()}
     return {key: a.astype(np.int8) if a.ndim == 1 else a[:, None].astype(np.float32) / 255 for key, a in arrays.items()}
 
 
 def get_mnist_ubyte() -> None:
-    """Write the MNIST files, uncompressed, to ``data/``."""
+    """Write the MNIST files, uncompressed, to ``data/``.
+
+    Example
+    -------
+    >>> import os, struct, tempfile
+    >>> before = os.getcwd()
+    >>> os.chdir(tempfile.mkdtemp())
+    >>> for name in ('train', 't10k'):
+    ...     with open(f'{name}-images-idx3-ubyte', 'wb') as file:
+    ...         _ = file.write(struct.pack('>4i', 2051, 2, 28, 28) + bytes(2 * 28 * 28))
+    ...     with open(f'{name}-labels-idx1-ubyte', 'wb') as file:
+    ...         _ = file.write(struct.pack('>2i', 2049, 2) + bytes([7, 2]))
+    >>> mx.test_utils.get_mnist_ubyte()
+    >>> files = sorted(os.listdir('data'))
+    >>> os.chdir(before)
+    >>> files[0], len(files)
+    ('t10k-images-idx3-ubyte', 4)
+    """
     os.makedirs("data", exist_ok=True)
     for name in _MNIST_FILES.values():
         target = pathlib.Path("data") / name
@@ -171,7 +203,23 @@ def get_mnist_ubyte() -> None:
 
 
 def get_mnist_iterator(batch_size: int, input_shape: Sequence[int], num_parts: int = 1, part_index: int = 0) -> tuple[DataIter, DataIter]:
-    """Return iterators over MNIST's training and test digits; images are flat unless `input_shape` has 3 axes."""
+    """Return iterators over MNIST's training and test digits; images are flat unless `input_shape` has 3 axes.
+
+    Example
+    -------
+    >>> import os, struct, tempfile
+    >>> before = os.getcwd()
+    >>> os.chdir(tempfile.mkdtemp())
+    >>> for name in ('train', 't10k'):
+    ...     with open(f'{name}-images-idx3-ubyte', 'wb') as file:
+    ...         _ = file.write(struct.pack('>4i', 2051, 2, 28, 28) + bytes(2 * 28 * 28))
+    ...     with open(f'{name}-labels-idx1-ubyte', 'wb') as file:
+    ...         _ = file.write(struct.pack('>2i', 2049, 2) + bytes([7, 2]))
+    >>> training, test = mx.test_utils.get_mnist_iterator(batch_size=2, input_shape=(784,))
+    >>> os.chdir(before)
+    >>> next(test).data[0].shape
+    (2, 784)
+    """
     from ..io import MNISTIter
     get_mnist_ubyte()
     shared = {"input_shape": input_shape, "batch_size": batch_size, "flat": len(input_shape) != 3, "num_parts": num_parts,
@@ -181,12 +229,35 @@ def get_mnist_iterator(batch_size: int, input_shape: Sequence[int], num_parts: i
 
 
 def get_mnist_pkl() -> None:
-    """Download the pickled MNIST of deeplearning.net into ``data/``."""
+    """Download the pickled MNIST of deeplearning.net into ``data/``.
+
+    Example
+    -------
+    >>> import os, tempfile
+    >>> before = os.getcwd()
+    >>> os.chdir(tempfile.mkdtemp())
+    >>> os.mkdir('data')
+    >>> open('data/mnist.pkl.gz', 'w').close()
+    >>> mx.test_utils.get_mnist_pkl()   # it is there already
+    >>> os.chdir(before)
+    """
     download("http://deeplearning.net/data/mnist/mnist.pkl.gz", dirname="data")
 
 
 def get_cifar10() -> None:
-    """Download CIFAR-10 as RecordIO files into ``data/cifar``, unless they exist."""
+    """Download CIFAR-10 as RecordIO files into ``data/cifar``, unless they exist.
+
+    Example
+    -------
+    >>> import os, tempfile
+    >>> before = os.getcwd()
+    >>> os.chdir(tempfile.mkdtemp())
+    >>> os.makedirs('data/cifar')
+    >>> for name in ('train.rec', 'train.lst', 'test.rec', 'test.lst'):
+    ...     open(f'data/cifar/{name}', 'w').close()
+    >>> mx.test_utils.get_cifar10()   # they are there already
+    >>> os.chdir(before)
+    """
     if not all(os.path.exists(f"data/cifar/{part}.{kind}") for part in ("train", "test") for kind in ("rec", "lst")):
         get_zip_data("data", f"{_SERVER}/mxnet/data/cifar10.zip", "cifar10.zip")
 

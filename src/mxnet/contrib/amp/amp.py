@@ -76,6 +76,14 @@ def init(target_dtype: str = "float16", target_precision_ops: Sequence[str] | No
         If `target_dtype` is another type.
     AttributeError
         If a list names an operator that does not exist.
+
+    Example
+    -------
+    >>> mx.contrib.amp.init(target_dtype='bfloat16')
+    >>> net = mx.gluon.nn.Dense(2, in_units=3)
+    >>> net.initialize()
+    >>> str(net(mx.nd.ones((1, 3))).dtype)
+    'bfloat16'
     """
     if _State.installation is not None:
         return
@@ -114,6 +122,14 @@ def init_trainer(optimizer_or_trainer: Any) -> None:
         If `init` was not called before.
     TypeError
         If it is no Trainer.
+
+    Example
+    -------
+    >>> mx.contrib.amp.init(target_dtype='bfloat16')
+    >>> net = mx.gluon.nn.Dense(2, in_units=3)
+    >>> net.initialize()
+    >>> trainer = mx.gluon.Trainer(net.collect_params(), 'sgd')
+    >>> mx.contrib.amp.init_trainer(trainer)
     """
     if _State.installation is None:
         raise UsageError("init_trainer: AMP is off; call amp.init() first, before the network is made")
@@ -147,13 +163,16 @@ def scale_loss(loss: Any, optimizer_or_trainer: Any) -> Iterator[Any]:
 
     Example
     -------
-    ::
-
-        with mx.autograd.record():
-            loss = loss_function(net(data), label)
-            with amp.scale_loss(loss, trainer) as scaled:
-                mx.autograd.backward(scaled)
-        trainer.step(batch_size)
+    >>> mx.contrib.amp.init(target_dtype='bfloat16')
+    >>> net = mx.gluon.nn.Dense(2, in_units=3)
+    >>> net.initialize()
+    >>> trainer = mx.gluon.Trainer(net.collect_params(), 'sgd')
+    >>> mx.contrib.amp.init_trainer(trainer)
+    >>> with mx.autograd.record():
+    ...     loss = mx.gluon.loss.L2Loss()(net(mx.nd.ones((4, 3))), mx.nd.ones((4, 2)))
+    ...     with mx.contrib.amp.scale_loss(loss, trainer) as scaled:
+    ...         mx.autograd.backward(scaled)
+    >>> trainer.step(batch_size=4)
     """
     trainer = optimizer_or_trainer
     scaler = getattr(trainer, "_amp_loss_scaler", None)
@@ -177,6 +196,19 @@ def unscale(optimizer_or_trainer: Any) -> None:
     ------
     TypeError
         If it is no Trainer.
+
+    Example
+    -------
+    >>> mx.contrib.amp.init(target_dtype='bfloat16')
+    >>> net = mx.gluon.nn.Dense(1, in_units=1, use_bias=False)
+    >>> net.initialize(mx.init.One())
+    >>> trainer = mx.gluon.Trainer(net.collect_params(), 'sgd')
+    >>> mx.contrib.amp.init_trainer(trainer)
+    >>> with mx.autograd.record(), mx.contrib.amp.scale_loss(net(mx.nd.ones((1, 1))), trainer) as scaled:
+    ...     mx.autograd.backward(scaled)
+    >>> mx.contrib.amp.unscale(trainer)
+    >>> net.weight.grad().asnumpy()   # without the loss scale
+    array([[1.]], dtype=float32)
     """
     _require_trainer(optimizer_or_trainer)
     for parameter in optimizer_or_trainer._params:
