@@ -64,6 +64,6 @@ def test_networks_are_tables():
         inner.add(mx.gluon.nn.Dense(4, in_units=3))
         net.add(inner, mx.gluon.nn.Dense(2))
     text = net._repr_html_()
-    assert "HybridSequential net_" in text and "\u2003\u2003(0) Dense(3 -&gt; 4, linear)" in text
+    assert "HybridSequential net<" in text and "\u2003\u2003(0) Dense(3 -&gt; 4, linear)" in text
     assert "weight 4x3, bias 4" in text and ">16</td>" in text
-    assert "18 parameters, and 1 arrays of them whose shapes follow from the first batch" in text
+    assert "18 parameters; the first batch determines 1 more array<" in text

@@ -79,7 +79,7 @@ def html_of(block: Block) -> str:
     add("", block, 0)
     everything = list({id(p): p for p in block.collect_params().values()}.values())
     total, open_ = sum(map(_size, everything)), sum(not _size(p) for p in everything)
-    note = f"{total:,} parameters" + (f", and {open_} arrays of them whose shapes follow from the first batch" if open_ else "")
+    note = f"{total:,} parameters" + (f"; the first batch determines {open_} more array{'s' * (open_ > 1)}" if open_ else "")
     return display.table(f"{type(block).__name__} {block.name}", ("block", "parameters", "count"), rows, note)
 
 

@@ -21,7 +21,16 @@ for _name, _function in TABLE["npx.random"].items():
 
 @_takes_device
 def seed(seed: int, ctx: Context | str = "all") -> None:
-    """Start the random numbers of a device, or of all, anew."""
+    """Start the random numbers of a device, or of all, anew.
+
+    Example
+    -------
+    >>> mx.npx.random.seed(7)
+    >>> first = mx.np.random.uniform(size=3)
+    >>> mx.npx.random.seed(7)
+    >>> bool((mx.np.random.uniform(size=3) == first).all())
+    True
+    """
     _random.seed(seed, ctx)
 
 
