@@ -89,12 +89,6 @@ def save_checkpoint(prefix: str, epoch: int, symbol: Symbol | None, arg_params: 
     >>> mx.model.save_checkpoint(os.path.join(folder, 'net'), 3, net, {'fc_weight': mx.nd.ones((2, 4))}, {})
     >>> sorted(os.listdir(folder))
     ['net-0003.params', 'net-symbol.json']
-    ...
-    _check_window(name, data, kernel, stride, dilate, pad, num_filter, num_group, layout)
-    raise MXNetError(f"{name}: `kernel` {kernel} needs {ndim + 2}-D data, received shape {tuple(shape)}")
-    changed |= infer_node(node, shapes, finished, probed)
-               ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
-    raise _failed(node, before_in, error) from error
     """
     if symbol is not None:
         symbol.save(f"{prefix}-symbol.json", remove_amp_cast=remove_amp_cast)

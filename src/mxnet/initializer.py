@@ -260,9 +260,6 @@ class Load:
     >>> weight.asnumpy()
     array([[1., 1.],
            [1., 1.]], dtype=float32)
-    ...
-    self._legacy_init(desc, arr)
-    warnings.warn("init(str, NDArray) is the old form; "
     """
 
     def __init__(self, param: str | Mapping[str, NDArray], default_init: Initializer | None = None, verbose: bool = False):
@@ -380,9 +377,6 @@ class Constant(Initializer):
     >>> layer.weight.data().asnumpy()
     array([[0.5, 0.5],
            [0.5, 0.5]], dtype=float32)
-    ...
-    self._init_default(desc, arr)
-    raise ValueError(f"Unknown initialization pattern for {name}. Names that end in weight, bias, gamma (1.0) or beta (0.0) are known; for "
     """
 
     def __init__(self, value: Any):

@@ -163,7 +163,6 @@ def register(reg_name: str) -> Callable[[type[Any]], type[Any]]:
     ...         return Same()
     >>> mx.nd.Custom(mx.nd.array([1, 2]), op_type='same').asnumpy()
     array([1., 2.], dtype=float32)
-    ...
     """
     def do_register(prop_cls):
         if not (inspect.isclass(prop_cls) and issubclass(prop_cls, CustomOpProp)):

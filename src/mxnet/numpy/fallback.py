@@ -53,7 +53,7 @@ isin: isin(array([[1, 2], [5, 6]]), array([2, 5])).tolist() -> [[False, True], [
 ix_: ix_(array([0, 2]) > 1, array([1, 2]) > 0)[1] -> array([[0, 1]], dtype=int64)
 lexsort: lexsort((array([1, 2, 3]), array([2, 1, 1]))) -> array([1, 2, 0], dtype=int64)
 min_scalar_type: min_scalar_type(array(10, dtype='uint8')) -> dtype('uint8')
-mirr: round(float(mirr(array([-100, 60, 60]), 0.1, 0.1)), 3) -> 0.122
+mirr: f"{mirr(array([-100, 60, 60]), 0.1, 0.1):.3f}" -> '0.122'
 modf: modf(array([1.5, -2.25])) -> (array([ 0.5 , -0.25]), array([ 1., -2.]))
 msort: msort(array([[3, 1], [2, 4]])).tolist() -> [[2.0, 1.0], [3.0, 4.0]]
 nanargmax: int(nanargmax(array([1, mx.np.nan, 3]))) -> 2
@@ -70,11 +70,11 @@ nanstd: float(nanstd(array([1, mx.np.nan, 3]))) -> 1.0
 nansum: float(nansum(array([1, mx.np.nan, 3]))) -> 4.0
 nanvar: float(nanvar(array([1, mx.np.nan, 3]))) -> 1.0
 ndim: ndim(array([[1, 2]])) -> 2
-npv: round(float(npv(0.1, array([-100, 60, 60]))), 3) -> 4.132
+npv: f"{npv(0.1, array([-100, 60, 60])):.3f}" -> '4.132'
 partition: partition(array([3, 1, 2]), 0)[0] -> array(1.)
 packbits: packbits(array([1, 0, 1, 0, 0, 0, 0, 1], dtype='uint8')) -> array([161], dtype=uint8)
 piecewise: piecewise(array([-1, 2]), [array([-1, 2]) < 0], [0, 1]) -> array([0., 1.])
-pmt: round(float(pmt(0.1, 2, 100)), 3) -> -57.619
+pmt: f"{pmt(0.1, 2, 100):.3f}" -> '-57.619'
 poly: poly(array([1, 2])) -> array([ 1., -3.,  2.])
 polyadd: polyadd(array([1, 2]), array([3, 4])) -> array([4., 6.])
 polydiv: polydiv(array([1, 3, 2]), array([1, 1])) -> (array([1., 2.]), array([0.]))
@@ -82,11 +82,11 @@ polyfit: polyfit(array([0, 1, 2]), array([1, 3, 5]), 1).round(3) -> array([2., 1
 polyint: polyint(array([2, 1])) -> array([1., 1., 0.], dtype=float64)
 polymul: polymul(array([1, 1]), array([1, 2])) -> array([1., 3., 2.])
 polysub: polysub(array([3, 4]), array([1, 2])) -> array([2., 2.])
-ppmt: round(float(ppmt(0.1, 1, 2, 100)), 3) -> -47.619
+ppmt: f"{ppmt(0.1, 1, 2, 100):.3f}" -> '-47.619'
 promote_types: promote_types('int8', 'float32') -> dtype('float32')
 ptp: float(ptp(array([1, 5, 3]))) -> 4.0
-pv: round(float(pv(0.1, 2, -60)), 3) -> 104.132
-rate: round(float(rate(2, 0, -100, 121)), 3) -> 0.1
+pv: f"{pv(0.1, 2, -60):.3f}" -> '104.132'
+rate: f"{rate(2, 0, -100, 121):.3f}" -> '0.100'
 real: real(array([1, 2])) -> array([1., 2.])
 rollaxis: rollaxis(mx.np.zeros((2, 3, 4)), 2).shape -> (4, 2, 3)
 roots: roots(array([1, -3, 2])).round(3) -> array([2., 1.])

@@ -93,16 +93,6 @@ class BucketSentenceIter(DataIter):
     WARNING: discarded 0 sentences longer than the largest bucket.
     >>> sorted((batch.bucket_key, batch.data[0].shape) for batch in batches)
     [(2, (2, 2)), (3, (2, 3))]
-    ...
-    _check_window(name, data, kernel, stride, dilate, pad, num_filter, num_group, layout)
-    raise MXNetError(f"{name}: `kernel` {kernel} needs {ndim + 2}-D data, received shape {tuple(shape)}")
-    changed |= infer_node(node, shapes, finished, probed)
-               ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
-    raise _failed(node, before_in, error) from error
-    ...
-    exec(compile(ast.Interactive([n]) ,'<e>','single'),ns)
-    ...
-    exec(compile(ast.Interactive([n]) ,'<e>','single'),ns)
     """
 
     def __init__(self, sentences: Sequence[Sequence[int]], batch_size: int, buckets: Sequence[int] | None = None, invalid_label: int = -1,

@@ -182,10 +182,6 @@ class DropoutCell(BaseRNNCell):
     >>> outputs, _ = cells.unroll(3, inputs=mx.sym.var('data'), merge_outputs=True)
     >>> outputs.infer_shape(data=(2, 3, 5))[1]
     [(2, 3, 4)]
-    ...
-    warnings.warn("FusedRNNCell transposes NTC input; layout TNC is faster", stacklevel=2)
-    ...
-    exec(compile(ast.Interactive([n]) ,'<e>','single'),ns)
     """
 
     def __init__(self, dropout: float, prefix: str = "dropout_", params: RNNParams | None = None):

@@ -18,10 +18,6 @@ def zeros(shape: int | Sequence[int], dtype: Any = None, **kwargs: Any) -> Symbo
     -------
     >>> mx.sym.zeros((1, 2)).eval()[0].asnumpy()
     array([[0., 0.]], dtype=float32)
-    ...
-    states = _arrange(aux_states if aux_states is not None else [], aux_names, "aux_states")
-             ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
-    raise ValueError(f"{what}: {len(names)} arrays expected ({', '.join(names)}), received {len(arrays)}")
     """
     return operator_function("_zeros")(shape=shape, dtype="float32" if dtype is None else dtype, **kwargs)
 

@@ -222,7 +222,7 @@ def get_mnist_iterator(batch_size: int, input_shape: Sequence[int], num_parts: i
     """
     from ..io import MNISTIter
     get_mnist_ubyte()
-    shared = {"input_shape": input_shape, "batch_size": batch_size, "flat": len(input_shape) != 3, "num_parts": num_parts,
+    shared: dict[str, Any] = {"batch_size": batch_size, "flat": len(input_shape) != 3, "num_parts": num_parts,
               "part_index": part_index}
     return (MNISTIter(image="data/train-images-idx3-ubyte", label="data/train-labels-idx1-ubyte", shuffle=True, **shared),
             MNISTIter(image="data/t10k-images-idx3-ubyte", label="data/t10k-labels-idx1-ubyte", **shared))

@@ -82,8 +82,8 @@ def init(target_dtype: str = "float16", target_precision_ops: Sequence[str] | No
     >>> mx.contrib.amp.init(target_dtype='bfloat16')
     >>> net = mx.gluon.nn.Dense(2, in_units=3)
     >>> net.initialize()
-    >>> str(net(mx.nd.ones((1, 3))).dtype)
-    'bfloat16'
+    >>> mx.nd.FullyConnected(mx.nd.ones((1, 3)), net.weight.data(), no_bias=True, num_hidden=2).as_torch().dtype
+    torch.bfloat16
     """
     if _State.installation is not None:
         return
