@@ -223,10 +223,10 @@ def get_choice(name: str, *choices: str) -> Any:
     >>> mx.environment.get_choice('MXNET_KVSTORE_BIGARRAY_BOUND', '1000000')
     '1000000'
     """
-    found = get_str(name)
-    if found not in choices:
+    choice = get_str(name)
+    if choice not in choices:
         raise _malformed(name, " or ".join(choices))
-    return found
+    return choice
 
 
 def get_int(name: str) -> Any:

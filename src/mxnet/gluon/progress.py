@@ -77,20 +77,20 @@ class Progress:
         self.epoch = 0
         #: How many of its batches were trained on.
         self.batch = 0
-        found = self._saves.newest()
-        if found is None:
+        save = self._saves.newest()
+        if save is None:
             return
         if trainer._kv_initialized:
             raise UsageError(f"Progress: {folder} has a training to go on from, and this trainer has begun another one; make Progress before its "
                              "first step")
-        net.load_parameters(os.path.join(found.path, PARAMETERS), ctx=trainer._contexts)
+        net.load_parameters(os.path.join(save.path, PARAMETERS), ctx=trainer._contexts)
         # Each worker has moving averages of its own, and the kvstore is about to bring those of worker 0.
         own = [(array, array.copy()) for p in net.collect_params().values() if p.grad_req == "null" for array in p.list_data()]
-        trainer.load_states(os.path.join(found.path, STATES))
+        trainer.load_states(os.path.join(save.path, STATES))
         for array, value in own:
             value.copyto(array)
-        found.restore_position(data)
-        self.epoch, self.batch = found.epoch, found.batch
+        save.restore_position(data)
+        self.epoch, self.batch = save.epoch, save.batch
 
     def epochs(self, count: int) -> Iterator[int]:
         """Iterate over the remaining epoch numbers below `count`; the first may be partly done already."""

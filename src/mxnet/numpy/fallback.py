@@ -250,8 +250,8 @@ def functions() -> dict[str, Callable[..., Any]]:
     import warnings
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # NumPy warns when a deprecated name is looked up
-        found = {name: (_official(name), example) for name, example in _examples(_EXAMPLES).items()}
-    return {name: _wrapped(function, name, "mx.np", example) for name, (function, example) in found.items() if function is not None}
+        official = {name: (_official(name), example) for name, example in _examples(_EXAMPLES).items()}
+    return {name: _wrapped(function, name, "mx.np", example) for name, (function, example) in official.items() if function is not None}
 
 
 def linalg_functions() -> dict[str, Callable[..., Any]]:

@@ -132,7 +132,7 @@ def load(fname: str) -> Symbol:
     ['data', 'fc_weight', 'fc_bias']
     """
     if not isinstance(fname, str):
-        raise TypeError("fname need to be string")
+        raise TypeError(f"fname need to be string, received {type(fname).__name__}")
     return Symbol(serialization.load(files.read_text(fname), fname))
 
 
@@ -146,7 +146,7 @@ def load_json(json_str: str) -> Symbol:
     ['data', 'fc_weight', 'fc_bias']
     """
     if not isinstance(json_str, str):
-        raise TypeError("fname required to be string")
+        raise TypeError(f"json_str required to be string, received {type(json_str).__name__}")
     return Symbol(serialization.load(json_str))
 
 
