@@ -39,6 +39,16 @@ def numpy_semantics_end_with_the_test():
 
 
 @pytest.fixture(autouse=True)
+def mixed_precision_ends_with_the_test():
+    """So does `amp.init`, which has no counterpart that turns it off."""
+    yield
+    amp = sys.modules.get("mxnet.contrib.amp.amp")
+    if amp is not None and amp._State.installation is not None:
+        amp._State.installation.undo()
+        amp._State.installation = None
+
+
+@pytest.fixture(autouse=True)
 def no_graph_is_known(monkeypatch):
     """Who won a graph on this machine before, or in another test, decides nothing here."""
     monkeypatch.setattr(cache.tuning_cache, "get", lambda key: None)

@@ -17,11 +17,20 @@ from setuptools import Distribution, setup
 from setuptools.command.bdist_wheel import bdist_wheel
 from setuptools.command.build_py import build_py
 
+# The one place with the project's address, such as "https://github.com/NAME/remex", from which all links in the metadata follow. Empty while
+# there is no public one: then distributions have no links, rather than dead ones. scripts/check_version.py refuses a release without it.
+ADDRESS = ""
 KERNELS = pathlib.Path("mxnet", "kernels")
 SOURCES = pathlib.Path(__file__).resolve().parent / "src" / KERNELS
 _spec = importlib.util.spec_from_file_location("build", SOURCES / "runtime" / "build.py")
 build = importlib.util.module_from_spec(_spec)
 _spec.loader.exec_module(build)
+
+
+def links(address):
+    """The links of the metadata; none without an address."""
+    return {"Homepage": address, "Documentation": f"{address}#documentation", "Source": address, "Issues": f"{address}/issues",
+            "Changelog": f"{address}/blob/main/CHANGELOG.md"} if address else {}
 
 
 @functools.cache
@@ -92,4 +101,4 @@ class Machine(Distribution):
         return "editable_wheel" not in self.commands and bool(levels())
 
 
-setup(distclass=Machine, cmdclass={"build_py": Build, "bdist_wheel": Wheel})
+setup(distclass=Machine, cmdclass={"build_py": Build, "bdist_wheel": Wheel}, project_urls=links(ADDRESS))

@@ -17,9 +17,16 @@ def released(text):
     return re.findall(r"^## \[?(\d+\.\d+\.\d+[^\] ]*)\]? - \d{4}-\d{2}-\d{2}$", text, re.MULTILINE)
 
 
-def problems(tag, current, changelog):
-    """Return what does not agree, as sentences."""
+def address():
+    """Return the project's address in setup.py, without running it."""
+    return re.search(r'^ADDRESS = "([^"]*)"', (ROOT / "setup.py").read_text("utf-8"), re.MULTILINE)[1]
+
+
+def problems(tag, current, changelog, place):
+    """Return what does not agree or is missing, as sentences."""
     results = []
+    if tag is not None and not place.startswith("https://"):
+        results.append("setup.py has no ADDRESS: set the project's, such as https://github.com/NAME/remex, so that the metadata have links")
     if tag is not None and tag != f"v{current}":
         results.append(f"the tag is {tag}, and mxnet.libinfo.remex_version asks for v{current}")
     if tag is not None and current not in released(changelog):
@@ -32,7 +39,7 @@ def problems(tag, current, changelog):
 def main(argv=None):
     parser = argparse.ArgumentParser(description=__doc__.partition(":")[0])
     parser.add_argument("tag", nargs="?", help="such as v0.1.0")
-    results = problems(parser.parse_args(argv).tag, version(), (ROOT / "CHANGELOG.md").read_text("utf-8"))
+    results = problems(parser.parse_args(argv).tag, version(), (ROOT / "CHANGELOG.md").read_text("utf-8"), address())
     for problem in results:
         print("check_version:", problem, file=sys.stderr)
     return 1 if results else 0

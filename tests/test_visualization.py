@@ -106,6 +106,13 @@ def test_drawing():
     assert "conv1_weight" in mx.viz.plot_network(network(), hide_weights=False).source
 
 
+def test_boxes_are_as_large_as_their_labels():
+    pytest.importorskip("graphviz")
+    source = mx.viz.plot_network(network(), node_attrs={"fillcolor": "white", "width": "2"}).source
+    assert "fixedsize" not in source and "rounded,filled" in source and "width=2" in source
+    assert "fixedsize=true" in mx.viz.plot_network(network(), node_attrs={"fixedsize": "true"}).source
+
+
 def test_drawing_needs_graphviz(monkeypatch):
     monkeypatch.setitem(sys.modules, "graphviz", None)
     with pytest.raises(ImportError, match="requires graphviz library"):

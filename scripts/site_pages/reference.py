@@ -16,13 +16,18 @@ NUMPY = {"": "numpy", "random": "numpy.random", "linalg": "numpy.linalg", "npx":
          "npx.image": "numpy_extension.image"}
 
 
+# Public names in their module that are no part of its interface: other modules of the package need them.
+INTERNAL = {"mxnet.context": {"ctx_or_device", "intern_context", "parse_context", "takes_device"},
+            "mxnet.gluon.data.vision.transforms": {"Pending", "Row"}}
+
+
 def pages(root):
     """Return the pages of the reference by path."""
     import mxnet as mx
     names = operator_names(mx)
     results = {"reference/index.md": index(), "reference/environment.md": environment(mx)}
     results.update(operator_pages(root, names))
-    results.update(module_pages())
+    results.update(module_pages({name.removeprefix("nd."): page_name(publics[0]) for publics in names.values() for name in publics}))
     results.update(numpy_pages())
     return {path: text.encode() for path, text in results.items()}
 
@@ -173,6 +178,8 @@ def public(module):
         home = getattr(value, "__module__", None)
         if isinstance(value, types.ModuleType) or not callable(value) or home in (None, "mxnet.ndarray.op", "mxnet.symbol.op"):
             continue
+        if name in INTERNAL.get(module.__name__, ()):
+            continue
         if home.startswith("mxnet") and (listed or is_public(module, home)):
             results[name] = value
     return results
@@ -184,21 +191,21 @@ def is_public(module, home):
     return home.startswith(module.__name__) or package != "mxnet" and home.rpartition(".")[0] == package
 
 
-def module_pages():
-    """Return a page for each of `MODULES`, and their index."""
+def module_pages(operators):
+    """Return a page for each of `MODULES`, and their index; `operators` has the page of each operator by its name."""
     results, lines, seen = {}, ["# Modules\n", "```{toctree}\n:maxdepth: 1\n"], set()
     for name in MODULES:
         module = importlib.import_module(f"mxnet.{name}")
         members = public(module)
         if not members:
             continue
-        results[f"reference/modules/{name}.md"] = module_page(name, module, members, seen)
+        results[f"reference/modules/{name}.md"] = module_page(name, module, members, seen, operators)
         lines.append(name)
     results["reference/modules/index.md"] = "\n".join([*lines, "```\n"])
     return results
 
 
-def module_page(name, module, members, seen):
+def module_page(name, module, members, seen, operators):
     """Return the page of a module."""
     short = "mx." + name.replace("ndarray", "nd").replace("symbol", "sym")
     parts = [f"# {docstrings.escaped(short)}\n", docstrings.markdown(module.__doc__)]
@@ -211,14 +218,14 @@ def module_page(name, module, members, seen):
         if first:
             parts.append(docstrings.markdown(value.__doc__))
             if isinstance(value, type):
-                parts.append(methods(value, full))
+                parts.append(methods(value, operators if member in ("NDArray", "Symbol") else {}))
         else:
             parts.append(f"The same as `{value.__module__}.{getattr(value, '__qualname__', member)}`. {docstrings.summary(value.__doc__)}.\n")
     return "\n".join(parts)
 
 
-def methods(cls, full):
-    """Return the public methods and properties that a class defines itself."""
+def methods(cls, operators):
+    """Return the public methods and properties that a class defines itself; those that call an operator of their name link to its page's example."""
     parts = []
     for name, value in sorted(vars(cls).items()):
         inner = value.__func__ if isinstance(value, (classmethod, staticmethod)) else value
@@ -229,7 +236,18 @@ def methods(cls, full):
             parts.append(f"**`{name}`** (property)\n\n{docstrings.markdown(doc)}")
         else:
             parts.append(f"**`{docstrings.signature(inner, name)}`**\n\n{docstrings.markdown(doc)}")
+            if name in operators and ">>>" not in (doc or ""):
+                parts.append(f"Example: [`mx.nd.{name}`](<../nd/{operators[name]}.md>).\n")
     return "\n".join(parts)
+
+
+def numpy_functions(module):
+    """Return (name, function) of the public functions of a module of ``mx.np`` or ``mx.npx``."""
+    for name in sorted(dir(module)):
+        value = None if name.startswith("_") else getattr(module, name, None)
+        home = getattr(value, "__module__", None) or ""
+        if callable(value) and not isinstance(value, (type, types.ModuleType)) and (home == "mxnet.ndarray.op" or home.startswith("mxnet.numpy")):
+            yield name, value
 
 
 def numpy_pages():
@@ -238,12 +256,7 @@ def numpy_pages():
     families = {}
     for space, path in NUMPY.items():
         module = importlib.import_module(f"mxnet.{path}")
-        for name in sorted(dir(module)):
-            value = None if name.startswith("_") else getattr(module, name, None)
-            if not callable(value) or isinstance(value, (type, types.ModuleType)) or not (getattr(value, "__module__", "") or "").startswith("mxnet"):
-                continue
-            if value.__module__ not in ("mxnet.ndarray.op",) and not value.__module__.startswith("mxnet.numpy"):
-                continue
+        for name, value in numpy_functions(module):
             home = getattr(TABLE.get(space, {}).get(name), "__module__", value.__module__)
             family = home.rpartition(".")[2] if home.startswith("mxnet.numpy.") and not space else ""
             short = path.replace("numpy_extension", "npx").replace("numpy", "np")

@@ -193,7 +193,7 @@ def _symbol_of(node: Any, inputs: list[symbol.Symbol]) -> symbol.Symbol:
         return node.op.as_symbol(inputs)
     if not hasattr(node.op, "fn"):
         raise TraceError(f"{node.op.name} has no counterpart in a Symbol")
-    return symbol.create(node.op, inputs, node.attrs)
+    return symbol.compose.create(node.op, inputs, node.attrs)
 
 
 def _call(name: str, *inputs: NDArray, **attrs: Any) -> Any:

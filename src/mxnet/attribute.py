@@ -69,7 +69,14 @@ class AttrScope(interrupts.Scope, metaclass=ClassPropertyType):
 
 
 def current() -> AttrScope:
-    """Return the scope in force in this thread."""
+    """Return the scope in force in this thread.
+
+    Example
+    -------
+    >>> with mx.AttrScope(ctx_group='stage1'):
+    ...     print(mx.attribute.current().get({}))
+    {'ctx_group': 'stage1'}
+    """
     try:
         return AttrScope._current.value
     except AttributeError:

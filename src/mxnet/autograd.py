@@ -40,39 +40,97 @@ def record(train_mode: bool = True) -> Scope:
 
 
 def pause(train_mode: bool = False) -> Scope:
-    """Suspend the recording of operators in a ``with`` block inside of `record`."""
+    """Suspend the recording of operators in a ``with`` block inside of `record`.
+
+    Example
+    -------
+    >>> x = mx.nd.array([3])
+    >>> x.attach_grad()
+    >>> with mx.autograd.record():
+    ...     with mx.autograd.pause():
+    ...         factor = x * 10        # a constant for the gradient
+    ...     y = factor * x
+    >>> y.backward()
+    >>> x.grad.asnumpy()
+    array([30.], dtype=float32)
+    """
     return Scope(False, train_mode)
 
 
 def train_mode() -> Scope:
-    """Run operators such as Dropout in training mode in a ``with`` block, without changing recording."""
+    """Run operators such as Dropout in training mode in a ``with`` block, without changing recording.
+
+    Example
+    -------
+    >>> with mx.autograd.train_mode():   # Dropout drops, and nothing is recorded
+    ...     y = mx.nd.Dropout(mx.nd.ones(100), p=0.5)
+    >>> bool((y == 0).max().asscalar())
+    True
+    """
     return Scope(None, True)
 
 
 def predict_mode() -> Scope:
-    """Run operators such as Dropout in prediction mode in a ``with`` block, without changing recording."""
+    """Run operators such as Dropout in prediction mode in a ``with`` block, without changing recording.
+
+    Example
+    -------
+    >>> with mx.autograd.record():
+    ...     with mx.autograd.predict_mode():   # recorded, but Dropout passes everything
+    ...         y = mx.nd.Dropout(mx.nd.ones(4), p=0.5)
+    >>> y.asnumpy()
+    array([1., 1., 1., 1.], dtype=float32)
+    """
     return Scope(None, False)
 
 
 def is_recording() -> bool:
-    """Return True where operators are being recorded."""
+    """Return True where operators are being recorded.
+
+    Example
+    -------
+    >>> with mx.autograd.record():
+    ...     print(mx.autograd.is_recording())
+    True
+    """
     return mode.recording if mode.tracing is None else mode.tracing.read_mode("recording")
 
 
 def is_training() -> bool:
-    """Return True where operators run in training mode."""
+    """Return True where operators run in training mode.
+
+    Example
+    -------
+    >>> with mx.autograd.record(train_mode=False):
+    ...     print(mx.autograd.is_training())
+    False
+    """
     return mode.training if mode.tracing is None else mode.tracing.read_mode("training")
 
 
 def set_recording(is_recording: bool) -> bool:
-    """Turn recording on or off for this thread; return the previous value."""
+    """Turn recording on or off for this thread; return the previous value.
+
+    Example
+    -------
+    >>> before = mx.autograd.set_recording(True)
+    >>> before, mx.autograd.set_recording(before)
+    (False, True)
+    """
     where = mode if mode.tracing is None else mode.tracing.scope(is_recording, None)
     before, where.recording = where.recording, bool(is_recording)
     return before
 
 
 def set_training(train_mode: bool) -> bool:
-    """Turn training mode on or off for this thread; return the previous value."""
+    """Turn training mode on or off for this thread; return the previous value.
+
+    Example
+    -------
+    >>> before = mx.autograd.set_training(True)
+    >>> before, mx.autograd.set_training(before)
+    (False, True)
+    """
     where = mode if mode.tracing is None else mode.tracing.scope(None, train_mode)
     before, where.training = where.training, bool(train_mode)
     return before
@@ -87,6 +145,16 @@ def mark_variables(variables: Any, gradients: Any, grad_reqs: str | Sequence[str
         Of equal number; each gradient has the shape of its variable.
     grad_reqs : str or list of str
         ``'write'``, ``'add'`` or ``'null'``, for all or for each.
+
+    Example
+    -------
+    >>> x, grad = mx.nd.array([1, 2]), mx.nd.zeros(2)
+    >>> mx.autograd.mark_variables([x], [grad])
+    >>> with mx.autograd.record():
+    ...     y = x * x
+    >>> y.backward()
+    >>> grad.asnumpy()
+    array([2., 4.], dtype=float32)
     """
     if isinstance(variables, NDArray):
         variables, gradients = [variables], [gradients]
@@ -155,6 +223,16 @@ def backward(heads: NDArray | Sequence[NDArray], head_grads: NDArray | Sequence[
     ------
     MXNetError
         If a head was not recorded, or was freed by an earlier backward.
+
+    Example
+    -------
+    >>> x = mx.nd.array([1, 2])
+    >>> x.attach_grad()
+    >>> with mx.autograd.record():
+    ...     y, z = x * 2, x * x
+    >>> mx.autograd.backward([y, z])
+    >>> x.grad.asnumpy()
+    array([4., 6.], dtype=float32)
     """
     threads.poll()
     heads, tensors, seeds = _heads(heads, head_grads, "backward")
@@ -346,6 +424,15 @@ def get_symbol(x: NDArray) -> symbol.Symbol:
     ------
     MXNetError
         If `x` was not recorded and has no gradient, or a step has no counterpart (`Function`, gradients of gradients).
+
+    Example
+    -------
+    >>> x = mx.nd.array([1, 2])
+    >>> x.attach_grad()
+    >>> with mx.autograd.record():
+    ...     y = x * 2 + 1
+    >>> len(mx.autograd.get_symbol(y).list_arguments())
+    1
     """
     if not isinstance(x, NDArray):
         raise TypeError(f"get_symbol: an NDArray expected, received {type(x).__name__}")
@@ -370,9 +457,9 @@ def get_symbol(x: NDArray) -> symbol.Symbol:
         if hasattr(node.op, "as_symbol"):  # a hybridized block: its graph
             return node.op.as_symbol(inputs)
         if hasattr(node.op, "fn"):
-            return symbol.create(node.op, inputs, node.attrs)
+            return symbol.compose.create(node.op, inputs, node.attrs)
         if node.op is _COPY:
-            return symbol.create(get_operator("_copy"), inputs, {})
+            return symbol.compose.create(get_operator("_copy"), inputs, {})
         raise MXNetError(f"get_symbol: the recorded step {node.op.name} has no counterpart in a Symbol")
 
     # Topological order without recursion, since unrolled networks are deep.

@@ -232,7 +232,13 @@ def with_metaclass(meta: type, *bases: type) -> type:
 # -- for programs that call C libraries of their own --------------------------------------------------------------------------
 
 def py_str(x: str | bytes) -> str:
-    """Decode the bytes of a C string; return text, such as the names that monitors receive here, unchanged."""
+    """Decode the bytes of a C string; return text, such as the names that monitors receive here, unchanged.
+
+    Example
+    -------
+    >>> mx.monitor.py_str(b'text')
+    'text'
+    """
     return x if isinstance(x, str) else x.decode("utf-8")
 
 

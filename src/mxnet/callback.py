@@ -14,7 +14,13 @@ from .io import save_position
 __all__ = ["BatchEndParam", "LogValidationMetricsCallback", "ProgressBar", "Speedometer", "do_checkpoint", "log_train_metric", "module_checkpoint"]
 
 BatchEndParam = namedtuple("BatchEndParams", ["epoch", "nbatch", "eval_metric", "locals"])
-BatchEndParam.__doc__ = "The argument of batch-end callbacks: epoch, batch number, training metric, and the local variables of the loop."
+BatchEndParam.__doc__ = """The argument of batch-end callbacks: epoch, batch number, training metric, and the local variables of the loop.
+
+    Example
+    -------
+    >>> mx.model.BatchEndParam(epoch=0, nbatch=10, eval_metric=None, locals=None).nbatch
+    10
+    """
 
 
 def _every(period, save):
@@ -76,7 +82,13 @@ def do_checkpoint(prefix: str, period: int = 1) -> Callable[..., None]:
 
 
 def log_train_metric(period: int, auto_reset: bool = False) -> Callable[[Any], None]:
-    """Return a batch-end callback that logs the training metric every `period` batches; with `auto_reset` it then resets the metric."""
+    """Return a batch-end callback that logs the training metric every `period` batches; with `auto_reset` it then resets the metric.
+
+    Example
+    -------
+    >>> log = mx.callback.log_train_metric(period=100)   # logs at every hundredth batch
+    >>> log(mx.model.BatchEndParam(epoch=0, nbatch=1, eval_metric=mx.metric.Accuracy(), locals=None))
+    """
 
     def callback(param):
         metric = param.eval_metric
@@ -150,6 +162,11 @@ class ProgressBar:
         The number of batches in an epoch.
     length : int
         The width of the bar, in characters.
+
+    Example
+    -------
+    >>> bar = mx.callback.ProgressBar(total=10, length=20)   # prints [==========----------] 50%
+    >>> bar(mx.model.BatchEndParam(epoch=0, nbatch=5, eval_metric=None, locals=None))
     """
 
     def __init__(self, total: int, length: int = 80):
@@ -163,7 +180,15 @@ class ProgressBar:
 
 
 class LogValidationMetricsCallback:
-    """A callback for the end of an evaluation that logs each metric as ``Epoch[0] Validation-accuracy=0.987654``."""
+    """A callback for the end of an evaluation that logs each metric as ``Epoch[0] Validation-accuracy=0.987654``.
+
+    Example
+    -------
+    >>> metric = mx.metric.create('acc')
+    >>> metric.update([mx.nd.array([0])], [mx.nd.array([[0.9, 0.1]])])
+    >>> log = mx.model.LogValidationMetricsCallback()   # Epoch[3] Validation-accuracy=1.000000
+    >>> log(mx.model.BatchEndParam(epoch=3, nbatch=1, eval_metric=metric, locals=None))
+    """
 
     def __call__(self, param: Any) -> None:
         if param.eval_metric:

@@ -80,6 +80,15 @@ def save_checkpoint(prefix: str, epoch: int, symbol: Symbol | None, arg_params: 
         The arguments and the auxiliary states.
     remove_amp_cast : bool
         Leave out the casts that mixed precision added to the network.
+
+    Example
+    -------
+    >>> import os, tempfile
+    >>> folder = tempfile.mkdtemp()
+    >>> net = mx.sym.FullyConnected(mx.sym.var('data'), num_hidden=2, name='fc')
+    >>> mx.model.save_checkpoint(os.path.join(folder, 'net'), 3, net, {'fc_weight': mx.nd.ones((2, 4))}, {})
+    >>> sorted(os.listdir(folder))
+    ['net-0003.params', 'net-symbol.json']
     """
     if symbol is not None:
         symbol.save(f"{prefix}-symbol.json", remove_amp_cast=remove_amp_cast)
@@ -99,6 +108,15 @@ def load_params(prefix: str, epoch: int) -> tuple[dict[str, NDArray], dict[str, 
     ------
     MXNetError
         If the file is missing or is not the parameter file of a checkpoint; the text names the file and the reason.
+
+    Example
+    -------
+    >>> import os, tempfile
+    >>> prefix = os.path.join(tempfile.mkdtemp(), 'net')
+    >>> mx.model.save_checkpoint(prefix, 3, None, {'fc_weight': mx.nd.ones((2, 4))}, {})
+    >>> args, auxiliary = mx.model.load_params(prefix, 3)
+    >>> args['fc_weight'].shape
+    (2, 4)
     """
     return read_params(params_file(prefix, epoch))
 
@@ -110,6 +128,16 @@ def load_checkpoint(prefix: str, epoch: int) -> tuple[Symbol, dict[str, NDArray]
     -------
     symbol : Symbol
     arg_params, aux_params : dict of str to NDArray
+
+    Example
+    -------
+    >>> import os, tempfile
+    >>> prefix = os.path.join(tempfile.mkdtemp(), 'net')
+    >>> net = mx.sym.FullyConnected(mx.sym.var('data'), num_hidden=2, name='fc')
+    >>> mx.model.save_checkpoint(prefix, 3, net, {'fc_weight': mx.nd.ones((2, 4))}, {})
+    >>> net, args, auxiliary = mx.model.load_checkpoint(prefix, 3)
+    >>> net.list_outputs(), sorted(args)
+    (['fc_output'], ['fc_weight'])
     """
     symbol = sym.load(f"{prefix}-symbol.json")
     return (symbol, *load_params(prefix, epoch))

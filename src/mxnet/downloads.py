@@ -4,13 +4,13 @@ import hashlib
 import os
 import re
 import struct
-import sys
 import time
 import zipfile
 import zlib
 from collections.abc import Callable
 from typing import IO, Any
 
+from .display import progress_bar
 from .files import FileError, Unfinished, reported
 
 _BLOCK = 1 << 16
@@ -223,9 +223,7 @@ class _Transfer:
         return bool(match) and int(match[1]) == self.received  # type: ignore[index]
 
     def _take(self, answer: Any, total: int | None) -> None:
-        from tqdm import tqdm
-        with tqdm(total=total, initial=self.received, unit="B", unit_scale=True, desc=os.path.basename(self.path), file=sys.stderr,
-                  disable=None, leave=False) as progress:  # None: disabled unless it is a terminal
+        with progress_bar(total=total, initial=self.received, unit="B", unit_scale=True, desc=os.path.basename(self.path), leave=False) as progress:
             for block in answer.iter_content(chunk_size=_BLOCK):
                 with reported(self.path, "write"):
                     self.stream.write(block)

@@ -21,7 +21,13 @@ __all__ = ["VARIABLES", "Variable", "configure", "describe", "get_bool", "get_ch
 
 
 class Variable(NamedTuple):
-    """An environment variable: its default as text (None: unset), True if it has an effect here, and a sentence about that."""
+    """An environment variable: its default as text (None: unset), True if it has an effect here, and a sentence about that.
+
+    Example
+    -------
+    >>> mx.environment.VARIABLES['MXNET_HOME'].acts
+    True
+    """
 
     name: str
     default: str | None
@@ -173,7 +179,13 @@ _TRUE, _FALSE = frozenset(("1", "true", "yes", "on")), frozenset(("", "0", "fals
 
 
 def get_str(name: str) -> Any:
-    """Return the variable's value as text, or its default; None if it has neither."""
+    """Return the variable's value as text, or its default; None if it has neither.
+
+    Example
+    -------
+    >>> mx.environment.get_str('MXNET_KVSTORE_BIGARRAY_BOUND')
+    '1000000'
+    """
     return os.environ.get(name) or VARIABLES[name].default
 
 
@@ -184,6 +196,11 @@ def get_bool(name: str) -> bool:
     ------
     MXNetError
         If it is something else.
+
+    Example
+    -------
+    >>> mx.environment.get_bool('MXNET_EXEC_BULK_EXEC_TRAIN')
+    True
     """
     text = (get_str(name) or "").strip().lower()
     if text in _TRUE:
@@ -200,6 +217,11 @@ def get_choice(name: str, *choices: str) -> Any:
     ------
     MXNetError
         If it is something else.
+
+    Example
+    -------
+    >>> mx.environment.get_choice('MXNET_KVSTORE_BIGARRAY_BOUND', '1000000')
+    '1000000'
     """
     choice = get_str(name)
     if choice not in choices:
@@ -214,6 +236,11 @@ def get_int(name: str) -> Any:
     ------
     MXNetError
         If it is no integer.
+
+    Example
+    -------
+    >>> mx.environment.get_int('MXNET_KVSTORE_BIGARRAY_BOUND')
+    1000000
     """
     return _number(name, int, "an integer")
 
@@ -225,6 +252,11 @@ def get_float(name: str) -> Any:
     ------
     MXNetError
         If it is no number.
+
+    Example
+    -------
+    >>> mx.environment.get_float('MXNET_KVSTORE_BIGARRAY_BOUND')
+    1000000.0
     """
     return _number(name, float, "a number")
 
@@ -245,7 +277,13 @@ def _malformed(name, expected):
 
 
 def describe() -> str:
-    """Return the table as text, with the values that are set, for bug reports."""
+    """Return the table as text, with the values that are set, for bug reports.
+
+    Example
+    -------
+    >>> 'MXNET_HOME' in mx.environment.describe()
+    True
+    """
     lines = []
     for v in VARIABLES.values():
         value = os.environ.get(v.name)
@@ -255,7 +293,12 @@ def describe() -> str:
 
 
 def configure() -> None:
-    """Apply the variables that are global settings of torch. Called once, at import; starts neither CUDA nor a thread."""
+    """Apply the variables that are global settings of torch. Called once, at import; starts neither CUDA nor a thread.
+
+    Example
+    -------
+    >>> mx.environment.configure()   # import mxnet has called it
+    """
     import torch
     if hasattr(os, "register_at_fork"):
         # A forked child has none of OpenMP's threads and would wait for them forever; it computes with one, as MXNet's does. The hook is

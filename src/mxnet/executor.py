@@ -479,7 +479,14 @@ class Executor:
 
 
 def planned_bytes(symbol: Symbol, shapes: Mapping[str, Any], reqs: Mapping[str, str]) -> int:
-    """Return the peak memory of intermediate results in bytes, in float32: those that gradients need, and others until their last use."""
+    """Return the peak memory of intermediate results in bytes, in float32: those that gradients need, and others until their last use.
+
+    Example
+    -------
+    >>> net = mx.sym.FullyConnected(mx.sym.var('data'), num_hidden=2, name='fc')
+    >>> mx.executor.planned_bytes(net, {'data': (1, 3)}, {}) > 0
+    True
+    """
     shapes_found, nodes = inference.infer_shapes(symbol._outputs, {k: inference.from_user(v) for k, v in shapes.items()})
     last_use = {}
     for position, node in enumerate(nodes):

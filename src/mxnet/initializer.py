@@ -35,6 +35,14 @@ class InitDesc(str):
         The variable's attributes, as in ``Symbol.attr_dict``.
     global_init : Initializer, optional
         The initializer of the whole network.
+
+    Example
+    -------
+    >>> description = mx.init.InitDesc('fc_weight', attrs={'__init__': '["one", {}]'})
+    >>> weight = mx.nd.zeros(2)
+    >>> mx.init.Uniform()(description, weight)   # the attribute's initializer has precedence
+    >>> weight.asnumpy()
+    array([1., 1.], dtype=float32)
     """
 
     def __new__(cls, name: str, attrs: dict[str, str] | None = None, global_init: Initializer | None = None) -> InitDesc:
@@ -188,15 +196,47 @@ class Initializer:
 
 _register = registry.get_register_func(Initializer, "initializer")
 alias = registry.get_alias_func(Initializer, "initializer")
+alias.__doc__ = """Register a class as initializer under several names.
+
+    Example
+    -------
+    >>> @mx.init.alias('seven', '7')
+    ... class Sevens(mx.init.Initializer):
+    ...     def _init_weight(self, name, array):
+    ...         array[:] = 7
+    >>> type(mx.init.create('7')).__name__
+    'Sevens'
+    """
 class AttributeInitializerError(MXNetError, ValueError):
     """The ``__init__`` attribute of a variable is no valid initializer of its array."""
 
 
 create = registry.get_create_func(Initializer, "initializer")
+create.__doc__ = """Create an initializer from its name and arguments, from JSON or a configuration; one that is ready is returned as it is.
+
+    Example
+    -------
+    >>> mx.init.create('normal', sigma=0.1).sigma
+    0.1
+    >>> type(mx.init.create('["constant", {"value": 3}]')).__name__
+    'Constant'
+    """
 
 
 def register(klass: type[Any]) -> type[Any]:
-    """Register a class derived from `Initializer` under its name in lower case, for `create`."""
+    """Register a class derived from `Initializer` under its name in lower case, for `create`.
+
+    Example
+    -------
+    >>> @mx.init.register
+    ... class Seven(mx.init.Initializer):
+    ...     def _init_weight(self, name, array):
+    ...         array[:] = 7
+    >>> layer = mx.gluon.nn.Dense(1, in_units=2, weight_initializer='seven')
+    >>> layer.initialize()
+    >>> layer.weight.data().asnumpy()
+    array([[7., 7.]], dtype=float32)
+    """
     return _register(klass)
 
 
@@ -211,6 +251,15 @@ class Load:
         The initializer of parameters that are missing there.
     verbose : bool
         Log the source of each parameter.
+
+    Example
+    -------
+    >>> init = mx.init.Load({'arg:fc_weight': mx.nd.ones((2, 2))}, default_init=mx.init.Zero())
+    >>> weight = mx.nd.zeros((2, 2))
+    >>> init('fc_weight', weight)
+    >>> weight.asnumpy()
+    array([[1., 1.],
+           [1., 1.]], dtype=float32)
     """
 
     def __init__(self, param: str | Mapping[str, NDArray], default_init: Initializer | None = None, verbose: bool = False):
@@ -280,7 +329,15 @@ class Mixed:
 @register
 @alias("zeros")
 class Zero(Initializer):
-    """Weights of 0."""
+    """Weights of 0.
+
+    Example
+    -------
+    >>> weight = mx.nd.ones(3)
+    >>> mx.init.Zero()(mx.init.InitDesc('fc_weight'), weight)
+    >>> weight.asnumpy()
+    array([0., 0., 0.], dtype=float32)
+    """
 
     def __init__(self) -> None:
         super().__init__()
@@ -292,7 +349,15 @@ class Zero(Initializer):
 @register
 @alias("ones")
 class One(Initializer):
-    """Weights of 1."""
+    """Weights of 1.
+
+    Example
+    -------
+    >>> weight = mx.nd.zeros(3)
+    >>> mx.init.One()(mx.init.InitDesc('fc_weight'), weight)
+    >>> weight.asnumpy()
+    array([1., 1., 1.], dtype=float32)
+    """
 
     def __init__(self) -> None:
         super().__init__()
@@ -303,7 +368,16 @@ class One(Initializer):
 
 @register
 class Constant(Initializer):
-    """Weights of one value, or those of an array of the same shape."""
+    """Weights of one value, or those of an array of the same shape.
+
+    Example
+    -------
+    >>> layer = mx.gluon.nn.Dense(2, in_units=2)
+    >>> layer.initialize(mx.init.Constant(0.5))
+    >>> layer.weight.data().asnumpy()
+    array([[0.5, 0.5],
+           [0.5, 0.5]], dtype=float32)
+    """
 
     def __init__(self, value: Any):
         plain = value.asnumpy() if isinstance(value, NDArray) else value
@@ -316,7 +390,15 @@ class Constant(Initializer):
 
 @register
 class Uniform(Initializer):
-    """Weights uniformly distributed between ``-scale`` and ``scale``."""
+    """Weights uniformly distributed between ``-scale`` and ``scale``.
+
+    Example
+    -------
+    >>> weight = mx.nd.zeros((100, 200))
+    >>> mx.init.Uniform(0.5)(mx.init.InitDesc('fc_weight'), weight)
+    >>> round(float(weight.asnumpy().max()), 1), round(float(weight.asnumpy().min()), 1)
+    (0.5, -0.5)
+    """
 
     def __init__(self, scale: float = 0.07):
         super().__init__(scale=scale)
@@ -328,7 +410,16 @@ class Uniform(Initializer):
 
 @register
 class Normal(Initializer):
-    """Normally distributed weights with mean 0 and standard deviation `sigma`."""
+    """Normally distributed weights with mean 0 and standard deviation `sigma`.
+
+    Example
+    -------
+    >>> mx.random.seed(7)
+    >>> weight = mx.nd.zeros((100, 200))
+    >>> mx.init.Normal(sigma=0.5)(mx.init.InitDesc('fc_weight'), weight)
+    >>> round(float(weight.asnumpy().std()), 2)
+    0.5
+    """
 
     def __init__(self, sigma: float = 0.01):
         super().__init__(sigma=sigma)
@@ -349,6 +440,14 @@ class Orthogonal(Initializer):
     scale : float
     rand_type : str
         ``'uniform'`` or ``'normal'``: the numbers that the matrix is made from.
+
+    Example
+    -------
+    >>> weight = mx.nd.zeros((2, 2))
+    >>> mx.init.Orthogonal(scale=1)(mx.init.InitDesc('fc_weight'), weight)
+    >>> abs(mx.nd.dot(weight, weight.T)).asnumpy().round(3)
+    array([[1., 0.],
+           [0., 1.]], dtype=float32)
     """
 
     def __init__(self, scale: float = 1.414, rand_type: str = "uniform"):
@@ -381,6 +480,13 @@ class Xavier(Initializer):
     factor_type : str
         ``'in'``, ``'out'`` or ``'avg'``.
     magnitude : float
+
+    Example
+    -------
+    >>> weight = mx.nd.zeros((100, 200))
+    >>> mx.init.Xavier()(mx.init.InitDesc('fc_weight'), weight)
+    >>> round(float(weight.asnumpy().max()), 2)   # sqrt(3 / ((100 + 200) / 2))
+    0.14
     """
 
     def __init__(self, rnd_type: str = "uniform", factor_type: str = "avg", magnitude: float = 3):
@@ -416,6 +522,14 @@ class MSRAPrelu(Xavier):
         ``'in'``, ``'out'`` or ``'avg'``.
     slope : float
         The initial negative slope of the PReLU layers; 0 for ReLU.
+
+    Example
+    -------
+    >>> mx.random.seed(7)
+    >>> weight = mx.nd.zeros((100, 200))
+    >>> mx.init.MSRAPrelu(factor_type='in', slope=0)(mx.init.InitDesc('fc_weight'), weight)
+    >>> round(float(weight.asnumpy().std()), 2)   # sqrt(2 / 200)
+    0.1
     """
 
     def __init__(self, factor_type: str = "avg", slope: float = 0.25):
@@ -436,7 +550,16 @@ def _fill_bilinear(arr):
 
 @register
 class Bilinear(Initializer):
-    """Weights (outputs, inputs, height, width) with which a deconvolution interpolates linearly."""
+    """Weights (outputs, inputs, height, width) with which a deconvolution interpolates linearly.
+
+    Example
+    -------
+    >>> layer = mx.gluon.nn.Conv2DTranspose(1, 4, strides=2, padding=1, in_channels=1, use_bias=False)
+    >>> layer.initialize(mx.init.Bilinear())
+    >>> layer(mx.nd.array([[[[1, 3]]]])).asnumpy()
+    array([[[[0.5625, 1.125 , 1.875 , 1.6875],
+             [0.5625, 1.125 , 1.875 , 1.6875]]]], dtype=float32)
+    """
 
     def __init__(self) -> None:
         super().__init__()
@@ -447,7 +570,15 @@ class Bilinear(Initializer):
 
 @register
 class LSTMBias(Initializer):
-    """Biases of an LSTM cell: `forget_bias` for the forget gate, the second of the four, and 0 for the others."""
+    """Biases of an LSTM cell: `forget_bias` for the forget gate, the second of the four, and 0 for the others.
+
+    Example
+    -------
+    >>> bias = mx.nd.ones(4 * 2)
+    >>> mx.init.LSTMBias(forget_bias=1)._init_weight('lstm_i2h_bias', bias)
+    >>> bias.asnumpy()
+    array([0., 0., 1., 1., 0., 0., 0., 0.], dtype=float32)
+    """
 
     def __init__(self, forget_bias: float = 1.0):
         super().__init__(forget_bias=forget_bias)
@@ -469,6 +600,14 @@ class FusedRNN(Initializer):
         The initializer of the parts; None for that of the whole network.
     num_hidden, num_layers, mode, bidirectional, forget_bias
         Those of `mx.rnn.FusedRNNCell`.
+
+    Example
+    -------
+    >>> init = mx.init.FusedRNN(mx.init.One(), num_hidden=2, num_layers=1, mode='lstm', forget_bias=1.0)
+    >>> parameters = mx.nd.zeros(4 * 2 * (3 + 2) + 2 * 4 * 2)
+    >>> init(mx.init.InitDesc('lstm_parameters', {'__init__': init.dumps()}), parameters)
+    >>> sorted(set(parameters.asnumpy().tolist()))
+    [0.0, 1.0]
     """
 
     def __init__(self, init: Initializer | str | None, num_hidden: int, num_layers: int, mode: str, bidirectional: bool = False,

@@ -21,6 +21,13 @@ def load(path: str, verbose: bool = True) -> NoReturn:
     ------
     MXNetError
         Always; the text depends on the validity of `path`.
+
+    Example
+    -------
+    >>> mx.library.load('libcustom.so')   # raises
+    Traceback (most recent call last):
+        ...
+    mxnet.base.MXNetError: library.load: libcustom.so does NOT exist
     """
     if not os.path.exists(path):
         raise MXNetError(f"library.load: {path} does NOT exist")

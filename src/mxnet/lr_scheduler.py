@@ -31,6 +31,15 @@ class LRScheduler:
     ------
     ValueError
         If the warm-up would start above `base_lr`, or its length or mode is not valid.
+
+    Example
+    -------
+    >>> class Halving(mx.lr_scheduler.LRScheduler):
+    ...     def __call__(self, num_update):
+    ...         return self.base_lr * 0.5 ** (num_update // 10)
+    >>> scheduler = Halving(base_lr=0.8)
+    >>> scheduler(0), scheduler(10), scheduler(25)
+    (0.8, 0.4, 0.2)
     """
 
     def __init__(self, base_lr: float = 0.01, warmup_steps: int = 0, warmup_begin_lr: float = 0, warmup_mode: str = "linear"):

@@ -76,7 +76,14 @@ class Prefix(NameManager):
 
 
 def current() -> NameManager:
-    """Return the name manager in force in this thread."""
+    """Return the name manager in force in this thread.
+
+    Example
+    -------
+    >>> with mx.name.Prefix('net_'):
+    ...     print(mx.name.current().get(None, 'fc'))
+    net_fc0
+    """
     try:
         return NameManager._current.value
     except AttributeError:

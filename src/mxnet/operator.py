@@ -40,6 +40,21 @@ class CustomOp:
     """The computation of a custom operator. Subclasses define `forward` and `backward`.
 
     Arrays are passed as lists. Results are written with `assign`, which handles the request `req`.
+
+    Example
+    -------
+    >>> class Twice(mx.operator.CustomOp):
+    ...     def forward(self, is_train, req, in_data, out_data, aux):
+    ...         self.assign(out_data[0], req[0], 2 * in_data[0])
+    ...
+    ...     def backward(self, req, out_grad, in_data, out_data, in_grad, aux):
+    ...         self.assign(in_grad[0], req[0], 2 * out_grad[0])
+    >>> @mx.operator.register('twice')
+    ... class TwiceProp(mx.operator.CustomOpProp):
+    ...     def create_operator(self, ctx, shapes, dtypes):
+    ...         return Twice()
+    >>> mx.nd.Custom(mx.nd.array([1, 2]), op_type='twice').asnumpy()
+    array([2., 4.], dtype=float32)
     """
 
     def forward(self, is_train: bool, req: list[str], in_data: list[NDArray], out_data: list[NDArray], aux: list[NDArray]) -> Any:
@@ -137,6 +152,18 @@ def register(reg_name: str) -> Callable[[type[Any]], type[Any]]:
     """Return a decorator that registers a `CustomOpProp` as ``op_type=reg_name``. A later class of the same name replaces it.
 
     Its operators receive ``mx.np`` arrays if NumPy arrays are active (`mx.npx.set_np`) at the registration.
+
+    Example
+    -------
+    >>> class Same(mx.operator.CustomOp):
+    ...     def forward(self, is_train, req, in_data, out_data, aux):
+    ...         self.assign(out_data[0], req[0], in_data[0])
+    >>> @mx.operator.register('same')
+    ... class SameProp(mx.operator.CustomOpProp):
+    ...     def create_operator(self, ctx, shapes, dtypes):
+    ...         return Same()
+    >>> mx.nd.Custom(mx.nd.array([1, 2]), op_type='same').asnumpy()
+    array([1., 2.], dtype=float32)
     """
     def do_register(prop_cls):
         if not (inspect.isclass(prop_cls) and issubclass(prop_cls, CustomOpProp)):
@@ -150,15 +177,34 @@ def register(reg_name: str) -> Callable[[type[Any]], type[Any]]:
 
 
 def get_all_registered_operators() -> list[str]:
-    """Return the names of all operators."""
+    """Return the names of all operators.
+
+    Example
+    -------
+    >>> 'Convolution' in mx.operator.get_all_registered_operators()
+    True
+    """
     return sorted(OPERATORS)
 
 
 OperatorArguments = collections.namedtuple("OperatorArguments", ["narg", "names", "types"])
+OperatorArguments.__doc__ = """The arguments of an operator: their number, names, and types as text.
+
+    Example
+    -------
+    >>> mx.operator.get_operator_arguments('relu')
+    OperatorArguments(narg=1, names=['data'], types=['NDArray-or-Symbol'])
+    """
 
 
 def get_operator_arguments(op_name: str) -> OperatorArguments:
-    """Return the number, names and types of an operator's inputs and attributes."""
+    """Return the number, names and types of an operator's inputs and attributes.
+
+    Example
+    -------
+    >>> mx.operator.get_operator_arguments('Flatten').names
+    ['data']
+    """
     op = get(op_name)
     names = [*op.inputs, *op.attributes]
     types = ["NDArray-or-Symbol[]" if op.variadic and n == op.inputs[-1] else "NDArray-or-Symbol" for n in op.inputs]
@@ -378,6 +424,11 @@ class PythonOp:
     ----------
     need_top_grad : bool
         False for an output layer, which ignores the incoming gradient.
+
+    Example
+    -------
+    >>> issubclass(mx.operator.NumpyOp, mx.operator.PythonOp)
+    True
     """
 
     def __init__(self, need_top_grad: bool = True):
@@ -462,7 +513,20 @@ def _prop_class(python_op, unpack, pack):
 
 
 class NumpyOp(PythonOp):
-    """An operator whose `forward` and `backward` work on numpy arrays in place. Deprecated: use `CustomOp`."""
+    """An operator whose `forward` and `backward` work on numpy arrays in place. Deprecated: use `CustomOp`.
+
+    Example
+    -------
+    >>> import warnings
+    >>> class Twice(mx.operator.NumpyOp):
+    ...     def forward(self, in_data, out_data):
+    ...         out_data[0][:] = 2 * in_data[0]
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter('ignore')   # it says to use CustomOp
+    ...     twice = Twice()
+    >>> twice(mx.sym.var('x')).eval(x=mx.nd.array([1, 2]))[0].asnumpy()
+    array([2., 4.], dtype=float32)
+    """
 
     def get_symbol(self, *args: Any, **kwargs: Any) -> "Symbol":
         """Return a Symbol of this operator over Symbols, given by position or name."""
@@ -477,7 +541,20 @@ class NumpyOp(PythonOp):
 
 
 class NDArrayOp(PythonOp):
-    """An operator whose `forward` and `backward` write into NDArrays. Deprecated: use `CustomOp`."""
+    """An operator whose `forward` and `backward` write into NDArrays. Deprecated: use `CustomOp`.
+
+    Example
+    -------
+    >>> import warnings
+    >>> class Twice(mx.operator.NDArrayOp):
+    ...     def forward(self, in_data, out_data):
+    ...         out_data[0][:] = 2 * in_data[0]
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter('ignore')   # it says to use CustomOp
+    ...     twice = Twice()
+    >>> twice(mx.sym.var('x')).eval(x=mx.nd.array([1, 2]))[0].asnumpy()
+    array([2., 4.], dtype=float32)
+    """
 
     def get_symbol(self, *args: Any, **kwargs: Any) -> "Symbol":
         """Return a Symbol of this operator over Symbols, given by position or name."""

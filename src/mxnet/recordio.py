@@ -501,6 +501,11 @@ id : int
     The number of the image.
 id2 : int
     Usually 0.
+
+Example
+-------
+>>> mx.recordio.IRHeader(flag=0, label=7.0, id=1, id2=0).label
+7.0
 """
 IRHeader = HEADER
 _IR_FORMAT = "IfQQ"
@@ -543,6 +548,13 @@ def unpack(s: Any) -> tuple[HEADER, Any]:
     ------
     MXNetError
         If the record is shorter than declared in its header.
+
+    Example
+    -------
+    >>> packed = mx.recordio.pack(mx.recordio.IRHeader(0, [1, 2], 5, 0), b'content')
+    >>> header, content = mx.recordio.unpack(packed)
+    >>> header.label, header.id, content
+    (array([1., 2.], dtype=float32), 5, b'content')
     """
     if len(s) < _HEADER.size:
         raise MXNetError(f"an image record starts with a header of {_HEADER.size} bytes, received {len(s)} bytes")
@@ -575,6 +587,14 @@ def unpack_img(s: bytes, iscolor: int = -1) -> tuple[HEADER, np.ndarray | None]:
     ------
     MXNetError
         If the record is shorter than declared in its header, or the image has more pixels than ``MXNET_IMAGE_MAX_PIXELS``.
+
+    Example
+    -------
+    >>> import numpy as np
+    >>> packed = mx.recordio.pack_img(mx.recordio.IRHeader(0, 7.0, 1, 0), np.zeros((4, 6, 3), np.uint8), img_fmt='.png')
+    >>> header, image = mx.recordio.unpack_img(packed, iscolor=0)
+    >>> image.shape
+    (4, 6)
     """
     header, s = unpack(s)
     return header, decode(np.frombuffer(s, np.uint8), iscolor, "the image of a record")
@@ -597,6 +617,14 @@ def pack_img(header: HEADER, img: np.ndarray, quality: int = 95, img_fmt: str = 
     ------
     MXNetError
         If the image cannot be encoded.
+
+    Example
+    -------
+    >>> import numpy as np
+    >>> packed = mx.recordio.pack_img(mx.recordio.IRHeader(0, 7.0, 1, 0), np.zeros((4, 6, 3), np.uint8), img_fmt='.png')
+    >>> header, image = mx.recordio.unpack_img(packed)
+    >>> header.label, image.shape
+    (7.0, (4, 6, 3))
     """
     cv2 = opencv.load()
     options = {".jpg": [cv2.IMWRITE_JPEG_QUALITY, quality], ".jpeg": [cv2.IMWRITE_JPEG_QUALITY, quality],

@@ -28,7 +28,13 @@ _OF_THREADS = ("OMP_", "GOMP_", "MKL_", "OPENCV_FOR_THREADS_NUM")
 
 
 class Feature(collections.namedtuple("Feature", ["name", "enabled"])):
-    """A feature: its `name`, and the flag `enabled`."""
+    """A feature: its `name`, and the flag `enabled`.
+
+    Example
+    -------
+    >>> mx.runtime.Feature('CUDA', False)
+    ✖ CUDA
+    """
 
     __slots__ = ()
 
@@ -66,12 +72,25 @@ def _facts():
 
 
 def feature_list() -> list[Feature]:
-    """Return all features, enabled or not."""
+    """Return all features, enabled or not.
+
+    Example
+    -------
+    >>> [feature for feature in mx.runtime.feature_list() if feature.name == 'PROFILER']
+    [✔ PROFILER]
+    """
     return [Feature(name, bool(enabled)) for name, enabled in _facts()]
 
 
 class Features(collections.OrderedDict):
-    """The features by name; every call returns the same object."""
+    """The features by name; every call returns the same object.
+
+    Example
+    -------
+    >>> features = mx.runtime.Features()
+    >>> features.is_enabled('PROFILER')
+    True
+    """
 
     instance = None
 
@@ -102,7 +121,14 @@ class Features(collections.OrderedDict):
 
 
 class Threads(NamedTuple):
-    """The numbers of threads in this process, and the reason for them; see `threads`."""
+    """The numbers of threads in this process, and the reason for them; see `threads`.
+
+    Example
+    -------
+    >>> threads = mx.runtime.threads()
+    >>> isinstance(threads, mx.runtime.Threads), threads.count >= 1
+    (True, True)
+    """
 
     count: int
     full: int

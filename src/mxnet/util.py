@@ -41,7 +41,14 @@ def _announce(topic, text):
 # -- NumPy shapes --------------------------------------------------------------------------------------------------------
 
 def is_np_shape() -> bool:
-    """Return True if NumPy shape semantics is on: ``()`` is a scalar's shape and 0 a size; otherwise both mean 'unknown'."""
+    """Return True if NumPy shape semantics is on: ``()`` is a scalar's shape and 0 a size; otherwise both mean 'unknown'.
+
+    Example
+    -------
+    >>> with mx.util.np_shape():
+    ...     print(mx.util.is_np_shape())
+    True
+    """
     return _np_shape_everywhere or _flags.np_shape
 
 
@@ -67,6 +74,13 @@ def set_np_shape(active: bool | int) -> bool:
     ------
     ValueError
         If it would be switched off while NumPy array semantics is on.
+
+    Example
+    -------
+    >>> before = mx.util.set_np_shape(True)
+    >>> mx.util.is_np_shape()
+    True
+    >>> _ = mx.util.set_np_shape(before)
     """
     before = is_np_shape()
     _shape_level(active)()
@@ -168,7 +182,14 @@ _LEGACY = _Current.value = _NumpyArrayScope(False)
 
 
 def is_np_array() -> bool:
-    """Return True if NumPy array semantics is on: Gluon makes and returns ``mx.np.ndarray`` instead of ``mx.nd.NDArray``."""
+    """Return True if NumPy array semantics is on: Gluon makes and returns ``mx.np.ndarray`` instead of ``mx.nd.NDArray``.
+
+    Example
+    -------
+    >>> with mx.util.np_array():
+    ...     print(mx.util.is_np_array())
+    True
+    """
     try:
         return _NumpyArrayScope._current.value._is_np_array
     except AttributeError:  # programs may replace `_current` by a scope of their own
@@ -176,7 +197,15 @@ def is_np_array() -> bool:
 
 
 def np_array(active: bool = True) -> Any:
-    """Return a scope with NumPy array semantics switched on (or off)."""
+    """Return a scope with NumPy array semantics switched on (or off).
+
+    Example
+    -------
+    >>> with mx.util.np_array():
+    ...     x = mx.gluon.nn.Activation('relu')(mx.np.array([-1, 2]))
+    >>> type(x).__name__
+    'ndarray'
+    """
     return _NumpyArrayScope(active)
 
 
@@ -195,6 +224,13 @@ def set_np(shape: bool = True, array: bool = True) -> None:
     ------
     ValueError
         If array semantics is requested without shape semantics.
+
+    Example
+    -------
+    >>> mx.util.set_np()
+    >>> mx.util.is_np_array(), mx.util.is_np_shape()
+    (True, True)
+    >>> mx.util.reset_np()
     """
     if array and not shape:
         raise ValueError("set_np: NumPy array semantics needs NumPy shape semantics; use set_np(shape=True, array=True)")
@@ -203,7 +239,15 @@ def set_np(shape: bool = True, array: bool = True) -> None:
 
 
 def reset_np() -> None:
-    """Switch NumPy shape and array semantics off."""
+    """Switch NumPy shape and array semantics off.
+
+    Example
+    -------
+    >>> mx.util.set_np()
+    >>> mx.util.reset_np()
+    >>> mx.util.is_np_array()
+    False
+    """
     set_np(shape=False, array=False)
 
 
@@ -214,7 +258,13 @@ _version = _VERSIONS[0]
 
 
 def version() -> str:
-    """Return ``'1.9'`` or ``'2.0'``, the version whose behaviour applies where the two differ and a call is ambiguous."""
+    """Return ``'1.9'`` or ``'2.0'``, the version whose behaviour applies where the two differ and a call is ambiguous.
+
+    Example
+    -------
+    >>> mx.util.version()
+    '1.9'
+    """
     return _version
 
 
@@ -306,17 +356,44 @@ def use_np_shape(func: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def use_np_array(func: Callable[..., Any]) -> Callable[..., Any]:
-    """Run a function, or all methods of a class, with NumPy array semantics."""
+    """Run a function, or all methods of a class, with NumPy array semantics.
+
+    Example
+    -------
+    >>> @mx.util.use_np_array
+    ... def semantics():
+    ...     return mx.util.is_np_array(), mx.util.is_np_shape()
+    >>> semantics()
+    (True, False)
+    """
     return _decorate(func, use_np_array, np_array)
 
 
 def use_np(func: Callable[..., Any]) -> Callable[..., Any]:
-    """Run a function, or all methods of a class, with NumPy shape and array semantics."""
+    """Run a function, or all methods of a class, with NumPy shape and array semantics.
+
+    Example
+    -------
+    >>> @mx.util.use_np
+    ... def semantics():
+    ...     return mx.util.is_np_array(), mx.util.is_np_shape()
+    >>> semantics()
+    (True, True)
+    """
     return use_np_shape(use_np_array(func))
 
 
 def set_module(module: str | None) -> Callable[[Any], Any]:
-    """Return a decorator that sets ``__module__`` to the module from which users import a function; None leaves it unchanged."""
+    """Return a decorator that sets ``__module__`` to the module from which users import a function; None leaves it unchanged.
+
+    Example
+    -------
+    >>> @mx.util.set_module('mxnet.numpy')
+    ... def twice(x):
+    ...     return 2 * x
+    >>> twice.__module__
+    'mxnet.numpy'
+    """
     def decorate(func):
         if module is not None:
             func.__module__ = module
@@ -332,7 +409,13 @@ _UFUNC_TYPES = frozenset(("int8", "uint8", "int32", "int64", "float16", "float32
 
 
 def np_ufunc_legal_option(key: str, value: Any) -> bool:
-    """Return True if NumPy accepts `value` for the ufunc argument `key`."""
+    """Return True if NumPy accepts `value` for the ufunc argument `key`.
+
+    Example
+    -------
+    >>> mx.util.np_ufunc_legal_option('casting', 'safe'), mx.util.np_ufunc_legal_option('casting', 'any')
+    (True, False)
+    """
     if key == "casting":
         return value in _CASTINGS
     if key == "dtype":
@@ -355,7 +438,16 @@ def check_ufunc_arguments(name: str, kwargs: Mapping[str, Any]) -> None:
 
 
 def wrap_np_unary_func(func: Callable[..., Any]) -> Callable[..., Any]:
-    """Decorate ``func(x, out)`` to accept NumPy's ufunc arguments with their default values."""
+    """Decorate ``func(x, out)`` to accept NumPy's ufunc arguments with their default values.
+
+    Example
+    -------
+    >>> @mx.util.wrap_np_unary_func
+    ... def twice(x, out=None):
+    ...     return 2 * x
+    >>> twice(3, casting='same_kind')
+    6
+    """
     @functools.wraps(func)
     def unary(x, out=None, **kwargs):
         if kwargs:
@@ -365,7 +457,16 @@ def wrap_np_unary_func(func: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def wrap_np_binary_func(func: Callable[..., Any]) -> Callable[..., Any]:
-    """Decorate ``func(x1, x2, out)`` to accept NumPy's ufunc arguments with their default values."""
+    """Decorate ``func(x1, x2, out)`` to accept NumPy's ufunc arguments with their default values.
+
+    Example
+    -------
+    >>> @mx.util.wrap_np_binary_func
+    ... def total(x1, x2, out=None):
+    ...     return x1 + x2
+    >>> total(1, 2, where=True)
+    3
+    """
     @functools.wraps(func)
     def binary(x1, x2, out=None, **kwargs):
         if kwargs:
@@ -383,17 +484,42 @@ def _sanity_check_params(func_name, unsupported_params, param_dict):
 # -- the machine ---------------------------------------------------------------------------------------------------------
 
 def makedirs(d: str) -> None:
-    """Create a folder and its parents unless it exists."""
+    """Create a folder and its parents unless it exists.
+
+    Example
+    -------
+    >>> import os, tempfile
+    >>> path = os.path.join(tempfile.mkdtemp(), 'a', 'b')
+    >>> mx.util.makedirs(path)
+    >>> os.path.isdir(path)
+    True
+    """
     os.makedirs(os.path.expanduser(d), exist_ok=True)
 
 
 def getenv(name: str) -> str | None:
-    """Return the value of an environment variable, or None."""
+    """Return the value of an environment variable, or None.
+
+    Example
+    -------
+    >>> mx.util.setenv('MXNET_EXAMPLE', '1')
+    >>> mx.util.getenv('MXNET_EXAMPLE')
+    '1'
+    >>> mx.util.setenv('MXNET_EXAMPLE', None)
+    """
     return os.environ.get(name)
 
 
 def setenv(name: str, value: str | None) -> None:
-    """Set an environment variable of this process; None removes it."""
+    """Set an environment variable of this process; None removes it.
+
+    Example
+    -------
+    >>> mx.util.setenv('MXNET_EXAMPLE', '1')
+    >>> mx.util.setenv('MXNET_EXAMPLE', None)
+    >>> mx.util.getenv('MXNET_EXAMPLE') is None
+    True
+    """
     if value is None:
         os.environ.pop(name, None)
     else:
@@ -401,7 +527,13 @@ def setenv(name: str, value: str | None) -> None:
 
 
 def get_gpu_count() -> int:
-    """Return the number of GPUs that torch can use."""
+    """Return the number of GPUs that torch can use.
+
+    Example
+    -------
+    >>> mx.util.get_gpu_count() == mx.context.num_gpus()
+    True
+    """
     import torch
     return torch.cuda.device_count()
 
@@ -413,6 +545,11 @@ def get_gpu_memory(gpu_dev_id: int) -> tuple[int, int]:
     ------
     MXNetError
         If there is no such GPU.
+
+    Example
+    -------
+    >>> if mx.util.get_gpu_count():
+    ...     free, total = mx.util.get_gpu_memory(0)
     """
     from .context import gpu_memory_info
     return gpu_memory_info(gpu_dev_id)
@@ -427,6 +564,11 @@ def get_cuda_compute_capability(ctx: Context) -> int:
         If `ctx` is not a GPU.
     MXNetError
         If there is no such GPU.
+
+    Example
+    -------
+    >>> if mx.context.num_gpus():
+    ...     capability = mx.util.get_cuda_compute_capability(mx.gpu())
     """
     if ctx.device_type != "gpu":
         raise ValueError(f"expected a gpu context to get the CUDA compute capability of, received {ctx}")

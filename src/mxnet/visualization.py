@@ -10,15 +10,13 @@ from typing import Any
 
 from .base import MXNetError
 from .symbol import Symbol
+from .symbol.drawing import COLORS, OTHER_COLOR, WEIGHT_ENDINGS
 
 __all__ = ["plot_network", "print_summary"]
 
-_WEIGHT_ENDINGS = ("_weight", "_bias", "_beta", "_gamma", "_moving_var", "_moving_mean", "_running_var", "_running_mean")
-# Fill colours: inputs, layers with weights, activations, normalization, pooling, shape changes, softmax, all else.
-_COLORS = {"null": "#8dd3c7", "Convolution": "#fb8072", "FullyConnected": "#fb8072", "Activation": "#ffffb3", "LeakyReLU": "#ffffb3",
-           "BatchNorm": "#bebada", "Pooling": "#80b1d3", "Concat": "#fdb462", "Flatten": "#fdb462", "Reshape": "#fdb462",
-           "Softmax": "#b3de69"}
-_OTHER_COLOR = "#fccde5"
+# Attributes of Graphviz for all boxes and all arrows; a box is as large as its label.
+_BOX = {"shape": "box", "style": "rounded,filled", "color": "#00000040", "fontname": "Helvetica", "fontsize": "11", "margin": "0.16,0.09"}
+_ARROW = {"dir": "back", "arrowtail": "open", "color": "#667788", "fontname": "Helvetica", "fontsize": "9", "fontcolor": "#445566"}
 
 
 def _integers(text):
@@ -102,6 +100,20 @@ def print_summary(symbol: Symbol, shape: Mapping[str, Sequence[int]] | None = No
         If `symbol` is no Symbol.
     ValueError
         If `shape` does not determine all shapes.
+
+    Example
+    -------
+    >>> net = mx.sym.FullyConnected(mx.sym.var('data'), num_hidden=10, name='fc')
+    >>> mx.viz.print_summary(net, shape={'data': (1, 20)}, line_length=60)
+    ____________________________________________________________
+    Layer (type)              Output ShapeParam Previous Layer
+    ============================================================
+    data(null)                20          0
+    ____________________________________________________________
+    fc(FullyConnected)        10          210   data
+    ============================================================
+    Total params: 210
+    ____________________________________________________________
     """
     if not isinstance(symbol, Symbol):
         raise TypeError(f"print_summary: symbol must be a Symbol, received {type(symbol).__name__}")
@@ -218,14 +230,14 @@ def plot_network(symbol: Symbol, title: str = "plot", save_format: str = "pdf", 
                       + ",".join(repeated), RuntimeWarning, stacklevel=2)
 
     drawing = Digraph(name=title, format=save_format)
-    box = {"shape": "box", "fixedsize": "true", "width": "1.3", "height": "0.8034", "style": "filled", **node_attrs}
+    box = {**_BOX, **node_attrs}
     hidden = set()
     for node in nodes:
-        if node["op"] == "null" and node["name"].endswith(_WEIGHT_ENDINGS):
+        if node["op"] == "null" and node["name"].endswith(WEIGHT_ENDINGS):
             if hide_weights:
                 hidden.add(node["name"])
             continue  # drawn as the end of its arrow only
-        form = {**box, "fillcolor": _COLORS.get(node["op"], _OTHER_COLOR)}
+        form = {**box, "fillcolor": COLORS.get(node["op"], OTHER_COLOR)}
         if node["op"] == "null":
             form["shape"] = "oval"
         drawing.node(name=node["name"], label=_label(node), **form)
@@ -240,7 +252,7 @@ def plot_network(symbol: Symbol, title: str = "plot", save_format: str = "pdf", 
                 label = "x".join(map(str, _of(shapes, key)[1:]))
             if types is not None:
                 label += f"({_of(types, key).__name__})"
-            drawing.edge(tail_name=node["name"], head_name=other["name"], dir="back", arrowtail="open", label=label)
+            drawing.edge(tail_name=node["name"], head_name=other["name"], label=label, **_ARROW)
     return drawing
 
 

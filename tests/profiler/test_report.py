@@ -80,7 +80,7 @@ def show(browser, path):
 
 def test_in_a_browser(profiles, tmp_path, browser):
     assert show(browser, report(str(tmp_path / "p.html"), profiles[0])) == [0, 2000, 3]
-    assert browser.run("document.querySelectorAll('section h2').length") == 7
+    assert browser.run("document.querySelectorAll('section h2').length") == 9
     assert browser.run("document.querySelectorAll('#memory .uplot canvas').length") == 1
     x, y = browser.run("scrollTo(0, 0), window.box = canvas.getBoundingClientRect(), [box.left + box.width * 0.9, box.top + 40]")
     for number in range(1, 7):
@@ -123,6 +123,40 @@ def test_a_page_of_many_events_opens(tmp_path, browser):
     path = report(str(tmp_path / "p.html"), trace(tmp_path / "many.json", *rows))
     took = show(browser, path)
     assert took[2] > 500 and browser.run("rows().length") == 50 and browser.errors == []
+
+
+def test_steps_phases_and_the_flame_graph_in_a_browser(tmp_path, browser):
+    rows = []
+    for i in range(3):
+        t = 2000 * i
+        rows += [("net", "layer", t, 700, ""), ("Convolution", "operator", t + 100, 500, ""), ("_backward_Convolution", "operator", t + 800, 900, ""),
+                 ("sgd_update", "operator", t + 1750, 50, "")]
+    show(browser, report(str(tmp_path / "p.html"), trace(tmp_path / "steps.json", *rows)))
+    assert browser.run("document.querySelectorAll('#steps .step').length") == 3
+    assert browser.run("document.querySelector('#steps .count').textContent").startswith("steps.json: 3 steps, median 2.000 ms")
+    title = browser.run("document.querySelector('#steps .step').title").splitlines()
+    assert title[0] == "step 1: 1.800 ms" and {"forward 0.500 ms", "backward 0.900 ms", "update 0.050 ms"} <= set(title)
+    phases = browser.run("[...document.querySelectorAll('#where .phases span')].map((label) => label.textContent)")
+    assert any(label.startswith("backward: 2.700 ms (46.6 %)") for label in phases)
+    heads = browser.run("[...document.querySelectorAll('#operators th')].map((head) => head.textContent)")
+    assert heads == ["name", "own ms", "%", "total ms", "longest ms", "count"]
+    assert browser.run("[...document.querySelector('#operators tbody tr').children].map((cell) => cell.textContent)") == [
+        "_backward_Convolution", "2.700", "62.1", "2.700", "0.900", "3"]
+    bars = "[...document.querySelectorAll('.flame div')].map((bar) => bar.textContent)"
+    assert browser.run(bars) == ["all 100.0 %", "_backward_Convolution 54.5 %", "net 42.4 %", "Convolution 30.3 %", "sgd_update 3.0 %"]
+    browser.run("document.querySelectorAll('.flame div')[2].click()")
+    assert browser.run(bars) == ["all 100.0 %", "net 42.4 %", "Convolution 30.3 %"]
+    browser.run("document.querySelectorAll('.flame div')[0].click()")
+    assert browser.run(bars)[-1] == "sgd_update 3.0 %" and browser.errors == []
+
+
+def test_light_and_dark(profiles, tmp_path, browser):
+    show(browser, report(str(tmp_path / "p.html"), profiles[0]))
+    colors, background = {}, "getComputedStyle(document.body).backgroundColor"
+    for _ in range(2):
+        browser.run("document.getElementById('theme').click()")
+        colors[browser.run("document.documentElement.dataset.theme")] = browser.run(background)
+    assert colors == {"light": "rgb(255, 255, 255)", "dark": "rgb(20, 24, 29)"} and browser.errors == []
 
 
 def test_data_is_what_the_script_gets():

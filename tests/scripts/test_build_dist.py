@@ -1,6 +1,7 @@
 """Distributions: the same files twice, what an sdist contains, and the checks of a release."""
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -34,6 +35,8 @@ def small(tmp_path_factory):
         shutil.copy(ROOT / name, root / name)
     for folder in ("src/mxnet", "src/mxnet/kernels", "src/mxnet/kernels/runtime", "src/mxnet/kernels/memory"):
         (root / folder / "__init__.py").write_text("")
+    setup = (root / "setup.py").read_text()
+    (root / "setup.py").write_text(re.sub('^ADDRESS = ".*"$', 'ADDRESS = "https://host.example/remex"', setup, count=1, flags=re.MULTILINE))
     return root
 
 
@@ -81,7 +84,7 @@ def test_the_wheels_metadata_are_complete(twice):
         metadata = archive.read("remexnet-0.1.0.dist-info/METADATA").decode()
         scripts = archive.read("remexnet-0.1.0.dist-info/entry_points.txt").decode()
     for line in ("Author: The Remex authors", "License-Expression: Apache-2.0", "Classifier: Typing :: Typed", "Requires-Python: >=3.10",
-                 "Project-URL: Issues, https://remexnet.example/issues", "Provides-Extra: completion"):
+                 "Project-URL: Issues, https://host.example/remex/issues", "Provides-Extra: completion"):
         assert line + "\n" in metadata
     assert "remex = mxnet.tools.cli:main" in scripts and "im2rec = mxnet.tools.im2rec:main" in scripts
 
@@ -108,10 +111,18 @@ def test_the_names_of_files_that_distributions_need_exist():
 
 def test_tag_version_and_changelog_agree():
     text = "## [Unreleased]\n\n## [0.2.0] - 2026-11-27\n"
-    assert check_version.problems("v0.2.0", "0.2.0", text) == check_version.problems(None, "0.3.0", text) == []
-    assert check_version.problems("v0.3.0", "0.2.0", text) == ["the tag is v0.3.0, and mxnet.libinfo.remex_version asks for v0.2.0"]
-    assert check_version.problems("v0.3.0", "0.3.0", text) == ["CHANGELOG.md has no heading '## [0.3.0] - YYYY-MM-DD'"]
+    place = "https://host.example/remex"
+    assert check_version.problems("v0.2.0", "0.2.0", text, place) == check_version.problems(None, "0.3.0", text, "") == []
+    assert check_version.problems("v0.3.0", "0.2.0", text, place) == ["the tag is v0.3.0, and mxnet.libinfo.remex_version asks for v0.2.0"]
+    assert check_version.problems("v0.3.0", "0.3.0", text, place) == ["CHANGELOG.md has no heading '## [0.3.0] - YYYY-MM-DD'"]
+    assert check_version.problems("v0.2.0", "0.2.0", text, "") == [
+        "setup.py has no ADDRESS: set the project's, such as https://github.com/NAME/remex, so that the metadata have links"]
     assert check_version.main([]) == 0
+
+
+def test_no_link_is_dead_while_the_project_has_no_public_address():
+    """A reserved domain stands for no place: setup.py has the real address, or none."""
+    assert ".example" not in check_version.address() and ".example" not in (ROOT / "pyproject.toml").read_text()
 
 
 def test_the_range_of_torch():

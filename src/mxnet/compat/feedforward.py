@@ -146,6 +146,18 @@ class FeedForward:
     begin_epoch : int
     **kwargs
         The arguments of the optimizer.
+
+    Example
+    -------
+    >>> import numpy as np, warnings
+    >>> net = mx.sym.SoftmaxOutput(mx.sym.FullyConnected(mx.sym.var('data'), num_hidden=2), name='softmax')
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter('ignore')   # it says to use mx.mod.Module
+    ...     model = mx.model.FeedForward(net, num_epoch=20, numpy_batch_size=2, learning_rate=0.5)
+    >>> x, y = np.array([[0, 1], [1, 0]], np.float32), np.array([0, 1], np.float32)
+    >>> model.fit(x, y)
+    >>> model.predict(x).argmax(1).tolist()
+    [0, 1]
     """
 
     def __init__(self, symbol: sym.Symbol | Callable[[Any], sym.Symbol], ctx: Context | list[Context] | None = None, num_epoch: int | None = None,

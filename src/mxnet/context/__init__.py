@@ -147,22 +147,45 @@ def parse_context(text: str) -> Context:
 
 
 def cpu(device_id: int = 0) -> Context:
-    """Return the Context of the processor. ``cpu(1)``, ``cpu(2)``, ... are further devices on the same processor."""
+    """Return the Context of the processor. ``cpu(1)``, ``cpu(2)``, ... are further devices on the same processor.
+
+    Example
+    -------
+    >>> mx.nd.ones(2, ctx=mx.cpu()).context
+    cpu(0)
+    """
     return _interned(1, device_id)
 
 
 def cpu_pinned(device_id: int = 0) -> Context:
-    """Return the Context of page-locked host memory, which a GPU can access directly."""
+    """Return the Context of page-locked host memory, which a GPU can access directly.
+
+    Example
+    -------
+    >>> mx.cpu_pinned()
+    cpu_pinned(0)
+    """
     return _interned(3, device_id)
 
 
 def gpu(device_id: int = 0) -> Context:
-    """Return the Context of the GPU with torch's number `device_id`."""
+    """Return the Context of the GPU with torch's number `device_id`.
+
+    Example
+    -------
+    >>> mx.gpu(1)
+    gpu(1)
+    """
     return _interned(2, device_id)
 
 
 def num_gpus() -> int:
-    """Return the number of GPUs that torch can use."""
+    """Return the number of GPUs that torch can use.
+
+    Example
+    -------
+    >>> ctx = mx.gpu() if mx.context.num_gpus() else mx.cpu()
+    """
     return torch.cuda.device_count()
 
 
@@ -173,6 +196,11 @@ def gpu_memory_info(device_id: int = 0) -> tuple[int, int]:
     ------
     MXNetError
         If there is no such GPU.
+
+    Example
+    -------
+    >>> if mx.context.num_gpus():
+    ...     free, total = mx.context.gpu_memory_info(0)
     """
     return torch.cuda.mem_get_info(gpu(device_id).torch_device)
 
@@ -203,7 +231,14 @@ def takes_device(fn: _Function) -> _Function:
 
 
 def current_context() -> Context:
-    """Return the default context of new arrays: that of the innermost ``with ctx:``, else ``cpu(0)``."""
+    """Return the default context of new arrays: that of the innermost ``with ctx:``, else ``cpu(0)``.
+
+    Example
+    -------
+    >>> with mx.cpu(1):
+    ...     print(mx.context.current_context())
+    cpu(1)
+    """
     return current.value or _default
 
 

@@ -118,6 +118,10 @@ class Block:
         blocks = {key: value for key, value in self.__dict__.items() if isinstance(value, Block)}
         return f"{type(self).__name__}(\n{describe_blocks(blocks)}\n)"
 
+    def _repr_html_(self) -> str:
+        from .summary import html_of
+        return html_of(self)
+
     def __setattr__(self, name: str, value: Any) -> None:
         existing = self.__dict__.get(name)
         if isinstance(existing, (Parameter, Block)) and not isinstance(value, type(existing)):
@@ -369,6 +373,8 @@ class Block:
 
     def summary(self, *inputs: Any) -> None:
         """Print a table of the layers with their output shapes and numbers of parameters, found by passing `inputs` through.
+
+        In notebooks it is an HTML table.
 
         Raises
         ------

@@ -52,6 +52,14 @@ class Loss(HybridBlock):
     -----
     Where a loss takes a `sample_weight`, this is an array that is broadcast to the shape of the element-wise loss: with predictions
     of shape (64, 10), one of shape (64, 1) weighs the samples.
+
+    Example
+    -------
+    >>> class Cubic(mx.gluon.loss.Loss):
+    ...     def hybrid_forward(self, F, pred, label):
+    ...         return F.mean(F.abs(pred - label) ** 3, axis=self._batch_axis, exclude=True)
+    >>> Cubic(weight=None, batch_axis=0)(mx.nd.array([[1], [2]]), mx.nd.zeros((2, 1))).asnumpy()
+    array([1., 8.], dtype=float32)
     """
 
     def __init__(self, weight: float | None, batch_axis: int, **kwargs: Any) -> None:
@@ -97,6 +105,11 @@ class L1Loss(Loss):
     ----------
     weight, batch_axis, prefix, params
         As for `Loss`.
+
+    Example
+    -------
+    >>> mx.gluon.loss.L1Loss()(mx.nd.array([[1, 2], [3, 5]]), mx.nd.zeros((2, 2))).asnumpy()
+    array([1.5, 4. ], dtype=float32)
     """
 
     def __init__(self, weight: Any = None, batch_axis: int = 0, **kwargs: Any) -> None:
@@ -121,6 +134,12 @@ class SigmoidBinaryCrossEntropyLoss(Loss):
         `pred` is p already. Passing the input of the sigmoid is more accurate.
     weight, batch_axis, prefix, params
         As for `Loss`.
+
+    Example
+    -------
+    >>> loss = mx.gluon.loss.SigmoidBCELoss()
+    >>> loss(mx.nd.array([[0], [2]]), mx.nd.array([[1], [1]])).asnumpy().round(3)
+    array([0.693, 0.127], dtype=float32)
     """
 
     def __init__(self, from_sigmoid: bool = False, weight: Any = None, batch_axis: int = 0, **kwargs: Any) -> None:
@@ -198,6 +217,12 @@ class KLDivLoss(Loss):
         The axis of that softmax.
     weight, batch_axis, prefix, params
         As for `Loss`.
+
+    Example
+    -------
+    >>> loss = mx.gluon.loss.KLDivLoss(from_logits=False)
+    >>> loss(mx.nd.zeros((1, 2)), mx.nd.array([[1, 0]])).asnumpy().round(3)
+    array([0.693], dtype=float32)
     """
 
     def __init__(self, from_logits: bool = True, axis: int = -1, weight: Any = None, batch_axis: int = 0, **kwargs: Any) -> None:
@@ -228,6 +253,13 @@ class CTCLoss(Loss):
     ------
     UsageError
         If a layout is another one.
+
+    Example
+    -------
+    >>> loss = mx.gluon.loss.CTCLoss()
+    >>> predictions = mx.nd.zeros((1, 3, 4))
+    >>> loss(predictions, mx.nd.array([[1, 2]])).asnumpy().round(3)
+    array([2.549], dtype=float32)
     """
 
     def __init__(self, layout: str = "NTC", label_layout: str = "NT", weight: Any = None, **kwargs: Any) -> None:
@@ -259,6 +291,11 @@ class HuberLoss(Loss):
     rho : float
     weight, batch_axis, prefix, params
         As for `Loss`.
+
+    Example
+    -------
+    >>> mx.gluon.loss.HuberLoss(rho=1)(mx.nd.array([[0.5], [3]]), mx.nd.zeros((2, 1))).asnumpy()
+    array([0.125, 2.5  ], dtype=float32)
     """
 
     def __init__(self, rho: float = 1, weight: Any = None, batch_axis: int = 0, **kwargs: Any) -> None:
@@ -280,6 +317,11 @@ class HingeLoss(Loss):
     margin : float
     weight, batch_axis, prefix, params
         As for `Loss`.
+
+    Example
+    -------
+    >>> mx.gluon.loss.HingeLoss()(mx.nd.array([[0.5], [2]]), mx.nd.array([[1], [1]])).asnumpy()
+    array([0.5, 0. ], dtype=float32)
     """
 
     def __init__(self, margin: float = 1, weight: Any = None, batch_axis: int = 0, **kwargs: Any) -> None:
@@ -299,6 +341,11 @@ class SquaredHingeLoss(Loss):
     margin : float
     weight, batch_axis, prefix, params
         As for `Loss`.
+
+    Example
+    -------
+    >>> mx.gluon.loss.SquaredHingeLoss()(mx.nd.array([[0.5], [2]]), mx.nd.array([[1], [1]])).asnumpy()
+    array([0.25, 0.  ], dtype=float32)
     """
 
     def __init__(self, margin: float = 1, weight: Any = None, batch_axis: int = 0, **kwargs: Any) -> None:
@@ -324,6 +371,12 @@ class LogisticLoss(Loss):
     ------
     ValueError
         If `label_format` is another one.
+
+    Example
+    -------
+    >>> loss = mx.gluon.loss.LogisticLoss()
+    >>> loss(mx.nd.array([[0], [2]]), mx.nd.array([[1], [1]])).asnumpy().round(3)
+    array([0.693, 0.127], dtype=float32)
     """
 
     def __init__(self, weight: Any = None, batch_axis: int = 0, label_format: str = "signed", **kwargs: Any) -> None:
@@ -348,6 +401,12 @@ class TripletLoss(Loss):
     margin : float
     weight, batch_axis, prefix, params
         As for `Loss`.
+
+    Example
+    -------
+    >>> anchor, near, far = mx.nd.array([[0, 0]]), mx.nd.array([[1, 0]]), mx.nd.array([[0, 1.5]])
+    >>> mx.gluon.loss.TripletLoss(margin=2)(anchor, near, far).asnumpy()
+    array([0.75], dtype=float32)
     """
 
     def __init__(self, margin: float = 1, weight: Any = None, batch_axis: int = 0, **kwargs: Any) -> None:
@@ -374,6 +433,12 @@ class PoissonNLLLoss(Loss):
         `pred` is the logarithm of the rate; then the loss is exp(pred) - target · pred.
     compute_full : bool
         Add Stirling's approximation of log(target!) for targets above 1.
+
+    Example
+    -------
+    >>> loss = mx.gluon.loss.PoissonNLLLoss()
+    >>> loss(mx.nd.zeros((2, 1)), mx.nd.array([[1], [3]])).asnumpy()
+    array([1.], dtype=float32)
     """
 
     def __init__(self, weight: Any = None, from_logits: bool = True, batch_axis: int = 0, compute_full: bool = False, **kwargs: Any) -> None:
@@ -402,6 +467,14 @@ class CosineEmbeddingLoss(Loss):
     weight, batch_axis, prefix, params
         As for `Loss`.
     margin : float
+
+    Example
+    -------
+    >>> loss = mx.gluon.loss.CosineEmbeddingLoss()
+    >>> a, b = mx.nd.array([[1, 0], [1, 0]]), mx.nd.array([[0, 1], [1, 0]])
+    >>> loss(a, b, mx.nd.array([1, 1])).asnumpy()
+    array([[1.],
+           [0.]], dtype=float32)
     """
 
     def __init__(self, weight: Any = None, batch_axis: int = 0, margin: float = 0, **kwargs: Any) -> None:
@@ -433,6 +506,13 @@ class SDMLLoss(Loss):
         The probability that is spread over the other rows; below 1.
     weight, batch_axis, prefix, params
         As for `Loss`.
+
+    Example
+    -------
+    >>> loss = mx.gluon.loss.SDMLLoss(smoothing_parameter=0.1)
+    >>> x = mx.nd.array([[0, 0], [3, 0], [0, 3]])
+    >>> loss(x, x).asnumpy().round(3)
+    array([0.506, 0.956, 0.956], dtype=float32)
     """
 
     def __init__(self, smoothing_parameter: float = 0.3, weight: Any = 1., batch_axis: int = 0, **kwargs: Any) -> None:

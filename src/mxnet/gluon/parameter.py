@@ -38,6 +38,17 @@ class DeferredInitializationError(MXNetError):
 
     The first batch that passes through the network settles the shapes. To have them at once, pass `in_units`, `in_channels`, ...
     where the layers are made.
+
+    Example
+    -------
+    >>> layer = mx.gluon.nn.Dense(2)   # the number of inputs is not known yet
+    >>> layer.initialize()
+    >>> try:
+    ...     layer.weight.data()
+    ... except mx.gluon.DeferredInitializationError:
+    ...     _ = layer(mx.nd.ones((1, 3)))
+    >>> layer.weight.data().shape
+    (2, 3)
     """
 
 

@@ -91,6 +91,14 @@ class ParameterDict(_Together):
         The prefix of the name of every parameter that `get` creates.
     shared : ParameterDict, optional
         Where `get` looks before it creates one; this is how blocks share weights.
+
+    Example
+    -------
+    >>> params = mx.gluon.ParameterDict(prefix='net_')
+    >>> weight = params.get('weight', shape=(2, 3))
+    >>> params.initialize(mx.init.One())
+    >>> list(params), weight.data().shape
+    (['net_weight'], (2, 3))
     """
 
     def __init__(self, prefix: str = "", shared: ParameterDict | None = None) -> None:

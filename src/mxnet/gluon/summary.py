@@ -1,8 +1,10 @@
 """The table that `Block.summary` prints."""
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
+from .. import display
 from ..ndarray import NDArray
 from .utils import UsageError
 
@@ -40,6 +42,10 @@ def print_summary(block: Block, inputs: Any) -> None:
         for hook in hooks:
             hook.detach()
     total, trainable, shared = (sum(int(row[i]) for row in rows) for i in (2, 3, 4))
+    if display.in_notebook():
+        display.show(display.table(f"{type(block).__name__} {block.name}", ("layer", "output shape", "parameters"), [row[:3] for row in rows],
+                                   f"{total - shared:,} parameters, {total - trainable:,} of them are not trained; {shared:,} are used again"))
+        return
     print("-" * 80)
     print(_LINE.format("Layer (type)", "Output Shape", "Param #"))
     print("=" * 80)
@@ -53,6 +59,32 @@ def print_summary(block: Block, inputs: Any) -> None:
     print(f"Shared params in forward computation graph: {shared}")
     print(f"Unique parameters in model: {total - shared}")
     print("-" * 80)
+
+
+def html_of(block: Block) -> str:
+    """Return a table of the blocks inside a network, indented by their depth, with their own parameters; sizes that are not known yet are 0."""
+    rows: list[tuple[str, str, str]] = []
+    seen: set[int] = set()
+
+    def add(name: str, inner: Block, depth: int) -> None:
+        own = list(inner._reg_params.values())
+        shapes = ", ".join(f"{p.name.removeprefix(inner.prefix)} {'x'.join(map(str, p.shape or ()))}" for p in own)
+        text = repr(inner).strip()
+        rows.append(("\u2003" * depth + (f"({name}) " if name else "") + (text if "\n" not in text else type(inner).__name__), shapes,
+                     f"{sum(_size(p) for p in own if id(p) not in seen):,}" if own else ""))
+        seen.update(map(id, own))
+        for child_name, child in inner._children.items():
+            add(child_name, child, depth + 1)
+
+    add("", block, 0)
+    everything = list({id(p): p for p in block.collect_params().values()}.values())
+    total, open_ = sum(map(_size, everything)), sum(not _size(p) for p in everything)
+    note = f"{total:,} parameters" + (f"; the first batch determines {open_} more array{'s' * (open_ > 1)}" if open_ else "")
+    return display.table(f"{type(block).__name__} {block.name}", ("block", "parameters", "count"), rows, note)
+
+
+def _size(parameter: Any) -> int:
+    return math.prod(parameter.shape) if parameter.shape and all(size > 0 for size in parameter.shape) else 0
 
 
 def _shapes(arrays: Any):

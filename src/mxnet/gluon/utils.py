@@ -83,6 +83,12 @@ def split_and_load(data: NDArray | Any, ctx_list: list[Context], batch_axis: int
     Returns
     -------
     list of NDArray
+
+    Example
+    -------
+    >>> parts = mx.gluon.utils.split_and_load(mx.nd.arange(4), [mx.cpu(0), mx.cpu(1)])
+    >>> [(part.context, part.asnumpy().tolist()) for part in parts]
+    [(cpu(0), [0.0, 1.0]), (cpu(1), [2.0, 3.0])]
     """
     if not isinstance(data, ndarray.NDArray):
         data = ndarray.array(data, ctx=ctx_list[0])
@@ -146,7 +152,16 @@ def clip_global_norm(arrays: list[Any], max_norm: float, check_isfinite: bool = 
 
 
 def check_sha1(filename: str, sha1_hash: str) -> bool:
-    """True if the content of the file has that SHA-1, given as hexadecimal digits."""
+    """True if the content of the file has that SHA-1, given as hexadecimal digits.
+
+    Example
+    -------
+    >>> import os, tempfile
+    >>> path = os.path.join(tempfile.mkdtemp(), 'empty')
+    >>> open(path, 'w').close()
+    >>> mx.gluon.utils.check_sha1(path, 'da39a3ee5e6b4b0d3255bfef95601890afd80709')
+    True
+    """
     digest = hashlib.sha1(usedforsecurity=False)
     with open(filename, "rb") as f:
         while block := f.read(1 << 20):
@@ -161,6 +176,15 @@ def replace_file(src: str, dst: str) -> None:
     ------
     OSError
         If the file cannot be moved.
+
+    Example
+    -------
+    >>> import pathlib, tempfile
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> _ = (folder / 'new').write_text('new content')
+    >>> mx.gluon.utils.replace_file(folder / 'new', folder / 'name')
+    >>> (folder / 'name').read_text()
+    'new content'
     """
     try:
         os.replace(src, dst)
@@ -200,6 +224,15 @@ def download(url: str, path: str | None = None, overwrite: bool = False, sha1_ha
     MXNetError
         If the file cannot be downloaded (then the message names the place to put it by hand), or cannot be written; it is an OSError, too.
         Where the server's file has another SHA-1, it is also a UserWarning.
+
+    Example
+    -------
+    >>> import os, pathlib, tempfile
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> _ = (folder / 'there.txt').write_text('content')
+    >>> path = mx.gluon.utils.download('https://host.example/there.txt', path=str(folder))   # it is there already
+    >>> os.path.basename(path)
+    'there.txt'
     """
     name = url.split("/")[-1]
     if path is None:

@@ -59,6 +59,14 @@ class Augmenter(Described):
     ----------
     **kwargs
         The parameters for `dumps`.
+
+    Example
+    -------
+    >>> class Negative(mx.image.Augmenter):
+    ...     def __call__(self, src):
+    ...         return 255 - src
+    >>> Negative()(mx.nd.zeros((1, 1, 3))).asnumpy()
+    array([[[255., 255., 255.]]], dtype=float32)
     """
 
     def __call__(self, src: NDArray) -> NDArray:
@@ -72,6 +80,12 @@ class SequentialAug(Augmenter):
     Parameters
     ----------
     ts : list of Augmenter
+
+    Example
+    -------
+    >>> augment = mx.image.SequentialAug([mx.image.CenterCropAug((3, 2)), mx.image.CastAug()])
+    >>> augment(mx.nd.zeros((6, 8, 3), dtype='uint8')).dtype
+    <class 'numpy.float32'>
     """
 
     def __init__(self, ts: Sequence[Augmenter]):
@@ -94,6 +108,12 @@ class RandomOrderAug(SequentialAug):
     Parameters
     ----------
     ts : list of Augmenter
+
+    Example
+    -------
+    >>> augment = mx.image.RandomOrderAug([mx.image.CastAug(), mx.image.CenterCropAug((3, 2))])
+    >>> augment(mx.nd.zeros((6, 8, 3), dtype='uint8')).shape
+    (2, 3, 3)
     """
 
     def __call__(self, src: NDArray) -> NDArray:
@@ -102,7 +122,13 @@ class RandomOrderAug(SequentialAug):
 
 
 class ResizeAug(Augmenter):
-    """Resize the shorter side to `size` pixels; see `resize_short`."""
+    """Resize the shorter side to `size` pixels; see `resize_short`.
+
+    Example
+    -------
+    >>> mx.image.ResizeAug(3)(mx.nd.zeros((6, 8, 3), dtype='uint8')).shape
+    (3, 4, 3)
+    """
 
     def __init__(self, size: int, interp: int = 2):
         super().__init__(size=size, interp=interp)
@@ -113,7 +139,13 @@ class ResizeAug(Augmenter):
 
 
 class ForceResizeAug(Augmenter):
-    """Resize to `size` (width, height), regardless of the aspect ratio."""
+    """Resize to `size` (width, height), regardless of the aspect ratio.
+
+    Example
+    -------
+    >>> mx.image.ForceResizeAug((3, 2))(mx.nd.zeros((6, 8, 3), dtype='uint8')).shape
+    (2, 3, 3)
+    """
 
     def __init__(self, size: Sequence[int], interp: int = 2):
         super().__init__(size=size, interp=interp)
@@ -124,7 +156,13 @@ class ForceResizeAug(Augmenter):
 
 
 class RandomCropAug(Augmenter):
-    """Crop a window of `size` (width, height) at a random position; see `random_crop`."""
+    """Crop a window of `size` (width, height) at a random position; see `random_crop`.
+
+    Example
+    -------
+    >>> mx.image.RandomCropAug((3, 2))(mx.nd.zeros((6, 8, 3), dtype='uint8')).shape
+    (2, 3, 3)
+    """
 
     def __init__(self, size: Sequence[int], interp: int = 2):
         super().__init__(size=size, interp=interp)
@@ -135,7 +173,13 @@ class RandomCropAug(Augmenter):
 
 
 class CenterCropAug(Augmenter):
-    """Crop the central window of `size` (width, height); see `center_crop`."""
+    """Crop the central window of `size` (width, height); see `center_crop`.
+
+    Example
+    -------
+    >>> mx.image.CenterCropAug((3, 2))(mx.nd.zeros((6, 8, 3), dtype='uint8')).shape
+    (2, 3, 3)
+    """
 
     def __init__(self, size: Sequence[int], interp: int = 2):
         super().__init__(size=size, interp=interp)
@@ -146,7 +190,14 @@ class CenterCropAug(Augmenter):
 
 
 class RandomSizedCropAug(Augmenter):
-    """Crop a window of random area and aspect ratio and resize it; see `random_size_crop`."""
+    """Crop a window of random area and aspect ratio and resize it; see `random_size_crop`.
+
+    Example
+    -------
+    >>> augment = mx.image.RandomSizedCropAug((3, 2), area=(0.5, 1), ratio=(0.75, 1.33))
+    >>> augment(mx.nd.zeros((6, 8, 3), dtype='uint8')).shape
+    (2, 3, 3)
+    """
 
     def __init__(self, size: Sequence[int], area: float | Sequence[float], ratio: Sequence[float], interp: int = 2, **kwargs: Any):
         if "min_area" in kwargs:
@@ -162,7 +213,13 @@ class RandomSizedCropAug(Augmenter):
 
 
 class HorizontalFlipAug(Augmenter):
-    """Mirror the image with probability `p`."""
+    """Mirror the image with probability `p`.
+
+    Example
+    -------
+    >>> mx.image.HorizontalFlipAug(p=1)(mx.nd.array([[[1], [2]]])).asnumpy().ravel()
+    array([2., 1.], dtype=float32)
+    """
 
     def __init__(self, p: float):
         super().__init__(p=p)
@@ -173,7 +230,13 @@ class HorizontalFlipAug(Augmenter):
 
 
 class CastAug(Augmenter):
-    """Convert the image to the type `typ`."""
+    """Convert the image to the type `typ`.
+
+    Example
+    -------
+    >>> mx.image.CastAug('float32')(mx.nd.zeros((2, 2, 3), dtype='uint8')).dtype
+    <class 'numpy.float32'>
+    """
 
     def __init__(self, typ: str = "float32"):
         super().__init__(type=typ)
@@ -184,7 +247,13 @@ class CastAug(Augmenter):
 
 
 class BrightnessJitterAug(Augmenter):
-    """Multiply the image by a random number between ``1 - brightness`` and ``1 + brightness``."""
+    """Multiply the image by a random number between ``1 - brightness`` and ``1 + brightness``.
+
+    Example
+    -------
+    >>> mx.image.BrightnessJitterAug(0.5)(mx.nd.ones((2, 2, 3))).shape
+    (2, 2, 3)
+    """
 
     def __init__(self, brightness: float):
         super().__init__(brightness=brightness)
@@ -209,7 +278,13 @@ class _ColourAug(Augmenter):
 
 
 class ContrastJitterAug(_ColourAug):
-    """Blend the image with its mean gray; the image's weight is between ``1 - contrast`` and ``1 + contrast``."""
+    """Blend the image with its mean gray; the image's weight is between ``1 - contrast`` and ``1 + contrast``.
+
+    Example
+    -------
+    >>> mx.image.ContrastJitterAug(0.5)(mx.nd.ones((2, 2, 3))).shape
+    (2, 2, 3)
+    """
 
     def __init__(self, contrast: float):
         super().__init__(contrast=contrast)
@@ -226,7 +301,13 @@ class ContrastJitterAug(_ColourAug):
 
 
 class SaturationJitterAug(_ColourAug):
-    """Blend the image with its gray version; the image's weight is between ``1 - saturation`` and ``1 + saturation``."""
+    """Blend the image with its gray version; the image's weight is between ``1 - saturation`` and ``1 + saturation``.
+
+    Example
+    -------
+    >>> mx.image.SaturationJitterAug(0.5)(mx.nd.ones((2, 2, 3))).shape
+    (2, 2, 3)
+    """
 
     def __init__(self, saturation: float):
         super().__init__(saturation=saturation)
@@ -243,7 +324,13 @@ class SaturationJitterAug(_ColourAug):
 
 
 class HueJitterAug(_ColourAug):
-    """Rotate the hue by a random angle of up to `hue` half turns, approximately: in the YIQ colour space."""
+    """Rotate the hue by a random angle of up to `hue` half turns, approximately: in the YIQ colour space.
+
+    Example
+    -------
+    >>> mx.image.HueJitterAug(0.1)(mx.nd.ones((2, 2, 3))).shape
+    (2, 2, 3)
+    """
 
     def __init__(self, hue: float):
         super().__init__(hue=hue)
@@ -258,7 +345,13 @@ class HueJitterAug(_ColourAug):
 
 
 class ColorJitterAug(RandomOrderAug):
-    """Change brightness, contrast and saturation randomly, in random order; those that are 0 are not changed."""
+    """Change brightness, contrast and saturation randomly, in random order; those that are 0 are not changed.
+
+    Example
+    -------
+    >>> mx.image.ColorJitterAug(brightness=0.1, contrast=0.1, saturation=0.1)(mx.nd.ones((2, 2, 3))).shape
+    (2, 2, 3)
+    """
 
     def __init__(self, brightness: float, contrast: float, saturation: float):
         super().__init__([kind(amount) for kind, amount in ((BrightnessJitterAug, brightness), (ContrastJitterAug, contrast),
@@ -275,6 +368,12 @@ class LightingAug(_ColourAug):
     eigval : array (3,)
     eigvec : array (3, 3)
         The components in columns.
+
+    Example
+    -------
+    >>> import numpy as np
+    >>> mx.image.LightingAug(0.1, np.ones(3), np.eye(3))(mx.nd.ones((2, 2, 3))).shape
+    (2, 2, 3)
     """
 
     def __init__(self, alphastd: float, eigval: Any, eigvec: Any):
@@ -289,7 +388,14 @@ class LightingAug(_ColourAug):
 
 
 class ColorNormalizeAug(Augmenter):
-    """Subtract `mean` and divide by `std`; each an array of 1 or 3 numbers, or None."""
+    """Subtract `mean` and divide by `std`; each an array of 1 or 3 numbers, or None.
+
+    Example
+    -------
+    >>> augment = mx.image.ColorNormalizeAug(mean=mx.nd.array([1, 2, 3]), std=mx.nd.array([2, 2, 2]))
+    >>> augment(mx.nd.array([[[3, 2, 1]]])).asnumpy()
+    array([[[ 1.,  0., -1.]]], dtype=float32)
+    """
 
     def __init__(self, mean: Any, std: Any):
         super().__init__(mean=mean, std=std)
@@ -300,7 +406,13 @@ class ColorNormalizeAug(Augmenter):
 
 
 class RandomGrayAug(_ColourAug):
-    """Make the image gray with probability `p`; it keeps three channels."""
+    """Make the image gray with probability `p`; it keeps three channels.
+
+    Example
+    -------
+    >>> mx.image.RandomGrayAug(p=1)(mx.nd.ones((2, 2, 3))).shape
+    (2, 2, 3)
+    """
 
     _WEIGHTS = torch.tensor([0.21, 0.72, 0.07])
 

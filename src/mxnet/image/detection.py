@@ -49,6 +49,15 @@ class DetAugmenter(Described):
     ----------
     **kwargs
         The parameters for `dumps`.
+
+    Example
+    -------
+    >>> class Negative(mx.image.DetAugmenter):
+    ...     def __call__(self, src, label):
+    ...         return 255 - src, label
+    >>> image, boxes = Negative()(mx.nd.zeros((1, 1, 3)), mx.nd.array([[0, 0.1, 0.1, 0.5, 0.5]]))
+    >>> image.asnumpy()
+    array([[[255., 255., 255.]]], dtype=float32)
     """
 
     def __call__(self, src: NDArray, label: np.ndarray) -> tuple[NDArray, np.ndarray]:
@@ -62,6 +71,13 @@ class DetBorrowAug(DetAugmenter):
     Parameters
     ----------
     augmenter : Augmenter
+
+    Example
+    -------
+    >>> augment = mx.image.DetBorrowAug(mx.image.CastAug('float32'))
+    >>> image, boxes = augment(mx.nd.zeros((2, 2, 3), dtype='uint8'), mx.nd.array([[0, 0.1, 0.1, 0.5, 0.5]]))
+    >>> image.dtype
+    <class 'numpy.float32'>
     """
 
     def __init__(self, augmenter: Augmenter):
@@ -86,6 +102,15 @@ class DetRandomSelectAug(DetAugmenter):
     aug_list : list of DetAugmenter
     skip_prob : float
         The probability of applying none.
+
+    Example
+    -------
+    >>> import numpy as np
+    >>> flip = mx.image.DetHorizontalFlipAug(p=1)
+    >>> augment = mx.image.DetRandomSelectAug([flip], skip_prob=0)
+    >>> image, boxes = augment(mx.nd.zeros((2, 2, 3)), np.array([[0, 0.1, 0.2, 0.5, 0.6]]))
+    >>> boxes.round(2)
+    array([[0. , 0.5, 0.2, 0.9, 0.6]])
     """
 
     def __init__(self, aug_list: Sequence[DetAugmenter] | DetAugmenter, skip_prob: float = 0):
@@ -108,7 +133,16 @@ class DetRandomSelectAug(DetAugmenter):
 
 
 class DetHorizontalFlipAug(DetAugmenter):
-    """Mirror the image with probability `p`."""
+    """Mirror the image with probability `p`.
+
+    Example
+    -------
+    >>> import numpy as np
+    >>> augment = mx.image.DetHorizontalFlipAug(p=1)
+    >>> image, boxes = augment(mx.nd.zeros((2, 2, 3)), np.array([[0, 0.1, 0.2, 0.5, 0.6]]))
+    >>> boxes.round(2)
+    array([[0. , 0.5, 0.2, 0.9, 0.6]])
+    """
 
     def __init__(self, p: float):
         super().__init__(p=p)
@@ -163,6 +197,14 @@ class DetRandomCropAug(_Reframing):
         Objects with at most this fraction inside of the window are dropped.
     max_attempts : int
         The maximal number of attempts; if none finds a window, the image is not changed.
+
+    Example
+    -------
+    >>> import numpy as np
+    >>> augment = mx.image.DetRandomCropAug(min_object_covered=0.5)
+    >>> image, boxes = augment(mx.nd.zeros((20, 20, 3)), np.array([[0, 0.1, 0.2, 0.5, 0.6]]))
+    >>> boxes.shape
+    (1, 5)
     """
 
     def __init__(self, min_object_covered: float | Sequence[float] = 0.1, aspect_ratio_range: float | Sequence[float] = (0.75, 1.33),
@@ -239,6 +281,14 @@ class DetRandomPadAug(_Reframing):
         The maximal number of attempts; if none finds a size, the image is not changed.
     pad_val : float or tuple of float
         The colour.
+
+    Example
+    -------
+    >>> import numpy as np
+    >>> augment = mx.image.DetRandomPadAug(area_range=(2.0, 3.0))
+    >>> image, boxes = augment(mx.nd.zeros((20, 20, 3)), np.array([[0, 0.1, 0.2, 0.5, 0.6]]))
+    >>> boxes.shape
+    (1, 5)
     """
 
     def __init__(self, aspect_ratio_range: float | Sequence[float] = (0.75, 1.33), area_range: float | Sequence[float] = (1.0, 3.0),
@@ -333,6 +383,15 @@ def CreateDetAugmenter(data_shape: Sequence[int], resize: int = 0, rand_crop: fl
         As in `CreateMultiRandCropAugmenter`; the upper end of `area_range` is for padding too.
     pad_val : tuple of float
         Colour of the padding.
+
+    Example
+    -------
+    >>> augmenters = mx.image.CreateDetAugmenter((3, 6, 8), mean=True)
+    >>> image, boxes = mx.nd.zeros((12, 16, 3), dtype='uint8'), mx.nd.array([[0, 0.1, 0.1, 0.5, 0.5]])
+    >>> for augment in augmenters:
+    ...     image, boxes = augment(image, boxes)
+    >>> image.shape, boxes.shape
+    ((6, 8, 3), (1, 5))
     """
     augmenters = [DetBorrowAug(ResizeAug(resize, inter_method))] if resize > 0 else []
     if rand_crop > 0:
@@ -372,6 +431,17 @@ class ImageDetIter(ImageIter):
     ------
     MXNetError
         As in `ImageIter`, and if the labels have another form.
+
+    Example
+    -------
+    >>> import cv2, numpy as np, os, tempfile
+    >>> folder = tempfile.mkdtemp()
+    >>> _ = cv2.imwrite(os.path.join(folder, 'a.png'), np.zeros((12, 16, 3), np.uint8))
+    >>> label = [2, 5, 0, 0.1, 0.1, 0.5, 0.5]   # of the header, of an object; then class and box
+    >>> batches = mx.image.ImageDetIter(1, (3, 6, 8), path_root=folder, imglist=[[*label, 'a.png']])
+    >>> batch = next(batches)
+    >>> batch.data[0].shape, batch.label[0].asnumpy()
+    ((1, 3, 6, 8), array([[[0. , 0.1, 0.1, 0.5, 0.5]]], dtype=float32))
     """
 
     def __init__(self, batch_size: int, data_shape: Sequence[int], path_imgrec: str | None = None, path_imglist: str | None = None,

@@ -57,6 +57,14 @@ def imread(filename: str, *args: Any, **kwargs: Any) -> NDArray:
     ------
     MXNetError
         If there is no such file or it is not an image.
+
+    Example
+    -------
+    >>> import cv2, numpy as np, os, tempfile
+    >>> path = os.path.join(tempfile.mkdtemp(), 'a.png')
+    >>> _ = cv2.imwrite(path, np.zeros((4, 6, 3), np.uint8))
+    >>> mx.image.imread(path).shape
+    (4, 6, 3)
     """
     return _returned(_internal._cvimread(filename, *args, **kwargs))
 
@@ -128,6 +136,11 @@ def copyMakeBorder(src: NDArray, top: int, bot: int, left: int, right: int, *arg
     value : float
         The old form of `values`.
     out : NDArray, optional
+
+    Example
+    -------
+    >>> mx.image.copyMakeBorder(mx.nd.zeros((2, 3, 3), dtype='uint8'), 1, 1, 2, 2).shape
+    (4, 7, 3)
     """
     return _internal._cvcopyMakeBorder(src, top, bot, left, right, *args, **kwargs)
 
@@ -164,13 +177,24 @@ def resize_short(src: NDArray, size: int, interp: int = 2) -> NDArray:
     size : int
     interp : int
         0 nearest, 1 linear, 2 cubic, 3 area, 4 Lanczos, 9 by the sizes, 10 random.
+
+    Example
+    -------
+    >>> mx.image.resize_short(mx.nd.zeros((6, 12, 3), dtype='uint8'), 3).shape
+    (3, 6, 3)
     """
     height, width = shorter_side(*src.shape[:2], size)
     return resize_to(src, width, height, interp)
 
 
 def fixed_crop(src: NDArray, x0: int, y0: int, w: int, h: int, size: Sequence[int] | None = None, interp: int = 2) -> NDArray:
-    """Crop the window of `w` x `h` pixels at column `x0` and row `y0`, and resize it if `size` (width, height) is given."""
+    """Crop the window of `w` x `h` pixels at column `x0` and row `y0`, and resize it if `size` (width, height) is given.
+
+    Example
+    -------
+    >>> mx.image.fixed_crop(mx.nd.zeros((6, 8, 3), dtype='uint8'), x0=1, y0=2, w=4, h=3).shape
+    (3, 4, 3)
+    """
     out = src[y0:y0 + h, x0:x0 + w]
     if size is None or (w, h) == tuple(size):
         return out
@@ -185,6 +209,12 @@ def random_crop(src: NDArray, size: Sequence[int], interp: int = 2) -> tuple[NDA
     NDArray
     tuple of int
         (x, y, width, height) of the window.
+
+    Example
+    -------
+    >>> part, (x, y, width, height) = mx.image.random_crop(mx.nd.zeros((6, 8, 3), dtype='uint8'), (3, 2))
+    >>> part.shape, width, height
+    ((2, 3, 3), 3, 2)
     """
     window = random_window(*src.shape[:2], size)
     return fixed_crop(src, *window, size, interp), window
@@ -243,6 +273,12 @@ def random_size_crop(src: NDArray, size: Sequence[int], area: float | Sequence[f
     NDArray
     tuple of int
         (x, y, width, height) of the window. If ten attempts find none that fits, it is that of `center_crop`.
+
+    Example
+    -------
+    >>> part, _ = mx.image.random_size_crop(mx.nd.zeros((6, 8, 3), dtype='uint8'), (3, 2), area=(0.5, 1), ratio=(0.75, 1.33))
+    >>> part.shape
+    (2, 3, 3)
     """
     if "min_area" in kwargs:
         warnings.warn("`min_area` is the old name of `area`", DeprecationWarning, stacklevel=2)
@@ -269,7 +305,13 @@ def random_size_window(height: int, width: int, size: Sequence[int], area: float
 
 
 def color_normalize(src: NDArray, mean: Any, std: Any = None) -> NDArray:
-    """Subtract `mean` from an image and divide it by `std`, in place; each a number or NDArray, or None."""
+    """Subtract `mean` from an image and divide it by `std`, in place; each a number or NDArray, or None.
+
+    Example
+    -------
+    >>> mx.image.color_normalize(mx.nd.array([[[3, 2, 1]]]), mx.nd.array([1, 2, 3]), mx.nd.array([2, 2, 2])).asnumpy()
+    array([[[ 1.,  0., -1.]]], dtype=float32)
+    """
     if mean is not None:
         src -= mean
     if std is not None:
@@ -307,6 +349,12 @@ def imrotate(src: NDArray, rotation_degrees: Any, zoom_in: bool = False, zoom_ou
         If both zooms are True, the number of axes is wrong, or the number of angles differs from that of images.
     TypeError
         If the image is not float32, or several angles are given for a single image.
+
+    Example
+    -------
+    >>> mx.image.imrotate(mx.nd.array([[[1, 2], [3, 4]]]), 90).asnumpy().round()
+    array([[[2., 4.],
+            [1., 3.]]], dtype=float32)
     """
     if zoom_in and zoom_out:
         raise ValueError("imrotate: zoom_in or zoom_out expected, received both")
@@ -339,7 +387,13 @@ def imrotate(src: NDArray, rotation_degrees: Any, zoom_in: bool = False, zoom_ou
 
 
 def random_rotate(src: NDArray, angle_limits: Sequence[float], zoom_in: bool = False, zoom_out: bool = False) -> NDArray:
-    """Rotate by random angles between two limits in degrees, one for each image; see `imrotate`."""
+    """Rotate by random angles between two limits in degrees, one for each image; see `imrotate`.
+
+    Example
+    -------
+    >>> mx.image.random_rotate(mx.nd.ones((3, 8, 8)), (-10, 10)).shape
+    (3, 8, 8)
+    """
     if src.ndim == 3:
         return imrotate(src, np.random.uniform(*angle_limits), zoom_in, zoom_out)
     return imrotate(src, array(np.random.uniform(*angle_limits, size=src.shape[0])), zoom_in, zoom_out)

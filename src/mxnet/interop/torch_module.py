@@ -37,6 +37,14 @@ class SharedParameter(NamedTuple):
         Whether it has a gradient.
     is_state : bool
         Whether the network itself writes to it, such as a moving average: it becomes a buffer.
+
+    Example
+    -------
+    >>> net = mx.gluon.nn.Dense(2, in_units=3)
+    >>> net.initialize()
+    >>> module = net.as_torch()
+    >>> [name for name, _ in module.named_parameters()]
+    ['weight', 'bias']
     """
 
     name: str
@@ -103,6 +111,17 @@ class TorchModule(torch.nn.Module):
         ``default(name, tensors)`` returns the tensor for an input that is not given.
     examples : dict of str to shape, optional
         Shapes of inputs, for graphs whose sources leave sizes open.
+
+    Example
+    -------
+    >>> import torch
+    >>> net = mx.gluon.nn.Dense(2, in_units=3)
+    >>> net.initialize(mx.init.One())
+    >>> module = net.as_torch()
+    >>> isinstance(module, mx.interop.TorchModule)
+    True
+    >>> module(torch.ones(1, 3)).tolist()
+    [[3.0, 3.0]]
     """
 
     def __init__(self, symbol: Symbol, inputs: Sequence[str], parameters: Sequence[SharedParameter], in_format: Any, out_format: Any, *,

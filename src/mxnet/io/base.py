@@ -78,6 +78,12 @@ class DataBatch:
     ------
     TypeError
         If `data` or `label` is not a list.
+
+    Example
+    -------
+    >>> batch = mx.io.DataBatch(data=[mx.nd.ones((2, 3))], label=[mx.nd.zeros(2)], pad=0)
+    >>> batch.data[0].shape, batch.pad
+    ((2, 3), 0)
     """
 
     def __init__(self, data: list[Any], label: list[Any] | None = None, pad: int | None = None, index: Any = None,
@@ -102,6 +108,19 @@ class DataIter:
     Parameters
     ----------
     batch_size : int
+
+    Example
+    -------
+    >>> class Ones(mx.io.DataIter):
+    ...     count = 0
+    ...
+    ...     def next(self):
+    ...         self.count += 1
+    ...         if self.count > 2:
+    ...             raise StopIteration
+    ...         return mx.io.DataBatch([mx.nd.ones((self.batch_size, 3))])
+    >>> [batch.data[0].shape for batch in Ones(batch_size=4)]
+    [(4, 3), (4, 3)]
     """
 
     # Lists of DataDesc, or of pairs; a subclass defines them as attributes or as properties, which `Any` allows.

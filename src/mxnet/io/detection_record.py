@@ -301,6 +301,17 @@ def ImageDetRecordIter(*, path_imglist: str = "", path_imgrec: str = "./data/img
     ------
     MXNetError
         As for `ImageRecordIter`, and if a label has another format.
+
+    Example
+    -------
+    >>> import numpy as np, os, tempfile
+    >>> path = os.path.join(tempfile.mkdtemp(), 'one.rec')
+    >>> label = [2, 5, 0, 0.1, 0.1, 0.5, 0.5]   # of the header, of an object; then class and box
+    >>> with mx.recordio.MXRecordIO(path, 'w') as file:
+    ...     file.write(mx.recordio.pack_img(mx.recordio.IRHeader(0, label, 0, 0), np.zeros((8, 8, 3), np.uint8), img_fmt='.png'))
+    >>> batch = next(mx.io.ImageDetRecordIter(path_imgrec=path, data_shape=(3, 8, 8), batch_size=1))
+    >>> batch.data[0].shape, batch.label[0].shape
+    ((1, 3, 8, 8), (1, 11))
     """
     given = dict(locals())
     require(len(data_shape) == 3 and min(data_shape) > 0, f"ImageDetRecordIter: data_shape must be (channels, height, width), received {data_shape}")

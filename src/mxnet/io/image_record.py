@@ -193,7 +193,18 @@ def _of_type(name: str, dtype: str | None) -> Callable[..., MXDataIter]:
         return ImageRecordIter(*args, **(kwargs if dtype is None else {**kwargs, "dtype": dtype}))
 
     create.__name__ = create.__qualname__ = name
-    create.__doc__ = "`ImageRecordIter`" + (f" with ``dtype='{dtype}'``" if dtype else "") + ", under an old name."
+    create.__doc__ = f"""`ImageRecordIter`{f" with ``dtype='{dtype}'``" if dtype else ""}, under an old name.
+
+    Example
+    -------
+    >>> import numpy as np, os, tempfile
+    >>> path = os.path.join(tempfile.mkdtemp(), 'one.rec')
+    >>> with mx.recordio.MXRecordIO(path, 'w') as file:
+    ...     file.write(mx.recordio.pack_img(mx.recordio.IRHeader(0, 7.0, 0, 0), np.zeros((8, 8, 3), np.uint8), img_fmt='.png'))
+    >>> batch = next(mx.io.{name}(path_imgrec=path, data_shape=(3, 8, 8), batch_size=1))
+    >>> batch.data[0].shape, batch.data[0].dtype.__name__
+    ((1, 3, 8, 8), '{dtype or "float32"}')
+    """
     vars(create)["__signature__"] = inspect.signature(ImageRecordIter)
     return create
 

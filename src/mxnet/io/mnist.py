@@ -127,6 +127,19 @@ def MNISTIter(*, image: str = "./train-images-idx3-ubyte", label: str = "./train
     ------
     MXNetError
         If a file is missing, damaged, or the two have different numbers of entries.
+
+    Example
+    -------
+    >>> import os, struct, tempfile
+    >>> folder = tempfile.mkdtemp()
+    >>> with open(os.path.join(folder, 'images'), 'wb') as file:
+    ...     _ = file.write(struct.pack('>4i', 2051, 2, 28, 28) + bytes(2 * 28 * 28))
+    >>> with open(os.path.join(folder, 'labels'), 'wb') as file:
+    ...     _ = file.write(struct.pack('>2i', 2049, 2) + bytes([7, 2]))
+    >>> batches = mx.io.MNISTIter(image=os.path.join(folder, 'images'), label=os.path.join(folder, 'labels'), batch_size=2, shuffle=False)
+    >>> batch = next(batches)
+    >>> batch.data[0].shape, batch.label[0].asnumpy()
+    ((2, 1, 28, 28), array([7., 2.], dtype=float32))
     """
     require(batch_size >= 1, f"MNISTIter: batch_size must be at least 1, received {batch_size}")
     require(num_parts > 0 and 0 <= part_index < num_parts,

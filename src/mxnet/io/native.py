@@ -70,6 +70,15 @@ class MXDataIter(DataIter):
     handle : BatchSource
     data_name, label_name : str
         The names of the inputs in a Module.
+
+    Example
+    -------
+    >>> import pathlib, tempfile
+    >>> path = pathlib.Path(tempfile.mkdtemp(), 'data.csv')
+    >>> _ = path.write_text('1,2,3\\n4,5,6\\n')
+    >>> batches = mx.io.CSVIter(data_csv=str(path), data_shape=(3,), batch_size=2)
+    >>> isinstance(batches, mx.io.MXDataIter), batches.provide_data
+    (True, [DataDesc[data,(2, 3),<class 'numpy.float32'>,NCHW]])
     """
 
     provide_data: list[DataDesc]

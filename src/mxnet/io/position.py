@@ -66,6 +66,18 @@ def load_position(fname: str | os.PathLike[str], data: Any) -> None:
     ------
     MXNetError
         If the file is missing or has another content, or its state belongs to other data.
+
+    Example
+    -------
+    >>> import os, tempfile
+    >>> path = os.path.join(tempfile.mkdtemp(), 'position.json')
+    >>> batches = mx.io.NDArrayIter(mx.nd.arange(6), batch_size=2)
+    >>> first = next(batches)
+    >>> mx.io.save_position(path, batches)
+    >>> again = mx.io.NDArrayIter(mx.nd.arange(6), batch_size=2)
+    >>> mx.io.load_position(path, again)
+    >>> next(again).data[0].asnumpy()
+    array([2., 3.], dtype=float32)
     """
     _require_state(data)
     try:

@@ -320,6 +320,16 @@ def CSVIter(*, data_csv: str, data_shape: Shape, label_csv: str = "NULL", label_
     ------
     MXNetError
         If a row has another length or contains anything but numbers; the text names file and line.
+
+    Example
+    -------
+    >>> import os, pathlib, tempfile
+    >>> path = pathlib.Path(tempfile.mkdtemp(), 'data.csv')
+    >>> _ = path.write_text('1,2,3\\n4,5,6\\n')
+    >>> batches = mx.io.CSVIter(data_csv=str(path), data_shape=(3,), batch_size=2)
+    >>> next(batches).data[0].asnumpy()
+    array([[1., 2., 3.],
+           [4., 5., 6.]], dtype=float32)
     """
     require(dtype in (None, "float32", "int32", "int64"), f"{dtype} is not supported for CSVIter; use float32, int32 or int64")
     require(batch_size >= 1, f"CSVIter: batch_size must be at least 1, received {batch_size}")
@@ -410,6 +420,16 @@ def LibSVMIter(*, data_libsvm: str, data_shape: Shape, label_libsvm: str = "NULL
     ------
     MXNetError
         If a line is invalid; the text names file and line.
+
+    Example
+    -------
+    >>> import os, pathlib, tempfile
+    >>> path = pathlib.Path(tempfile.mkdtemp(), 'data.libsvm')
+    >>> _ = path.write_text('1 0:0.5 3:2\\n0 1:1\\n')
+    >>> batch = next(mx.io.LibSVMIter(data_libsvm=str(path), data_shape=(4,), batch_size=2))
+    >>> batch.data[0].asnumpy(), batch.label[0].asnumpy()
+    (array([[0.5, 0. , 0. , 2. ],
+           [0. , 1. , 0. , 0. ]], dtype=float32), array([1., 0.], dtype=float32))
     """
     require(len(data_shape) == 1, f"LibSVMIter: dimension of data_shape is expected to be 1, received {data_shape}")
     require(round_batch, "LibSVMIter: round_batch=False received, but csr batches can't be filled up; pass round_batch=True")

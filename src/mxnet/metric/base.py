@@ -29,6 +29,11 @@ def check_label_shapes(labels: Any, preds: Any, wrap: bool = False, shape: bool 
     ------
     ValueError
         If they differ.
+
+    Example
+    -------
+    >>> mx.metric.check_label_shapes(mx.nd.ones(2), mx.nd.ones(2), wrap=True)[0][0].shape
+    (2,)
     """
     expected, received = (labels.shape, preds.shape) if shape else (len(labels), len(preds))
     if expected != received:
@@ -68,6 +73,16 @@ class EvalMetric:
     **kwargs
         Additional entries of `get_config`. ``has_global_stats=True`` declares that `update` maintains ``global_sum_metric`` and
         ``global_num_inst`` too.
+
+    Example
+    -------
+    >>> class Largest(mx.metric.EvalMetric):
+    ...     def update(self, labels, preds):
+    ...         self.sum_metric, self.num_inst = float(preds[0].max().asscalar()), 1
+    >>> metric = Largest('largest')
+    >>> metric.update([], [mx.nd.array([1, 5, 2])])
+    >>> metric.get_name_value()
+    [('largest', 5.0)]
     """
 
     def __init__(self, name: str, output_names: list[str] | None = None, label_names: list[str] | None = None, **kwargs: Any):
@@ -135,7 +150,31 @@ def _as_pairs(names: Any, values: Any) -> list[tuple[str, float]]:
 
 
 register = registry.get_register_func(EvalMetric, "metric")
+register.__doc__ = """Register a class as metric under `name`, by default its own.
+
+    Example
+    -------
+    >>> @mx.metric.register
+    ... class Count(mx.metric.EvalMetric):
+    ...     def update(self, labels, preds):
+    ...         self.sum_metric, self.num_inst = self.sum_metric + len(labels[0]), 1
+    >>> metric = mx.metric.create('count', name='samples')
+    >>> metric.update([mx.nd.ones(3)], [mx.nd.ones(3)])
+    >>> metric.get()
+    ('samples', 3.0)
+    """
 alias = registry.get_alias_func(EvalMetric, "metric")
+alias.__doc__ = """Register a class as metric under several names.
+
+    Example
+    -------
+    >>> @mx.metric.alias('nothing', 'zero')
+    ... class Nothing(mx.metric.EvalMetric):
+    ...     def update(self, labels, preds):
+    ...         self.num_inst += 1
+    >>> type(mx.metric.create('zero', name='zero')).__name__
+    'Nothing'
+    """
 _create = registry.get_create_func(EvalMetric, "metric")
 
 
@@ -181,6 +220,13 @@ class CompositeEvalMetric(EvalMetric):
     ----------
     metrics : list, optional
         Metrics, or arguments of `create`.
+
+    Example
+    -------
+    >>> metrics = mx.metric.CompositeEvalMetric(['acc', mx.metric.CrossEntropy()])
+    >>> metrics.update([mx.nd.array([0, 1])], [mx.nd.array([[1, 0], [0, 1]])])
+    >>> metrics.get()
+    (['accuracy', 'cross-entropy'], [1.0, 0.0])
     """
 
     def __init__(self, metrics: Iterable[Any] | None = None, name: str = "composite", output_names: list[str] | None = None,

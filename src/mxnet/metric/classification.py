@@ -64,6 +64,13 @@ class TopKAccuracy(EvalMetric):
     ------
     ValueError
         If `top_k` is 1 or less: `Accuracy` is that metric.
+
+    Example
+    -------
+    >>> metric = mx.metric.TopKAccuracy(top_k=2)
+    >>> metric.update([mx.nd.array([2, 1])], [mx.nd.array([[0.5, 0.1, 0.4], [0.5, 0.1, 0.4]])])
+    >>> metric.get()
+    ('top_k_accuracy_2', 0.5)
     """
 
     def __init__(self, top_k: int = 1, name: str = "top_k_accuracy", output_names: list[str] | None = None, label_names: list[str] | None = None):
@@ -246,6 +253,13 @@ class MCC(_BinaryMetric):
     ----------
     average : str
         ``'macro'``: the mean of the batches' coefficients; ``'micro'``: the coefficient of all predictions together.
+
+    Example
+    -------
+    >>> metric = mx.metric.MCC()
+    >>> metric.update([mx.nd.array([0, 1, 1, 0])], [mx.nd.array([[1, 0], [0, 1], [0, 1], [0, 1]])])
+    >>> round(metric.get()[1], 3)
+    0.577
     """
 
     _value = "matthewscc"
@@ -328,6 +342,13 @@ class Perplexity(EvalMetric):
         A label that is ignored, such as that of padding.
     axis : int
         The axis of the classes in the predictions, which are probabilities.
+
+    Example
+    -------
+    >>> metric = mx.metric.Perplexity(ignore_label=None)
+    >>> metric.update([mx.nd.array([0, 1])], [mx.nd.array([[0.5, 0.5], [0.5, 0.5]])])
+    >>> round(metric.get()[1], 3)
+    2.0
     """
 
     def __init__(self, ignore_label: int | None, axis: int = -1, name: str = "perplexity", output_names: list[str] | None = None,
@@ -400,7 +421,15 @@ class CrossEntropy(_LogLikelihood):
 @register
 @alias("nll_loss")
 class NegativeLogLikelihood(_LogLikelihood):
-    """The mean of ``-log(p + eps)``, where p is the predicted probability of the correct class."""
+    """The mean of ``-log(p + eps)``, where p is the predicted probability of the correct class.
+
+    Example
+    -------
+    >>> metric = mx.metric.NegativeLogLikelihood()
+    >>> metric.update([mx.nd.array([0, 1])], [mx.nd.array([[0.5, 0.5], [0.5, 0.5]])])
+    >>> round(metric.get()[1], 3)
+    0.693
+    """
 
     def __init__(self, eps: float = 1e-12, name: str = "nll-loss", output_names: list[str] | None = None, label_names: list[str] | None = None):
         super().__init__(eps, name, output_names, label_names)

@@ -57,7 +57,15 @@ class MAE(_ErrorMetric):
 
 @register
 class MSE(_ErrorMetric):
-    """The mean squared error."""
+    """The mean squared error.
+
+    Example
+    -------
+    >>> metric = mx.metric.MSE()
+    >>> metric.update([mx.nd.array([1, 2])], [mx.nd.array([2, 4])])
+    >>> metric.get()
+    ('mse', 2.5)
+    """
 
     def __init__(self, name: str = "mse", output_names: list[str] | None = None, label_names: list[str] | None = None):
         super().__init__(name, output_names, label_names)
@@ -68,7 +76,15 @@ class MSE(_ErrorMetric):
 
 @register
 class RMSE(_ErrorMetric):
-    """The root of the mean squared error of each batch, averaged over batches."""
+    """The root of the mean squared error of each batch, averaged over batches.
+
+    Example
+    -------
+    >>> metric = mx.metric.RMSE()
+    >>> metric.update([mx.nd.array([1, 2])], [mx.nd.array([4, 6])])
+    >>> round(metric.get()[1], 3)
+    3.536
+    """
 
     def __init__(self, name: str = "rmse", output_names: list[str] | None = None, label_names: list[str] | None = None):
         super().__init__(name, output_names, label_names)
@@ -86,6 +102,13 @@ class PearsonCorrelation(EvalMetric):
     ----------
     average : str
         ``'macro'``: the mean of the batches' correlations; ``'micro'``: the correlation of all values together.
+
+    Example
+    -------
+    >>> metric = mx.metric.PearsonCorrelation()
+    >>> metric.update([mx.nd.array([1, 2, 3])], [mx.nd.array([2, 4, 6])])
+    >>> round(metric.get()[1], 3)
+    1.0
     """
 
     def __init__(self, name: str = "pearsonr", output_names: list[str] | None = None, label_names: list[str] | None = None, average: str = "macro"):
@@ -178,7 +201,15 @@ class Loss(EvalMetric):
 
 @register
 class Torch(Loss):
-    """The old name of `Loss` for criteria of Lua Torch."""
+    """The old name of `Loss` for criteria of Lua Torch.
+
+    Example
+    -------
+    >>> loss = mx.metric.Torch()
+    >>> loss.update(None, [mx.nd.array([1, 3])])
+    >>> loss.get()
+    ('torch', 2.0)
+    """
 
     def __init__(self, name: str = "torch", output_names: list[str] | None = None, label_names: list[str] | None = None):
         super().__init__(name, output_names, label_names)
@@ -186,7 +217,15 @@ class Torch(Loss):
 
 @register
 class Caffe(Loss):
-    """The old name of `Loss` for losses of Caffe."""
+    """The old name of `Loss` for losses of Caffe.
+
+    Example
+    -------
+    >>> loss = mx.metric.Caffe()
+    >>> loss.update(None, [mx.nd.array([1, 3])])
+    >>> loss.get()
+    ('caffe', 2.0)
+    """
 
     def __init__(self, name: str = "caffe", output_names: list[str] | None = None, label_names: list[str] | None = None):
         super().__init__(name, output_names, label_names)

@@ -98,6 +98,11 @@ class BaseModule:
     ----------
     logger : Logger
         The logger of `fit` and the other loops.
+
+    Example
+    -------
+    >>> isinstance(mx.mod.Module(mx.sym.var('data') * 2, label_names=None), mx.mod.BaseModule)
+    True
     """
 
     def __init__(self, logger: Any = logging) -> None:

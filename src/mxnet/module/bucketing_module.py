@@ -36,6 +36,20 @@ class BucketingModule(BaseModule):
         The key of the bucket with the largest memory, which the others share. Its network has the parameters of all buckets.
     logger, context, work_load_list, fixed_param_names, state_names, group2ctxs, compression_params
         As for `Module`.
+
+    Example
+    -------
+    >>> def sym_gen(length):
+    ...     data = mx.sym.FullyConnected(mx.sym.sum(mx.sym.var('data'), axis=1), num_hidden=2, name='fc')
+    ...     return mx.sym.SoftmaxOutput(data, name='softmax'), ('data',), ('softmax_label',)
+    >>> module = mx.mod.BucketingModule(sym_gen, default_bucket_key=8)
+    >>> module.bind([('data', (4, 8, 3))], [('softmax_label', (4,))])
+    >>> module.init_params()
+    >>> batch = mx.io.DataBatch([mx.nd.ones((4, 5, 3))], [mx.nd.zeros(4)], bucket_key=5,
+    ...                         provide_data=[('data', (4, 5, 3))], provide_label=[('softmax_label', (4,))])
+    >>> module.forward(batch, is_train=False)
+    >>> module.get_outputs()[0].shape
+    (4, 2)
     """
 
     def __init__(self, sym_gen: Callable[..., Any], default_bucket_key: Any = None, logger: Any = logging, context: Context | list[Context] = cpu(),

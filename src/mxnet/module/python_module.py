@@ -26,6 +26,23 @@ class PythonModule(BaseModule):
     ----------
     data_names, label_names, output_names : list of str
     logger : Logger
+
+    Example
+    -------
+    >>> class Twice(mx.mod.PythonModule):
+    ...     def _compute_output_shapes(self):
+    ...         return [('twice_output', self.data_shapes[0].shape)]
+    ...
+    ...     def forward(self, data_batch, is_train=None):
+    ...         self.outputs = [2 * data_batch.data[0]]
+    ...
+    ...     def get_outputs(self, merge_multi_context=True):
+    ...         return self.outputs
+    >>> module = Twice(['data'], None, ['twice_output'])
+    >>> module.bind([mx.io.DataDesc('data', (1, 2))])
+    >>> module.forward(mx.io.DataBatch([mx.nd.array([[1, 2]])]))
+    >>> module.get_outputs()[0].asnumpy()
+    array([[2., 4.]], dtype=float32)
     """
 
     def __init__(self, data_names: Sequence[str], label_names: Sequence[str], output_names: Sequence[str], logger: Any = logging) -> None:
@@ -107,6 +124,15 @@ class PythonLossModule(PythonModule):
     grad_func : callable, optional
         Maps ``(scores, labels)`` to the gradient of the scores, an NDArray or a NumPy array. Without it a subclass
         defines `_backward_impl`.
+
+    Example
+    -------
+    >>> loss = mx.mod.PythonLossModule(grad_func=lambda scores, labels: scores - labels)
+    >>> loss.bind([('data', (1, 2))], [('softmax_label', (1, 2))])
+    >>> loss.forward(mx.io.DataBatch([mx.nd.array([[3, 1]])], [mx.nd.array([[1, 1]])]), is_train=True)
+    >>> loss.backward()
+    >>> loss.get_input_grads()[0].asnumpy()
+    array([[2., 0.]], dtype=float32)
     """
 
     def __init__(self, name: str = "pyloss", data_names: Sequence[str] = ("data",), label_names: Sequence[str] = ("softmax_label",),

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from ..base import numeric_types
+from ..ops.docstrings import with_sample
 from ..ops.registry import get
 from .dispatch import invoke
 from .fast_calls import TORCH, in_place, number, operand
@@ -37,6 +38,17 @@ OF_NUMBERS: dict[str, Callable] = {
     "maximum": np.maximum, "minimum": np.minimum, "equal": np.equal, "not_equal": np.not_equal, "greater": np.greater,
     "greater_equal": np.greater_equal, "lesser": np.less, "lesser_equal": np.less_equal, "logical_and": np.logical_and,
     "logical_or": np.logical_or, "logical_xor": np.logical_xor}
+# The example of each function: its result for two arrays.
+EXAMPLES = {
+    "add": "[3, 2, 1] and [2, 2, 2] -> [5., 4., 3.]", "subtract": "[3, 2, 1] and [2, 2, 2] -> [ 1.,  0., -1.]",
+    "multiply": "[3, 2, 1] and [2, 2, 2] -> [6., 4., 2.]", "divide": "[3, 2, 1] and [2, 2, 2] -> [1.5, 1. , 0.5]",
+    "modulo": "[3, 2, 1] and [2, 2, 2] -> [1., 0., 1.]", "power": "[3, 2, 1] and [2, 2, 2] -> [9., 4., 1.]",
+    "maximum": "[3, 2, 1] and [2, 2, 2] -> [3., 2., 2.]", "minimum": "[3, 2, 1] and [2, 2, 2] -> [2., 2., 1.]",
+    "equal": "[3, 2, 1] and [2, 2, 2] -> [0., 1., 0.]", "not_equal": "[3, 2, 1] and [2, 2, 2] -> [1., 0., 1.]",
+    "greater": "[3, 2, 1] and [2, 2, 2] -> [1., 0., 0.]", "greater_equal": "[3, 2, 1] and [2, 2, 2] -> [1., 1., 0.]",
+    "lesser": "[3, 2, 1] and [2, 2, 2] -> [0., 0., 1.]", "lesser_equal": "[3, 2, 1] and [2, 2, 2] -> [0., 1., 1.]",
+    "logical_and": "[2, 2, 0] and [1, 0, 0] -> [1., 0., 0.]", "logical_or": "[2, 2, 0] and [1, 0, 0] -> [1., 1., 0.]",
+    "logical_xor": "[2, 2, 0] and [1, 0, 0] -> [0., 1., 0.]", "hypot": "[3, 2, 0] and [4, 0, 0] -> [5., 2., 0.]"}
 METHODS = {"add": "__add__", "subtract": "__sub__", "multiply": "__mul__", "divide": "__truediv__", "modulo": "__mod__",
             "power": "__pow__", "equal": "__eq__", "not_equal": "__ne__", "greater": "__gt__", "greater_equal": "__ge__",
             "lesser": "__lt__", "lesser_equal": "__le__"}
@@ -95,8 +107,13 @@ def _function(name: str) -> Callable:
 
     function.__name__ = function.__qualname__ = name
     function.__module__ = "mxnet.ndarray"
-    function.__doc__ = (f"Element-wise `{name}` of two arrays or numbers, with broadcasting; comparisons and logic give 0 and 1 in the "
-                        "arrays' type.\n\nRaises\n------\nTypeError\n    If an argument is neither array nor number.")
+    function.__doc__ = with_sample(f"""Element-wise `{name}` of two arrays or numbers, with broadcasting; comparisons and logic give 0 and 1 in the
+    arrays' type.
+
+    Raises
+    ------
+    TypeError
+        If an argument is neither array nor number.""", f"mx.nd.{name}", EXAMPLES[name])
     return function
 
 

@@ -14,7 +14,7 @@ from ..ops.grad_mode import enable_grad
 from ..ops.registry import get
 from . import nested
 from .creation import full
-from .dispatch import explain
+from .dispatch import explain as _explain
 from .functions import namespace_lookup as _namespace_lookup
 from .functions import operator_function as _operator_function
 from .ndarray import NDArray
@@ -43,12 +43,12 @@ def _differentiated(op: Operator, out_grads: Sequence[NDArray], inputs: Sequence
         results = (results,) if isinstance(results, torch.Tensor) else results
         derivatives = iter(differentiation.gradients(results, wanted, [g._data for g in out_grads]))
     except Exception as error:
-        raise MXNetError(explain(op, error, leaves, parsed)) from error
+        raise MXNetError(_explain(op, error, leaves, parsed)) from error
     gradients = [next(derivatives) if t.requires_grad else None for t in leaves]
     return [NDArray._new(torch.zeros_like(t) if g is None else g, a._ctx) for g, t, a in zip(gradients, leaves, inputs)]
 
 
-def _gradient_function(name: str, outputs: int = 1) -> Callable:
+def _gradient_function(name: str, example: str, outputs: int = 1) -> Callable:
     def backward(*data: NDArray, out: Any = None, name: str | None = None, **kwargs: Any) -> Any:
         if len(data) <= outputs or not all(isinstance(a, NDArray) for a in data):
             raise MXNetError(f"{backward.__name__} takes NDArrays: {outputs} for the gradients of the outputs, then the inputs; "
@@ -62,12 +62,25 @@ def _gradient_function(name: str, outputs: int = 1) -> Callable:
 
     forward = get(f"_contrib_{name}")
     backward.__name__ = backward.__qualname__ = f"backward_{name}"
-    backward.__doc__ = f"The gradients of `{name}`'s inputs: takes those of its outputs, then its inputs, and its attributes by name."
+    backward.__doc__ = f"""The gradients of `{name}`'s inputs: takes those of its outputs, then its inputs, and its attributes by name.
+
+    Example
+    -------
+    {example}
+    """
     return backward
 
 
-backward_hawkesll, backward_index_copy = _gradient_function("hawkesll", outputs=2), _gradient_function("index_copy")
-backward_quadratic = _gradient_function("quadratic")
+backward_hawkesll = _gradient_function("hawkesll", """>>> one, n = mx.nd.ones((1, 2)), mx.nd.array([2])   # a sequence of two points, of two processes
+    >>> gradients = mx.nd.contrib.backward_hawkesll(mx.nd.ones(1), one, one, mx.nd.ones(2), mx.nd.ones(2), one, one, mx.nd.array([[0, 1]]), n, n)
+    >>> gradients[1].shape   # of alpha
+    (2,)""", outputs=2)
+backward_index_copy = _gradient_function("index_copy", """>>> old, new, row = mx.nd.zeros((2, 2)), mx.nd.ones((1, 2)), mx.nd.array([1], dtype='int64')
+    >>> [g.asnumpy().tolist() for g in mx.nd.contrib.backward_index_copy(mx.nd.array([[1, 2], [3, 4]]), old, row, new)]
+    [[[1.0, 2.0], [0.0, 0.0]], [0], [[3.0, 4.0]]]""")
+backward_quadratic = _gradient_function("quadratic", """>>> x = mx.nd.array([1, 2])
+    >>> mx.nd.contrib.backward_quadratic(mx.nd.ones(2), x, a=3, b=1)[0].asnumpy()   # 2 a x + b
+    array([ 7., 13.], dtype=float32)""")
 
 
 def rand_zipfian(true_classes: NDArray, num_sampled: int, range_max: int, ctx: Context | None = None) -> tuple[NDArray, NDArray, NDArray]:
@@ -107,17 +120,35 @@ def rand_zipfian(true_classes: NDArray, num_sampled: int, range_max: int, ctx: C
 
 
 def isinf(data: NDArray) -> NDArray:
-    """1 where an element is infinite, 0 elsewhere."""
+    """1 where an element is infinite, 0 elsewhere.
+
+    Example
+    -------
+    >>> mx.nd.contrib.isinf(mx.nd.array([1, float('inf'), float('nan')])).asnumpy()
+    array([0., 1., 0.], dtype=float32)
+    """
     return data.abs() == math.inf
 
 
 def isnan(data: NDArray) -> NDArray:
-    """1 where an element is not a number, 0 elsewhere."""
+    """1 where an element is not a number, 0 elsewhere.
+
+    Example
+    -------
+    >>> mx.nd.contrib.isnan(mx.nd.array([1, float('inf'), float('nan')])).asnumpy()
+    array([0., 0., 1.], dtype=float32)
+    """
     return data != data
 
 
 def isfinite(data: NDArray) -> NDArray:
-    """1 where an element is neither infinite nor NaN, 0 elsewhere."""
+    """1 where an element is neither infinite nor NaN, 0 elsewhere.
+
+    Example
+    -------
+    >>> mx.nd.contrib.isfinite(mx.nd.array([1, float('inf'), float('nan')])).asnumpy()
+    array([1., 0., 0.], dtype=float32)
+    """
     return _operator_function("_logical_and")(data.abs() != math.inf, data == data)
 
 
@@ -132,7 +163,15 @@ def adamw_update(weight: NDArray, grad: NDArray, mean: NDArray, var: NDArray, re
                  beta1: float = 0.9, beta2: float = 0.999, epsilon: float = 1e-8, wd: float = 0, clip_gradient: float = -1,
                  out: NDArray | None = None, name: str | None = None,
                  **kwargs: Any) -> NDArray:
-    """One step of AdamW. `rescale_grad` may be a number or an array; where it is 0, NaN or infinite nothing changes."""
+    """One step of AdamW. `rescale_grad` may be a number or an array; where it is 0, NaN or infinite nothing changes.
+
+    Example
+    -------
+    >>> w, mean, var = mx.nd.ones(2), mx.nd.zeros(2), mx.nd.zeros(2)
+    >>> grad, scale = mx.nd.array([1, -1]), mx.nd.ones(1)
+    >>> mx.nd.contrib.adamw_update(w, grad, mean, var, scale, lr=0.1, eta=1, out=w).asnumpy().round(3)
+    array([0.684, 1.316], dtype=float32)
+    """
     return _operator_function("_adamw_update")(weight, grad, mean, var, _rescale(rescale_grad, weight), lr=lr, eta=eta, beta1=beta1, beta2=beta2,
                                                epsilon=epsilon, wd=wd, clip_gradient=clip_gradient, out=out, name=name, **kwargs)
 
@@ -141,7 +180,15 @@ def mp_adamw_update(weight: NDArray, grad: NDArray, mean: NDArray, var: NDArray,
                     eta: float, beta1: float = 0.9, beta2: float = 0.999, epsilon: float = 1e-8, wd: float = 0, clip_gradient: float = -1,
                     out: NDArray | None = None,
                     name: str | None = None, **kwargs: Any) -> NDArray:
-    """One step of AdamW for a float16 weight with a float32 copy; see `adamw_update`."""
+    """One step of AdamW for a float16 weight with a float32 copy; see `adamw_update`.
+
+    Example
+    -------
+    >>> w32, mean, var = mx.nd.ones(2), mx.nd.zeros(2), mx.nd.zeros(2)
+    >>> w, grad, scale = w32.astype('float16'), mx.nd.array([1, -1], dtype='float16'), mx.nd.ones(1)
+    >>> mx.nd.contrib.mp_adamw_update(w, grad, mean, var, w32, scale, lr=0.1, eta=1, out=w).asnumpy().round(3)
+    array([0.684, 1.316], dtype=float16)
+    """
     return _operator_function("_mp_adamw_update")(weight, grad, mean, var, weight32, _rescale(rescale_grad, weight), lr=lr, eta=eta, beta1=beta1,
                                                   beta2=beta2, epsilon=epsilon, wd=wd, clip_gradient=clip_gradient, out=out, name=name, **kwargs)
 
@@ -153,7 +200,15 @@ def _interleaved(*groups: Sequence[NDArray]) -> list[NDArray]:
 def multi_adamw_update(weights: Sequence[NDArray], grads: Sequence[NDArray], mean: Sequence[NDArray], var: Sequence[NDArray],
                        rescale_grad: float | NDArray, lrs: Sequence[float], wds: Sequence[float], etas: Sequence[float], out: Any = None,
                        name: str | None = None, size: int = 0, **kwargs: Any) -> Any:
-    """One step of AdamW for several weights (lists of arrays and of numbers); see `adamw_update`."""
+    """One step of AdamW for several weights (lists of arrays and of numbers); see `adamw_update`.
+
+    Example
+    -------
+    >>> w, mean, var = [mx.nd.ones(2)], [mx.nd.zeros(2)], [mx.nd.zeros(2)]
+    >>> _ = mx.nd.contrib.multi_adamw_update(w, [mx.nd.array([1, -1])], mean, var, mx.nd.ones(1), lrs=[0.1], wds=[0], etas=[1], out=w)
+    >>> w[0].asnumpy().round(3)
+    array([0.684, 1.316], dtype=float32)
+    """
     arrays = [*_interleaved(weights, grads, mean, var), _rescale(rescale_grad, weights[0])]
     return _operator_function("_multi_adamw_update")(*arrays, num_weights=size or len(weights), lrs=lrs, wds=wds, etas=etas, out=out, name=name,
                                                      **kwargs)
@@ -162,7 +217,16 @@ def multi_adamw_update(weights: Sequence[NDArray], grads: Sequence[NDArray], mea
 def multi_mp_adamw_update(weights: Sequence[NDArray], grads: Sequence[NDArray], mean: Sequence[NDArray], var: Sequence[NDArray],
                           weights32: Sequence[NDArray], rescale_grad: float | NDArray, lrs: Sequence[float], wds: Sequence[float],
                           etas: Sequence[float], out: Any = None, name: str | None = None, size: int = 0, **kwargs: Any) -> Any:
-    """One step of AdamW for several float16 weights with float32 copies; see `adamw_update`."""
+    """One step of AdamW for several float16 weights with float32 copies; see `adamw_update`.
+
+    Example
+    -------
+    >>> w32, mean, var = [mx.nd.ones(2)], [mx.nd.zeros(2)], [mx.nd.zeros(2)]
+    >>> w, grad = [w32[0].astype('float16')], [mx.nd.array([1, -1], dtype='float16')]
+    >>> _ = mx.nd.contrib.multi_mp_adamw_update(w, grad, mean, var, w32, mx.nd.ones(1), lrs=[0.1], wds=[0], etas=[1], out=w)
+    >>> w32[0].asnumpy().round(3)
+    array([0.684, 1.316], dtype=float32)
+    """
     arrays = [*_interleaved(weights, grads, mean, var, weights32), _rescale(rescale_grad, weights[0])]
     return _operator_function("_multi_mp_adamw_update")(*arrays, num_weights=size or len(weights), lrs=lrs, wds=wds, etas=etas, out=out, name=name,
                                                         **kwargs)
@@ -171,7 +235,15 @@ def multi_mp_adamw_update(weights: Sequence[NDArray], grads: Sequence[NDArray], 
 def multi_lamb_update(weights: Sequence[NDArray], grads: Sequence[NDArray], mean: Sequence[NDArray], var: Sequence[NDArray],
                       step_count: Sequence[int], lrs: Sequence[float], wds: Sequence[float], out: Any = None, num_tensors: int = 0,
                       **kwargs: Any) -> Any:
-    """One step of LAMB for several weights: lists of arrays, and of numbers for `step_count`, `lrs` and `wds`."""
+    """One step of LAMB for several weights: lists of arrays, and of numbers for `step_count`, `lrs` and `wds`.
+
+    Example
+    -------
+    >>> w, mean, var = [mx.nd.ones(2)], [mx.nd.zeros(2)], [mx.nd.zeros(2)]
+    >>> _ = mx.nd.contrib.multi_lamb_update(w, [mx.nd.array([1, -1])], mean, var, step_count=[1], lrs=[0.1], wds=[0], out=w)
+    >>> w[0].asnumpy().round(3)
+    array([0.9, 1.1], dtype=float32)
+    """
     return _operator_function("_multi_lamb_update")(*_interleaved(weights, grads, mean, var), num_tensors=num_tensors or len(weights),
                                                     step_count=step_count, learning_rates=lrs, wds=wds, out=out, **kwargs)
 
@@ -179,7 +251,16 @@ def multi_lamb_update(weights: Sequence[NDArray], grads: Sequence[NDArray], mean
 def multi_mp_lamb_update(weights: Sequence[NDArray], grads: Sequence[NDArray], mean: Sequence[NDArray], var: Sequence[NDArray],
                          weights32: Sequence[NDArray], step_count: Sequence[int], lrs: Sequence[float], wds: Sequence[float], out: Any = None,
                          num_tensors: int = 0, **kwargs: Any) -> Any:
-    """One step of LAMB for several float16 weights with float32 copies; see `multi_lamb_update`."""
+    """One step of LAMB for several float16 weights with float32 copies; see `multi_lamb_update`.
+
+    Example
+    -------
+    >>> w32, mean, var = [mx.nd.ones(2)], [mx.nd.zeros(2)], [mx.nd.zeros(2)]
+    >>> w, grad = [w32[0].astype('float16')], [mx.nd.array([1, -1], dtype='float16')]
+    >>> _ = mx.nd.contrib.multi_mp_lamb_update(w, grad, mean, var, w32, step_count=[1], lrs=[0.1], wds=[0], out=w)
+    >>> w32[0].asnumpy().round(3)
+    array([0.9, 1.1], dtype=float32)
+    """
     return _operator_function("_multi_mp_lamb_update")(*_interleaved(weights, grads, mean, var, weights32), num_tensors=num_tensors or len(weights),
                                                        step_count=step_count, learning_rates=lrs, wds=wds, out=out, **kwargs)
 
@@ -247,6 +328,14 @@ def while_loop(cond: Callable[..., Any], func: Callable[..., Any], loop_vars: An
     ------
     ValueError
         If `max_iterations` is missing or no number, or the loop variables are empty or change in number, or outputs change in number or shape.
+
+    Example
+    -------
+    >>> outputs, (i, total) = mx.nd.contrib.while_loop(
+    ...     cond=lambda i, total: i <= 4, func=lambda i, total: (total + i, (i + 1, total + i)),
+    ...     loop_vars=(mx.nd.array([1]), mx.nd.array([0])), max_iterations=6)
+    >>> total.asnumpy()
+    array([10.], dtype=float32)
     """
     if max_iterations is None:
         raise ValueError("while_loop: max_iterations should be specified, received None")

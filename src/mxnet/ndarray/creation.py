@@ -53,14 +53,26 @@ def array(source_array: Any, ctx: Context | None = None, dtype: DType | None = N
 
 
 def zeros(shape: Sizes, ctx: Context | None = None, dtype: DType | None = None, stype: str | None = None, **kwargs: Any) -> NDArray:
-    """Return a new array of zeros; see `full` for the parameters. `stype` may be ``'csr'`` or ``'row_sparse'``."""
+    """Return a new array of zeros; see `full` for the parameters. `stype` may be ``'csr'`` or ``'row_sparse'``.
+
+    Example
+    -------
+    >>> mx.nd.zeros((1, 2)).asnumpy()
+    array([[0., 0.]], dtype=float32)
+    """
     if stype not in (None, "default"):
         return sparse.zeros(stype, shape, ctx=ctx, dtype=dtype, **kwargs)
     return filled(shape, 0, ctx, dtype, kwargs)
 
 
 def ones(shape: Sizes, ctx: Context | None = None, dtype: DType | None = None, **kwargs: Any) -> NDArray:
-    """Return a new array of ones; see `full` for the parameters."""
+    """Return a new array of ones; see `full` for the parameters.
+
+    Example
+    -------
+    >>> mx.nd.ones((1, 2), dtype='int32').asnumpy()
+    array([[1, 1]], dtype=int32)
+    """
     return filled(shape, 1, ctx, dtype, kwargs)
 
 
@@ -77,6 +89,12 @@ def full(shape: Sizes, val: float, ctx: Context | None = None, dtype: DType | No
         float32 by default.
     out : NDArray, optional
         Receives the values.
+
+    Example
+    -------
+    >>> mx.nd.full((2, 2), 7).asnumpy()
+    array([[7., 7.],
+           [7., 7.]], dtype=float32)
     """
     if isinstance(val, float) or isinstance(val, int) and abs(val) < 1 << 63:
         return filled(shape, val, ctx, dtype, {"out": out})
@@ -86,7 +104,13 @@ def full(shape: Sizes, val: float, ctx: Context | None = None, dtype: DType | No
 
 
 def empty(shape: Sizes, ctx: Context | None = None, dtype: DType | None = None, stype: str | None = None) -> NDArray:
-    """Return a new array with uninitialized values."""
+    """Return a new array with uninitialized values.
+
+    Example
+    -------
+    >>> mx.nd.empty((2, 3)).shape
+    (2, 3)
+    """
     if stype not in (None, "default"):
         return sparse.empty(stype, shape, ctx=ctx, dtype=dtype)
     context, device = place(ctx)
@@ -102,6 +126,13 @@ def arange(start: float, stop: float | None = None, step: float = 1.0, repeat: i
     """Evenly spaced numbers from `start` up to, without, `stop`; each `repeat` times.
 
     `infer_range` has no meaning outside of a Symbol, where the length can follow from the context; it must be left at None or False.
+
+    Example
+    -------
+    >>> mx.nd.arange(2, 8, step=2).asnumpy()
+    array([2., 4., 6.], dtype=float32)
+    >>> mx.nd.arange(2, repeat=3).asnumpy()
+    array([0., 0., 0., 1., 1., 1.], dtype=float32)
     """
     if infer_range:
         raise MXNetError(f"arange: infer_range={infer_range!r} needs a Symbol, whose shape inference finds the length")
@@ -111,14 +142,27 @@ def arange(start: float, stop: float | None = None, step: float = 1.0, repeat: i
 
 
 def linspace(start: float, stop: float, num: int, endpoint: bool = True, ctx: Context | None = None, dtype: DType | None = np.float32) -> NDArray:
-    """`num` evenly spaced numbers from `start` to `stop`, which is left out unless `endpoint`."""
+    """`num` evenly spaced numbers from `start` to `stop`, which is left out unless `endpoint`.
+
+    Example
+    -------
+    >>> mx.nd.linspace(0, 1, 5).asnumpy()
+    array([0.  , 0.25, 0.5 , 0.75, 1.  ], dtype=float32)
+    """
     context, device = place(ctx)
     steps = torch.arange(num, dtype=torch.float64, device=device) * ((stop - start) / max(num - 1 if endpoint else num, 1)) + start
     return NDArray._new(steps.to(dtypes.to_torch(dtype)), context)
 
 
 def eye(N: int, M: int = 0, k: int = 0, ctx: Context | None = None, dtype: DType | None = None, **kwargs: Any) -> NDArray:
-    """Return an N x M array (square if M is 0) with ones on the diagonal number `k`."""
+    """Return an N x M array (square if M is 0) with ones on the diagonal number `k`.
+
+    Example
+    -------
+    >>> mx.nd.eye(2, 3, k=1).asnumpy()
+    array([[0., 1., 0.],
+           [0., 0., 1.]], dtype=float32)
+    """
     out = kwargs.pop("out", None)
     if kwargs:
         raise TypeError(f"eye got unexpected arguments {sorted(kwargs)}")
@@ -133,6 +177,14 @@ def from_numpy(ndarray: np.ndarray, zero_copy: bool = True, array_cls: type[Any]
     ------
     ValueError
         If memory is to be shared, and the numpy array is not contiguous or of a type that arrays do not hold.
+
+    Example
+    -------
+    >>> import numpy as np
+    >>> values = np.array([1, 2], np.float32)
+    >>> x = mx.nd.from_numpy(values)   # they share memory
+    >>> x.asnumpy()
+    array([1., 2.], dtype=float32)
     """
     if not zero_copy:
         t = host_arrays.as_tensor(ndarray, copy=True)
@@ -151,17 +203,42 @@ def from_numpy(ndarray: np.ndarray, zero_copy: bool = True, array_cls: type[Any]
 
 
 def from_dlpack(dlpack: Any) -> NDArray:
-    """Return an NDArray that shares memory with a DLPack capsule, or with any object that offers ``__dlpack__``."""
+    """Return an NDArray that shares memory with a DLPack capsule, or with any object that offers ``__dlpack__``.
+
+    Example
+    -------
+    >>> import torch
+    >>> mx.nd.from_dlpack(torch.ones(2)).asnumpy()
+    array([1., 1.], dtype=float32)
+    """
     return from_torch(torch.utils.dlpack.from_dlpack(dlpack))
 
 
 def to_dlpack_for_read(data: NDArray) -> Any:
-    """Return a DLPack capsule that shares the array's memory, for readers."""
+    """Return a DLPack capsule that shares the array's memory, for readers.
+
+    Example
+    -------
+    >>> import torch.utils.dlpack
+    >>> x = mx.nd.ones(2)
+    >>> torch.utils.dlpack.from_dlpack(mx.nd.to_dlpack_for_read(x))
+    tensor([1., 1.])
+    """
     return data.to_dlpack_for_read()
 
 
 def to_dlpack_for_write(data: NDArray) -> Any:
-    """Return a DLPack capsule that shares the array's memory, for writers."""
+    """Return a DLPack capsule that shares the array's memory, for writers.
+
+    Example
+    -------
+    >>> import torch.utils.dlpack
+    >>> x = mx.nd.ones(2)
+    >>> torch.utils.dlpack.from_dlpack(mx.nd.to_dlpack_for_write(x)).mul_(3)
+    tensor([3., 3.])
+    >>> x.asnumpy()
+    array([3., 3.], dtype=float32)
+    """
     return data.to_dlpack_for_write()
 
 
@@ -172,6 +249,11 @@ def waitall() -> None:
     ------
     MXNetError
         If a computation failed and its error has not been raised before.
+
+    Example
+    -------
+    >>> x = mx.nd.ones((2, 2)) * 3
+    >>> mx.nd.waitall()   # on a GPU: x is computed now
     """
     if torch.cuda.is_available() and torch.cuda.is_initialized():
         torch.cuda.synchronize()
@@ -179,7 +261,15 @@ def waitall() -> None:
 
 
 def concatenate(arrays: Sequence[NDArray], axis: int = 0, always_copy: bool = True) -> NDArray:
-    """Join arrays along an axis. A single array is returned as it is unless `always_copy`."""
+    """Join arrays along an axis. A single array is returned as it is unless `always_copy`.
+
+    Example
+    -------
+    >>> mx.nd.concatenate([mx.nd.ones((1, 2)), mx.nd.zeros((2, 2))]).asnumpy()
+    array([[1., 1.],
+           [0., 0.],
+           [0., 0.]], dtype=float32)
+    """
     if not arrays:
         raise MXNetError(f"concatenate: at least one array is needed, received {arrays!r}")
     if len(arrays) == 1 and not always_copy:
@@ -196,7 +286,13 @@ def concatenate(arrays: Sequence[NDArray], axis: int = 0, always_copy: bool = Tr
 
 
 def moveaxis(tensor: NDArray, source: Sizes, destination: Sizes) -> NDArray:
-    """Return the array with axes moved to new places, the others in order."""
+    """Return the array with axes moved to new places, the others in order.
+
+    Example
+    -------
+    >>> mx.nd.moveaxis(mx.nd.ones((2, 3, 4)), 0, -1).shape
+    (3, 4, 2)
+    """
     n = tensor.ndim
 
     def positions(axes: Sizes, what: str) -> list[int]:
@@ -221,6 +317,12 @@ def histogram(a: NDArray, bins: int | NDArray = 10, range: tuple[float, float] |
     """Counts of the values of `a` between bin edges: returns counts and edges.
 
     `bins` is a number, with `range` the outer edges (of the data by default), or an array of edges.
+
+    Example
+    -------
+    >>> counts, edges = mx.nd.histogram(mx.nd.array([0, 1, 1, 4]), bins=4, range=(0, 4))
+    >>> counts.asnumpy(), edges.asnumpy()
+    (array([1, 2, 0, 1]), array([0., 1., 2., 3., 4.], dtype=float32))
     """
     if isinstance(bins, NDArray):
         return invoke(get("_histogram"), (a, bins), {})
@@ -234,7 +336,14 @@ def histogram(a: NDArray, bins: int | NDArray = 10, range: tuple[float, float] |
 
 
 def split_v2(ary: NDArray, indices_or_sections: int | Sequence[int], axis: int = 0, squeeze_axis: bool = False) -> Any:
-    """Cut an array along an axis into equal sections, or at the given indices. Returns a list."""
+    """Cut an array along an axis into equal sections, or at the given indices. Returns a list.
+
+    Example
+    -------
+    >>> first, second = mx.nd.split_v2(mx.nd.arange(5), (2,))
+    >>> first.asnumpy(), second.asnumpy()
+    (array([0., 1.], dtype=float32), array([2., 3., 4.], dtype=float32))
+    """
     if isinstance(indices_or_sections, (int, np.integer)):
         if ary.shape[axis] % indices_or_sections:
             raise ValueError(f"split_v2: {ary.shape[axis]} entries of axis {axis} make no {indices_or_sections} equal parts")
@@ -247,7 +356,14 @@ def split_v2(ary: NDArray, indices_or_sections: int | Sequence[int], axis: int =
 
 
 def onehot_encode(indices: NDArray, out: NDArray) -> NDArray:
-    """Write the one-hot rows of `indices` into `out`, whose second axis gives their length."""
+    """Write the one-hot rows of `indices` into `out`, whose second axis gives their length.
+
+    Example
+    -------
+    >>> mx.nd.onehot_encode(mx.nd.array([2, 0]), mx.nd.empty((2, 3))).asnumpy()
+    array([[0., 0., 1.],
+           [1., 0., 0.]], dtype=float32)
+    """
     return invoke(get("one_hot"), (indices,), {"depth": out.shape[1], "dtype": out._data.dtype}, out=out)
 
 
@@ -256,6 +372,13 @@ def imdecode(str_img: bytes | NDArray, clip_rect: tuple[int, int, int, int] = (0
     """Decode an image (old interface; new programs use ``mx.image.imdecode``): float32, (channels, height, width).
 
     `clip_rect` cuts out ``(x0, y0, x1, y1)``; `mean` is subtracted; with `out` of four axes, image number `index` is written.
+
+    Example
+    -------
+    >>> import cv2, numpy as np
+    >>> _, content = cv2.imencode('.png', np.zeros((4, 6, 3), np.uint8))
+    >>> mx.nd.imdecode(content.tobytes()).shape
+    (1, 3, 4, 6)
     """
     content = str_img if isinstance(str_img, NDArray) else from_torch(torch.frombuffer(bytearray(str_img), dtype=torch.uint8))
     image = invoke(get("_cvimdecode"), (content,), {"flag": 1 if channels == 3 else 0})
@@ -275,7 +398,14 @@ def imdecode(str_img: bytes | NDArray, clip_rect: tuple[int, int, int, int] = (0
 
 
 def get_indexing_dispatch_code(key: Any) -> int:
-    """0 for an index of integers and slices, 1 for one that holds arrays, -1 for one that is no index."""
+    """0 for an index of integers and slices, 1 for one that holds arrays, -1 for one that is no index.
+
+    Example
+    -------
+    >>> code = mx.nd.get_indexing_dispatch_code((slice(0, 2), 1))
+    >>> code == mx.nd.get_indexing_dispatch_code((slice(None), 0))
+    True
+    """
     arrays = [k for k in (key if isinstance(key, tuple) else (key,)) if not indexing.is_basic(k) and not isinstance(k, bool)]
     try:
         for k in arrays:
@@ -286,12 +416,24 @@ def get_indexing_dispatch_code(key: Any) -> int:
 
 
 def indexing_key_expand_implicit_axes(key: Any, shape: Sequence[int]) -> tuple[Any, ...]:
-    """Return the index as a tuple with an entry for every axis, Ellipsis written out."""
+    """Return the index as a tuple with an entry for every axis, Ellipsis written out.
+
+    Example
+    -------
+    >>> mx.nd.indexing_key_expand_implicit_axes((0, ..., 1), (2, 3, 4, 5))
+    (0, slice(None, None, None), slice(None, None, None), 1)
+    """
     return indexing.expand(key, len(shape))
 
 
 def get_oshape_of_gather_nd_op(dshape: Sequence[int], ishape: Sequence[int]) -> tuple[int, ...]:
-    """Return the shape of ``gather_nd(data, indices)`` from the shapes of both."""
+    """Return the shape of ``gather_nd(data, indices)`` from the shapes of both.
+
+    Example
+    -------
+    >>> mx.nd.get_oshape_of_gather_nd_op((4, 5, 6), (2, 7))
+    (7, 6)
+    """
     if not ishape or ishape[0] > len(dshape):
         raise ValueError(f"gather_nd: indices of shape {ishape} select up to axis {ishape[0] if ishape else 0}, data has {len(dshape)}")
     return tuple(ishape[1:]) + tuple(dshape[ishape[0]:])

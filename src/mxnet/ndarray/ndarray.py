@@ -147,6 +147,10 @@ class NDArray(_Methods):
     def __repr__(self) -> str:
         return f"\n{self.asnumpy()}\n<{type(self).__name__} {'x'.join(map(str, self.shape))} @{self._ctx}>"
 
+    def _repr_html_(self) -> str:
+        from .html import html_of
+        return html_of(self)
+
     def __iter__(self) -> Iterator[NDArray]:
         return (self[i] for i in range(len(self)))
 

@@ -105,7 +105,17 @@ def uniform(low: float | NDArray = 0, high: float | NDArray = 1, shape: Sizes | 
 
 def normal(loc: float | NDArray = 0, scale: float | NDArray = 1, shape: Sizes | _NullType = _Null, dtype: DType | _NullType = _Null,
            ctx: Context | None = None, out: NDArray | None = None, **kwargs: Any) -> NDArray:
-    """Samples of the normal distribution with mean `loc` and standard deviation `scale`; see `uniform` for the rest."""
+    """Samples of the normal distribution with mean `loc` and standard deviation `scale`; see `uniform` for the rest.
+
+    Example
+    -------
+    >>> mx.random.seed(7)
+    >>> x = mx.nd.random.normal(loc=5, scale=2, shape=10000)
+    >>> round(x.mean().asscalar())
+    5
+    >>> mx.nd.random.normal(mx.nd.array([0, 100]), mx.nd.array([1, 1]), shape=3).shape
+    (2, 3)
+    """
     return _draw("normal", {"loc": loc, "scale": scale}, shape, dtype, ctx, out, kwargs)
 
 
@@ -133,31 +143,65 @@ def randn(*shape: int, **kwargs: Any) -> NDArray:
 
 def poisson(lam: float | NDArray = 1, shape: Sizes | _NullType = _Null, dtype: DType | _NullType = _Null, ctx: Context | None = None,
             out: NDArray | None = None, **kwargs: Any) -> NDArray:
-    """Samples of the Poisson distribution with mean `lam`, as floats; see `uniform` for the rest."""
+    """Samples of the Poisson distribution with mean `lam`, as floats; see `uniform` for the rest.
+
+    Example
+    -------
+    >>> mx.random.seed(7)
+    >>> x = mx.nd.random.poisson(lam=4, shape=10000)
+    >>> round(x.mean().asscalar())
+    4
+    """
     return _draw("poisson", {"lam": lam}, shape, dtype, ctx, out, kwargs)
 
 
 def exponential(scale: float | NDArray = 1, shape: Sizes | _NullType = _Null, dtype: DType | _NullType = _Null, ctx: Context | None = None,
                 out: NDArray | None = None, **kwargs: Any) -> NDArray:
-    """Samples of the exponential distribution with mean `scale`; see `uniform` for the rest."""
+    """Samples of the exponential distribution with mean `scale`; see `uniform` for the rest.
+
+    Example
+    -------
+    >>> x = mx.nd.random.exponential(scale=2, shape=(2, 3))
+    >>> x.shape, bool((x >= 0).min().asscalar())
+    ((2, 3), True)
+    """
     return _draw("exponential", {"lam": 1.0 / scale}, shape, dtype, ctx, out, kwargs)
 
 
 def gamma(alpha: float | NDArray = 1, beta: float | NDArray = 1, shape: Sizes | _NullType = _Null, dtype: DType | _NullType = _Null,
           ctx: Context | None = None, out: NDArray | None = None, **kwargs: Any) -> NDArray:
-    """Samples of the gamma distribution with shape `alpha` and scale `beta` (mean ``alpha * beta``); see `uniform` for the rest."""
+    """Samples of the gamma distribution with shape `alpha` and scale `beta` (mean ``alpha * beta``); see `uniform` for the rest.
+
+    Example
+    -------
+    >>> x = mx.nd.random.gamma(alpha=2, beta=1, shape=(2, 3))
+    >>> x.shape, bool((x >= 0).min().asscalar())
+    ((2, 3), True)
+    """
     return _draw("gamma", {"alpha": alpha, "beta": beta}, shape, dtype, ctx, out, kwargs)
 
 
 def negative_binomial(k: float | NDArray = 1, p: float | NDArray = 1, shape: Sizes | _NullType = _Null, dtype: DType | _NullType = _Null,
                       ctx: Context | None = None, out: NDArray | None = None, **kwargs: Any) -> NDArray:
-    """Samples of the number of failures before the `k`-th success of trials with success probability `p`; see `uniform` for the rest."""
+    """Samples of the number of failures before the `k`-th success of trials with success probability `p`; see `uniform` for the rest.
+
+    Example
+    -------
+    >>> mx.nd.random.negative_binomial(k=3, p=0.5, shape=(2, 3)).shape
+    (2, 3)
+    """
     return _draw("negative_binomial", {"k": k, "p": p}, shape, dtype, ctx, out, kwargs)
 
 
 def generalized_negative_binomial(mu: float | NDArray = 1, alpha: float | NDArray = 1, shape: Sizes | _NullType = _Null,
                                   dtype: DType | _NullType = _Null, ctx: Context | None = None, out: NDArray | None = None, **kwargs: Any) -> NDArray:
-    """Samples of the negative binomial distribution with mean `mu` and variance ``mu + alpha * mu**2``; see `uniform` for the rest."""
+    """Samples of the negative binomial distribution with mean `mu` and variance ``mu + alpha * mu**2``; see `uniform` for the rest.
+
+    Example
+    -------
+    >>> mx.nd.random.generalized_negative_binomial(mu=2, alpha=0.3, shape=(2, 3)).shape
+    (2, 3)
+    """
     return _draw("generalized_negative_binomial", {"mu": mu, "alpha": alpha}, shape, dtype, ctx, out, kwargs)
 
 
@@ -172,6 +216,12 @@ def randint(low: float | NDArray, high: float | NDArray, shape: Sizes | _NullTyp
         As in `uniform`.
     dtype : str or type, optional
         int32 (the default) or int64.
+
+    Example
+    -------
+    >>> x = mx.nd.random.randint(0, 5, shape=(2, 3))
+    >>> x.dtype, bool((x < 5).min().asscalar())
+    (<class 'numpy.int32'>, True)
     """
     if check_parameters({"low": low, "high": high}, NDArray):
         raise ValueError("randint: `low` and `high` must be numbers, received arrays")
@@ -218,6 +268,12 @@ def shuffle(data: NDArray, **kwargs: Any) -> NDArray:
     data : NDArray
     out : NDArray, optional
         Receives the result.
+
+    Example
+    -------
+    >>> x = mx.nd.random.shuffle(mx.nd.array([[1, 2], [3, 4], [5, 6]]))
+    >>> sorted(x.asnumpy().tolist())
+    [[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]
     """
     kwargs.pop("name", None)
     out = kwargs.pop("out", None)

@@ -213,6 +213,14 @@ def save(fname: str, data: NDArray | Sequence[NDArray] | dict[str, NDArray]) -> 
         If `data` holds anything else.
     MXNetError
         If the file cannot be written. An existing file is then unchanged.
+
+    Example
+    -------
+    >>> import os, tempfile
+    >>> path = os.path.join(tempfile.mkdtemp(), 'arrays.params')
+    >>> mx.nd.save(path, {'weight': mx.nd.ones((2, 2)), 'bias': mx.nd.zeros(2)})
+    >>> sorted(mx.nd.load(path))
+    ['bias', 'weight']
     """
     if isinstance(data, NDArray):
         data = [data]
@@ -278,6 +286,14 @@ def load(fname: str) -> Any:
     ------
     MXNetError
         If the file cannot be read or is damaged; the text names the file and the place.
+
+    Example
+    -------
+    >>> import os, tempfile
+    >>> path = os.path.join(tempfile.mkdtemp(), 'arrays.params')
+    >>> mx.nd.save(path, {'weight': mx.nd.ones((2, 2))})
+    >>> mx.nd.load(path)['weight'].shape
+    (2, 2)
     """
     if not isinstance(fname, str):
         raise TypeError(f"fname required to be a string, received {type(fname).__name__}")
@@ -294,7 +310,18 @@ def load(fname: str) -> Any:
 
 
 def load_frombuffer(buf: bytes | bytearray | memoryview | str) -> Any:
-    """Read arrays from the bytes of a file, as `load` does."""
+    """Read arrays from the bytes of a file, as `load` does.
+
+    Example
+    -------
+    >>> import os, tempfile
+    >>> path = os.path.join(tempfile.mkdtemp(), 'arrays.params')
+    >>> mx.nd.save(path, [mx.nd.ones((2, 2))])
+    >>> with open(path, 'rb') as file:
+    ...     arrays = mx.nd.load_frombuffer(file.read())
+    >>> arrays[0].shape
+    (2, 2)
+    """
     if not isinstance(buf, (bytes, bytearray, memoryview, str)):
         raise TypeError(f"buf required to be a string or bytes, received {type(buf).__name__}")
     return _load(_in_memory(buf.encode("latin-1") if isinstance(buf, str) else buf, "buffer"))

@@ -37,6 +37,14 @@ def array(object: Any, dtype: Any = None, ctx: Context | None = None, *, device:
         If `object` is an ``mx.nd`` array: ``x.as_np_ndarray()`` shares its memory.
     TypeError
         If it is not made of numbers.
+
+    Example
+    -------
+    >>> mx.np.array([[1, 2], [3, 4]])
+    array([[1., 2.],
+           [3., 4.]])
+    >>> mx.np.array([1, 2], dtype='int32')
+    array([1, 2], dtype=int32)
     """
     if isinstance(object, NDArray) and not isinstance(object, ndarray):
         raise ValueError("np.array: received an NDArray of mx.nd; call as_np_ndarray() on it, which copies nothing")
@@ -166,17 +174,37 @@ def _plain(source: Any) -> Any:
 
 
 def empty(shape: Any, dtype: Any = None, order: str = "C", ctx: Context | None = None, *, device: Context | None = None) -> ndarray:
-    """Return an uninitialized array, float32 by default."""
+    """Return an uninitialized array, float32 by default.
+
+    Example
+    -------
+    >>> mx.np.empty((2, 3)).shape
+    (2, 3)
+    """
     return TABLE[""]["zeros"](arrays, shape, dtype, order, ctx_or_device(ctx, device))
 
 
 def shape(a: Any) -> tuple[int, ...]:
-    """Return the sizes of the axes."""
+    """Return the sizes of the axes.
+
+    Example
+    -------
+    >>> mx.np.shape(mx.np.zeros((2, 3)))
+    (2, 3)
+    """
     return a.shape if isinstance(a, NDArray) else onp.shape(a)
 
 
 def broadcast_arrays(*args: Any) -> list[ndarray]:
-    """Return the arrays broadcast against each other, as a list."""
+    """Return the arrays broadcast against each other, as a list.
+
+    Example
+    -------
+    >>> mx.np.broadcast_arrays(mx.np.array([1, 2]), mx.np.array([[3], [4]]))
+    [array([[1., 2.],
+           [1., 2.]]), array([[3., 3.],
+           [4., 4.]])]
+    """
     target = onp.broadcast_shapes(*(a.shape for a in args))
     return [a if a.shape == target else TABLE[""]["broadcast_to"](arrays, a, target) for a in args]
 
@@ -192,6 +220,13 @@ def meshgrid(*xi: Any, **kwargs: Any) -> list[ndarray]:
         Leave sizes of 1 where a coordinate does not change.
     copy : bool
         Return copies, the default; otherwise arrays share memory where possible.
+
+    Example
+    -------
+    >>> x, y = mx.np.meshgrid(mx.np.array([1, 2]), mx.np.array([3, 4]))
+    >>> x
+    array([[1., 2.],
+           [1., 2.]])
     """
     unknown = set(kwargs) - {"indexing", "sparse", "copy"}
     if unknown:
@@ -209,7 +244,15 @@ def meshgrid(*xi: Any, **kwargs: Any) -> list[ndarray]:
 
 
 def genfromtxt(*args: Any, **kwargs: Any) -> ndarray:
-    """Read a text file of numbers with ``numpy.genfromtxt``; float32 unless `dtype` is given."""
+    """Read a text file of numbers with ``numpy.genfromtxt``; float32 unless `dtype` is given.
+
+    Example
+    -------
+    >>> import io
+    >>> mx.np.genfromtxt(io.StringIO('1,2\\n3,4'), delimiter=',')
+    array([[1., 2.],
+           [3., 4.]])
+    """
     ctx = ctx_or_device(kwargs.pop("ctx", None), kwargs.pop("device", None))
     dtype = kwargs.get("dtype", float)
     values = onp.genfromtxt(*args, **kwargs)
@@ -217,5 +260,15 @@ def genfromtxt(*args: Any, **kwargs: Any) -> ndarray:
 
 
 def set_printoptions(precision: int | None = None, threshold: int | None = None, **kwarg: Any) -> None:
-    """Set the options for printing arrays; see ``numpy.set_printoptions``."""
+    """Set the options for printing arrays; see ``numpy.set_printoptions``.
+
+    Example
+    -------
+    >>> import numpy
+    >>> before = numpy.get_printoptions()
+    >>> mx.np.set_printoptions(precision=2)
+    >>> mx.np.array([3.14159])
+    array([3.14])
+    >>> mx.np.set_printoptions(**before)
+    """
     onp.set_printoptions(precision, threshold, **kwarg)

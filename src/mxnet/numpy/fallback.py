@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -17,13 +18,105 @@ from . import financial
 from .creation import array
 from .multiarray import ndarray
 
-_NAMES = """allclose alltrue apply_along_axis apply_over_axes argpartition argwhere array_equal array_equiv choose compress corrcoef correlate
-count_nonzero cov digitize divmod extract flatnonzero float_power frexp heaviside histogram2d histogram_bin_edges histogramdd i0 in1d
-interp intersect1d isclose isin ix_ lexsort min_scalar_type mirr modf msort nanargmax nanargmin nancumprod nancumsum nanmax nanmedian nanmin
-nanpercentile nanprod nanquantile nanstd nansum nanvar ndim npv partition packbits piecewise pmt poly polyadd polydiv polyfit polyint polymul
-polysub ppmt promote_types ptp pv rate real rollaxis roots searchsorted select setdiff1d setxor1d signbit size spacing
-take_along_axis trapz tril_indices_from trim_zeros triu_indices_from union1d unpackbits unwrap vander""".split()
-_LINALG = ["cond", "matrix_power", "matrix_rank", "multi_dot"]
+# Each function with its example; `array` is ``mx.np.array``, and the function itself is without ``mx.np``.
+_EXAMPLES = """
+allclose: allclose(array([1, 2]), array([1, 2])) -> True
+alltrue: alltrue(array([True, False])) -> array(False)
+apply_along_axis: apply_along_axis(lambda row: row.sum(), 1, array([[1, 2], [3, 4]])) -> array([3., 7.])
+apply_over_axes: apply_over_axes(lambda x, axis: x.sum(axis, keepdims=True), array([[1, 2], [3, 4]]), [0, 1]) -> array([[10.]])
+argpartition: argpartition(array([3, 1, 2]), 0)[0] -> array(1, dtype=int64)
+argwhere: argwhere(array([[1, 0], [0, 2]])).tolist() -> [[0, 0], [1, 1]]
+array_equal: array_equal(array([1, 2]), array([1, 2])) -> True
+array_equiv: array_equiv(array([1, 2]), array([[1, 2], [1, 2]])) -> True
+choose: choose(array([0, 1], dtype='int32'), [array([1, 2]), array([3, 4])]) -> array([1., 4.])
+compress: compress(array([1, 2, 3]) != 2, array([1, 2, 3])) -> array([1., 3.])
+corrcoef: corrcoef(array([[1, 2, 3], [6, 4, 2]])).round(3).tolist() -> [[1.0, -1.0], [-1.0, 1.0]]
+correlate: correlate(array([1, 2, 3]), array([0, 1, 0.5])) -> array([3.5])
+count_nonzero: int(count_nonzero(array([[1, 0], [0, 2]]))) -> 2
+cov: cov(array([[1, 2, 3], [6, 4, 2]])).tolist() -> [[1.0, -2.0], [-2.0, 4.0]]
+digitize: digitize(array([0.5, 2.5]), array([0, 1, 2, 3])) -> array([1, 3], dtype=int64)
+divmod: divmod(array([7, 8]), array([2, 3])) -> (array([3., 2.]), array([1., 2.]))
+extract: extract(array([1, 2, 3]) != 2, array([1, 2, 3])) -> array([1., 3.])
+flatnonzero: flatnonzero(array([[1, 0], [0, 2]])) -> array([0, 3], dtype=int64)
+float_power: float_power(array([2, 3]), 2) -> array([4., 9.], dtype=float64)
+frexp: frexp(array([8, 10])) -> (array([0.5  , 0.625]), array([4, 4], dtype=int32))
+heaviside: heaviside(array([-1, 0, 2]), 0.5) -> array([0. , 0.5, 1. ])
+histogram2d: histogram2d(array([0, 1, 1]), array([0, 0, 1]), bins=2)[0].tolist() -> [[1.0, 0.0], [1.0, 1.0]]
+histogram_bin_edges: histogram_bin_edges(array([0, 1, 4]), bins=4) -> array([0., 1., 2., 3., 4.])
+histogramdd: histogramdd(array([[0, 0], [1, 1]]), bins=2)[0].tolist() -> [[1.0, 0.0], [0.0, 1.0]]
+i0: i0(array([0, 1])).round(3) -> array([1.   , 1.266])
+in1d: in1d(array([1, 2, 5]), array([2, 5, 7])) -> array([False,  True,  True])
+interp: interp(array([0.5, 1.5]), array([0, 1, 2]), array([0, 10, 30])) -> array([ 5., 20.], dtype=float64)
+intersect1d: intersect1d(array([1, 2, 3]), array([2, 3, 4])) -> array([2., 3.])
+isclose: isclose(array([1, 2]), array([1, 2.5])) -> array([ True, False])
+isin: isin(array([[1, 2], [5, 6]]), array([2, 5])).tolist() -> [[False, True], [True, False]]
+ix_: ix_(array([0, 2]) > 1, array([1, 2]) > 0)[1] -> array([[0, 1]], dtype=int64)
+lexsort: lexsort((array([1, 2, 3]), array([2, 1, 1]))) -> array([1, 2, 0], dtype=int64)
+min_scalar_type: min_scalar_type(array(10, dtype='uint8')) -> dtype('uint8')
+mirr: f"{mirr(array([-100, 60, 60]), 0.1, 0.1):.3f}" -> '0.122'
+modf: modf(array([1.5, -2.25])) -> (array([ 0.5 , -0.25]), array([ 1., -2.]))
+msort: msort(array([[3, 1], [2, 4]])).tolist() -> [[2.0, 1.0], [3.0, 4.0]]
+nanargmax: int(nanargmax(array([1, mx.np.nan, 3]))) -> 2
+nanargmin: int(nanargmin(array([mx.np.nan, 4, 3]))) -> 2
+nancumprod: nancumprod(array([1, mx.np.nan, 3])) -> array([1., 1., 3.])
+nancumsum: nancumsum(array([1, mx.np.nan, 3])) -> array([1., 1., 4.])
+nanmax: float(nanmax(array([1, mx.np.nan, 3]))) -> 3.0
+nanmedian: float(nanmedian(array([1, mx.np.nan, 3]))) -> 2.0
+nanmin: float(nanmin(array([1, mx.np.nan, 3]))) -> 1.0
+nanpercentile: float(nanpercentile(array([1, mx.np.nan, 3]), 50)) -> 2.0
+nanprod: float(nanprod(array([2, mx.np.nan, 3]))) -> 6.0
+nanquantile: float(nanquantile(array([1, mx.np.nan, 3]), 0.5)) -> 2.0
+nanstd: float(nanstd(array([1, mx.np.nan, 3]))) -> 1.0
+nansum: float(nansum(array([1, mx.np.nan, 3]))) -> 4.0
+nanvar: float(nanvar(array([1, mx.np.nan, 3]))) -> 1.0
+ndim: ndim(array([[1, 2]])) -> 2
+npv: f"{npv(0.1, array([-100, 60, 60])):.3f}" -> '4.132'
+partition: partition(array([3, 1, 2]), 0)[0] -> array(1.)
+packbits: packbits(array([1, 0, 1, 0, 0, 0, 0, 1], dtype='uint8')) -> array([161], dtype=uint8)
+piecewise: piecewise(array([-1, 2]), [array([-1, 2]) < 0], [0, 1]) -> array([0., 1.])
+pmt: f"{pmt(0.1, 2, 100):.3f}" -> '-57.619'
+poly: poly(array([1, 2])) -> array([ 1., -3.,  2.])
+polyadd: polyadd(array([1, 2]), array([3, 4])) -> array([4., 6.])
+polydiv: polydiv(array([1, 3, 2]), array([1, 1])) -> (array([1., 2.]), array([0.]))
+polyfit: polyfit(array([0, 1, 2]), array([1, 3, 5]), 1).round(3) -> array([2., 1.], dtype=float64)
+polyint: polyint(array([2, 1])) -> array([1., 1., 0.], dtype=float64)
+polymul: polymul(array([1, 1]), array([1, 2])) -> array([1., 3., 2.])
+polysub: polysub(array([3, 4]), array([1, 2])) -> array([2., 2.])
+ppmt: f"{ppmt(0.1, 1, 2, 100):.3f}" -> '-47.619'
+promote_types: promote_types('int8', 'float32') -> dtype('float32')
+ptp: float(ptp(array([1, 5, 3]))) -> 4.0
+pv: f"{pv(0.1, 2, -60):.3f}" -> '104.132'
+rate: f"{rate(2, 0, -100, 121):.3f}" -> '0.100'
+real: real(array([1, 2])) -> array([1., 2.])
+rollaxis: rollaxis(mx.np.zeros((2, 3, 4)), 2).shape -> (4, 2, 3)
+roots: roots(array([1, -3, 2])).round(3) -> array([2., 1.])
+searchsorted: searchsorted(array([1, 2, 4]), array([3, 0])) -> array([2, 0], dtype=int64)
+select: select([array([1, 5]) < 3], [array([1, 2])], default=9) -> array([1., 9.])
+setdiff1d: setdiff1d(array([1, 2, 3]), array([2])) -> array([1., 3.])
+setxor1d: setxor1d(array([1, 2, 3]), array([2, 3, 4])) -> array([1., 4.])
+signbit: signbit(array([-1, 2])) -> array([ True, False])
+size: size(array([[1, 2], [3, 4]])) -> 4
+spacing: spacing(array([1, 1024])) -> array([1.1920929e-07, 1.2207031e-04])
+take_along_axis: take_along_axis(array([[3, 1], [2, 4]]), array([[1], [0]], dtype='int64'), 1).tolist() -> [[1.0], [2.0]]
+trapz: float(trapz(array([1, 2, 3]))) -> 4.0
+tril_indices_from: tril_indices_from(mx.np.zeros((2, 2))) -> (array([0, 1, 1], dtype=int64), array([0, 0, 1], dtype=int64))
+trim_zeros: trim_zeros(array([0, 1, 2, 0])) -> array([1., 2.])
+triu_indices_from: triu_indices_from(mx.np.zeros((2, 2))) -> (array([0, 0, 1], dtype=int64), array([0, 1, 1], dtype=int64))
+union1d: union1d(array([1, 3]), array([2, 3])) -> array([1., 2., 3.])
+unpackbits: unpackbits(array([161], dtype='uint8')) -> array([1, 0, 1, 0, 0, 0, 0, 1], dtype=uint8)
+unwrap: unwrap(array([0, 3, 6.5])).round(2) -> array([0.  , 3.  , 0.22])
+vander: vander(array([1, 2, 3]), 2).tolist() -> [[1.0, 1.0], [2.0, 1.0], [3.0, 1.0]]
+"""
+_LINALG_EXAMPLES = """
+cond: float(cond(array([[2, 0], [0, 1]]))) -> 2.0
+matrix_power: matrix_power(array([[1, 1], [0, 1]]), 3).tolist() -> [[1.0, 3.0], [0.0, 1.0]]
+matrix_rank: int(matrix_rank(array([[1, 2], [2, 4]]))) -> 1
+multi_dot: multi_dot([array([[1, 2]]), array([[1], [1]]), array([[5]])]) -> array([[15.]])
+"""
+
+
+def _examples(text: str) -> dict[str, str]:
+    return dict(line.split(": ", 1) for line in text.strip().split("\n"))
 
 
 def to_official(value: Any) -> tuple[Any, Any]:
@@ -93,13 +186,26 @@ def call_official(function: Callable[..., Any], args: Sequence[Any], kwargs: Map
     return result
 
 
-def _wrapped(function, name):
+def _example(text, space, name):
+    """Return the lines of an example of a table."""
+    call, result = text.split(" -> ")
+    call = re.sub(rf"\b{name}\(", f"{space}.{name}(", call, count=1)
+    call = re.sub(r"(?<![.\w])array\(", "mx.np.array(", call)
+    return f">>> {call}\n    {result}"
+
+
+def _wrapped(function, name, space, example):
     def fallback(*args, **kwargs):
         return call_official(function, args, kwargs)
 
     fallback.__name__ = fallback.__qualname__ = name
     fallback.__module__ = "mxnet.numpy"
-    fallback.__doc__ = f"`numpy.{name}`, computed by the official NumPy on the CPU; it cannot be recorded for autograd."
+    fallback.__doc__ = f"""`numpy.{name}`, computed by the official NumPy on the CPU; it cannot be recorded for autograd.
+
+    Example
+    -------
+    {_example(example, space, name)}
+    """
     fallback.__wrapped__ = function
     try:
         fallback.__signature__ = inspect.signature(function)
@@ -144,10 +250,10 @@ def functions() -> dict[str, Callable[..., Any]]:
     import warnings
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # NumPy warns when a deprecated name is looked up
-        official = {name: _official(name) for name in _NAMES}
-    return {name: _wrapped(function, name) for name, function in official.items() if function is not None}
+        official = {name: (_official(name), example) for name, example in _examples(_EXAMPLES).items()}
+    return {name: _wrapped(function, name, "mx.np", example) for name, (function, example) in official.items() if function is not None}
 
 
 def linalg_functions() -> dict[str, Callable[..., Any]]:
     """Return the functions for ``mx.np.linalg``, by name."""
-    return {name: _wrapped(getattr(onp.linalg, name), name) for name in _LINALG}
+    return {name: _wrapped(getattr(onp.linalg, name), name, "mx.np.linalg", example) for name, example in _examples(_LINALG_EXAMPLES).items()}

@@ -22,6 +22,14 @@ def save(file: str, arr: ndarray | list[ndarray] | dict[str, ndarray]) -> None:
     ------
     TypeError
         If something else is to be saved, an ``mx.nd`` array included.
+
+    Example
+    -------
+    >>> import os, tempfile
+    >>> path = os.path.join(tempfile.mkdtemp(), 'arrays.params')
+    >>> mx.npx.save(path, [mx.np.ones((2, 2)), mx.np.zeros(3)])
+    >>> len(mx.npx.load(path))
+    2
     """
     arr = [arr] if isinstance(arr, NDArray) else arr
     items = arr.values() if isinstance(arr, dict) else arr
@@ -62,7 +70,17 @@ def savez(file: str, *args: ndarray, **kwds: ndarray) -> None:
 
 
 def load(file: str) -> Any:
-    """Read the arrays of a file: a list, a dict if they have names, or one array from ``.npy``."""
+    """Read the arrays of a file: a list, a dict if they have names, or one array from ``.npy``.
+
+    Example
+    -------
+    >>> import os, tempfile
+    >>> path = os.path.join(tempfile.mkdtemp(), 'arrays.params')
+    >>> mx.npx.save(path, {'weight': mx.np.ones((2, 2))})
+    >>> mx.npx.load(path)['weight']
+    array([[1., 1.],
+           [1., 1.]])
+    """
     loaded = _load(file)
     if isinstance(loaded, dict):
         return {k: _as_np(v) for k, v in loaded.items()}

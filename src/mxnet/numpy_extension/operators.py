@@ -45,6 +45,11 @@ def reshape(a: Any, newshape: Any, reverse: bool = False, order: str = "C") -> n
 
     ``-1`` is inferred, ``-2`` keeps a size, ``-3`` drops an axis of size 1, ``-4`` keeps all remaining sizes, ``-5`` joins two axes,
     ``-6`` splits one into the two sizes that follow. With `reverse` sizes are matched from the right.
+
+    Example
+    -------
+    >>> mx.npx.reshape(mx.np.zeros((2, 3, 4)), (-2, -1)).shape
+    (2, 12)
     """
     return arrays.call("_npx_reshape", a, newshape=newshape, reverse=reverse, order=order)
 
@@ -69,7 +74,14 @@ def deconvolution(data: Any = None, weight: Any = None, bias: Any = None, kernel
 
 
 def nonzero(a: Any) -> ndarray:
-    """Return the indices of the elements other than 0: one row for each, one column for each axis, as int64."""
+    """Return the indices of the elements other than 0: one row for each, one column for each axis, as int64.
+
+    Example
+    -------
+    >>> mx.npx.nonzero(mx.np.array([[1, 0], [0, 2]]))
+    array([[0, 0],
+           [1, 1]], dtype=int64)
+    """
     return arrays.call("_npx_nonzero", a)
 
 
@@ -80,6 +92,11 @@ def constraint_check(x: Any, msg: str) -> Any:
     ------
     ValueError
         With the text `msg`, if one is not.
+
+    Example
+    -------
+    >>> mx.npx.constraint_check(mx.np.array([1, 2]) > 0, 'all must hold')
+    array(True)
     """
     return arrays.call("_npx_constraint_check", x, msg=msg)
 

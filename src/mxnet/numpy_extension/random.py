@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 from .. import random as _random
 from ..context import takes_device as _takes_device
 from ..numpy import functions  # noqa: F401  (fills the table)
-from ..numpy.frontend import TABLE, arrays, bind
+from ..numpy.frontend import TABLE, arrays
+from ..numpy.frontend import bind as _bind
 
 if TYPE_CHECKING:
     from ..context import Context
@@ -15,12 +16,21 @@ if TYPE_CHECKING:
 __all__ = sorted([*TABLE["npx.random"], "categorical", "multinomial", "seed"])
 
 for _name, _function in TABLE["npx.random"].items():
-    globals()[_name] = bind(_function, arrays, _name, __name__)
+    globals()[_name] = _bind(_function, arrays, _name, __name__)
 
 
 @_takes_device
 def seed(seed: int, ctx: Context | str = "all") -> None:
-    """Start the random numbers of a device, or of all, anew."""
+    """Start the random numbers of a device, or of all, anew.
+
+    Example
+    -------
+    >>> mx.npx.random.seed(7)
+    >>> first = mx.np.random.uniform(size=3)
+    >>> mx.npx.random.seed(7)
+    >>> bool((mx.np.random.uniform(size=3) == first).all())
+    True
+    """
     _random.seed(seed, ctx)
 
 

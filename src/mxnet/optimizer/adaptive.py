@@ -63,6 +63,13 @@ class Adam(Optimizer):
         For row sparse gradients update only the stored rows.
     **kwargs
         The arguments of `Optimizer`.
+
+    Example
+    -------
+    >>> optimizer, weight = mx.optimizer.Adam(learning_rate=0.1), mx.nd.array([1, 2])
+    >>> optimizer.update(0, weight, mx.nd.array([0.1, -0.2]), optimizer.create_state(0, weight))
+    >>> weight.asnumpy().round(3)
+    array([0.9, 2.1], dtype=float32)
     """
 
     def __init__(self, learning_rate: float = 0.001, beta1: float = 0.9, beta2: float = 0.999, epsilon: float = 1e-8, lazy_update: bool = True,
@@ -140,6 +147,13 @@ class AdaGrad(Optimizer):
         Added to the sum; `epsilon` is its name in MXNet 2.
     **kwargs
         The arguments of `Optimizer`.
+
+    Example
+    -------
+    >>> optimizer, weight = mx.optimizer.AdaGrad(learning_rate=0.1), mx.nd.array([1, 2])
+    >>> optimizer.update(0, weight, mx.nd.array([0.1, -0.2]), optimizer.create_state(0, weight))
+    >>> weight.asnumpy().round(3)
+    array([0.9, 2.1], dtype=float32)
     """
 
     def __init__(self, eps: float = 1e-7, *, epsilon: float | None = None, **kwargs: Any):
@@ -197,6 +211,13 @@ class RMSProp(Optimizer):
         Weights are clipped to between minus this and this.
     **kwargs
         The arguments of `Optimizer`.
+
+    Example
+    -------
+    >>> optimizer, weight = mx.optimizer.RMSProp(learning_rate=0.1), mx.nd.array([1, 2])
+    >>> optimizer.update(0, weight, mx.nd.array([0.1, -0.2]), optimizer.create_state(0, weight))
+    >>> weight.asnumpy().round(3)
+    array([0.684, 2.316], dtype=float32)
     """
 
     def __init__(self, learning_rate: float = 0.001, gamma1: float = 0.9, gamma2: float = 0.9, epsilon: float = 1e-8, centered: bool = False,
@@ -237,6 +258,13 @@ class AdaDelta(Optimizer):
         Added under the roots.
     **kwargs
         The arguments of `Optimizer`.
+
+    Example
+    -------
+    >>> optimizer, weight = mx.optimizer.AdaDelta(), mx.nd.array([1, 2])
+    >>> optimizer.update(0, weight, mx.nd.array([0.1, -0.2]), optimizer.create_state(0, weight))
+    >>> weight.asnumpy().round(3)
+    array([0.99, 2.01], dtype=float32)
     """
 
     def __init__(self, rho: float = 0.90, epsilon: float = 1e-5, **kwargs: Any):
@@ -324,6 +352,13 @@ class Nadam(Optimizer):
         The growth rate of the momentum.
     **kwargs
         The arguments of `Optimizer`.
+
+    Example
+    -------
+    >>> optimizer, weight = mx.optimizer.Nadam(learning_rate=0.1), mx.nd.array([1, 2])
+    >>> optimizer.update(0, weight, mx.nd.array([0.1, -0.2]), optimizer.create_state(0, weight))
+    >>> weight.asnumpy().round(3)
+    array([0.894, 2.106], dtype=float32)
     """
 
     def __init__(self, learning_rate: float = 0.001, beta1: float = 0.9, beta2: float = 0.999, epsilon: float = 1e-8, schedule_decay: float = 0.004,

@@ -102,7 +102,19 @@ class Optimizer:
 
     @staticmethod
     def register(klass: type[Any]) -> type[Any]:
-        """Register an optimizer class under its name in lower case; for use as a decorator."""
+        """Register an optimizer class under its name in lower case; for use as a decorator.
+
+        Example
+        -------
+        >>> @mx.optimizer.register
+        ... class SignDescent(mx.optimizer.Optimizer):
+        ...     def update(self, index, weight, grad, state):
+        ...         weight -= self._get_lr(index) * mx.nd.sign(grad)
+        >>> weight = mx.nd.ones(2)
+        >>> mx.optimizer.create('signdescent', learning_rate=0.1).update(0, weight, mx.nd.array([5, -5]), None)
+        >>> weight.asnumpy()
+        array([0.9, 1.1], dtype=float32)
+        """
         if not isinstance(klass, type):
             raise TypeError(f"register: expected an optimizer class, received {shortened(klass)}")
         name = klass.__name__.lower()

@@ -31,6 +31,13 @@ class Ftrl(Optimizer):
         Added to the roots of the sums of squares.
     **kwargs
         The arguments of `Optimizer`.
+
+    Example
+    -------
+    >>> optimizer, weight = mx.optimizer.Ftrl(learning_rate=0.1), mx.nd.array([1, 2])
+    >>> optimizer.update(0, weight, mx.nd.array([0.1, -0.2]), optimizer.create_state(0, weight))
+    >>> weight.asnumpy().round(3)
+    array([0.081, 0.349], dtype=float32)
     """
 
     def __init__(self, lamda1: float = 0.01, learning_rate: float = 0.1, beta: float = 1, **kwargs: Any):
@@ -64,6 +71,13 @@ class FTML(Optimizer):
         Added to the root.
     **kwargs
         The arguments of `Optimizer`.
+
+    Example
+    -------
+    >>> optimizer, weight = mx.optimizer.FTML(learning_rate=0.1), mx.nd.array([1, 2])
+    >>> optimizer.update(0, weight, mx.nd.array([0.1, -0.2]), optimizer.create_state(0, weight))
+    >>> weight.asnumpy().round(3)
+    array([0.9, 2.1], dtype=float32)
     """
 
     def __init__(self, beta1: float = 0.6, beta2: float = 0.999, epsilon: float = 1e-8, **kwargs: Any):

@@ -40,6 +40,13 @@ class LARS(MasterAfterState):
         Scale the momentum when the learning rate changes.
     **kwargs
         The arguments of `Optimizer`.
+
+    Example
+    -------
+    >>> optimizer, weight = mx.optimizer.LARS(learning_rate=0.1, momentum=0.9), mx.nd.array([1, 2])
+    >>> optimizer.update(0, weight, mx.nd.array([0.1, -0.2]), optimizer.create_state(0, weight))
+    >>> weight.asnumpy().round(5)
+    array([0.9999, 2.0002], dtype=float32)
     """
 
     def __init__(self, momentum: float = 0.0, lazy_update: bool = True, eta: float = 0.001, eps: float = 0, momentum_correction: bool = True, *,
@@ -108,6 +115,13 @@ class LAMB(Optimizer):
         Apply the bias correction of the averages in the first steps.
     **kwargs
         The arguments of `Optimizer`.
+
+    Example
+    -------
+    >>> optimizer, weight = mx.optimizer.LAMB(learning_rate=0.1), mx.nd.array([1, 2])
+    >>> optimizer.update(0, weight, mx.nd.array([0.1, -0.2]), optimizer.create_state(0, weight))
+    >>> weight.asnumpy().round(3)
+    array([0.842, 2.158], dtype=float32)
     """
 
     def __init__(self, learning_rate: float = 0.001, beta1: float = 0.9, beta2: float = 0.999, epsilon: float = 1e-6,
@@ -168,6 +182,13 @@ class LBSGD(Optimizer):
     begin_epoch, num_epochs : int
     **kwargs
         The arguments of `Optimizer`.
+
+    Example
+    -------
+    >>> optimizer, weight = mx.optimizer.LBSGD(learning_rate=0.1, momentum=0.9), mx.nd.array([1, 2])
+    >>> optimizer.update(0, weight, mx.nd.array([0.1, -0.2]), optimizer.create_state(0, weight))
+    >>> weight.asnumpy().round(3)
+    array([0.99, 2.02], dtype=float32)
     """
 
     def __init__(self, momentum: float = 0.0, multi_precision: bool = False, warmup_strategy: str = "linear", warmup_epochs: int = 5,

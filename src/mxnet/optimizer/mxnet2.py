@@ -73,6 +73,13 @@ class AdamW(_Corrected):
         Apply the bias correction of the averages in the first steps.
     **kwargs
         The arguments of `Optimizer`.
+
+    Example
+    -------
+    >>> optimizer, weight = mx.optimizer.AdamW(learning_rate=0.1), mx.nd.array([1, 2])
+    >>> optimizer.update(0, weight, mx.nd.array([0.1, -0.2]), optimizer.create_state(0, weight))
+    >>> weight.asnumpy().round(3)
+    array([0.9, 2.1], dtype=float32)
     """
 
     def _step(self, weight: torch.Tensor, grad: torch.Tensor, mean: torch.Tensor, var: torch.Tensor, lr: float, wd: float, t: int) -> None:
@@ -96,6 +103,13 @@ class AdaBelief(_Corrected):
         Apply the bias correction of the averages in the first steps.
     **kwargs
         The arguments of `Optimizer`.
+
+    Example
+    -------
+    >>> optimizer, weight = mx.optimizer.AdaBelief(learning_rate=0.1), mx.nd.array([1, 2])
+    >>> optimizer.update(0, weight, mx.nd.array([0.1, -0.2]), optimizer.create_state(0, weight))
+    >>> weight.asnumpy().round(3)
+    array([0.895, 2.109], dtype=float32)
     """
 
     def _step(self, weight: torch.Tensor, grad: torch.Tensor, mean: torch.Tensor, var: torch.Tensor, lr: float, wd: float, t: int) -> None:
@@ -118,6 +132,13 @@ class LANS(_Moments):
         Bounds of the norm of a weight.
     **kwargs
         The arguments of `Optimizer`.
+
+    Example
+    -------
+    >>> optimizer, weight = mx.optimizer.LANS(learning_rate=0.1), mx.nd.array([1, 2])
+    >>> optimizer.update(0, weight, mx.nd.array([0.1, -0.2]), optimizer.create_state(0, weight))
+    >>> weight.asnumpy().round(3)
+    array([0.842, 2.158], dtype=float32)
     """
 
     def __init__(self, learning_rate: float = 0.001, beta1: float = 0.9, beta2: float = 0.999, epsilon: float = 1e-6,

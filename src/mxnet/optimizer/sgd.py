@@ -144,7 +144,15 @@ class SGD(MasterAfterState):
 
 @register
 class ccSGD(SGD):
-    """The old name of `SGD`."""
+    """The old name of `SGD`.
+
+    Example
+    -------
+    >>> optimizer, weight = mx.optimizer.ccSGD(learning_rate=0.1, momentum=0.9), mx.nd.array([1, 2])
+    >>> optimizer.update(0, weight, mx.nd.array([0.1, -0.2]), optimizer.create_state(0, weight))
+    >>> weight.asnumpy().round(3)
+    array([0.99, 2.02], dtype=float32)
+    """
 
 
 @register
@@ -157,6 +165,13 @@ class NAG(MasterAfterState):
     momentum : float
     **kwargs
         The arguments of `Optimizer`.
+
+    Example
+    -------
+    >>> optimizer, weight = mx.optimizer.NAG(learning_rate=0.1, momentum=0.9), mx.nd.array([1, 2])
+    >>> optimizer.update(0, weight, mx.nd.array([0.1, -0.2]), optimizer.create_state(0, weight))
+    >>> weight.asnumpy().round(3)
+    array([0.981, 2.038], dtype=float32)
     """
 
     def __init__(self, momentum: float = 0.0, **kwargs: Any):
@@ -228,6 +243,13 @@ class Signum(Optimizer):
         A decoupled weight decay, which is not part of the momentum.
     **kwargs
         The arguments of `Optimizer`.
+
+    Example
+    -------
+    >>> optimizer, weight = mx.optimizer.Signum(learning_rate=0.1), mx.nd.array([1, 2])
+    >>> optimizer.update(0, weight, mx.nd.array([0.1, -0.2]), optimizer.create_state(0, weight))
+    >>> weight.asnumpy().round(3)
+    array([0.9, 2.1], dtype=float32)
     """
 
     def __init__(self, learning_rate: float = 0.01, momentum: float = 0.9, wd_lh: float = 0.0, **kwargs: Any):
@@ -253,7 +275,16 @@ class Signum(Optimizer):
 @register
 @as_in_mxnet2(learning_rate=0.1)
 class SGLD(Optimizer):
-    """Stochastic gradient Langevin dynamics: steps with Gaussian noise, so that the weights are samples of the posterior distribution."""
+    """Stochastic gradient Langevin dynamics: steps with Gaussian noise, so that the weights are samples of the posterior distribution.
+
+    Example
+    -------
+    >>> mx.random.seed(7)
+    >>> optimizer, weight = mx.optimizer.SGLD(learning_rate=1e-4), mx.nd.zeros(10000)
+    >>> optimizer.update(0, weight, mx.nd.zeros(10000), optimizer.create_state(0, weight))
+    >>> round(float(weight.asnumpy().std()), 3)   # of the noise: the root of the learning rate
+    0.01
+    """
 
     def __init__(self, **kwargs: Any):
         super().__init__(**kwargs)
@@ -284,6 +315,13 @@ class DCASGD(Optimizer):
         The strength of the compensation.
     **kwargs
         The arguments of `Optimizer`.
+
+    Example
+    -------
+    >>> optimizer, weight = mx.optimizer.DCASGD(learning_rate=0.1, momentum=0.9), mx.nd.array([1, 2])
+    >>> optimizer.update(0, weight, mx.nd.array([0.1, -0.2]), optimizer.create_state(0, weight))
+    >>> weight.asnumpy().round(3)
+    array([0.99, 2.02], dtype=float32)
     """
 
     def __init__(self, momentum: float = 0.0, lamda: float = 0.04, **kwargs: Any):
@@ -312,7 +350,15 @@ class DCASGD(Optimizer):
 
 @register
 class Test(Optimizer):
-    """Adds the gradient to the weight; for tests of the code around optimizers."""
+    """Adds the gradient to the weight; for tests of the code around optimizers.
+
+    Example
+    -------
+    >>> optimizer, weight = mx.optimizer.Test(), mx.nd.array([1, 2])
+    >>> optimizer.update(0, weight, mx.nd.array([0.1, -0.2]), optimizer.create_state(0, weight))
+    >>> weight.asnumpy().round(3)
+    array([1.1, 1.8], dtype=float32)
+    """
 
     def __init__(self, **kwargs: Any):
         super().__init__(**kwargs)

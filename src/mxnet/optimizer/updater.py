@@ -179,5 +179,14 @@ class Updater:
 
 
 def get_updater(optimizer: Optimizer) -> Updater:
-    """Return an `Updater` of an optimizer."""
+    """Return an `Updater` of an optimizer.
+
+    Example
+    -------
+    >>> update = mx.optimizer.get_updater(mx.optimizer.SGD(learning_rate=0.1))
+    >>> weight = mx.nd.ones(2)
+    >>> update(0, mx.nd.array([1, -1]), weight)
+    >>> weight.asnumpy()
+    array([0.9, 1.1], dtype=float32)
+    """
     return Updater(optimizer)

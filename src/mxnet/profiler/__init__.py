@@ -41,7 +41,12 @@ profiler_kvstore_handle: _Any = None
 
 
 def set_kvstore_handle(handle: _Any) -> None:
-    """Set the kvstore whose servers ``profile_process='server'`` addresses."""
+    """Set the kvstore whose servers ``profile_process='server'`` addresses.
+
+    Example
+    -------
+    >>> mx.profiler.set_kvstore_handle(None)   # nothing needs it
+    """
     global profiler_kvstore_handle
     profiler_kvstore_handle = handle
 
@@ -75,6 +80,11 @@ def set_config(**kwargs: _Any) -> None:
     ------
     MXNetError
         If an argument is unknown, or `dump_period` is not above 0.
+
+    Example
+    -------
+    >>> import os, tempfile
+    >>> mx.profiler.set_config(profile_all=True, aggregate_stats=True, filename=os.path.join(tempfile.mkdtemp(), 'profile.json'))
     """
     if _on_servers(kwargs.pop("profile_process", "worker"), "set_config", **kwargs):
         return
@@ -129,7 +139,15 @@ def serve(body: str, rank: int = 0) -> None:
 
 
 def profiler_set_config(mode: str = "symbolic", filename: str = "profile.json") -> None:
-    """Configure the profiler by MXNet's old interface: `mode` is ``'symbolic'``, ``'imperative'``, ``'api'``, ``'memory'`` or ``'all'``."""
+    """Configure the profiler by MXNet's old interface: `mode` is ``'symbolic'``, ``'imperative'``, ``'api'``, ``'memory'`` or ``'all'``.
+
+    Example
+    -------
+    >>> import os, tempfile, warnings
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter('ignore')   # it says to use set_config()
+    ...     mx.profiler.profiler_set_config(mode='all', filename=os.path.join(tempfile.mkdtemp(), 'profile.json'))
+    """
     warnings.warn("profiler_set_config() is the old form; call profiler.set_config()", DeprecationWarning, stacklevel=2)
     # Only sums are new since then; the table costs little and a program of that time expects no setting for it.
     set_config(**{f"profile_{mode}": True, "filename": filename, "aggregate_stats": True})
@@ -139,6 +157,10 @@ def set_state(state: str = "stop", profile_process: str = "worker") -> None:
     """Start profiling with ``'run'``, stop it with ``'stop'``.
 
     `dump` writes the recorded events, or the exit of the program does.
+
+    Example
+    -------
+    >>> mx.profiler.set_state('stop')
     """
     global _dumper, _writes_at_exit
     if state not in ("run", "stop"):
@@ -177,7 +199,15 @@ def _dump_periodically(stop: threading.Event) -> None:
 
 
 def profiler_set_state(state: str = "stop") -> None:
-    """Start or stop profiling by MXNet's old interface, which also writes the trace when profiling stops."""
+    """Start or stop profiling by MXNet's old interface, which also writes the trace when profiling stops.
+
+    Example
+    -------
+    >>> import warnings
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter('ignore')   # it says to use set_state()
+    ...     mx.profiler.profiler_set_state('stop')
+    """
     warnings.warn("profiler_set_state() is the old name; call profiler.set_state()", DeprecationWarning, stacklevel=2)
     set_state(state)
     if state == "stop" and recorder.unwritten:
@@ -191,6 +221,18 @@ def dump(finished: bool = True, profile_process: str = "worker") -> None:
     ----------
     finished : bool
         Also stop profiling.
+
+    Example
+    -------
+    >>> import os, tempfile
+    >>> path = os.path.join(tempfile.mkdtemp(), 'profile.json')
+    >>> mx.profiler.set_config(profile_all=True, filename=path)
+    >>> mx.profiler.set_state('run')
+    >>> _ = mx.nd.ones((2, 2)).sqrt().asnumpy()
+    >>> mx.profiler.set_state('stop')
+    >>> mx.profiler.dump()
+    >>> os.path.getsize(path) > 0
+    True
     """
     if _on_servers(profile_process, "dump", finished=finished):
         return
@@ -206,7 +248,16 @@ def dump(finished: bool = True, profile_process: str = "worker") -> None:
 
 
 def dump_profile() -> None:
-    """Call `dump`, its new name."""
+    """Call `dump`, its new name.
+
+    Example
+    -------
+    >>> import os, tempfile, warnings
+    >>> mx.profiler.set_config(filename=os.path.join(tempfile.mkdtemp(), 'profile.json'))
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter('ignore')   # it says to use dump()
+    ...     mx.profiler.dump_profile()
+    """
     warnings.warn("dump_profile() is the old name; call profiler.dump()", DeprecationWarning, stacklevel=2)
     dump(True)
 
@@ -226,6 +277,17 @@ def dumps(reset: bool = False, format: str = "table", sort_by: str = "total", as
     ------
     MXNetError
         If an argument has another value.
+
+    Example
+    -------
+    >>> import os, tempfile
+    >>> mx.profiler.set_config(profile_all=True, aggregate_stats=True, filename=os.path.join(tempfile.mkdtemp(), 'profile.json'))
+    >>> mx.profiler.set_state('run')
+    >>> _ = mx.nd.ones((2, 2)).sqrt().asnumpy()
+    >>> mx.profiler.set_state('stop')
+    >>> 'sqrt' in mx.profiler.dumps(reset=True)
+    True
+    >>> mx.profiler.dump()
     """
     if format not in ("table", "json"):
         raise MXNetError(f"dumps: format must be 'table' or 'json', received {shortened(format)}")
@@ -237,14 +299,26 @@ def dumps(reset: bool = False, format: str = "table", sort_by: str = "total", as
 
 
 def pause(profile_process: str = "worker") -> None:
-    """Suspend the recording of events until `resume`."""
+    """Suspend the recording of events until `resume`.
+
+    Example
+    -------
+    >>> mx.profiler.pause()    # what follows is not recorded
+    >>> mx.profiler.resume()
+    """
     if not _on_servers(profile_process, "pause"):
         recorder.paused = True
         recorder.update()
 
 
 def resume(profile_process: str = "worker") -> None:
-    """Continue the recording of events after `pause`."""
+    """Continue the recording of events after `pause`.
+
+    Example
+    -------
+    >>> mx.profiler.pause()
+    >>> mx.profiler.resume()   # what follows is recorded, if the profiler runs
+    """
     if not _on_servers(profile_process, "resume"):
         recorder.paused = False
         recorder.update()
@@ -252,7 +326,13 @@ def resume(profile_process: str = "worker") -> None:
 
 @interrupts.scope
 def scope(name: str) -> Iterator[Event]:
-    """Record a ``with`` block as an event of the given name."""
+    """Record a ``with`` block as an event of the given name.
+
+    Example
+    -------
+    >>> with mx.profiler.scope('preparation'):
+    ...     _ = mx.nd.ones(2).asnumpy()
+    """
     event = Event(name)
     event.start()
     try:

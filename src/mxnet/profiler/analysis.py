@@ -6,17 +6,17 @@ import functools
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
+from ..display import progress_bar
 from ..ops.registry import OPERATORS
+from . import phases
 from .events import API, CUSTOM, DATA, GRAPH, LAYER, MEMORY, OPERATOR
 from .trace import is_finite
 
-_WAITING, _WORKING = "waiting for data", "making a batch"
 _MOST = 200_000  # intervals that a page shows
 _PATIENCE = 1.0  # seconds until a terminal shows the progress
 _RESOLUTION = 0.5  # microseconds: neighbouring float64 numbers of the time since 1970 differ by a quarter of one
 _MUCH = 0.1  # the share of the time that threads must have waited for a processor before advice mentions it
 _NEARLY = 0.35  # a core with this load still counts as idle
-_COMMUNICATION = ("Copy", "KVStore", "ElementwiseSum", "MXKVStore")
 
 
 class Interval(NamedTuple):
@@ -82,7 +82,6 @@ class Analysis:
         return (name if name.startswith("DataLoader worker") else "", tid)
 
     def _nested(self, raw: Iterable[tuple[str, str, float, float, Any, Any, str]]) -> list[Interval]:
-        from tqdm import tqdm
         intervals: list[Interval] = []
         open_: dict[tuple[Any, Any], list[list[Any]]] = collections.defaultdict(list)  # by thread: [interval's place, end, time inside]
 
@@ -97,7 +96,7 @@ class Analysis:
                     break
 
         ordered = sorted(raw, key=lambda r: (r[2], -r[3]))
-        for name, category, start, duration, pid, tid, node in tqdm(ordered, "profile", unit=" events", delay=_PATIENCE, leave=False, disable=None):
+        for name, category, start, duration, pid, tid, node in progress_bar(ordered, desc="profile", unit=" events", delay=_PATIENCE, leave=False):
             thread, end = self._thread(pid, tid), start + duration
             stack = open_[thread]
             while stack and (stack[-1][1] <= start or stack[-1][1] < min(start + _RESOLUTION, end)):
@@ -151,19 +150,23 @@ class Analysis:
         own = [i for i in self.intervals if i.thread == self.main]
         return (max(i.start + i.duration for i in own) - min(i.start for i in own)) / 1000 if own else 0.0
 
+    def of_main(self) -> list[Interval]:
+        """Return the main thread's intervals, in the order of their starts."""
+        return [i for i in self.intervals if i.thread == self.main]
+
     def shares(self) -> dict[str, float]:
         """Return the main thread's time by kind of work, in ms."""
         seconds = dict.fromkeys(("operators", "communication", "data", "waiting for data", "waiting for results", "Python and the rest"), 0.0)
         for i in self.intervals:
             if i.thread != self.main:
                 continue
-            if i.name == _WAITING:
+            if i.name == phases.WAITING:
                 seconds["waiting for data"] += i.own / 1000
             elif i.category == DATA:
                 seconds["data"] += i.own / 1000
             elif i.name == "WaitForVar":
                 seconds["waiting for results"] += i.own / 1000
-            elif i.name.startswith(_COMMUNICATION):
+            elif i.name.startswith(phases.COMMUNICATION):
                 seconds["communication"] += i.own / 1000
             elif i.category in (OPERATOR, CUSTOM, GRAPH):
                 seconds["operators"] += i.own / 1000
@@ -181,7 +184,7 @@ class Analysis:
         lines = []
         own = [i for i in self.intervals if i.thread == self.main]
         operators = [i for i in own if i.category == OPERATOR and not i.name.startswith("WaitForVar")]
-        loose = [i for i in operators if not i.node and not i.name.startswith(("_backward_", *_COMMUNICATION)) and "_update" not in i.name]
+        loose = [i for i in operators if not i.node and not i.name.startswith(("_backward_", *phases.COMMUNICATION)) and "_update" not in i.name]
         if part["waiting for data"] > 0.1:
             lines.append(Advice("The program waits for data. Give the DataLoader more workers (num_workers), or the iterator more threads "
                                 "(preprocess_threads); keep images smaller, or decoded.", f"{part['waiting for data']:.0%} of the time",
@@ -247,7 +250,9 @@ class Analysis:
             shown = [i for i in shown if i.duration >= least][:_MOST]
         names = list(dict.fromkeys((i.name, i.category, i.node) for i in shown))
         number, threads = {n: k for k, n in enumerate(names)}, {t: k for k, t in enumerate(self.threads)}
-        return {"wall": self.wall, "shares": self.shares(), "advice": [a._asdict() for a in self.advice()], "machine": self.machine,
+        main = self.of_main()
+        return {"wall": self.wall, "shares": self.shares(), "phases": phases.split(main, self.wall), "steps": phases.steps(main),
+                "tree": phases.tree(main), "advice": [a._asdict() for a in self.advice()], "machine": self.machine,
                 "operators": [r._asdict() for r in self.operators()], "layers": [r._asdict() for r in self.layers()],
                 "others": [r._asdict() for r in self.others()], "names": names, "threads": [self.threads[t] or str(t[1]) for t in threads],
                 "intervals": [[number[i.name, i.category, i.node], round(i.start, 3), round(i.duration, 3), threads[i.thread], i.depth]

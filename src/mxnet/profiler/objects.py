@@ -84,15 +84,39 @@ class _Span:
 
 
 class Task(_Span):
-    """An interval of work; tasks of several threads may overlap."""
+    """An interval of work; tasks of several threads may overlap.
+
+    Example
+    -------
+    >>> task = mx.profiler.Task(mx.profiler.Domain('training'), 'epoch')
+    >>> task.start()
+    >>> _ = mx.nd.ones(2).asnumpy()
+    >>> task.stop()
+    """
 
 
 class Frame(_Span):
-    """One pass of repeated work."""
+    """One pass of repeated work.
+
+    Example
+    -------
+    >>> frame = mx.profiler.Frame(mx.profiler.Domain('video'), 'frame')
+    >>> frame.start()
+    >>> _ = mx.nd.ones(2).asnumpy()
+    >>> frame.stop()
+    """
 
 
 class Event(_Span):
-    """An interval of one thread's time, without a domain."""
+    """An interval of one thread's time, without a domain.
+
+    Example
+    -------
+    >>> event = mx.profiler.Event('load')
+    >>> event.start()
+    >>> _ = mx.nd.ones(2).asnumpy()
+    >>> event.stop()
+    """
 
     nests = True
 
@@ -149,7 +173,12 @@ class Counter:
 
 
 class Marker:
-    """An instant event."""
+    """An instant event.
+
+    Example
+    -------
+    >>> mx.profiler.Marker(mx.profiler.Domain('training'), 'checkpoint').mark('process')
+    """
 
     _SCOPES = {"global": "g", "process": "p", "thread": "t", "task": "t", "marker": "t"}
 

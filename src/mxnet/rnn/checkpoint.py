@@ -21,7 +21,17 @@ def _as_cells(cells: BaseRNNCell | Sequence[BaseRNNCell]) -> Sequence[BaseRNNCel
 
 def rnn_unroll(cell: BaseRNNCell, length: int, inputs: Any = None, begin_state: Any = None, input_prefix: str = "",
                layout: str = "NTC") -> tuple[Any, Any]:
-    """Call ``cell.unroll(length, inputs, begin_state, layout)``, its new name; `input_prefix` has no effect, since `inputs` are required."""
+    """Call ``cell.unroll(length, inputs, begin_state, layout)``, its new name; `input_prefix` has no effect, since `inputs` are required.
+
+    Example
+    -------
+    >>> import warnings
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter('ignore')   # it says to use cell.unroll
+    ...     outputs, _ = mx.rnn.rnn_unroll(mx.rnn.RNNCell(4), 3, inputs=mx.sym.var('data'))
+    >>> len(outputs)
+    3
+    """
     warnings.warn("rnn_unroll is the old form; call cell.unroll", stacklevel=2)
     return cell.unroll(length=length, inputs=inputs, begin_state=begin_state, layout=layout)
 
@@ -36,6 +46,17 @@ def save_rnn_checkpoint(cells: BaseRNNCell | Sequence[BaseRNNCell], prefix: str,
         The cells that the network is made of.
     prefix, epoch, symbol, arg_params, aux_params
         As for `mxnet.model.save_checkpoint`.
+
+    Example
+    -------
+    >>> import os, tempfile
+    >>> prefix, cell = os.path.join(tempfile.mkdtemp(), 'rnn'), mx.rnn.RNNCell(2)
+    >>> outputs, _ = cell.unroll(1, inputs=mx.sym.var('data'), merge_outputs=True)
+    >>> shapes = {'rnn_i2h_weight': (2, 3), 'rnn_i2h_bias': (2,), 'rnn_h2h_weight': (2, 2), 'rnn_h2h_bias': (2,)}
+    >>> args = {name: mx.nd.ones(shape) for name, shape in shapes.items()}
+    >>> mx.rnn.save_rnn_checkpoint(cell, prefix, 1, outputs, args, {})
+    >>> sorted(os.listdir(os.path.dirname(prefix)))
+    ['rnn-0001.params', 'rnn-symbol.json']
     """
     for cell in _as_cells(cells):
         arg_params = cell.unpack_weights(arg_params)
@@ -49,6 +70,18 @@ def load_rnn_checkpoint(cells: BaseRNNCell | Sequence[BaseRNNCell], prefix: str,
     -------
     symbol : Symbol
     arg_params, aux_params : dict of str to NDArray
+
+    Example
+    -------
+    >>> import os, tempfile
+    >>> prefix, cell = os.path.join(tempfile.mkdtemp(), 'rnn'), mx.rnn.RNNCell(2)
+    >>> outputs, _ = cell.unroll(1, inputs=mx.sym.var('data'), merge_outputs=True)
+    >>> shapes = {'rnn_i2h_weight': (2, 3), 'rnn_i2h_bias': (2,), 'rnn_h2h_weight': (2, 2), 'rnn_h2h_bias': (2,)}
+    >>> args = {name: mx.nd.ones(shape) for name, shape in shapes.items()}
+    >>> mx.rnn.save_rnn_checkpoint(cell, prefix, 1, outputs, args, {})
+    >>> _, loaded, _ = mx.rnn.load_rnn_checkpoint(cell, prefix, 1)
+    >>> loaded['rnn_i2h_weight'].shape
+    (2, 3)
     """
     symbol, arg_params, aux_params = load_checkpoint(prefix, epoch)
     for cell in _as_cells(cells):
@@ -57,7 +90,21 @@ def load_rnn_checkpoint(cells: BaseRNNCell | Sequence[BaseRNNCell], prefix: str,
 
 
 def do_rnn_checkpoint(cells: BaseRNNCell | Sequence[BaseRNNCell], prefix: str, period: int = 1) -> Callable[..., None]:
-    """Return an epoch-end callback that calls `save_rnn_checkpoint` every `period` epochs."""
+    """Return an epoch-end callback that calls `save_rnn_checkpoint` every `period` epochs.
+
+    Example
+    -------
+    >>> import os, tempfile
+    >>> prefix = os.path.join(tempfile.mkdtemp(), 'rnn')
+    >>> cell = mx.rnn.RNNCell(2)
+    >>> save = mx.rnn.do_rnn_checkpoint(cell, prefix, period=2)
+    >>> outputs, _ = cell.unroll(1, inputs=mx.sym.var('data'), merge_outputs=True)
+    >>> shapes = {'rnn_i2h_weight': (2, 3), 'rnn_i2h_bias': (2,), 'rnn_h2h_weight': (2, 2), 'rnn_h2h_bias': (2,)}
+    >>> args = {name: mx.nd.ones(shape) for name, shape in shapes.items()}
+    >>> save(1, outputs, args, {})   # after the second epoch
+    >>> os.path.exists(prefix + '-0002.params')
+    True
+    """
     period = max(1, int(period))
 
     def callback(iter_no: int, sym: Any = None, arg: Any = None, aux: Any = None) -> None:

@@ -36,6 +36,11 @@ class BaseConvRNNCell(BaseRNNCell):
     params : RNNParams, optional
     conv_layout : str
         ``'NCHW'`` or ``'NHWC'``.
+
+    Example
+    -------
+    >>> isinstance(mx.rnn.ConvLSTMCell(input_shape=(1, 3, 8, 8), num_hidden=4), mx.rnn.BaseConvRNNCell)
+    True
     """
 
     _states = 1
@@ -100,7 +105,15 @@ class _ConvCell(BaseConvRNNCell):
 
 
 class ConvRNNCell(_ConvCell):
-    """The plain recurrent cell with convolutions; for the parameters see `BaseConvRNNCell`."""
+    """The plain recurrent cell with convolutions; for the parameters see `BaseConvRNNCell`.
+
+    Example
+    -------
+    >>> cell = mx.rnn.ConvRNNCell(input_shape=(1, 3, 8, 8), num_hidden=4)
+    >>> outputs, _ = cell.unroll(2, inputs=[mx.sym.var('t0'), mx.sym.var('t1')])
+    >>> outputs[1].infer_shape(t0=(1, 3, 8, 8), t1=(1, 3, 8, 8))[1]
+    [(1, 4, 8, 8)]
+    """
 
     _default_prefix = "ConvRNN_"
 
@@ -116,7 +129,15 @@ class ConvRNNCell(_ConvCell):
 
 
 class ConvLSTMCell(_ConvCell):
-    """The long short-term memory cell with convolutions; for the parameters see `BaseConvRNNCell`."""
+    """The long short-term memory cell with convolutions; for the parameters see `BaseConvRNNCell`.
+
+    Example
+    -------
+    >>> cell = mx.rnn.ConvLSTMCell(input_shape=(1, 3, 8, 8), num_hidden=4)
+    >>> outputs, _ = cell.unroll(2, inputs=[mx.sym.var('t0'), mx.sym.var('t1')])
+    >>> outputs[1].infer_shape(t0=(1, 3, 8, 8), t1=(1, 3, 8, 8))[1]
+    [(1, 4, 8, 8)]
+    """
 
     _default_prefix = "ConvLSTM_"
     _states = 2
@@ -133,7 +154,15 @@ class ConvLSTMCell(_ConvCell):
 
 
 class ConvGRUCell(_ConvCell):
-    """The gated recurrent unit with convolutions; for the parameters see `BaseConvRNNCell`."""
+    """The gated recurrent unit with convolutions; for the parameters see `BaseConvRNNCell`.
+
+    Example
+    -------
+    >>> cell = mx.rnn.ConvGRUCell(input_shape=(1, 3, 8, 8), num_hidden=4)
+    >>> outputs, _ = cell.unroll(2, inputs=[mx.sym.var('t0'), mx.sym.var('t1')])
+    >>> outputs[1].infer_shape(t0=(1, 3, 8, 8), t1=(1, 3, 8, 8))[1]
+    [(1, 4, 8, 8)]
+    """
 
     _default_prefix = "ConvGRU_"
 

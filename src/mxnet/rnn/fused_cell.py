@@ -38,6 +38,13 @@ class FusedRNNCell(BaseRNNCell):
     prefix : str, optional
         Default: the mode and an underscore.
     params : RNNParams, optional
+
+    Example
+    -------
+    >>> cell = mx.rnn.FusedRNNCell(num_hidden=4, num_layers=2, mode='lstm', prefix='lstm_')
+    >>> outputs, _ = cell.unroll(3, inputs=mx.sym.var('data'), layout='TNC', merge_outputs=True)
+    >>> outputs.infer_shape(data=(3, 2, 5))[1]
+    [(3, 2, 4)]
     """
 
     _not_stepped = "a FusedRNNCell can't; call unfuse() on it"

@@ -85,6 +85,13 @@ class BucketSentenceIter(DataIter):
     dtype : str
     layout : str
         ``'NT'`` (batch first) or ``'TN'`` (time first).
+
+    Example
+    -------
+    >>> batches = mx.rnn.BucketSentenceIter([[1, 2], [3, 4], [5, 6, 7], [8, 9, 1]], batch_size=2, buckets=[2, 3], invalid_label=0)
+    WARNING: discarded 0 sentences longer than the largest bucket.
+    >>> sorted((batch.bucket_key, batch.data[0].shape) for batch in batches)
+    [(2, (2, 2)), (3, (2, 3))]
     """
 
     def __init__(self, sentences: Sequence[Sequence[int]], batch_size: int, buckets: Sequence[int] | None = None, invalid_label: int = -1,

@@ -125,6 +125,13 @@ class BidirectionalCell(_Container):
     params : RNNParams, optional
     output_prefix : str
         The prefix of the names of the outputs.
+
+    Example
+    -------
+    >>> cell = mx.rnn.BidirectionalCell(mx.rnn.LSTMCell(4, prefix='l_'), mx.rnn.LSTMCell(4, prefix='r_'))
+    >>> outputs, _ = cell.unroll(3, inputs=mx.sym.var('data'), merge_outputs=True)
+    >>> outputs.infer_shape(data=(2, 3, 5))[1]
+    [(2, 3, 8)]
     """
 
     _not_stepped = "a BidirectionalCell can't; wrap the two cells in it"
@@ -168,6 +175,15 @@ class DropoutCell(BaseRNNCell):
         The dropout rate, from 0 to 1.
     prefix : str
     params : RNNParams, optional
+
+    Example
+    -------
+    >>> cells = mx.rnn.SequentialRNNCell()
+    >>> cells.add(mx.rnn.LSTMCell(4, prefix='lstm_'))
+    >>> cells.add(mx.rnn.DropoutCell(0.5))
+    >>> outputs, _ = cells.unroll(3, inputs=mx.sym.var('data'), merge_outputs=True)
+    >>> outputs.infer_shape(data=(2, 3, 5))[1]
+    [(2, 3, 4)]
     """
 
     def __init__(self, dropout: float, prefix: str = "dropout_", params: RNNParams | None = None):
@@ -197,6 +213,12 @@ class ModifierCell(BaseRNNCell):
     ----------
     base_cell : BaseRNNCell
         The modified cell, which must not be called directly any more.
+
+    Example
+    -------
+    >>> cell = mx.rnn.ResidualCell(mx.rnn.RNNCell(4))
+    >>> isinstance(cell, mx.rnn.ModifierCell), cell.base_cell.state_shape
+    (True, [(0, 4)])
     """
 
     def __init__(self, base_cell: BaseRNNCell):
@@ -238,6 +260,13 @@ class ZoneoutCell(ModifierCell):
     base_cell : BaseRNNCell
     zoneout_outputs, zoneout_states : float
         The fractions of kept elements, from 0 to 1.
+
+    Example
+    -------
+    >>> cell = mx.rnn.ZoneoutCell(mx.rnn.RNNCell(4), zoneout_states=0.5)
+    >>> outputs, _ = cell.unroll(3, inputs=mx.sym.var('data'), merge_outputs=True)
+    >>> outputs.infer_shape(data=(2, 3, 5))[1]
+    [(2, 3, 4)]
     """
 
     def __init__(self, base_cell: BaseRNNCell, zoneout_outputs: float = 0.0, zoneout_states: float = 0.0):
@@ -275,6 +304,13 @@ class ResidualCell(ModifierCell):
     Parameters
     ----------
     base_cell : BaseRNNCell
+
+    Example
+    -------
+    >>> cell = mx.rnn.ResidualCell(mx.rnn.GRUCell(5))
+    >>> outputs, _ = cell.unroll(3, inputs=mx.sym.var('data'), merge_outputs=True)
+    >>> outputs.infer_shape(data=(2, 3, 5))[1]
+    [(2, 3, 5)]
     """
 
     def __init__(self, base_cell: BaseRNNCell):

@@ -54,6 +54,12 @@ class RNNParams:
     ----------
     prefix : str
         The prefix of the names.
+
+    Example
+    -------
+    >>> params = mx.rnn.RNNParams('shared_')
+    >>> params.get('i2h_weight').name
+    'shared_i2h_weight'
     """
 
     def __init__(self, prefix: str = ""):
@@ -79,6 +85,12 @@ class BaseRNNCell:
         The prefix of the names of its operators and parameters.
     params : RNNParams, optional
         Variables to share with other cells.
+
+    Example
+    -------
+    >>> cell = mx.rnn.GRUCell(num_hidden=4)
+    >>> isinstance(cell, mx.rnn.BaseRNNCell), cell.state_shape
+    (True, [(0, 4)])
     """
 
     _not_stepped: str | None = None  # the error text of cells without single steps: the reason and the alternative
@@ -263,6 +275,13 @@ class RNNCell(_GatedCell):
     activation : str or callable
     prefix : str
     params : RNNParams, optional
+
+    Example
+    -------
+    >>> cell = mx.rnn.RNNCell(num_hidden=4)
+    >>> outputs, states = cell.unroll(3, inputs=mx.sym.var('data'), merge_outputs=True)
+    >>> outputs.infer_shape(data=(2, 3, 5))[1], len(states)
+    ([(2, 3, 4)], 1)
     """
 
     def __init__(self, num_hidden: int, activation: str = "tanh", prefix: str = "rnn_", params: RNNParams | None = None):
@@ -312,6 +331,13 @@ class LSTMCell(_GatedCell):
     params : RNNParams, optional
     forget_bias : float
         The initial bias of the forget gate.
+
+    Example
+    -------
+    >>> cell = mx.rnn.LSTMCell(num_hidden=4)
+    >>> outputs, states = cell.unroll(3, inputs=mx.sym.var('data'), merge_outputs=True)
+    >>> outputs.infer_shape(data=(2, 3, 5))[1], len(states)
+    ([(2, 3, 4)], 2)
     """
 
     _states = 2
@@ -338,6 +364,13 @@ class GRUCell(_GatedCell):
     num_hidden : int
     prefix : str
     params : RNNParams, optional
+
+    Example
+    -------
+    >>> cell = mx.rnn.GRUCell(num_hidden=4)
+    >>> outputs, states = cell.unroll(3, inputs=mx.sym.var('data'), merge_outputs=True)
+    >>> outputs.infer_shape(data=(2, 3, 5))[1], len(states)
+    ([(2, 3, 4)], 1)
     """
 
     def __init__(self, num_hidden: int, prefix: str = "gru_", params: RNNParams | None = None):

@@ -6,7 +6,7 @@ from typing import Any as _Any
 from ..base import MXNetError
 from .symbol import Symbol
 from . import functions as _functions
-from .compose import Variable, create, var
+from .compose import Variable, var
 from .compose import group as Group  # noqa: N812
 from . import arithmetic as _arithmetic
 from ..ndarray import methods as _methods

@@ -4,7 +4,8 @@ from collections.abc import Callable
 from typing import Any
 
 from ..base import numeric_types
-from ..ndarray.arithmetic import OF_NUMBERS
+from ..ndarray.arithmetic import EXAMPLES, OF_NUMBERS
+from ..ops.docstrings import with_example
 from .functions import operator_function
 from .symbol import Symbol
 
@@ -67,7 +68,11 @@ def _function(name: str, left: str, right: str) -> Callable:
     import inspect
     function.__name__ = function.__qualname__ = name
     function.__module__ = "mxnet.symbol"
-    function.__doc__ = f"Element-wise `{name}` of two Symbols or numbers."
+    arrays, result = EXAMPLES[name].split(" -> ")
+    x, y = arrays.split(" and ")
+    function.__doc__ = with_example(f"Element-wise `{name}` of two Symbols or numbers.",
+                                    f"mx.sym.{name}(mx.sym.var('x'), mx.sym.var('y')).eval(x=mx.nd.array({x}), y=mx.nd.array({y}))[0].asnumpy() -> "
+                                    f"array({result}, dtype=float32)")
     function.__signature__ = inspect.Signature([  # type: ignore[attr-defined]  # read by inspect
         inspect.Parameter(n, inspect.Parameter.POSITIONAL_OR_KEYWORD) for n in (left, right)])
     return function

@@ -126,6 +126,12 @@ def var(name: str, attr: Mapping[str, str] | None = None, shape: int | Sequence[
         If `name` is not a string.
     ValueError
         If a further keyword is not of the form ``__name__``, or a value of `attr` is not a string.
+
+    Example
+    -------
+    >>> data = mx.sym.Variable('data', shape=(2, 3))
+    >>> data.infer_shape()[1]
+    [(2, 3)]
     """
     if not isinstance(name, str):
         raise TypeError(f"the name of a variable must be a string, received {shortened(name)}")
@@ -163,6 +169,13 @@ def group(symbols: Iterable[Symbol], create_fn: Callable[[list[Entry]], Symbol] 
     ------
     TypeError
         If `symbols` is empty or holds anything else.
+
+    Example
+    -------
+    >>> x = mx.sym.var('x')
+    >>> both = mx.sym.Group([x + 1, x * 2])
+    >>> [y.asnumpy() for y in both.eval(x=mx.nd.array([3]))]
+    [array([4.], dtype=float32), array([6.], dtype=float32)]
     """
     symbols = list(symbols) if symbols is not None else []
     if not symbols or any(not isinstance(s, Symbol) for s in symbols):

@@ -54,6 +54,12 @@ def rand_zipfian(true_classes: Symbol, num_sampled: int, range_max: int) -> tupl
     -------
     samples, expected_count_true, expected_count_sampled : Symbol
         The drawn classes (int64), and how often the targets and they are expected (float64).
+
+    Example
+    -------
+    >>> samples, expected_true, expected_sampled = mx.sym.contrib.rand_zipfian(mx.sym.var('true'), num_sampled=4, range_max=100)
+    >>> samples.eval()[0].shape
+    (4,)
     """
     from .random import uniform
     log_range = math.log(range_max + 1)
@@ -76,7 +82,15 @@ def _update(op: str, symbols: dict[str, Symbol], rescale_grad: float | Symbol, *
 def adamw_update(weight: Symbol, grad: Symbol, mean: Symbol, var: Symbol, rescale_grad: float | Symbol, lr: float, eta: float, beta1: float = 0.9,
                  beta2: float = 0.999, epsilon: float = 1e-8, wd: float = 0, clip_gradient: float = -1, out: Any = None, name: str | None = None,
                  **kwargs: Any) -> Symbol:
-    """One step of AdamW. `rescale_grad` may be a number or a Symbol; where it is 0, NaN or infinite nothing changes."""
+    """One step of AdamW. `rescale_grad` may be a number or a Symbol; where it is 0, NaN or infinite nothing changes.
+
+    Example
+    -------
+    >>> names = ('weight', 'grad', 'mean', 'var', 'scale')
+    >>> update = mx.sym.contrib.adamw_update(*map(mx.sym.var, names), lr=0.1, eta=1)
+    >>> update.list_arguments(), update.list_auxiliary_states()
+    (['weight', 'grad', 'scale'], ['mean', 'var'])
+    """
     return _update("_adamw_update", {"weight": weight, "grad": grad, "mean": mean, "var": var}, rescale_grad, lr=lr, eta=eta, beta1=beta1,
                    beta2=beta2, epsilon=epsilon, wd=wd, clip_gradient=clip_gradient, out=out, name=name, **kwargs)
 
@@ -84,7 +98,14 @@ def adamw_update(weight: Symbol, grad: Symbol, mean: Symbol, var: Symbol, rescal
 def mp_adamw_update(weight: Symbol, grad: Symbol, mean: Symbol, var: Symbol, weight32: Symbol, rescale_grad: float | Symbol, lr: float, eta: float,
                     beta1: float = 0.9, beta2: float = 0.999, epsilon: float = 1e-8, wd: float = 0, clip_gradient: float = -1, out: Any = None,
                     name: str | None = None, **kwargs: Any) -> Symbol:
-    """One step of AdamW for a float16 weight with a float32 copy; see `adamw_update`."""
+    """One step of AdamW for a float16 weight with a float32 copy; see `adamw_update`.
+
+    Example
+    -------
+    >>> names = ('weight', 'grad', 'mean', 'var', 'weight32', 'scale')
+    >>> mx.sym.contrib.mp_adamw_update(*map(mx.sym.var, names), lr=0.1, eta=1).list_arguments()
+    ['weight', 'grad', 'scale']
+    """
     return _update("_mp_adamw_update", {"weight": weight, "grad": grad, "mean": mean, "var": var, "weight32": weight32}, rescale_grad, lr=lr, eta=eta,
                    beta1=beta1, beta2=beta2, epsilon=epsilon, wd=wd, clip_gradient=clip_gradient, out=out, name=name, **kwargs)
 
@@ -271,6 +292,14 @@ def while_loop(cond: Callable, func: Callable, loop_vars: Any, max_iterations: i
     ------
     ValueError
         If `max_iterations` is missing or no number, or the loop variables are empty, change in number or go unused.
+
+    Example
+    -------
+    >>> outputs, (i, total) = mx.sym.contrib.while_loop(
+    ...     cond=lambda i, total: i <= 4, func=lambda i, total: (total + i, (i + 1, total + i)),
+    ...     loop_vars=(mx.sym.var('i'), mx.sym.var('total')), max_iterations=6)
+    >>> total.eval(i=mx.nd.array([1]), total=mx.nd.array([0]))[0].asnumpy()
+    array([10.], dtype=float32)
     """
     if max_iterations is None:
         raise ValueError("while_loop: max_iterations should be specified, received None")
@@ -342,6 +371,13 @@ def cond(pred: Symbol, then_func: Callable, else_func: Callable, name: str = "co
     ------
     ValueError
         If `pred` is not one output, or the functions return different numbers of them.
+
+    Example
+    -------
+    >>> x = mx.sym.var('x')
+    >>> y = mx.sym.contrib.cond(mx.sym.sum(x) > 0, lambda: x * 2, lambda: x - 1)
+    >>> y.eval(x=mx.nd.array([1]))[0].asnumpy(), y.eval(x=mx.nd.array([-1]))[0].asnumpy()
+    (array([2.], dtype=float32), array([-2.], dtype=float32))
     """
     def trace(function: Callable, kind: str) -> tuple[_Subgraph, Any]:
         scope = _scope_name(f"{name}_{kind}")

@@ -12,39 +12,84 @@ from .symbol import Symbol
 
 
 def zeros(shape: int | Sequence[int], dtype: Any = None, **kwargs: Any) -> Symbol:
-    """Return an array of zeros of the given shape, as a Symbol. Sizes of 0 are inferred from its uses."""
+    """Return an array of zeros of the given shape, as a Symbol. Sizes of 0 are inferred from its uses.
+
+    Example
+    -------
+    >>> mx.sym.zeros((1, 2)).eval()[0].asnumpy()
+    array([[0., 0.]], dtype=float32)
+    """
     return operator_function("_zeros")(shape=shape, dtype="float32" if dtype is None else dtype, **kwargs)
 
 
 def ones(shape: int | Sequence[int], dtype: Any = None, **kwargs: Any) -> Symbol:
-    """Return an array of ones of the given shape, as a Symbol."""
+    """Return an array of ones of the given shape, as a Symbol.
+
+    Example
+    -------
+    >>> mx.sym.ones((1, 2)).eval()[0].asnumpy()
+    array([[1., 1.]], dtype=float32)
+    """
     return operator_function("_ones")(shape=shape, dtype="float32" if dtype is None else dtype, **kwargs)
 
 
 def full(shape: int | Sequence[int], val: float, dtype: Any = None, **kwargs: Any) -> Symbol:
-    """Return an array with the same value everywhere, as a Symbol."""
+    """Return an array with the same value everywhere, as a Symbol.
+
+    Example
+    -------
+    >>> mx.sym.full((2, 2), 7).eval()[0].asnumpy()
+    array([[7., 7.],
+           [7., 7.]], dtype=float32)
+    """
     return operator_function("_full")(shape=shape, value=float(val), dtype="float32" if dtype is None else dtype, **kwargs)
 
 
 def eye(N: int, M: int = 0, k: int = 0, dtype: Any = None, **kwargs: Any) -> Symbol:
-    """Return an N x M array with ones on the diagonal number `k`, as a Symbol."""
+    """Return an N x M array with ones on the diagonal number `k`, as a Symbol.
+
+    Example
+    -------
+    >>> mx.sym.eye(2, 3, k=1).eval()[0].asnumpy()
+    array([[0., 1., 0.],
+           [0., 0., 1.]], dtype=float32)
+    """
     return operator_function("_eye")(N=N, M=M, k=k, dtype="float32" if dtype is None else dtype, **kwargs)
 
 
 def arange(start: float, stop: float | None = None, step: float = 1.0, repeat: int = 1, infer_range: bool = False, name: str | None = None,
            dtype: Any = None) -> Symbol:
-    """Evenly spaced numbers from `start` up to, without, `stop`, as a Symbol; the length can be inferred if `infer_range`."""
+    """Evenly spaced numbers from `start` up to, without, `stop`, as a Symbol; the length can be inferred if `infer_range`.
+
+    Example
+    -------
+    >>> mx.sym.arange(2, 8, step=2).eval()[0].asnumpy()
+    array([2., 4., 6.], dtype=float32)
+    """
     return operator_function("_arange")(start=start, stop=stop, step=step, repeat=repeat, infer_range=infer_range, name=name,
                                         dtype="float32" if dtype is None else dtype)
 
 
 def linspace(start: float, stop: float, num: int, endpoint: bool = True, name: str | None = None, dtype: Any = None) -> Symbol:
-    """`num` evenly spaced numbers from `start` to `stop`, as a Symbol."""
+    """`num` evenly spaced numbers from `start` to `stop`, as a Symbol.
+
+    Example
+    -------
+    >>> mx.sym.linspace(0, 1, 5).eval()[0].asnumpy()
+    array([0.  , 0.25, 0.5 , 0.75, 1.  ], dtype=float32)
+    """
     return operator_function("_linspace")(start=start, stop=stop, num=num, endpoint=endpoint, name=name, dtype="float32" if dtype is None else dtype)
 
 
 def histogram(a: Symbol, bins: Symbol | int = 10, range: Sequence[float] | None = None, **kwargs: Any) -> Symbol:
-    """Counts of values between bin edges, and the edges. `bins` is a Symbol of edges, or a number together with `range`."""
+    """Counts of values between bin edges, and the edges. `bins` is a Symbol of edges, or a number together with `range`.
+
+    Example
+    -------
+    >>> counts, edges = mx.sym.histogram(mx.sym.var('x'), bins=4, range=(0, 4)).eval(x=mx.nd.array([0, 1, 1, 4]))
+    >>> counts.asnumpy()
+    array([1, 2, 0, 1])
+    """
     if isinstance(bins, Symbol):
         return operator_function("_histogram")(data=a, bins=bins, **kwargs)
     if not isinstance(bins, (int, np.integer)):
@@ -55,7 +100,14 @@ def histogram(a: Symbol, bins: Symbol | int = 10, range: Sequence[float] | None 
 
 
 def split_v2(ary: Symbol, indices_or_sections: int | Sequence[int], axis: int = 0, squeeze_axis: bool = False) -> Symbol:
-    """Cut along an axis into equal sections, or at the given indices."""
+    """Cut along an axis into equal sections, or at the given indices.
+
+    Example
+    -------
+    >>> first, second = mx.sym.split_v2(mx.sym.var('x'), (2,)).eval(x=mx.nd.arange(5))
+    >>> first.asnumpy(), second.asnumpy()
+    (array([0., 1.], dtype=float32), array([2., 3., 4.], dtype=float32))
+    """
     if isinstance(indices_or_sections, (int, np.integer)):
         return operator_function("_split_v2")(ary, indices=(), axis=axis, squeeze_axis=squeeze_axis, sections=int(indices_or_sections))
     if isinstance(indices_or_sections, (tuple, list)):
@@ -70,6 +122,14 @@ def load(fname: str) -> Symbol:
     ------
     MXNetError
         If the file cannot be read or holds no Symbol; the message names the file and the fault.
+
+    Example
+    -------
+    >>> import os, tempfile
+    >>> path = os.path.join(tempfile.mkdtemp(), 'net-symbol.json')
+    >>> mx.sym.FullyConnected(mx.sym.var('data'), num_hidden=10, name='fc').save(path)
+    >>> mx.sym.load(path).list_arguments()
+    ['data', 'fc_weight', 'fc_bias']
     """
     if not isinstance(fname, str):
         raise TypeError(f"fname need to be string, received {type(fname).__name__}")
@@ -77,7 +137,14 @@ def load(fname: str) -> Symbol:
 
 
 def load_json(json_str: str) -> Symbol:
-    """Read a Symbol from a JSON text; see `load`."""
+    """Read a Symbol from a JSON text; see `load`.
+
+    Example
+    -------
+    >>> net = mx.sym.FullyConnected(mx.sym.var('data'), num_hidden=10, name='fc')
+    >>> mx.sym.load_json(net.tojson()).list_arguments()
+    ['data', 'fc_weight', 'fc_bias']
+    """
     if not isinstance(json_str, str):
         raise TypeError(f"json_str required to be string, received {type(json_str).__name__}")
     return Symbol(serialization.load(json_str))

@@ -59,6 +59,10 @@ class Symbol(_Methods):
             return f"<{type(self).__name__} group [{', '.join(n.name for n, _ in self._outputs)}]>"
         return f"<{type(self).__name__} {self.name}>"
 
+    def _repr_html_(self) -> str:
+        from .drawing import html_of
+        return html_of(self)
+
     def __len__(self) -> int:
         return len(self._outputs)
 

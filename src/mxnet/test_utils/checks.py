@@ -30,7 +30,14 @@ _FLOATS = (np.float16, np.float32, np.float64)
 
 
 def simple_forward(sym: Symbol, ctx: Context | None = None, is_train: bool = False, **inputs: Any) -> Any:
-    """Return the outputs of a Symbol as NumPy arrays, for inputs by name; a single output without a list."""
+    """Return the outputs of a Symbol as NumPy arrays, for inputs by name; a single output without a list.
+
+    Example
+    -------
+    >>> x = mx.sym.var('x')
+    >>> mx.test_utils.simple_forward(x * 2, x=mx.nd.array([3]).asnumpy())
+    array([6.], dtype=float32)
+    """
     executor = sym.bind(ctx or default_context(), args={name: nd.array(value) for name, value in inputs.items()})
     outputs = [o.asnumpy() for o in executor.forward(is_train=is_train)]
     return outputs[0] if len(outputs) == 1 else outputs
@@ -88,6 +95,14 @@ def numeric_grad(executor: Executor, location: Mapping[str, Any], aux_states: An
     Returns
     -------
     dict of str to numpy.ndarray
+
+    Example
+    -------
+    >>> import numpy as np
+    >>> x = mx.sym.var('x')
+    >>> executor = (x * x).bind(mx.cpu(), {'x': mx.nd.array([3])})
+    >>> mx.test_utils.numeric_grad(executor, {'x': np.array([3], np.float32)}, eps=0.01)['x'].round(1)
+    array([6.], dtype=float32)
     """
     _check_dtype(dtype, as_numpy=False)
 
@@ -275,6 +290,11 @@ def check_symbolic_backward(sym: Symbol, location: Any, out_grads: Any, expected
     -------
     dict of str to NDArray
         The gradients.
+
+    Example
+    -------
+    >>> x = mx.sym.var('x')
+    >>> _ = mx.test_utils.check_symbolic_backward(x * x, [mx.nd.array([3])], [mx.nd.ones(1)], [mx.nd.array([6])])
     """
     _check_dtype(dtype)
     ctx = ctx or default_context()
@@ -328,6 +348,12 @@ def check_speed(sym: Symbol, location: Any = None, ctx: Context | None = None, N
         ``'whole'``: forward and backward; ``'forward'``: inference.
     **kwargs
         Shapes by name, for `Symbol.simple_bind`.
+
+    Example
+    -------
+    >>> net = mx.sym.FullyConnected(mx.sym.var('data'), num_hidden=2, name='fc')
+    >>> mx.test_utils.check_speed(net, N=2, data=(2, 3)) > 0   # seconds for a step
+    True
     """
     if typ not in ("whole", "forward"):
         raise ValueError(f"typ must be 'whole' or 'forward', received {shortened(typ)}")
@@ -384,6 +410,11 @@ def check_consistency(sym: Symbol | Sequence[Symbol], ctx_list: Sequence[dict[st
     -------
     dict of str to NDArray
         The reference results.
+
+    Example
+    -------
+    >>> net = mx.sym.FullyConnected(mx.sym.var('data'), num_hidden=2, name='fc')
+    >>> _ = mx.test_utils.check_consistency(net, [{'ctx': mx.cpu(i), 'data': (2, 3)} for i in range(2)])
     """
     if len(ctx_list) < 2:
         raise ValueError("check_consistency: at least two entries of ctx_list are needed to compare")
@@ -461,7 +492,14 @@ def _fill(executors, arg_params, aux_params, scale, use_uniform, rand_type, grad
 
 
 def same_symbol_structure(sym1: Symbol, sym2: Symbol) -> bool:
-    """Return True if two Symbols have the same operators in the same order, regardless of names and attributes."""
+    """Return True if two Symbols have the same operators in the same order, regardless of names and attributes.
+
+    Example
+    -------
+    >>> x, y = mx.sym.var('x'), mx.sym.var('y')
+    >>> mx.test_utils.same_symbol_structure(x + 1, y + 1)
+    True
+    """
     return all(a["op"] == b["op"] for a, b in zip(*(json.loads(s.tojson())["nodes"] for s in (sym1, sym2))))
 
 
@@ -490,6 +528,10 @@ def check_gluon_hybridize_consistency(net_builder: Callable[..., Block], data_l:
     test_grad : bool
         Also compare the gradients of the inputs.
     rtol, atol : float
+
+    Example
+    -------
+    >>> mx.test_utils.check_gluon_hybridize_consistency(lambda: mx.gluon.nn.Dense(2, in_units=3), [mx.nd.ones((1, 3))])
     """
     start = first_out = first_grads = None
     parameters = inspect.signature(net_builder).parameters.values()

@@ -37,6 +37,15 @@ def download(url: str, fname: str | None = None, dirname: str | None = None, ove
         Download even if the file exists.
     retries : int
         The number of further attempts.
+
+    Example
+    -------
+    >>> import pathlib, tempfile
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> _ = (folder / 'there.txt').write_text('content')
+    >>> path = mx.test_utils.download('https://host.example/there.txt', dirname=str(folder))   # it is there already
+    >>> pathlib.Path(path).read_text()
+    'content'
     """
     from ..gluon import utils
     if retries < 0:
@@ -74,6 +83,11 @@ def download_model(model_name: str, dst_dir: str = "./", meta_info: Mapping[str,
     -------
     tuple of (str or None, int)
         The prefix and epoch for `mx.model.load_checkpoint`; (None, 0) for an unknown name.
+
+    Example
+    -------
+    >>> mx.test_utils.download_model('no-such-model', meta_info={})
+    (None, 0)
     """
     if meta_info is None:
         meta_info = {name: {"symbol": f"{_SERVER}/models/{path}-symbol.json", "params": f"{_SERVER}/models/{path}-{epoch:04d}.params"}
@@ -140,13 +154,45 @@ def get_mnist() -> dict[str, np.ndarray]:
     ------
     MXNetError
         If a file is neither found nor downloaded, or damaged.
+
+    Example
+    -------
+    >>> import os, struct, tempfile
+    >>> before = os.getcwd()
+    >>> os.chdir(tempfile.mkdtemp())
+    >>> for name in ('train', 't10k'):
+    ...     with open(f'{name}-images-idx3-ubyte', 'wb') as file:
+    ...         _ = file.write(struct.pack('>4i', 2051, 2, 28, 28) + bytes(2 * 28 * 28))
+    ...     with open(f'{name}-labels-idx1-ubyte', 'wb') as file:
+    ...         _ = file.write(struct.pack('>2i', 2049, 2) + bytes([7, 2]))
+    >>> mnist = mx.test_utils.get_mnist()
+    >>> os.chdir(before)
+    >>> mnist['train_data'].shape, mnist['train_label'].tolist()
+    ((2, 1, 28, 28), [7, 2])
     """
     arrays = {key: _read_idx(_find_mnist(name)) for key, name in _MNIST_FILES.items()}
     return {key: a.astype(np.int8) if a.ndim == 1 else a[:, None].astype(np.float32) / 255 for key, a in arrays.items()}
 
 
 def get_mnist_ubyte() -> None:
-    """Write the MNIST files, uncompressed, to ``data/``."""
+    """Write the MNIST files, uncompressed, to ``data/``.
+
+    Example
+    -------
+    >>> import os, struct, tempfile
+    >>> before = os.getcwd()
+    >>> os.chdir(tempfile.mkdtemp())
+    >>> for name in ('train', 't10k'):
+    ...     with open(f'{name}-images-idx3-ubyte', 'wb') as file:
+    ...         _ = file.write(struct.pack('>4i', 2051, 2, 28, 28) + bytes(2 * 28 * 28))
+    ...     with open(f'{name}-labels-idx1-ubyte', 'wb') as file:
+    ...         _ = file.write(struct.pack('>2i', 2049, 2) + bytes([7, 2]))
+    >>> mx.test_utils.get_mnist_ubyte()
+    >>> files = sorted(os.listdir('data'))
+    >>> os.chdir(before)
+    >>> files[0], len(files)
+    ('t10k-images-idx3-ubyte', 4)
+    """
     os.makedirs("data", exist_ok=True)
     for name in _MNIST_FILES.values():
         target = pathlib.Path("data") / name
@@ -157,22 +203,61 @@ def get_mnist_ubyte() -> None:
 
 
 def get_mnist_iterator(batch_size: int, input_shape: Sequence[int], num_parts: int = 1, part_index: int = 0) -> tuple[DataIter, DataIter]:
-    """Return iterators over MNIST's training and test digits; images are flat unless `input_shape` has 3 axes."""
+    """Return iterators over MNIST's training and test digits; images are flat unless `input_shape` has 3 axes.
+
+    Example
+    -------
+    >>> import os, struct, tempfile
+    >>> before = os.getcwd()
+    >>> os.chdir(tempfile.mkdtemp())
+    >>> for name in ('train', 't10k'):
+    ...     with open(f'{name}-images-idx3-ubyte', 'wb') as file:
+    ...         _ = file.write(struct.pack('>4i', 2051, 2, 28, 28) + bytes(2 * 28 * 28))
+    ...     with open(f'{name}-labels-idx1-ubyte', 'wb') as file:
+    ...         _ = file.write(struct.pack('>2i', 2049, 2) + bytes([7, 2]))
+    >>> training, test = mx.test_utils.get_mnist_iterator(batch_size=2, input_shape=(784,))
+    >>> os.chdir(before)
+    >>> next(test).data[0].shape
+    (2, 784)
+    """
     from ..io import MNISTIter
     get_mnist_ubyte()
-    shared = {"input_shape": input_shape, "batch_size": batch_size, "flat": len(input_shape) != 3, "num_parts": num_parts,
+    shared: dict[str, Any] = {"batch_size": batch_size, "flat": len(input_shape) != 3, "num_parts": num_parts,
               "part_index": part_index}
     return (MNISTIter(image="data/train-images-idx3-ubyte", label="data/train-labels-idx1-ubyte", shuffle=True, **shared),
             MNISTIter(image="data/t10k-images-idx3-ubyte", label="data/t10k-labels-idx1-ubyte", **shared))
 
 
 def get_mnist_pkl() -> None:
-    """Download the pickled MNIST of deeplearning.net into ``data/``."""
+    """Download the pickled MNIST of deeplearning.net into ``data/``.
+
+    Example
+    -------
+    >>> import os, tempfile
+    >>> before = os.getcwd()
+    >>> os.chdir(tempfile.mkdtemp())
+    >>> os.mkdir('data')
+    >>> open('data/mnist.pkl.gz', 'w').close()
+    >>> mx.test_utils.get_mnist_pkl()   # it is there already
+    >>> os.chdir(before)
+    """
     download("http://deeplearning.net/data/mnist/mnist.pkl.gz", dirname="data")
 
 
 def get_cifar10() -> None:
-    """Download CIFAR-10 as RecordIO files into ``data/cifar``, unless they exist."""
+    """Download CIFAR-10 as RecordIO files into ``data/cifar``, unless they exist.
+
+    Example
+    -------
+    >>> import os, tempfile
+    >>> before = os.getcwd()
+    >>> os.chdir(tempfile.mkdtemp())
+    >>> os.makedirs('data/cifar')
+    >>> for name in ('train.rec', 'train.lst', 'test.rec', 'test.lst'):
+    ...     open(f'data/cifar/{name}', 'w').close()
+    >>> mx.test_utils.get_cifar10()   # they are there already
+    >>> os.chdir(before)
+    """
     if not all(os.path.exists(f"data/cifar/{part}.{kind}") for part in ("train", "test") for kind in ("rec", "lst")):
         get_zip_data("data", f"{_SERVER}/mxnet/data/cifar10.zip", "cifar10.zip")
 
@@ -187,6 +272,16 @@ def get_zip_data(data_dir: str, url: str, data_origin_name: str) -> None:
     url : str
     data_origin_name : str
         The name of the zip file.
+
+    Example
+    -------
+    >>> import pathlib, tempfile, zipfile
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> with zipfile.ZipFile(folder / 'data.zip', 'w') as archive:
+    ...     archive.writestr('data.txt', '1 2')
+    >>> mx.test_utils.get_zip_data(str(folder), 'https://host.example/data.zip', 'data.zip')   # it is there already
+    >>> sorted(path.name for path in folder.iterdir())
+    ['data.zip']
     """
     path = os.path.join(data_dir, data_origin_name)
     if os.path.exists(path):
@@ -211,7 +306,15 @@ def get_zip_data(data_dir: str, url: str, data_origin_name: str) -> None:
 
 
 def get_bz2_data(data_dir: str, data_name: str, url: str, data_origin_name: str) -> None:
-    """Download a bz2 file into a folder and unpack it as `data_name`, unless that exists."""
+    """Download a bz2 file into a folder and unpack it as `data_name`, unless that exists.
+
+    Example
+    -------
+    >>> import bz2, pathlib, tempfile
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> _ = (folder / 'data').write_text('1 2')
+    >>> mx.test_utils.get_bz2_data(str(folder), 'data', 'https://host.example/data.bz2', 'data.bz2')   # it is there already
+    """
     target, packed = os.path.join(data_dir, data_name), os.path.join(data_dir, data_origin_name)
     if not os.path.exists(target):
         download(url, fname=data_origin_name, dirname=data_dir)
@@ -236,6 +339,12 @@ def get_im2rec_path(home_env: str = "MXNET_HOME") -> str:
     ------
     OSError
         If there is none.
+
+    Example
+    -------
+    >>> import os
+    >>> os.path.basename(mx.test_utils.get_im2rec_path())
+    'im2rec.py'
     """
     package = pathlib.Path(__file__).resolve().parent.parent
     home = os.environ.get(home_env)
@@ -247,7 +356,14 @@ def get_im2rec_path(home_env: str = "MXNET_HOME") -> str:
 
 
 class DummyIter(DataIter):
-    """Repeats the first batch of an iterator endlessly, to measure everything except the reading of data."""
+    """Repeats the first batch of an iterator endlessly, to measure everything except the reading of data.
+
+    Example
+    -------
+    >>> batches = mx.test_utils.DummyIter(mx.io.NDArrayIter(mx.nd.arange(4), batch_size=2))
+    >>> next(batches).data[0].asnumpy(), next(batches).data[0].asnumpy()
+    (array([0., 1.], dtype=float32), array([0., 1.], dtype=float32))
+    """
 
     def __init__(self, real_iter: Any):
         super().__init__(real_iter.batch_size)

@@ -20,6 +20,11 @@ def gen_buckets_probs_with_ppf(ppf: Callable[[float], float], nbuckets: int) -> 
     -------
     buckets : list of tuple of float
     probs : list of float
+
+    Example
+    -------
+    >>> mx.test_utils.gen_buckets_probs_with_ppf(lambda x: 10 * x, 2)
+    ([(0.0, 5.0), (5.0, 10.0)], [0.5, 0.5])
     """
     if nbuckets <= 0:
         raise ValueError(f"gen_buckets_probs_with_ppf: expected a positive number of buckets, received {nbuckets}")
@@ -28,12 +33,28 @@ def gen_buckets_probs_with_ppf(ppf: Callable[[float], float], nbuckets: int) -> 
 
 
 def mean_check(generator: Callable[[int], Any], mu: float, sigma: float, nsamples: int = 1000000) -> bool:
-    """Return True if the mean of samples is within 3 standard errors of `mu`."""
+    """Return True if the mean of samples is within 3 standard errors of `mu`.
+
+    Example
+    -------
+    >>> import numpy as np
+    >>> np.random.seed(7)
+    >>> bool(mx.test_utils.mean_check(lambda n: np.random.normal(5, 1, n), 5, 1, nsamples=1000))
+    True
+    """
     return bool(abs(np.asarray(generator(nsamples)).mean() - mu) < 3 * sigma / np.sqrt(nsamples))
 
 
 def var_check(generator: Callable[[int], Any], sigma: float, nsamples: int = 1000000) -> bool:
-    """Return True if the variance of samples is within 3 standard errors of ``sigma ** 2``."""
+    """Return True if the variance of samples is within 3 standard errors of ``sigma ** 2``.
+
+    Example
+    -------
+    >>> import numpy as np
+    >>> np.random.seed(7)
+    >>> bool(mx.test_utils.var_check(lambda n: np.random.normal(5, 1, n), 1, nsamples=1000))
+    True
+    """
     return bool(abs(np.asarray(generator(nsamples)).var(ddof=1) - sigma ** 2) < 3 * sigma ** 2 * np.sqrt(2 / (nsamples - 1)))
 
 
@@ -56,6 +77,15 @@ def chi_square_check(generator: Callable[[int], Any], buckets: Sequence[Any], pr
         The p value: the probability of such a deviation if the samples follow the distribution.
     obs_freq, expected_freq : numpy.ndarray
         The observed and the expected number of samples in each bucket.
+
+    Example
+    -------
+    >>> import numpy as np
+    >>> np.random.seed(7)
+    >>> halves = [(0, 0.5), (0.5, 1)]
+    >>> p, _, _ = mx.test_utils.chi_square_check(lambda n: np.random.uniform(0, 1, n), halves, [0.5, 0.5], nsamples=1000)
+    >>> bool(p > 0.01)
+    True
     """
     from scipy import stats
     if not isinstance(buckets, list) or len(buckets) != len(probs):
@@ -94,6 +124,13 @@ def verify_generator(generator: Callable[[int], Any], buckets: Sequence[Any], pr
     -------
     list of float
         The p values.
+
+    Example
+    -------
+    >>> import numpy as np
+    >>> np.random.seed(7)
+    >>> halves = [(0, 0.5), (0.5, 1)]
+    >>> _ = mx.test_utils.verify_generator(lambda n: np.random.uniform(0, 1, n), halves, [0.5, 0.5], nsamples=1000, nrepeat=2)
     """
     results = [chi_square_check(generator, buckets, probs, nsamples) for _ in range(nrepeat)]
     p_values = [p for p, _, _ in results]

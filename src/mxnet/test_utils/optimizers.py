@@ -15,7 +15,12 @@ if TYPE_CHECKING:
 
 
 def compare_ndarray_tuple(t1: Any, t2: Any, rtol: float | None = None, atol: float | None = None) -> None:
-    """Compare (nested) tuples of arrays; entries beside None are skipped."""
+    """Compare (nested) tuples of arrays; entries beside None are skipped.
+
+    Example
+    -------
+    >>> mx.test_utils.compare_ndarray_tuple((mx.nd.ones(2), None), (mx.nd.ones(2), None))
+    """
     if t1 is None or t2 is None:
         return
     if isinstance(t1, tuple):
@@ -42,6 +47,11 @@ def compare_optimizer(opt1: Optimizer, opt2: Optimizer, shape: Any, dtype: Any, 
     compare_states : bool
     ntensors : int, optional
         The number of shapes to use, whose dense weights only `opt2` updates at once; by default all, and both do.
+
+    Example
+    -------
+    >>> opt = mx.optimizer.SGD
+    >>> mx.test_utils.compare_optimizer(opt(learning_rate=0.1), opt(learning_rate=0.1), [(3, 4)], 'float32')
     """
     if isinstance(shape, list):
         if ntensors is None:
@@ -63,7 +73,13 @@ def compare_optimizer(opt1: Optimizer, opt2: Optimizer, shape: Any, dtype: Any, 
 def compare_optimizer_noise_seeded(opt1: Optimizer, opt2: Optimizer, shapes: Sequence[Any], dtype: Any, noise_seed: int, w_stype: str = "default",
                                    g_stype: str = "default", rtol: float | None = 1e-4, atol: float | None = 1e-5,
                                    compare_states: bool = True) -> None:
-    """Compare optimizers with random noise as `compare_optimizer` does, each after the seed `noise_seed`."""
+    """Compare optimizers with random noise as `compare_optimizer` does, each after the seed `noise_seed`.
+
+    Example
+    -------
+    >>> opt = mx.optimizer.SGLD
+    >>> mx.test_utils.compare_optimizer_noise_seeded(opt(learning_rate=0.1), opt(learning_rate=0.1), [(3, 4)], 'float32', noise_seed=7)
+    """
     _compare_lists(opt1, opt2, shapes, dtype, w_stype, g_stype, rtol, atol, compare_states, noise_seed)
 
 

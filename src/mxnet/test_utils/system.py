@@ -18,12 +18,25 @@ if TYPE_CHECKING:
 
 
 def default_context() -> Context:
-    """Return the device of tests: the current one."""
+    """Return the device of tests: the current one.
+
+    Example
+    -------
+    >>> mx.test_utils.default_context()
+    cpu(0)
+    """
     return current_context()
 
 
 def set_default_context(ctx: Context) -> None:
-    """Set the default device of new arrays in this thread."""
+    """Set the default device of new arrays in this thread.
+
+    Example
+    -------
+    >>> mx.test_utils.set_default_context(mx.cpu(0))
+    >>> mx.test_utils.default_context()
+    cpu(0)
+    """
     context.Context.default_ctx = ctx
 
 
@@ -31,7 +44,13 @@ default_device, set_default_device = default_context, set_default_context  # MXN
 
 
 def list_gpus() -> range:
-    """Return the numbers of the GPUs, as a range."""
+    """Return the numbers of the GPUs, as a range.
+
+    Example
+    -------
+    >>> len(mx.test_utils.list_gpus()) == mx.context.num_gpus()
+    True
+    """
     return range(util.get_gpu_count())
 
 
@@ -74,7 +93,14 @@ def environment(*args: Any) -> Iterator[None]:
 
 @contextlib.contextmanager
 def discard_stderr() -> Iterator[None]:
-    """Discard the output to standard error in a ``with`` block, including that of native code."""
+    """Discard the output to standard error in a ``with`` block, including that of native code.
+
+    Example
+    -------
+    >>> import sys
+    >>> with mx.test_utils.discard_stderr():
+    ...     print('nobody reads this', file=sys.stderr)
+    """
     numbers = {2}  # native code's; Python's stream may be another file
     with contextlib.suppress(AttributeError, OSError):
         numbers.add(sys.stderr.fileno())
@@ -91,7 +117,16 @@ def discard_stderr() -> Iterator[None]:
 
 
 def retry(n: int) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Return a decorator that repeats a test up to `n` times until it raises no AssertionError."""
+    """Return a decorator that repeats a test up to `n` times until it raises no AssertionError.
+
+    Example
+    -------
+    >>> import numpy as np
+    >>> @mx.test_utils.retry(3)
+    ... def test_mean_of_noise():
+    ...     assert abs(np.random.uniform(-1, 1, 10000).mean()) < 0.05
+    >>> test_mean_of_noise()
+    """
     if n <= 0:
         raise ValueError(f"retry: a test must be tried at least once, received {n}")
 
@@ -111,20 +146,45 @@ def retry(n: int) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
 
 
 def is_cd_run() -> bool:
-    """Return True in a job of MXNet's delivery pipeline (``CD_JOB=1``)."""
+    """Return True in a job of MXNet's delivery pipeline (``CD_JOB=1``).
+
+    Example
+    -------
+    >>> isinstance(mx.test_utils.is_cd_run(), bool)
+    True
+    """
     return os.environ.get("CD_JOB") == "1"
 
 
 def is_aarch64_run() -> bool:
-    """Return True if the machine is a 64-bit ARM."""
+    """Return True if the machine is a 64-bit ARM.
+
+    Example
+    -------
+    >>> import platform
+    >>> mx.test_utils.is_aarch64_run() == (platform.machine() == 'aarch64')
+    True
+    """
     return platform.machine() == "aarch64"
 
 
 def has_tvm_ops() -> bool:
-    """Return False: operators made with TVM are not available."""
+    """Return False: operators made with TVM are not available.
+
+    Example
+    -------
+    >>> mx.test_utils.has_tvm_ops()
+    False
+    """
     return False
 
 
 def is_op_runnable() -> bool:
-    """Return True: all operators run on the current device."""
+    """Return True: all operators run on the current device.
+
+    Example
+    -------
+    >>> mx.test_utils.is_op_runnable()
+    True
+    """
     return True

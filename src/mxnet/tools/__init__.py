@@ -8,5 +8,5 @@ from typing import Any as _Any
 
 def progress_bar(path: str, total: int | None = None, unit: str = "image", logged: bool = False) -> _Any:
     """Return tqdm's bar on standard error with the name of the calling file: shown on terminals, and, if `logged`, in logs too."""
-    from tqdm import tqdm
-    return tqdm(total=total, unit=unit, desc=os.path.basename(path), file=sys.stderr, disable=False if logged else None)
+    from ..display import progress_bar
+    return progress_bar(total=total, unit=unit, desc=os.path.basename(path), logged=logged)

@@ -76,6 +76,14 @@ def init(target_dtype: str = "float16", target_precision_ops: Sequence[str] | No
         If `target_dtype` is another type.
     AttributeError
         If a list names an operator that does not exist.
+
+    Example
+    -------
+    >>> mx.contrib.amp.init(target_dtype='bfloat16')
+    >>> net = mx.gluon.nn.Dense(2, in_units=3)
+    >>> net.initialize()
+    >>> mx.nd.FullyConnected(mx.nd.ones((1, 3)), net.weight.data(), no_bias=True, num_hidden=2).as_torch().dtype
+    torch.bfloat16
     """
     if _State.installation is not None:
         return
@@ -114,6 +122,14 @@ def init_trainer(optimizer_or_trainer: Any) -> None:
         If `init` was not called before.
     TypeError
         If it is no Trainer.
+
+    Example
+    -------
+    >>> mx.contrib.amp.init(target_dtype='bfloat16')
+    >>> net = mx.gluon.nn.Dense(2, in_units=3)
+    >>> net.initialize()
+    >>> trainer = mx.gluon.Trainer(net.collect_params(), 'sgd')
+    >>> mx.contrib.amp.init_trainer(trainer)
     """
     if _State.installation is None:
         raise UsageError("init_trainer: AMP is off; call amp.init() first, before the network is made")
@@ -147,13 +163,16 @@ def scale_loss(loss: Any, optimizer_or_trainer: Any) -> Iterator[Any]:
 
     Example
     -------
-    ::
-
-        with mx.autograd.record():
-            loss = loss_function(net(data), label)
-            with amp.scale_loss(loss, trainer) as scaled:
-                mx.autograd.backward(scaled)
-        trainer.step(batch_size)
+    >>> mx.contrib.amp.init(target_dtype='bfloat16')
+    >>> net = mx.gluon.nn.Dense(2, in_units=3)
+    >>> net.initialize()
+    >>> trainer = mx.gluon.Trainer(net.collect_params(), 'sgd')
+    >>> mx.contrib.amp.init_trainer(trainer)
+    >>> with mx.autograd.record():
+    ...     loss = mx.gluon.loss.L2Loss()(net(mx.nd.ones((4, 3))), mx.nd.ones((4, 2)))
+    ...     with mx.contrib.amp.scale_loss(loss, trainer) as scaled:
+    ...         mx.autograd.backward(scaled)
+    >>> trainer.step(batch_size=4)
     """
     trainer = optimizer_or_trainer
     scaler = getattr(trainer, "_amp_loss_scaler", None)
@@ -177,6 +196,19 @@ def unscale(optimizer_or_trainer: Any) -> None:
     ------
     TypeError
         If it is no Trainer.
+
+    Example
+    -------
+    >>> mx.contrib.amp.init(target_dtype='bfloat16')
+    >>> net = mx.gluon.nn.Dense(1, in_units=1, use_bias=False)
+    >>> net.initialize(mx.init.One())
+    >>> trainer = mx.gluon.Trainer(net.collect_params(), 'sgd')
+    >>> mx.contrib.amp.init_trainer(trainer)
+    >>> with mx.autograd.record(), mx.contrib.amp.scale_loss(net(mx.nd.ones((1, 1))), trainer) as scaled:
+    ...     mx.autograd.backward(scaled)
+    >>> mx.contrib.amp.unscale(trainer)
+    >>> net.weight.grad().asnumpy()   # without the loss scale
+    array([[1.]], dtype=float32)
     """
     _require_trainer(optimizer_or_trainer)
     for parameter in optimizer_or_trainer._params:
@@ -220,6 +252,12 @@ def convert_symbol(sym: Symbol, target_dtype: str = "float16", target_dtype_ops:
         If an argument is not of its type, or an operator is in two lists or may not be in the one it is in.
     MXNetError
         If `data_names` has a name that is no variable of the network.
+
+    Example
+    -------
+    >>> net = mx.sym.FullyConnected(mx.sym.var('data'), num_hidden=2, name='fc')
+    >>> 'amp_cast' in mx.contrib.amp.convert_symbol(net, target_dtype='float16').tojson(remove_amp_cast=False)
+    True
     """
     if not isinstance(sym, Symbol):
         raise UsageError(f"convert_symbol: a Symbol expected, received {type(sym)}")
@@ -288,6 +326,14 @@ def convert_model(sym: Symbol, arg_params: Mapping[str, NDArray], aux_params: Ma
     ------
     UsageError
         If an argument is not of its type, or as in `convert_symbol`.
+
+    Example
+    -------
+    >>> net = mx.sym.FullyConnected(mx.sym.var('data'), num_hidden=2, name='fc')
+    >>> args = {'fc_weight': mx.nd.ones((2, 3)), 'fc_bias': mx.nd.zeros(2)}
+    >>> half, args, auxiliary = mx.contrib.amp.convert_model(net, args, {}, target_dtype='float16')
+    >>> 'amp_cast' in half.tojson(remove_amp_cast=False)
+    True
     """
     if not isinstance(sym, Symbol):
         raise UsageError(f"convert_model: a Symbol expected, received {type(sym)}")
@@ -330,6 +376,17 @@ def convert_hybrid_block(block: HybridBlock, target_dtype: str = "float16", targ
         If `block` is no HybridBlock, or as in `convert_symbol`.
     RuntimeError
         If it was not hybridized and called.
+
+    Example
+    -------
+    >>> net = mx.gluon.nn.HybridSequential()
+    >>> net.add(mx.gluon.nn.Dense(4, in_units=3), mx.gluon.nn.Dense(2, in_units=4))
+    >>> net.initialize()
+    >>> net.hybridize()
+    >>> _ = net(mx.nd.ones((1, 3)))
+    >>> half = mx.contrib.amp.convert_hybrid_block(net, target_dtype='bfloat16', ctx=mx.cpu())
+    >>> half(mx.nd.ones((1, 3))).shape
+    (1, 2)
     """
     if not isinstance(block, HybridBlock):
         raise UsageError(f"block input should be a HybridBlock, received {type(block)}")
@@ -398,35 +455,76 @@ def _list_of(dtype, name):
 
 
 def list_lp16_ops(target_dtype: str) -> list[Any]:
-    """Return the operators that run in low precision."""
+    """Return the operators that run in low precision.
+
+    Example
+    -------
+    >>> 'Convolution' in mx.contrib.amp.list_lp16_ops('float16')
+    True
+    """
     return _list_of(target_dtype, "{}_FUNCS")
 
 
 def list_fp32_ops(target_dtype: str) -> list[Any]:
-    """Return the operators that run in float32."""
+    """Return the operators that run in float32.
+
+    Example
+    -------
+    >>> 'SoftmaxOutput' in mx.contrib.amp.list_fp32_ops('float16')
+    True
+    """
     return _list_of(target_dtype, "FP32_FUNCS")
 
 
 def list_lp16_fp32_ops(target_dtype: str) -> list[Any]:
-    """Return the operators that run in the type of their inputs."""
+    """Return the operators that run in the type of their inputs.
+
+    Example
+    -------
+    >>> 'relu' in mx.contrib.amp.list_lp16_fp32_ops('float16')
+    True
+    """
     return _list_of(target_dtype, "{}_FP32_FUNCS")
 
 
 def list_conditional_fp32_ops(target_dtype: str) -> list[Any]:
-    """Return the operators that run in float32 with some values of an attribute: (operator, attribute, values)."""
+    """Return the operators that run in float32 with some values of an attribute: (operator, attribute, values).
+
+    Example
+    -------
+    >>> mx.contrib.amp.list_conditional_fp32_ops('float16')[0]
+    ('Activation', 'act_type', ['softrelu'])
+    """
     return _list_of(target_dtype, "CONDITIONAL_FP32_FUNCS")
 
 
 def list_widest_type_cast(target_dtype: str) -> list[Any]:
-    """Return the operators whose inputs are cast to the widest of their types."""
+    """Return the operators whose inputs are cast to the widest of their types.
+
+    Example
+    -------
+    >>> 'elemwise_add' in mx.contrib.amp.list_widest_type_cast('float16')
+    True
+    """
     return _list_of(target_dtype, "WIDEST_TYPE_CASTS")
 
 
 def list_loss_output_functions(target_dtype: str) -> list[Any]:
-    """Return the layers that are losses themselves."""
+    """Return the layers that are losses themselves.
+
+    Example
+    -------
+    >>> 'SoftmaxOutput' in mx.contrib.amp.list_loss_output_functions('float16')
+    True
+    """
     return _list_of(target_dtype, "LOSS_OUTPUT_FUNCTIONS")
 
 
 def list_lp16_use_fp32_params(target_dtype: str) -> list[Any]:
-    """Inputs that stay float32 where their operator runs in low precision, by operator; None for float16, which has none."""
+    """Inputs that stay float32 where their operator runs in low precision, by operator; None for float16, which has none.
+
+    Example
+    -------
+    >>> mx.contrib.amp.list_lp16_use_fp32_params('float16')
+    """
     return _list_of(target_dtype, "{}_USE_FP32_PARAMS")

@@ -97,6 +97,15 @@ def combine_histogram(old_hist: Histogram, arr: Any, new_min: float, new_max: fl
     """Return a histogram with the values of one more array, which lie within ``new_min`` and ``new_max``, and within `new_th` of 0.
 
     If they reach beyond the histogram, it gets as many bins more on both sides, of the same width.
+
+    Example
+    -------
+    >>> import numpy as np
+    >>> counts, edges = np.histogram([-1, 0, 1], bins=4, range=(-1, 1))
+    >>> more = mx.nd.array([0.5, 2])
+    >>> counts, edges, low, high, width = mx.contrib.quantization.combine_histogram((counts, edges, -1, 1, 1), more, 0.5, 2, 2)
+    >>> counts.tolist(), width
+    ([0, 0, 0, 1, 0, 1, 2, 0, 0, 1], 2.5)
     """
     counts, edges, low, high, width = old_hist
     low, high = min(low, new_min), max(high, new_max)

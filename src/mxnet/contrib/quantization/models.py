@@ -2,13 +2,13 @@
 from __future__ import annotations
 
 import logging
-import sys
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 from ... import environment, ndarray
 from ...base import MXNetError
 from ...context import Context, cpu
+from ...display import progress_bar
 from ...graph.int8 import quantize as passes
 from ...io import DataIter
 from ...module import Module
@@ -90,10 +90,9 @@ def collect_statistics(mod: Module, data: DataIter, collector: Any, max_num_exam
     """
     if not isinstance(data, DataIter):
         raise ValueError(f"calibration data must be of DataIter type, received {type(data).__name__}")
-    from tqdm import tqdm
     mod._exec_group.execs[0].set_monitor_callback(collector.collect, monitor_all=True)
     batches = 0
-    with tqdm(desc="calibration", unit="batch", file=sys.stderr, disable=None) as bar:
+    with progress_bar(desc="calibration", unit="batch") as bar:
         for batch in data:
             mod.forward(data_batch=batch, is_train=False)
             batches += 1
@@ -202,6 +201,15 @@ def quantize_model_mkldnn(sym: Symbol, arg_params: Params, aux_params: Params, d
     ------
     ValueError
         If `ctx` is no CPU; or as in `quantize_model`.
+
+    Example
+    -------
+    >>> net = mx.sym.FullyConnected(mx.sym.var('data'), num_hidden=2, name='fc')
+    >>> args = {'fc_weight': mx.nd.ones((2, 3)), 'fc_bias': mx.nd.zeros(2)}
+    >>> q, qargs, _ = mx.contrib.quantization.quantize_model_mkldnn(
+    ...     net, args, {}, label_names=None, calib_mode='naive', calib_data=mx.io.NDArrayIter(mx.nd.ones((4, 3)), batch_size=2))
+    >>> q.list_outputs()
+    ['quantized_sg_mkldnn_fully_connected_0_output']
     """
     checks.model(sym, arg_params)
     if checks.context(ctx).device_type != "cpu":
@@ -244,6 +252,14 @@ def quantize_graph(sym: Symbol, arg_params: Params, aux_params: Params, ctx: Con
     Symbol, dict of str to NDArray, dict of str to NDArray, object
         The quantized network, its parameters and auxiliary states, and the collector (None for ``'none'``), whose ``collect`` is a
         callback for ``Executor.set_monitor_callback(..., monitor_all=True)`` of the network on real numbers. `calib_graph` goes on from here.
+
+    Example
+    -------
+    >>> net = mx.sym.FullyConnected(mx.sym.var('data'), num_hidden=2, name='fc')
+    >>> args = {'fc_weight': mx.nd.ones((2, 3)), 'fc_bias': mx.nd.zeros(2)}
+    >>> q, qargs, _, collector = mx.contrib.quantization.quantize_graph(net, args, {}, calib_mode='naive')
+    >>> sorted(qargs)[:3]
+    ['fc_bias_quantize', 'fc_bias_quantize_max', 'fc_bias_quantize_min']
     """
     logger = chosen_logger(logger)
     checks.model(sym, arg_params)
@@ -273,6 +289,18 @@ def calib_graph(qsym: Symbol, arg_params: Params, aux_params: Params, collector:
         If `calib_mode` is ``'none'``, or unknown.
     MXNetError
         If the collector has seen nothing, or values that are infinite or no numbers.
+
+    Example
+    -------
+    >>> net = mx.sym.FullyConnected(mx.sym.var('data'), num_hidden=2, name='fc')
+    >>> args = {'fc_weight': mx.nd.ones((2, 3)), 'fc_bias': mx.nd.zeros(2)}
+    >>> q, _, _, collector = mx.contrib.quantization.quantize_graph(net, args, {}, calib_mode='naive')
+    >>> executor = net.bind(mx.cpu(), {'data': mx.nd.ones((1, 3)), **args})
+    >>> executor.set_monitor_callback(collector.collect, monitor_all=True)
+    >>> _ = executor.forward()
+    >>> q, qargs, _ = mx.contrib.quantization.calib_graph(q, args, {}, collector, calib_mode='naive')
+    >>> 'min_calib_range' in q.tojson()
+    True
     """
     checks.model(qsym, arg_params)
     checks.one_of("quantized_dtype", quantized_dtype, checks.DTYPES)

@@ -180,7 +180,21 @@ def quantize_net(network: HybridBlock, quantized_dtype: str = "auto", quantize_m
                  exclude_layers_match: list[str] | None = None, exclude_operators: list[str] | None = None,
                  calib_data: DataIter | Iterable | None = None, data_shapes: list[DataDesc] | None = None, calib_mode: str = "none",
                  num_calib_examples: int | None = None, ctx: Context = cpu(), logger: logging.Logger | None = None) -> SymbolBlock:
-    """Call `quantize_net_v2` with one range for each weight. Deprecated (with a warning) in favour of that function."""
+    """Call `quantize_net_v2` with one range for each weight. Deprecated (with a warning) in favour of that function.
+
+    Example
+    -------
+    >>> import warnings
+    >>> net = mx.gluon.nn.HybridSequential()
+    >>> net.add(mx.gluon.nn.Dense(4, in_units=3))
+    >>> net.initialize(mx.init.One())
+    >>> data = mx.gluon.data.DataLoader(mx.nd.ones((4, 3)), batch_size=2)
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter('ignore')   # it says to use quantize_net_v2
+    ...     q = mx.contrib.quantization.quantize_net(net, calib_data=data, calib_mode='naive')
+    >>> q(mx.nd.ones((1, 3))).asnumpy().round(1)
+    array([[3., 3., 3., 3.]], dtype=float32)
+    """
     warnings.warn("quantize_net is the older form of quantize_net_v2, which is to be called instead", stacklevel=2)
     return quantize_net_v2(network, quantized_dtype, quantize_mode, "tensor-wise", exclude_layers, exclude_layers_match, exclude_operators,
                            calib_data, data_shapes, calib_mode, num_calib_examples, ctx, None, logger)

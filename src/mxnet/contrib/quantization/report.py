@@ -38,6 +38,12 @@ class Layer(NamedTuple):
         real numbers.
     clipped : float or None
         The part of the values on real numbers that lies outside of the range.
+
+    Example
+    -------
+    >>> layer = mx.contrib.quantization.Layer('fc1', ('fc1',), error=0.02, own=0.01, clipped=0.0)
+    >>> layer.name, layer.own
+    ('fc1', 0.01)
     """
 
     name: str
@@ -48,7 +54,19 @@ class Layer(NamedTuple):
 
 
 class Report(Sequence):
-    """The layers of a network, in its order. ``str(report)`` is a table."""
+    """The layers of a network, in its order. ``str(report)`` is a table.
+
+    Example
+    -------
+    >>> Layer = mx.contrib.quantization.Layer
+    >>> report = mx.contrib.quantization.Report([Layer('fc1', ('fc1',), 0.02, 0.01, 0.0), Layer('fc2', ('fc2',), 0.05, 0.04, 0.1)])
+    >>> print(report)
+    layer   error     own  clipped
+    fc1  0.0200  0.0100   0.0000
+    fc2  0.0500  0.0400   0.1000
+    >>> report.worst()[0].name
+    'fc2'
+    """
 
     def __init__(self, layers: Iterable[Layer]):
         self.layers = list(layers)

@@ -27,12 +27,33 @@ _log = logging.getLogger(__name__)
 
 
 def register(embedding_cls: type[Any]) -> type[Any]:
-    """Decorate a subclass of `_TokenEmbedding` so that `create` finds it by its name."""
+    """Decorate a subclass of `_TokenEmbedding` so that `create` finds it by its name.
+
+    Example
+    -------
+    >>> @mx.contrib.text.embedding.register
+    ... class Short(mx.contrib.text.embedding.CustomEmbedding):
+    ...     pass
+    >>> 'short' in mx.contrib.text.embedding.get_pretrained_file_names()
+    True
+    """
     return registry.get_register_func(_TokenEmbedding, "token embedding")(embedding_cls)
 
 
 def create(embedding_name: str, **kwargs: Any) -> Any:
-    """Return an embedding by name, such as ``create('glove', pretrained_file_name='glove.6B.50d.txt')``."""
+    """Return an embedding by name, such as ``create('glove', pretrained_file_name='glove.6B.50d.txt')``.
+
+    Example
+    -------
+    >>> import pathlib, tempfile
+    >>> path = pathlib.Path(tempfile.mkdtemp(), 'vectors.txt')
+    >>> _ = path.write_text('hello 1 2\\nworld 3 4\\n')
+    >>> @mx.contrib.text.embedding.register
+    ... class OwnVectors(mx.contrib.text.embedding.CustomEmbedding):
+    ...     pass
+    >>> mx.contrib.text.embedding.create('ownvectors', pretrained_file_path=str(path)).vec_len
+    2
+    """
     return registry.get_create_func(_TokenEmbedding, "token embedding")(embedding_name, **kwargs)
 
 
@@ -43,6 +64,11 @@ def get_pretrained_file_names(embedding_name: str | None = None) -> Any:
     ------
     KeyError
         If no embedding has that name.
+
+    Example
+    -------
+    >>> 'glove.6B.50d.txt' in mx.contrib.text.embedding.get_pretrained_file_names('glove')
+    True
     """
     known = registry.get_registry(_TokenEmbedding)
     if embedding_name is None:
@@ -269,6 +295,12 @@ class GloVe(_Published):
         ``init_unknown_vec(shape=n)`` returns the vector of unknown tokens, unless the file has one.
     vocabulary : Vocabulary, optional
         The tokens to keep, instead of all of the file's.
+
+    Example
+    -------
+    >>> 'glove.6B.50d.txt' in mx.contrib.text.embedding.GloVe.pretrained_file_name_sha1
+    True
+    >>> mx.contrib.text.embedding.GloVe(pretrained_file_name='glove.6B.50d.txt')   # doctest: +SKIP
     """
 
     pretrained_archive_name_sha1 = _pretrained.GLOVE_ARCHIVES
@@ -287,7 +319,14 @@ class GloVe(_Published):
 
 @register
 class FastText(_Published):
-    """The fastText vectors (https://fasttext.cc/); parameters as for `GloVe`."""
+    """The fastText vectors (https://fasttext.cc/); parameters as for `GloVe`.
+
+    Example
+    -------
+    >>> 'wiki.simple.vec' in mx.contrib.text.embedding.FastText.pretrained_file_name_sha1
+    True
+    >>> mx.contrib.text.embedding.FastText(pretrained_file_name='wiki.simple.vec')   # doctest: +SKIP
+    """
 
     pretrained_archive_name_sha1 = _pretrained.FASTTEXT_ARCHIVES
     pretrained_file_name_sha1 = _pretrained.FASTTEXT_FILES
@@ -323,6 +362,15 @@ class CustomEmbedding(_TokenEmbedding):
         If there is no such file.
     AssertionError
         If a line has no numbers, or not as many as the others; the message names the line.
+
+    Example
+    -------
+    >>> import pathlib, tempfile
+    >>> path = pathlib.Path(tempfile.mkdtemp(), 'vectors.txt')
+    >>> _ = path.write_text('hello 1 2\\nworld 3 4\\n')
+    >>> vectors = mx.contrib.text.embedding.CustomEmbedding(str(path))
+    >>> vectors.get_vecs_by_tokens('world').asnumpy()
+    array([3., 4.], dtype=float32)
     """
 
     def __init__(self, pretrained_file_path: str, elem_delim: str = " ", encoding: str = "utf8", init_unknown_vec: Callable[..., Any] = nd.zeros,
@@ -344,6 +392,18 @@ class CompositeEmbedding(_TokenEmbedding):
     ------
     AssertionError
         If an argument is of another type.
+
+    Example
+    -------
+    >>> import collections, pathlib, tempfile
+    >>> path = pathlib.Path(tempfile.mkdtemp(), 'vectors.txt')
+    >>> _ = path.write_text('hello 1 2\\nworld 3 4\\n')
+    >>> text = mx.contrib.text
+    >>> vectors = text.embedding.CustomEmbedding(str(path))
+    >>> vocabulary = text.vocab.Vocabulary(collections.Counter(['hello']))
+    >>> both = text.embedding.CompositeEmbedding(vocabulary, [vectors, vectors])
+    >>> both.get_vecs_by_tokens('hello').asnumpy()
+    array([1., 2., 1., 2.], dtype=float32)
     """
 
     def __init__(self, vocabulary: Vocabulary, token_embeddings: Any):

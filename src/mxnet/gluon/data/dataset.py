@@ -15,6 +15,18 @@ class Dataset:
     """The base of datasets. A subclass has ``__getitem__``, which gives the element at an index, and ``__len__``.
 
     Arrays and lists serve as datasets as they are.
+
+    Example
+    -------
+    >>> class Squares(mx.gluon.data.Dataset):
+    ...     def __getitem__(self, i):
+    ...         return [0, 1, 4, 9][i]
+    ...
+    ...     def __len__(self):
+    ...         return 4
+    >>> data = Squares()
+    >>> data.filter(lambda x: x % 2 == 0)[1], data.transform(lambda x: x + 1)[3], len(data.take(2))
+    (4, 10, 2)
     """
 
     def __getitem__(self, idx: int) -> Any:
@@ -97,6 +109,12 @@ class SimpleDataset(Dataset):
     Parameters
     ----------
     data : list or array
+
+    Example
+    -------
+    >>> data = mx.gluon.data.SimpleDataset(['a', 'b', 'c'])
+    >>> len(data), data[1], data.transform(str.upper)[2]
+    (3, 'b', 'C')
     """
 
     def __init__(self, data: list[Any] | Any) -> None:
@@ -153,6 +171,14 @@ class ArrayDataset(Dataset):
     ------
     UsageError
         If there are none, or their lengths differ.
+
+    Example
+    -------
+    >>> data = mx.gluon.data.ArrayDataset(mx.nd.array([[1, 2], [3, 4]]), [0, 1])
+    >>> len(data), data[1][1]
+    (2, 1)
+    >>> data[1][0].asnumpy()
+    array([3., 4.], dtype=float32)
     """
 
     def __init__(self, *args: Any) -> None:
@@ -187,6 +213,17 @@ class RecordFileDataset(Dataset):
     ------
     MXNetError
         If a file is missing or damaged; the text names it.
+
+    Example
+    -------
+    >>> import os, tempfile
+    >>> path = os.path.join(tempfile.mkdtemp(), 'two.rec')
+    >>> with mx.recordio.MXIndexedRecordIO(path[:-4] + '.idx', path, 'w') as file:
+    ...     for i, content in enumerate((b'first', b'second')):
+    ...         file.write_idx(i, content)
+    >>> data = mx.gluon.data.RecordFileDataset(path)
+    >>> len(data), data[1]
+    (2, b'second')
     """
 
     def __init__(self, filename: str) -> None:

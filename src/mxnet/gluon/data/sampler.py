@@ -15,7 +15,20 @@ LAST_BATCH = ("keep", "discard", "rollover")
 
 
 class Sampler:
-    """The base of samplers. A subclass has ``__iter__``, which gives indices, and ``__len__``."""
+    """The base of samplers. A subclass has ``__iter__``, which gives indices, and ``__len__``.
+
+    Example
+    -------
+    >>> class Even(mx.gluon.data.Sampler):
+    ...     def __iter__(self):
+    ...         return iter(range(0, 6, 2))
+    ...
+    ...     def __len__(self):
+    ...         return 3
+    >>> loader = mx.gluon.data.DataLoader(mx.nd.arange(6), batch_size=3, sampler=Even())
+    >>> [batch.asnumpy().tolist() for batch in loader]
+    [[[0.0], [2.0], [4.0]]]
+    """
 
     def __len__(self) -> int:
         raise NotImplementedError
@@ -43,6 +56,11 @@ class SequentialSampler(_FixedSampler):
     ----------
     length : int
     start : int
+
+    Example
+    -------
+    >>> list(mx.gluon.data.SequentialSampler(4))
+    [0, 1, 2, 3]
     """
 
     def __init__(self, length: int, start: int = 0) -> None:
@@ -55,6 +73,11 @@ class RandomSampler(_FixedSampler):
     Parameters
     ----------
     length : int
+
+    Example
+    -------
+    >>> sorted(int(i) for i in mx.gluon.data.RandomSampler(5))
+    [0, 1, 2, 3, 4]
     """
 
     def __init__(self, length: int) -> None:
@@ -75,6 +98,11 @@ class FilterSampler(_FixedSampler):
     fn : callable
         Receives an element.
     dataset : Dataset
+
+    Example
+    -------
+    >>> list(mx.gluon.data.FilterSampler(lambda x: x > 5, [3, 7, 1, 9]))
+    [1, 3]
     """
 
     def __init__(self, fn: Callable[..., Any], dataset: Any) -> None:

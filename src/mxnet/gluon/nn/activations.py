@@ -22,6 +22,11 @@ class Activation(HybridBlock):
     activation : {'relu', 'sigmoid', 'tanh', 'softrelu', 'softsign', 'log_sigmoid', 'mish'}
     prefix, params
         As for `Block`.
+
+    Example
+    -------
+    >>> mx.gluon.nn.Activation('relu')(mx.nd.array([-1, 0, 2])).asnumpy()
+    array([0., 0., 2.], dtype=float32)
     """
 
     def __init__(self, activation: str, **kwargs: Any) -> None:
@@ -53,6 +58,11 @@ class LeakyReLU(HybridBlock):
     ------
     UsageError
         If `alpha` is negative.
+
+    Example
+    -------
+    >>> mx.gluon.nn.LeakyReLU(alpha=0.1)(mx.nd.array([-1, 0, 2])).asnumpy()
+    array([-0.1,  0. ,  2. ], dtype=float32)
     """
 
     def __init__(self, alpha: float, **kwargs: Any) -> None:
@@ -79,6 +89,13 @@ class PReLU(HybridBlock):
         One slope for all, or as many as axis 1 has channels.
     prefix, params
         As for `Block`.
+
+    Example
+    -------
+    >>> layer = mx.gluon.nn.PReLU()
+    >>> layer.initialize()
+    >>> layer(mx.nd.array([[-1, 0, 2]])).asnumpy()
+    array([[-0.25,  0.  ,  2.  ]], dtype=float32)
     """
 
     def __init__(self, alpha_initializer: Initializer = initializer.Constant(0.25), in_channels: int = 1, **kwargs: Any) -> None:
@@ -99,6 +116,11 @@ class ELU(HybridBlock):
     alpha : float
     prefix, params
         As for `Block`.
+
+    Example
+    -------
+    >>> mx.gluon.nn.ELU(alpha=1)(mx.nd.array([-1, 0, 2])).asnumpy().round(3)
+    array([-0.632,  0.   ,  2.   ], dtype=float32)
     """
 
     def __init__(self, alpha: float = 1.0, **kwargs: Any) -> None:
@@ -117,6 +139,11 @@ class SELU(HybridBlock):
     ----------
     prefix, params
         As for `Block`.
+
+    Example
+    -------
+    >>> mx.gluon.nn.SELU()(mx.nd.array([-1, 0, 2])).asnumpy().round(3)
+    array([-1.111,  0.   ,  2.101], dtype=float32)
     """
 
     def hybrid_forward(self, F: Any, x: Any) -> Any:
@@ -138,6 +165,11 @@ class GELU(HybridBlock):
     ------
     UsageError
         If `approximation` is something else.
+
+    Example
+    -------
+    >>> mx.gluon.nn.GELU()(mx.nd.array([-1, 0, 2])).asnumpy().round(3)
+    array([-0.159,  0.   ,  1.954], dtype=float32)
     """
 
     def __init__(self, approximation: str = "erf", **kwargs: Any) -> None:
@@ -159,6 +191,11 @@ class Swish(HybridBlock):
     beta : float
     prefix, params
         As for `Block`.
+
+    Example
+    -------
+    >>> mx.gluon.nn.Swish()(mx.nd.array([-1, 0, 2])).asnumpy().round(3)
+    array([-0.269,  0.   ,  1.762], dtype=float32)
     """
 
     def __init__(self, beta: float = 1.0, **kwargs: Any) -> None:

@@ -92,6 +92,15 @@ class HybridSequential(_Stack, HybridBlock):
     ----------
     prefix, params
         As for `Block`.
+
+    Example
+    -------
+    >>> net = mx.gluon.nn.HybridSequential()
+    >>> net.add(mx.gluon.nn.Dense(4, activation='relu'), mx.gluon.nn.Dense(2))
+    >>> net.initialize()
+    >>> net.hybridize()
+    >>> net(mx.nd.ones((3, 5))).shape
+    (3, 2)
     """
 
     def __init__(self, prefix: str | None = None, params: ParameterDict | None = None) -> None:
@@ -163,6 +172,16 @@ class Dropout(HybridBlock):
         Axes along which all elements share one fate.
     prefix, params
         As for `Block`.
+
+    Example
+    -------
+    >>> layer = mx.gluon.nn.Dropout(0.5)
+    >>> layer(mx.nd.ones((1, 4))).asnumpy()
+    array([[1., 1., 1., 1.]], dtype=float32)
+    >>> with mx.autograd.record():
+    ...     y = layer(mx.nd.ones((100, 100)))
+    >>> sorted(set(y.asnumpy().ravel().tolist()))
+    [0.0, 2.0]
     """
 
     def __init__(self, rate: float, axes: tuple[int, ...] = (), **kwargs: Any) -> None:
@@ -192,6 +211,14 @@ class Embedding(HybridBlock):
         Make the gradient row_sparse, holding the rows that were looked up.
     prefix, params
         As for `Block`.
+
+    Example
+    -------
+    >>> layer = mx.gluon.nn.Embedding(input_dim=10, output_dim=3)
+    >>> layer.initialize(mx.init.One())
+    >>> layer(mx.nd.array([7, 2])).asnumpy()
+    array([[1., 1., 1.],
+           [1., 1., 1.]], dtype=float32)
     """
 
     def __init__(self, input_dim: int, output_dim: int, dtype: str | type = "float32", weight_initializer: str | Initializer | None = None,
@@ -216,6 +243,11 @@ class Flatten(HybridBlock):
     ----------
     prefix, params
         As for `Block`.
+
+    Example
+    -------
+    >>> mx.gluon.nn.Flatten()(mx.nd.ones((2, 3, 4))).shape
+    (2, 12)
     """
 
     def hybrid_forward(self, F: Any, x: Any) -> Any:
@@ -283,6 +315,14 @@ class HybridLambda(HybridBlock):
         If there is no operator of that name.
     ValueError
         If `function` is neither.
+
+    Example
+    -------
+    >>> layer = mx.gluon.nn.HybridLambda(lambda F, x: F.square(x) + 1)
+    >>> layer(mx.nd.array([1, 2])).asnumpy()
+    array([2., 5.], dtype=float32)
+    >>> mx.gluon.nn.HybridLambda('tanh')(mx.nd.zeros(2)).asnumpy()
+    array([0., 0.], dtype=float32)
     """
 
     def __init__(self, function: str | Callable[..., Any], prefix: str | None = None) -> None:

@@ -110,6 +110,13 @@ class Conv1D(_Conv):
         0 waits for the first batch.
     prefix, params
         As for `Block`.
+
+    Example
+    -------
+    >>> layer = mx.gluon.nn.Conv1D(channels=4, kernel_size=3, padding=1)
+    >>> layer.initialize()
+    >>> layer(mx.nd.ones((2, 3, 10))).shape
+    (2, 4, 10)
     """
 
     def __init__(self, channels: int, kernel_size: int | tuple[int], strides: int | tuple[int] = 1, padding: int | tuple[int] = 0,
@@ -178,6 +185,13 @@ class Conv3D(_Conv):
         0 waits for the first batch.
     prefix, params
         As for `Block`.
+
+    Example
+    -------
+    >>> layer = mx.gluon.nn.Conv3D(channels=4, kernel_size=3)
+    >>> layer.initialize()
+    >>> layer(mx.nd.ones((2, 1, 5, 6, 7))).shape
+    (2, 4, 3, 4, 5)
     """
 
     def __init__(self, channels: int, kernel_size: int | tuple[int, int, int], strides: int | tuple[int, int, int] = (1, 1, 1),
@@ -210,6 +224,13 @@ class Conv1DTranspose(_Conv):
         0 waits for the first batch.
     prefix, params
         As for `Block`.
+
+    Example
+    -------
+    >>> layer = mx.gluon.nn.Conv1DTranspose(channels=4, kernel_size=2, strides=2)
+    >>> layer.initialize()
+    >>> layer(mx.nd.ones((2, 3, 10))).shape
+    (2, 4, 20)
     """
 
     def __init__(self, channels: int, kernel_size: int | tuple[int], strides: int | tuple[int] = 1, padding: int | tuple[int] = 0,
@@ -244,6 +265,13 @@ class Conv2DTranspose(_Conv):
         0 waits for the first batch.
     prefix, params
         As for `Block`.
+
+    Example
+    -------
+    >>> layer = mx.gluon.nn.Conv2DTranspose(channels=4, kernel_size=2, strides=2)
+    >>> layer.initialize()
+    >>> layer(mx.nd.ones((2, 3, 8, 8))).shape
+    (2, 4, 16, 16)
     """
 
     def __init__(self, channels: int, kernel_size: int | tuple[int, int], strides: int | tuple[int, int] = (1, 1),
@@ -279,6 +307,13 @@ class Conv3DTranspose(_Conv):
         0 waits for the first batch.
     prefix, params
         As for `Block`.
+
+    Example
+    -------
+    >>> layer = mx.gluon.nn.Conv3DTranspose(channels=4, kernel_size=2, strides=2)
+    >>> layer.initialize()
+    >>> layer(mx.nd.ones((2, 1, 3, 4, 5))).shape
+    (2, 4, 6, 8, 10)
     """
 
     def __init__(self, channels: int, kernel_size: int | tuple[int, int, int], strides: int | tuple[int, int, int] = (1, 1, 1),
@@ -307,6 +342,14 @@ class ReflectionPad2D(HybridBlock):
     ------
     UsageError
         If `padding` is neither.
+
+    Example
+    -------
+    >>> mx.gluon.nn.ReflectionPad2D(1)(mx.nd.array([[[[1, 2], [3, 4]]]])).asnumpy()
+    array([[[[4., 3., 4., 3.],
+             [2., 1., 2., 1.],
+             [4., 3., 4., 3.],
+             [2., 1., 2., 1.]]]], dtype=float32)
     """
 
     def __init__(self, padding: int | tuple[int, ...] = 0, **kwargs: Any) -> None:

@@ -86,6 +86,16 @@ class BatchNorm(_BatchNorm):
         0 waits for the first batch.
     prefix, params
         As for `Block`.
+
+    Example
+    -------
+    >>> layer = mx.gluon.nn.BatchNorm()
+    >>> layer.initialize()
+    >>> with mx.autograd.record():
+    ...     y = layer(mx.nd.array([[1], [3]]))
+    >>> y.asnumpy().round(3)
+    array([[-1.],
+           [ 1.]], dtype=float32)
     """
 
     def __init__(self, axis: int = 1, momentum: float = 0.9, epsilon: float = 1e-5, center: bool = True, scale: bool = True,
@@ -104,6 +114,16 @@ class BatchNormReLU(_BatchNorm):
     axis, momentum, epsilon, center, scale, use_global_stats, beta_initializer, gamma_initializer, running_mean_initializer, \
 running_variance_initializer, in_channels, prefix, params
         As for `BatchNorm`.
+
+    Example
+    -------
+    >>> layer = mx.gluon.nn.BatchNormReLU()
+    >>> layer.initialize()
+    >>> with mx.autograd.record():
+    ...     y = layer(mx.nd.array([[1], [3]]))
+    >>> y.asnumpy().round(3)
+    array([[0.],
+           [1.]], dtype=float32)
     """
 
     def __init__(self, axis: int = 1, momentum: float = 0.9, epsilon: Any = 1e-5, center: bool = True, scale: Any = True,
@@ -129,6 +149,14 @@ class InstanceNorm(_Normalization):
         0 waits for the first batch.
     prefix, params
         As for `Block`.
+
+    Example
+    -------
+    >>> layer = mx.gluon.nn.InstanceNorm()
+    >>> layer.initialize()
+    >>> layer(mx.nd.array([[[1, 3], [10, 20]]])).asnumpy().round(2)
+    array([[[-1.,  1.],
+            [-1.,  1.]]], dtype=float32)
     """
 
     def __init__(self, axis: int = 1, epsilon: float = 1e-5, center: bool = True, scale: bool = False, beta_initializer: str | Initializer = "zeros",
@@ -161,6 +189,14 @@ class LayerNorm(_Normalization):
         0 waits for the first batch.
     prefix, params
         As for `Block`.
+
+    Example
+    -------
+    >>> layer = mx.gluon.nn.LayerNorm()
+    >>> layer.initialize()
+    >>> layer(mx.nd.array([[1, 3], [10, 20]])).asnumpy().round(2)
+    array([[-1.,  1.],
+           [-1.,  1.]], dtype=float32)
     """
 
     def __init__(self, axis: int = -1, epsilon: float = 1e-5, center: bool = True, scale: bool = True, beta_initializer: str | Initializer = "zeros",
@@ -192,6 +228,16 @@ class GroupNorm(_Normalization):
         ``mx.util.set_version('2.0')``.
     prefix, params
         As for `Block`.
+
+    Example
+    -------
+    >>> layer = mx.gluon.nn.GroupNorm(num_groups=2)
+    >>> layer.initialize()
+    >>> layer(mx.nd.array([[[1, 3], [1, 3], [10, 20], [10, 20]]])).asnumpy().round(2)
+    array([[[-1.,  1.],
+            [-1.,  1.],
+            [-1.,  1.],
+            [-1.,  1.]]], dtype=float32)
     """
 
     def __init__(self, num_groups: int = 1, epsilon: float = 1e-5, center: bool = True, scale: bool = True,

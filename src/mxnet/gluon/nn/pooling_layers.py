@@ -57,6 +57,12 @@ class MaxPool1D(_Pooling):
         Include a partial window at the end.
     prefix, params
         As for `Block`.
+
+    Example
+    -------
+    >>> layer = mx.gluon.nn.MaxPool1D(pool_size=2)
+    >>> layer(mx.nd.array([[[1, 3, 5, 7]]])).asnumpy()
+    array([[[3., 7.]]], dtype=float32)
     """
 
     def __init__(self, pool_size: int | tuple[int] = 2, strides: int | tuple[int] | None = None, padding: int | tuple[int] = 0, layout: str = "NCW",
@@ -79,6 +85,12 @@ class MaxPool2D(_Pooling):
         Include a partial window at the end.
     prefix, params
         As for `Block`.
+
+    Example
+    -------
+    >>> layer = mx.gluon.nn.MaxPool2D(pool_size=2)
+    >>> layer(mx.nd.array([[[[1, 3], [5, 7]]]])).asnumpy()
+    array([[[[7.]]]], dtype=float32)
     """
 
     def __init__(self, pool_size: int | tuple[int, int] = (2, 2), strides: int | tuple[int, int] | None = None, padding: int | tuple[int, int] = 0,
@@ -101,6 +113,12 @@ class MaxPool3D(_Pooling):
         Include a partial window at the end.
     prefix, params
         As for `Block`.
+
+    Example
+    -------
+    >>> layer = mx.gluon.nn.MaxPool3D(pool_size=2)
+    >>> layer(mx.nd.ones((1, 3, 4, 6, 8))).shape
+    (1, 3, 2, 3, 4)
     """
 
     def __init__(self, pool_size: int | tuple[int, int, int] = (2, 2, 2), strides: int | tuple[int, int, int] | None = None,
@@ -125,6 +143,12 @@ class AvgPool1D(_Pooling):
         Include the padding, as zeros, in the mean.
     prefix, params
         As for `Block`.
+
+    Example
+    -------
+    >>> layer = mx.gluon.nn.AvgPool1D(pool_size=2)
+    >>> layer(mx.nd.array([[[1, 3, 5, 7]]])).asnumpy()
+    array([[[2., 6.]]], dtype=float32)
     """
 
     def __init__(self, pool_size: int | tuple[int] = 2, strides: int | tuple[int] | None = None, padding: int | tuple[int] = 0, layout: str = "NCW",
@@ -149,6 +173,12 @@ class AvgPool2D(_Pooling):
         Include the padding, as zeros, in the mean.
     prefix, params
         As for `Block`.
+
+    Example
+    -------
+    >>> layer = mx.gluon.nn.AvgPool2D(pool_size=2)
+    >>> layer(mx.nd.array([[[[1, 3], [5, 7]]]])).asnumpy()
+    array([[[[4.]]]], dtype=float32)
     """
 
     def __init__(self, pool_size: int | tuple[int, int] = (2, 2), strides: int | tuple[int, int] | None = None, padding: int | tuple[int, int] = 0,
@@ -173,6 +203,12 @@ class AvgPool3D(_Pooling):
         Include the padding, as zeros, in the mean.
     prefix, params
         As for `Block`.
+
+    Example
+    -------
+    >>> layer = mx.gluon.nn.AvgPool3D(pool_size=2)
+    >>> layer(mx.nd.ones((1, 3, 4, 6, 8))).shape
+    (1, 3, 2, 3, 4)
     """
 
     def __init__(self, pool_size: int | tuple[int, int, int] = (2, 2, 2), strides: int | tuple[int, int, int] | None = None,
@@ -189,6 +225,11 @@ class GlobalMaxPool1D(_Pooling):
     layout : {'NCW', 'NWC'}
     prefix, params
         As for `Block`.
+
+    Example
+    -------
+    >>> mx.gluon.nn.GlobalMaxPool1D()(mx.nd.array([[[1, 2, 6]]])).asnumpy()
+    array([[[6.]]], dtype=float32)
     """
 
     def __init__(self, layout: str = "NCW", **kwargs: Any) -> None:
@@ -203,6 +244,11 @@ class GlobalMaxPool2D(_Pooling):
     layout : {'NCHW', 'NHWC'}
     prefix, params
         As for `Block`.
+
+    Example
+    -------
+    >>> mx.gluon.nn.GlobalMaxPool2D()(mx.nd.array([[[[1, 3], [5, 7]]]])).asnumpy()
+    array([[[[7.]]]], dtype=float32)
     """
 
     def __init__(self, layout: str = "NCHW", **kwargs: Any) -> None:
@@ -217,6 +263,11 @@ class GlobalMaxPool3D(_Pooling):
     layout : {'NCDHW', 'NDHWC'}
     prefix, params
         As for `Block`.
+
+    Example
+    -------
+    >>> mx.gluon.nn.GlobalMaxPool3D()(mx.nd.ones((2, 3, 4, 5, 6))).shape
+    (2, 3, 1, 1, 1)
     """
 
     def __init__(self, layout: str = "NCDHW", **kwargs: Any) -> None:
@@ -231,6 +282,11 @@ class GlobalAvgPool1D(_Pooling):
     layout : {'NCW', 'NWC'}
     prefix, params
         As for `Block`.
+
+    Example
+    -------
+    >>> mx.gluon.nn.GlobalAvgPool1D()(mx.nd.array([[[1, 2, 6]]])).asnumpy()
+    array([[[3.]]], dtype=float32)
     """
 
     def __init__(self, layout: str = "NCW", **kwargs: Any) -> None:
@@ -245,6 +301,11 @@ class GlobalAvgPool2D(_Pooling):
     layout : {'NCHW', 'NHWC'}
     prefix, params
         As for `Block`.
+
+    Example
+    -------
+    >>> mx.gluon.nn.GlobalAvgPool2D()(mx.nd.array([[[[1, 3], [5, 7]]]])).asnumpy()
+    array([[[[4.]]]], dtype=float32)
     """
 
     def __init__(self, layout: str = "NCHW", **kwargs: Any) -> None:
@@ -259,6 +320,11 @@ class GlobalAvgPool3D(_Pooling):
     layout : {'NCDHW', 'NDHWC'}
     prefix, params
         As for `Block`.
+
+    Example
+    -------
+    >>> mx.gluon.nn.GlobalAvgPool3D()(mx.nd.ones((2, 3, 4, 5, 6))).shape
+    (2, 3, 1, 1, 1)
     """
 
     def __init__(self, layout: str = "NCDHW", **kwargs: Any) -> None:

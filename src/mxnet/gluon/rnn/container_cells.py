@@ -81,6 +81,16 @@ class SequentialRNNCell(_CellStack, RecurrentCell):
     ----------
     prefix, params
         As for `Block`.
+
+    Example
+    -------
+    >>> cell = mx.gluon.rnn.SequentialRNNCell()
+    >>> cell.add(mx.gluon.rnn.LSTMCell(4))
+    >>> cell.add(mx.gluon.rnn.GRUCell(3))
+    >>> cell.initialize()
+    >>> outputs, states = cell.unroll(3, mx.nd.ones((2, 3, 5)), merge_outputs=True)
+    >>> outputs.shape, len(states)
+    ((2, 3, 3), 3)
     """
 
     def hybrid_forward(self, *args: Any, **kwargs: Any) -> Any:
@@ -95,6 +105,16 @@ class HybridSequentialRNNCell(_CellStack, HybridRecurrentCell):
     ----------
     prefix, params
         As for `Block`.
+
+    Example
+    -------
+    >>> cell = mx.gluon.rnn.HybridSequentialRNNCell()
+    >>> cell.add(mx.gluon.rnn.LSTMCell(4))
+    >>> cell.add(mx.gluon.rnn.GRUCell(3))
+    >>> cell.initialize()
+    >>> outputs, states = cell.unroll(3, mx.nd.ones((2, 3, 5)), merge_outputs=True)
+    >>> outputs.shape, len(states)
+    ((2, 3, 3), 3)
     """
 
     def hybrid_forward(self, F: Any, inputs: Any, states: Any) -> Any:
@@ -111,6 +131,14 @@ class BidirectionalCell(HybridRecurrentCell):
         Forward and backward.
     output_prefix : str
         Begins the names of the outputs.
+
+    Example
+    -------
+    >>> cell = mx.gluon.rnn.BidirectionalCell(mx.gluon.rnn.LSTMCell(4), mx.gluon.rnn.LSTMCell(4))
+    >>> cell.initialize()
+    >>> outputs, states = cell.unroll(3, mx.nd.ones((2, 3, 5)), merge_outputs=True)
+    >>> outputs.shape, len(states)
+    ((2, 3, 8), 4)
     """
 
     def __init__(self, l_cell: RecurrentCell, r_cell: RecurrentCell, output_prefix: str = "bi_") -> None:

@@ -34,6 +34,16 @@ class DropoutCell(HybridRecurrentCell):
     ------
     UsageError
         If `rate` is no number.
+
+    Example
+    -------
+    >>> cell = mx.gluon.rnn.SequentialRNNCell()
+    >>> cell.add(mx.gluon.rnn.GRUCell(4))
+    >>> cell.add(mx.gluon.rnn.DropoutCell(0.5))
+    >>> cell.initialize()
+    >>> outputs, states = cell.unroll(3, mx.nd.ones((2, 3, 5)), merge_outputs=True)
+    >>> outputs.shape
+    (2, 3, 4)
     """
 
     def __init__(self, rate: float, axes: tuple[int, ...] = (), prefix: str | None = None, params: ParameterDict | None = None) -> None:
@@ -79,6 +89,19 @@ class ModifierCell(HybridRecurrentCell):
     ------
     UsageError
         If `base_cell` is wrapped already.
+
+    Example
+    -------
+    >>> class Twice(mx.gluon.rnn.ModifierCell):
+    ...     def hybrid_forward(self, F, inputs, states):
+    ...         output, states = self.base_cell(inputs, states)
+    ...         return output * 2, states
+    >>> cell = Twice(mx.gluon.rnn.RNNCell(4, i2h_bias_initializer='ones'))
+    >>> cell.initialize(mx.init.Zero())
+    >>> outputs, _ = cell.unroll(2, mx.nd.ones((1, 2, 5)), merge_outputs=True)
+    >>> outputs.asnumpy().round(3)
+    array([[[1.523, 1.523, 1.523, 1.523],
+            [1.523, 1.523, 1.523, 1.523]]], dtype=float32)
     """
 
     def __init__(self, base_cell: RecurrentCell) -> None:
@@ -127,6 +150,14 @@ class ZoneoutCell(ModifierCell):
     ------
     UsageError
         If `base_cell` is, or holds, a BidirectionalCell.
+
+    Example
+    -------
+    >>> cell = mx.gluon.rnn.ZoneoutCell(mx.gluon.rnn.RNNCell(4), zoneout_states=0.5)
+    >>> cell.initialize()
+    >>> outputs, _ = cell.unroll(3, mx.nd.ones((2, 3, 5)), merge_outputs=True)
+    >>> outputs.shape
+    (2, 3, 4)
     """
 
     def __init__(self, base_cell: RecurrentCell, zoneout_outputs: float = 0.0, zoneout_states: float = 0.0) -> None:
@@ -168,6 +199,15 @@ class ResidualCell(ModifierCell):
     Parameters
     ----------
     base_cell : RecurrentCell
+
+    Example
+    -------
+    >>> cell = mx.gluon.rnn.ResidualCell(mx.gluon.rnn.RNNCell(3))
+    >>> cell.initialize(mx.init.Zero())
+    >>> outputs, _ = cell.unroll(2, mx.nd.ones((1, 2, 3)), merge_outputs=True)
+    >>> outputs.asnumpy()
+    array([[[1., 1., 1.],
+            [1., 1., 1.]]], dtype=float32)
     """
 
     def __init__(self, base_cell: RecurrentCell) -> None:

@@ -41,6 +41,14 @@ class RecurrentCell(Block):
     ----------
     prefix, params
         As for `Block`.
+
+    Example
+    -------
+    >>> cell = mx.gluon.rnn.RNNCell(4)
+    >>> isinstance(cell, mx.gluon.rnn.RecurrentCell)
+    True
+    >>> cell.state_info(batch_size=2)
+    [{'shape': (2, 4), '__layout__': 'NC'}]
     """
 
     def __init__(self, prefix: str | None = None, params: ParameterDict | None = None) -> None:
@@ -152,6 +160,20 @@ class HybridRecurrentCell(RecurrentCell, HybridBlock):
     ----------
     prefix, params
         As for `Block`.
+
+    Example
+    -------
+    >>> class Sum(mx.gluon.rnn.HybridRecurrentCell):
+    ...     def state_info(self, batch_size=0):
+    ...         return [{'shape': (batch_size, 2), '__layout__': 'NC'}]
+    ...
+    ...     def hybrid_forward(self, F, inputs, states):
+    ...         return inputs + states[0], [inputs + states[0]]
+    >>> outputs, _ = Sum().unroll(3, mx.nd.ones((1, 3, 2)), merge_outputs=True)
+    >>> outputs.asnumpy()
+    array([[[1., 1.],
+            [2., 2.],
+            [3., 3.]]], dtype=float32)
     """
 
     def __init__(self, prefix: str | None = None, params: ParameterDict | None = None) -> None:
@@ -274,6 +296,14 @@ class LSTMCell(_GatedCell):
         As for `Block`.
     activation, recurrent_activation : str, block or callable
         Of the cell state, and of the gates.
+
+    Example
+    -------
+    >>> cell = mx.gluon.rnn.LSTMCell(4)
+    >>> cell.initialize()
+    >>> output, states = cell(mx.nd.ones((2, 5)), cell.begin_state(batch_size=2))
+    >>> output.shape, [state.shape for state in states]
+    ((2, 4), [(2, 4), (2, 4)])
     """
 
     _gates = len(GATES["lstm"])
@@ -324,6 +354,14 @@ class GRUCell(_GatedCell):
         0 waits for the first batch.
     prefix, params
         As for `Block`.
+
+    Example
+    -------
+    >>> cell = mx.gluon.rnn.GRUCell(4)
+    >>> cell.initialize()
+    >>> output, states = cell(mx.nd.ones((2, 5)), cell.begin_state(batch_size=2))
+    >>> output.shape, [state.shape for state in states]
+    ((2, 4), [(2, 4)])
     """
 
     _gates = len(GATES["gru"])

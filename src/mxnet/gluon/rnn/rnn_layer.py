@@ -257,6 +257,16 @@ class LSTM(_RNNLayer):
         As for `Block`.
     use_sequence_length : bool
         Calls pass the lengths of the sequences as a third argument, of shape (batch,).
+
+    Example
+    -------
+    >>> layer = mx.gluon.rnn.LSTM(hidden_size=4, bidirectional=True)
+    >>> layer.initialize()
+    >>> layer(mx.nd.ones((3, 2, 5))).shape
+    (3, 2, 8)
+    >>> output, (hidden, cells) = layer(mx.nd.ones((3, 2, 5)), layer.begin_state(batch_size=2))
+    >>> hidden.shape
+    (2, 2, 4)
     """
 
     def __init__(self, hidden_size: int, num_layers: int = 1, layout: str = "TNC", dropout: float = 0, bidirectional: bool = False,
@@ -295,6 +305,14 @@ class GRU(_RNNLayer):
         As for `Block`.
     use_sequence_length : bool
         Calls pass the lengths of the sequences as a third argument, of shape (batch,).
+
+    Example
+    -------
+    >>> layer = mx.gluon.rnn.GRU(hidden_size=4, num_layers=2)
+    >>> layer.initialize()
+    >>> output, states = layer(mx.nd.ones((3, 2, 5)), layer.begin_state(batch_size=2))
+    >>> output.shape, [state.shape for state in states]
+    ((3, 2, 4), [(2, 2, 4)])
     """
 
     def __init__(self, hidden_size: int, num_layers: int = 1, layout: str = "TNC", dropout: float = 0, bidirectional: bool = False,

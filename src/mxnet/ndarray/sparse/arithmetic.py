@@ -7,6 +7,10 @@ from ..functions import operator_function
 from ..ndarray import NDArray
 from .arrays import BaseSparseNDArray
 
+# `name` of [[0, 2], [0, 0]], in the format csr, and itself or 2.
+_EXAMPLES = {"add": [[0.0, 4.0], [0.0, 0.0]], "subtract": [[0.0, 0.0], [0.0, 0.0]], "multiply": [[0.0, 4.0], [0.0, 0.0]],
+             "divide": [[0.0, 1.0], [0.0, 0.0]]}
+
 
 def _elementwise(name: str, operator: str) -> Callable[[Any, Any], Any]:
     broadcasting, same_shape = FUNCTIONS[name], operator_function(operator)
@@ -17,8 +21,16 @@ def _elementwise(name: str, operator: str) -> Callable[[Any, Any], Any]:
         return broadcasting(lhs, rhs)
 
     function.__name__ = function.__qualname__ = name
-    function.__doc__ = (f"Element-wise `{name}` of two arrays or numbers. Arrays of one shape stay sparse where the operation allows it; "
-                        "others are broadcast.")
+    function.__doc__ = f"""Element-wise `{name}` of two arrays or numbers. Arrays of one shape stay sparse where the operation allows it; others are
+    broadcast.
+
+    Example
+    -------
+    >>> x = mx.nd.array([[0, 2], [0, 0]]).tostype('csr')
+    >>> y = mx.nd.sparse.{name}(x, {2 if name in ("multiply", "divide") else "x"})
+    >>> y.stype, y.asnumpy().tolist()
+    ('csr', {_EXAMPLES[name]})
+    """
     return function
 
 

@@ -28,7 +28,14 @@ _INDEX = torch.int64
 
 
 class BaseSparseNDArray(NDArray):
-    """The base of the two kinds of sparse arrays."""
+    """The base of the two kinds of sparse arrays.
+
+    Example
+    -------
+    >>> x = mx.nd.sparse.zeros('csr', (2, 3))
+    >>> isinstance(x, mx.nd.sparse.BaseSparseNDArray), x.stype, x.shape
+    (True, 'csr', (2, 3))
+    """
 
     __slots__ = ("_values", "_aux", "_full_shape", "_leaf", "_token")
     _is_sparse = True
@@ -523,6 +530,12 @@ def cast_storage(data: NDArray | None = None, stype: str | None = None, out: NDA
     ------
     MXNetError
         If `data` is no array, or there is no storage type of that name.
+
+    Example
+    -------
+    >>> x = mx.nd.cast_storage(mx.nd.array([[0, 1], [0, 0]]), 'csr')
+    >>> x.stype, x.indices.asnumpy()
+    ('csr', array([1]))
     """
     if not isinstance(data, NDArray):
         raise MXNetError(f"cast_storage: `data` must be an NDArray, received {type(data).__name__}")

@@ -53,6 +53,13 @@ def csr_matrix(arg1: Any, shape: Sequence[int] | None = None, ctx: Context | Non
     ------
     ValueError
         If the parts make no matrix of that shape.
+
+    Example
+    -------
+    >>> x = mx.nd.sparse.csr_matrix(([7, 8], [1, 0], [0, 1, 2]), shape=(2, 3))
+    >>> x.asnumpy()
+    array([[0., 7., 0.],
+           [8., 0., 0.]], dtype=float32)
     """
     ctx, device = place(ctx)
     want = dtypes.to_torch(dtype) if dtype is not None else None
@@ -110,6 +117,15 @@ def row_sparse_array(arg1: Any, shape: Sequence[int] | None = None, ctx: Context
         ``(data, indices)``; a shape for an empty one; or an array to convert.
     shape, ctx, dtype
         As for `csr_matrix`.
+
+    Example
+    -------
+    >>> x = mx.nd.sparse.row_sparse_array(([[1, 2], [3, 4]], [0, 2]), shape=(4, 2))
+    >>> x.asnumpy()
+    array([[1., 2.],
+           [0., 0.],
+           [3., 4.],
+           [0., 0.]], dtype=float32)
     """
     ctx, device = place(ctx)
     if isinstance(arg1, tuple):
@@ -167,6 +183,12 @@ def zeros(stype: str, shape: Sizes, ctx: Context | None = None, dtype: DType | N
     ----------
     stype : {'csr', 'row_sparse', 'default'}
     shape : int or tuple of int
+
+    Example
+    -------
+    >>> mx.nd.sparse.zeros('row_sparse', (2, 3)).asnumpy()
+    array([[0., 0., 0.],
+           [0., 0., 0.]], dtype=float32)
     """
     if kwargs:
         raise TypeError(f"zeros got unexpected arguments {sorted(kwargs)}")
@@ -178,12 +200,26 @@ def zeros(stype: str, shape: Sizes, ctx: Context | None = None, dtype: DType | N
 
 
 def empty(stype: str, shape: Sizes, ctx: Context | None = None, dtype: DType | None = None) -> Any:
-    """Return a sparse array without stored values."""
+    """Return a sparse array without stored values.
+
+    Example
+    -------
+    >>> mx.nd.sparse.empty('csr', (2, 3)).shape
+    (2, 3)
+    """
     return zeros(stype, shape, ctx=ctx, dtype=dtype)
 
 
 def array(source_array: Any, ctx: Context | None = None, dtype: DType | None = None) -> Any:
-    """Return a sparse array from a sparse NDArray or a scipy csr matrix, of the same storage type."""
+    """Return a sparse array from a sparse NDArray or a scipy csr matrix, of the same storage type.
+
+    Example
+    -------
+    >>> import scipy.sparse
+    >>> x = mx.nd.sparse.array(scipy.sparse.csr_matrix([[0, 1], [0, 0]]))
+    >>> x.stype, x.data.asnumpy()
+    ('csr', array([1]))
+    """
     if isinstance(source_array, NDArray):
         if not source_array._is_sparse:
             raise ValueError(f"sparse.array: a sparse NDArray or a scipy matrix expected, received {type(source_array)}; call mx.nd.array for that")

@@ -2,6 +2,7 @@
 import torch
 
 from ...kernels.elementwise import pointwise
+from ..docstrings import with_sample
 from ..integers import convert, plain
 from ..registry import op
 from .common import divide_integers, integer_power, truth, wrap_integer
@@ -96,7 +97,8 @@ _scalar(torch.add, "x + scalar.", "_plus_scalar", "_PlusScalar", arithmetic="add
 _scalar(torch.sub, "x - scalar.", "_minus_scalar", "_MinusScalar")
 _scalar(torch.rsub, "scalar - x.", "_rminus_scalar", "_RMinusScalar")
 _scalar(torch.mul, "x * scalar.", "_mul_scalar", "_MulScalar", arithmetic="multiply")
-_scalar(torch.mul, "The gradient that `_contrib_gradientmultiplier` passes on for the gradient x: x * scalar.",
+_scalar(torch.mul, with_sample("The gradient that `_contrib_gradientmultiplier` passes on for the gradient x: x * scalar.",
+                               "mx.nd.contrib.backward_gradientmultiplier", "[1, 2]; scalar=3 -> [3., 6.]"),
         "_contrib_backward_gradientmultiplier", amp=None).no_gradient = True
 _scalar(_divide, "x / scalar.", "_div_scalar", "_DivScalar", arithmetic="divide")
 _scalar(_divided_by, "scalar / x.", "_rdiv_scalar", "_RDivScalar", amp="float32")

@@ -5,6 +5,9 @@
   const COLORS = ["#3b78b5", "#d98032", "#5a9e4b", "#b8475a", "#8a67b0", "#8b9098", "#4aa3a2", "#b59d3b"];
   const ms = (value) => value === undefined ? "" : value.toLocaleString("en", {minimumFractionDigits: 3, maximumFractionDigits: 3});
 
+  const css = (name) => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
+  const repaint = [];  // what draws on a canvas does so again in the other theme
+
   function make(tag, text, parent, attributes) {
     const element = document.createElement(tag);
     if (text !== undefined && text !== null) element.textContent = text;
@@ -35,7 +38,7 @@
       body.replaceChildren();
       for (const row of found.slice(0, 500)) {
         const line = make("tr", null, body);
-        row.forEach((value, i) => make("td", i === 0 || columns[i] === "count" ? value : ms(value), line));
+        row.forEach((value, i) => make("td", i === 0 || columns[i] === "count" ? value : columns[i] === "%" ? value.toFixed(1) : ms(value), line));
       }
       if (found.length > 500) make("td", `${found.length - 500} more`, make("tr", null, body));
       [...head.children].forEach((cell, i) => { cell.className = i === by ? (up ? "sorted up" : "sorted") : ""; });
@@ -51,8 +54,9 @@
 
   function times(id, title, key) {
     const parent = section(id, title);
-    const rows = first[key].map((r) => [r.name, r.own, r.total, r.longest, r.calls]);
-    if (!second) return table(parent, ["name", "own ms", "total ms", "longest ms", "count"], rows);
+    const all = first[key].reduce((sum, r) => sum + r.own, 0) || 1;
+    const rows = first[key].map((r) => [r.name, r.own, 100 * r.own / all, r.total, r.longest, r.calls]);
+    if (!second) return table(parent, ["name", "own ms", "%", "total ms", "longest ms", "count"], rows);
     const others = new Map(second[key].map((r) => [r.name, r])), mine = new Map(first[key].map((r) => [r.name, r]));
     const names = [...new Set([...mine.keys(), ...others.keys()])];
     table(parent, ["name", `own ms, ${first.name}`, `own ms, ${second.name}`, "difference ms"], names.map((name) => {
@@ -61,17 +65,77 @@
     }));
   }
 
-  function shares(parent, profile) {
-    make("p", `${profile.name}: ${ms(profile.wall)} ms`, parent);
-    const bar = make("div", null, parent, {class: "bar"}), key = make("div", null, parent, {class: "key"});
-    Object.entries(profile.shares).forEach(([name, value], i) => {
+  function shares(parent, title, wall, parts, kind) {
+    make("p", title, parent);
+    const bar = make("div", null, parent, {class: "bar"}), key = make("div", null, parent, {class: `key ${kind}`});
+    Object.entries(parts).forEach(([name, value], i) => {
       if (!value) return;
-      const part = 100 * value / (profile.wall || 1);
+      const part = 100 * value / (wall || 1);
       make("div", null, bar, {title: `${name}: ${ms(value)} ms`}).style.cssText = `width:${part}%;background:${COLORS[i % COLORS.length]}`;
       const label = make("span", null, key);
       make("i", null, label).style.background = COLORS[i % COLORS.length];
       label.append(`${name}: ${ms(value)} ms (${part.toFixed(1)} %)`);
     });
+  }
+
+  const PHASES = Object.keys(first.phases);
+  const phaseColor = (name) => COLORS[PHASES.indexOf(name) % COLORS.length];
+
+  // The time of each training step as a bar of its phases; of many steps, the mean of neighbours.
+  function steps(parent, profile) {
+    const all = profile.steps;
+    if (!all.length) return make("p", `${profile.name}: no optimizer has updated parameters.`, parent, {class: "count"});
+    const sorted = all.map((s) => s.duration).sort((a, b) => a - b);
+    const at = (part) => ms(sorted[Math.min(sorted.length - 1, Math.floor(part * sorted.length))]);
+    make("p", `${profile.name}: ${all.length} steps, median ${at(0.5)} ms, 95 % within ${at(0.95)} ms, longest ${at(1)} ms`, parent, {class: "count"});
+    const several = Math.ceil(all.length / 250), bars = [];
+    for (let i = 0; i < all.length; i += several) {
+      const group = all.slice(i, i + several), mean = (key) => group.reduce((sum, s) => sum + s[key], 0) / group.length;
+      bars.push({label: several > 1 ? `steps ${i + 1} to ${i + group.length}, mean` : `step ${i + 1}`, duration: mean("duration"),
+        parts: Object.fromEntries(PHASES.map((name) => [name, mean(name)]))});
+    }
+    const most = Math.max(...bars.map((b) => b.duration)) || 1, box = make("div", null, parent, {class: "steps"});
+    for (const bar of bars) {
+      const text = PHASES.filter((name) => bar.parts[name]).map((name) => `${name} ${ms(bar.parts[name])} ms`).join("\n");
+      const column = make("div", null, box, {class: "step", title: `${bar.label}: ${ms(bar.duration)} ms\n${text}`});
+      column.style.height = `${100 * bar.duration / most}%`;
+      for (const name of PHASES) {
+        if (bar.parts[name]) make("div", null, column).style.cssText = `flex:${bar.parts[name]} 0 0;background:${phaseColor(name)}`;
+      }
+    }
+  }
+
+  // What calls what, with the width for the time; a click on a call shows it alone, one on the topmost bar everything.
+  function flame(parent, profile) {
+    make("p", profile.name, parent);
+    const box = make("div", null, parent, {class: "flame"}), tip = make("div", "", parent, {class: "tip"}), ROW = 18;
+    const whole = profile.tree[1] || 1;
+    function show(top, above) {
+      box.replaceChildren();
+      let deepest = 0;
+      const place = (node, path, left, width, fade) => {
+        if (width < 0.0007) return;
+        deepest = Math.max(deepest, path.length);
+        const [name, time, calls, children] = node, part = `${(100 * time / whole).toFixed(1)} %`;
+        const element = make("div", `${name} ${part}`, box);
+        let hash = 0;
+        for (const c of name) hash = (hash * 31 + c.charCodeAt(0)) % 360;
+        element.style.cssText = `left:${100 * left}%;width:${100 * width}%;top:${path.length * ROW}px;background:hsl(${hash} 45% var(--shade))`;
+        element.style.opacity = fade ? 0.6 : 1;
+        element.addEventListener("click", () => (node === top && path.length ? show(path[path.length - 1], path.slice(0, -1)) : show(node, path)));
+        element.addEventListener("mousemove", () => { tip.textContent = `${name}: ${ms(time)} ms in ${calls} calls, ${part}`; });
+        if (fade) return;
+        for (const child of children) {
+          const part = width * child[1] / (time || 1);
+          place(child, [...path, node], left, part);
+          left += part;
+        }
+      };
+      above.forEach((node, depth) => place(node, above.slice(0, depth), 0, 1, true));
+      place(top, above, 0, 1);
+      box.style.height = `${(deepest + 1) * ROW}px`;
+    }
+    show(profile.tree, []);
   }
 
   // Threads as bands, what lies in what below one another. The wheel zooms, dragging moves, a double click shows all again.
@@ -91,11 +155,12 @@
     const lanes = profile.threads.map(() => []);
     for (const interval of profile.intervals) lanes[interval[3]].push(interval);
     const color = new Map();
+    repaint.push(() => { color.clear(); draw(); });
     const shade = (name) => {
       if (!color.has(name)) {
         let hash = 0;
         for (const c of name.replace("_backward_", "")) hash = (hash * 31 + c.charCodeAt(0)) % 360;
-        color.set(name, `hsl(${hash} 45% ${name.startsWith("_backward_") ? 55 : 68}%)`);
+        color.set(name, `hsl(${hash} 45% ${parseInt(css("shade"), 10) - (name.startsWith("_backward_") ? 13 : 0)}%)`);
       }
       return color.get(name);
     };
@@ -110,11 +175,11 @@
       g.scale(scale, scale);
       g.clearRect(0, 0, width, height);
       g.font = "11px system-ui, sans-serif";
-      g.fillStyle = "#45505d";
+      g.fillStyle = css("quiet");
       for (let k = 0; k <= 6; k++) g.fillText(`${((view.from + (view.to - view.from) * k / 6) / 1000).toFixed(3)} ms`, width * k / 6 * 0.93 + 2, 12);
       view.drawn = 0;
       lanes.forEach((lane, thread) => {
-        g.fillStyle = "#45505d";
+        g.fillStyle = css("quiet");
         g.fillText(profile.threads[thread], 2, tops[thread] + 12);
         const last = [];
         for (const i of lane) {
@@ -125,11 +190,11 @@
           if (right - (last[i[4]] ?? -9) < 0.5 && !hit) continue;  // nothing of it would be seen
           last[i[4]] = right;
           const y = tops[thread] + 16 + i[4] * ROW, wide = Math.max(right - x, 0.7), name = profile.names[i[0]][0];
-          g.fillStyle = wanted ? (hit ? "#d23b3b" : "#e6e9ed") : shade(name);
+          g.fillStyle = wanted ? (hit ? "#d23b3b" : css("faint")) : shade(name);
           g.fillRect(x, y, wide, ROW - 1);
           view.drawn++;
           if (wide > 30) {
-            g.fillStyle = hit ? "#fff" : "#1c2430";
+            g.fillStyle = hit ? "#fff" : css("text");
             g.fillText(name.slice(0, Math.floor(wide / 6.2)), x + 2, y + 11);
           }
         }
@@ -191,14 +256,20 @@
       const peak = used.reduce((most, value, i) => value > used[most] ? i : most, 0);
       make("p", `${profile.name}, ${name}: at most ${(used[peak] / 1000).toFixed(1)} MB, at ${ms(at[peak] / 1000)} ms`, parent);
       const marked = used.map((value, i) => i === peak ? value / 1000 : null);
-      new uPlot({width: Math.min(parent.clientWidth || 1000, 1200), height: 220, scales: {x: {time: false}},
-        axes: [{label: "ms"}, {label: "MB", size: 70}],
+      const chart = new uPlot({width: Math.min(parent.clientWidth || 1000, 1200), height: 220, scales: {x: {time: false}},
+        axes: [{label: "ms", stroke: () => css("quiet"), grid: {stroke: () => css("line")}}, {label: "MB", size: 70, stroke: () => css("quiet"), grid: {stroke: () => css("line")}}],
         series: [{label: "ms"}, {label: "MB", stroke: COLORS[0], fill: "#3b78b522", paths: uPlot.paths.stepped({align: 1}), points: {show: false}},
           {label: "peak", stroke: COLORS[3], points: {size: 9, fill: COLORS[3]}}]},
         [at.map((t) => t / 1000), used.map((value) => value / 1000), marked], make("div", null, parent));
+      repaint.push(() => chart.redraw());
     }
   }
 
+  const theme = (name) => { document.documentElement.dataset.theme = name; repaint.forEach((again) => again()); };
+  const preferred = window.matchMedia("(prefers-color-scheme: dark)");
+  theme(preferred.matches ? "dark" : "light");
+  preferred.addEventListener("change", () => theme(preferred.matches ? "dark" : "light"));
+  document.getElementById("theme").addEventListener("click", () => theme(document.documentElement.dataset.theme === "dark" ? "light" : "dark"));
   document.getElementById("title").textContent = profiles.map((p) => p.name).join(" and ");
   const advice = section("advice", "What to try");
   for (const profile of profiles) {
@@ -211,10 +282,18 @@
     if (!profile.advice.length) make("p", "Nothing stands out.", advice);
   }
   const where = section("where", "Where the time of the main thread went");
-  profiles.forEach((profile) => shares(where, profile));
+  for (const profile of profiles) {
+    shares(where, `${profile.name}: ${ms(profile.wall)} ms`, profile.wall, profile.shares, "kinds");
+    shares(where, "The same time by phase of training", profile.wall, profile.phases, "phases");
+  }
+  const step = section("steps", "Time of each training step");
+  profiles.forEach((profile) => steps(step, profile));
   const line = section("timeline", "Timeline");
   make("p", "The wheel zooms, dragging moves, a double click shows all.", line);
   window.profileViews = profiles.map((profile) => timeline(line, profile));
+  const calls = section("flame", "Flame graph of the main thread");
+  make("p", "Equal calls are taken together. A click on a bar enlarges it, a click on the enlarged one goes back.", calls);
+  profiles.forEach((profile) => flame(calls, profile));
   times("operators", "Time by operator", "operators");
   times("layers", "Time by layer", "layers");
   const used = section("memory", "Memory of arrays");

@@ -42,28 +42,66 @@ def _check_event_handlers(handlers: Any) -> list[Any]:
 
 
 class TrainBegin(EventHandler):
-    """Has a `train_begin`."""
+    """Has a `train_begin`.
+
+    Example
+    -------
+    >>> class Greeting(mx.gluon.contrib.estimator.TrainBegin):
+    ...     def train_begin(self, estimator, *args, **kwargs):
+    ...         print('training begins')
+    >>> Greeting().train_begin(None)
+    training begins
+    """
 
     def train_begin(self, estimator: Estimator, *args: Any, **kwargs: Any) -> None:
         """Called once, before the first epoch."""
 
 
 class TrainEnd(EventHandler):
-    """Has a `train_end`."""
+    """Has a `train_end`.
+
+    Example
+    -------
+    >>> class Farewell(mx.gluon.contrib.estimator.TrainEnd):
+    ...     def train_end(self, estimator, *args, **kwargs):
+    ...         print('training ends')
+    >>> Farewell().train_end(None)
+    training ends
+    """
 
     def train_end(self, estimator: Estimator, *args: Any, **kwargs: Any) -> None:
         """Called once, after the last epoch."""
 
 
 class EpochBegin(EventHandler):
-    """Has an `epoch_begin`."""
+    """Has an `epoch_begin`.
+
+    Example
+    -------
+    >>> class Clock(mx.gluon.contrib.estimator.EpochBegin):
+    ...     def epoch_begin(self, estimator, *args, **kwargs):
+    ...         self.epochs = getattr(self, 'epochs', 0) + 1
+    >>> clock = Clock()
+    >>> clock.epoch_begin(None)
+    >>> clock.epochs
+    1
+    """
 
     def epoch_begin(self, estimator: Estimator, *args: Any, **kwargs: Any) -> None:
         """Called before each epoch, and before an evaluation."""
 
 
 class EpochEnd(EventHandler):
-    """Has an `epoch_end`."""
+    """Has an `epoch_end`.
+
+    Example
+    -------
+    >>> class Clock(mx.gluon.contrib.estimator.EpochEnd):
+    ...     def epoch_end(self, estimator, *args, **kwargs):
+    ...         print('an epoch is over')
+    >>> Clock().epoch_end(None)
+    an epoch is over
+    """
 
     def epoch_end(self, estimator: Estimator, *args: Any, **kwargs: Any) -> bool | None:
         """Called after each epoch, and after an evaluation; True ends the training."""
@@ -71,14 +109,32 @@ class EpochEnd(EventHandler):
 
 
 class BatchBegin(EventHandler):
-    """Has a `batch_begin`."""
+    """Has a `batch_begin`.
+
+    Example
+    -------
+    >>> class Sizes(mx.gluon.contrib.estimator.BatchBegin):
+    ...     def batch_begin(self, estimator, *args, batch=None, **kwargs):
+    ...         print(batch[0].shape)
+    >>> Sizes().batch_begin(None, batch=[mx.nd.ones((2, 3))])
+    (2, 3)
+    """
 
     def batch_begin(self, estimator: Estimator, *args: Any, **kwargs: Any) -> None:
         """Called before each batch, with it as ``batch=``."""
 
 
 class BatchEnd(EventHandler):
-    """Has a `batch_end`."""
+    """Has a `batch_end`.
+
+    Example
+    -------
+    >>> class Losses(mx.gluon.contrib.estimator.BatchEnd):
+    ...     def batch_end(self, estimator, *args, loss=None, **kwargs):
+    ...         print(loss[0].mean().asscalar())
+    >>> Losses().batch_end(None, loss=[mx.nd.array([1, 2])])
+    1.5
+    """
 
     def batch_end(self, estimator: Estimator, *args: Any, **kwargs: Any) -> bool | None:
         """Called after each batch, with ``batch=``, ``pred=``, ``label=`` and ``loss=``; True ends the epoch."""
@@ -86,7 +142,14 @@ class BatchEnd(EventHandler):
 
 
 class StoppingHandler(TrainBegin, BatchEnd, EpochEnd):
-    """Ends the training after so many epochs or batches. An estimator adds one and sets the limits when training begins."""
+    """Ends the training after so many epochs or batches. An estimator adds one and sets the limits when training begins.
+
+    Example
+    -------
+    >>> handler = mx.gluon.contrib.estimator.StoppingHandler(max_batch=2)
+    >>> handler.batch_end(None), handler.batch_end(None)
+    (False, True)
+    """
 
     def __init__(self, max_epoch: int | None = None, max_batch: int | None = None) -> None:
         self.max_epoch = max_epoch
@@ -121,6 +184,14 @@ class MetricHandler(EpochBegin, BatchEnd):
     metrics : EvalMetric or list of EvalMetric
         A `metric.Loss` gets the losses, any other the labels and outputs.
     priority : float
+
+    Example
+    -------
+    >>> accuracy = mx.metric.Accuracy()
+    >>> handler = mx.gluon.contrib.estimator.MetricHandler([accuracy])
+    >>> handler.batch_end(None, pred=[mx.nd.array([[0.9, 0.1]])], label=[mx.nd.array([0])], loss=[mx.nd.zeros(1)])
+    >>> accuracy.get()
+    ('accuracy', 1.0)
     """
 
     def __init__(self, metrics: EvalMetric | list[EvalMetric], priority: float = -1000) -> None:
@@ -154,6 +225,18 @@ class ValidationHandler(TrainBegin, BatchEnd, EpochEnd):
     priority : float
     event_handlers : EventHandler or list of EventHandler, optional
         For `eval_fn`.
+
+    Example
+    -------
+    >>> net = mx.gluon.nn.Dense(1)
+    >>> net.initialize()
+    >>> est = mx.gluon.contrib.estimator.Estimator(net, mx.gluon.loss.L2Loss(), trainer=mx.gluon.Trainer(net.collect_params(), 'sgd'))
+    >>> est.logger.setLevel('ERROR')
+    >>> data = mx.gluon.data.DataLoader(mx.gluon.data.ArrayDataset(mx.nd.ones((4, 2)), mx.nd.ones(4)), batch_size=2)
+    >>> validation = mx.gluon.contrib.estimator.ValidationHandler(data, eval_fn=lambda **_: print('validation'), epoch_period=2)
+    >>> est.fit(data, epochs=4, event_handlers=[validation])
+    validation
+    validation
     """
 
     def __init__(self, val_data: DataLoader, eval_fn: Callable[..., Any], epoch_period: int | None = 1, batch_period: int | None = None,
@@ -196,6 +279,12 @@ class LoggingHandler(TrainBegin, TrainEnd, EpochBegin, EpochEnd, BatchBegin, Bat
     ------
     ValueError
         If `log_interval` is anything else.
+
+    Example
+    -------
+    >>> handler = mx.gluon.contrib.estimator.LoggingHandler(log_interval=100, metrics=mx.metric.Accuracy())
+    >>> handler.log_interval
+    100
     """
 
     def __init__(self, log_interval: int | str = "epoch", metrics: EvalMetric | list[EvalMetric] | None = None,
@@ -313,6 +402,18 @@ class CheckpointHandler(TrainBegin, BatchEnd, EpochEnd):
     ------
     ValueError
         If `save_best` has no metric to compare.
+
+    Example
+    -------
+    >>> import os, tempfile
+    >>> folder, net = tempfile.mkdtemp(), mx.gluon.nn.Dense(1)
+    >>> net.initialize()
+    >>> est = mx.gluon.contrib.estimator.Estimator(net, mx.gluon.loss.L2Loss(), trainer=mx.gluon.Trainer(net.collect_params(), 'sgd'))
+    >>> data = mx.gluon.data.DataLoader(mx.gluon.data.ArrayDataset(mx.nd.ones((4, 2)), mx.nd.ones(4)), batch_size=2)
+    >>> est.logger.setLevel('ERROR')
+    >>> est.fit(data, epochs=2, event_handlers=[mx.gluon.contrib.estimator.CheckpointHandler(folder, max_checkpoints=1)])
+    >>> sorted(os.listdir(folder))
+    ['model-epoch1batch4.data', 'model-epoch1batch4.params', 'model-epoch1batch4.states', 'model-symbol.json']
     """
 
     def __init__(self, model_dir: str, model_prefix: str = "model", monitor: EvalMetric | None = None, verbose: int = 0, save_best: bool = False,
@@ -504,6 +605,19 @@ class EarlyStoppingHandler(TrainBegin, EpochEnd, TrainEnd):
     ------
     ValueError
         If `monitor` is no single metric.
+
+    Example
+    -------
+    >>> net, loss = mx.gluon.nn.Dense(1), mx.metric.Loss('loss')
+    >>> net.initialize(mx.init.Zero())
+    >>> est = mx.gluon.contrib.estimator.Estimator(net, mx.gluon.loss.L2Loss(), train_metrics=loss,
+    ...                                            trainer=mx.gluon.Trainer(net.collect_params(), 'sgd'))
+    >>> est.logger.setLevel('ERROR')
+    >>> data = mx.gluon.data.DataLoader(mx.gluon.data.ArrayDataset(mx.nd.zeros((4, 2)), mx.nd.zeros(4)), batch_size=2)
+    >>> stop = mx.gluon.contrib.estimator.EarlyStoppingHandler(loss, patience=1, mode='min')
+    >>> est.fit(data, epochs=9, event_handlers=[stop])
+    >>> stop.current_epoch
+    2
     """
 
     def __init__(self, monitor: EvalMetric, min_delta: float = 0, patience: int = 0, mode: str = "auto", baseline: float | None = None) -> None:
@@ -552,6 +666,12 @@ class GradientUpdateHandler(BatchEnd):
     Parameters
     ----------
     priority : float
+
+    Example
+    -------
+    >>> handler = mx.gluon.contrib.estimator.GradientUpdateHandler()
+    >>> handler.priority   # it runs before the handlers that measure
+    -2000
     """
 
     def __init__(self, priority: float = -2000) -> None:

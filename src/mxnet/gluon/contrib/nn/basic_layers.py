@@ -53,6 +53,13 @@ class HybridConcurrent(HybridSequential):
         The axis to concatenate along.
     prefix, params
         As for `Block`.
+
+    Example
+    -------
+    >>> net = mx.gluon.contrib.nn.HybridConcurrent(axis=1)
+    >>> net.add(mx.gluon.nn.Activation('relu'), mx.gluon.contrib.nn.Identity())
+    >>> net(mx.nd.array([[-1, 2]])).asnumpy()
+    array([[ 0.,  2., -1.,  2.]], dtype=float32)
     """
 
     def __init__(self, axis: int = -1, prefix: str | None = None, params: Any = None):
@@ -71,6 +78,11 @@ class Identity(HybridBlock):
     ----------
     prefix, params
         As for `Block`.
+
+    Example
+    -------
+    >>> mx.gluon.contrib.nn.Identity()(mx.nd.array([1, 2])).asnumpy()
+    array([1., 2.], dtype=float32)
     """
 
     def __init__(self, prefix: str | None = None, params: Any = None):
@@ -94,6 +106,17 @@ class SparseEmbedding(Block):
     weight_initializer : str or Initializer, optional
     prefix, params
         As for `Block`.
+
+    Example
+    -------
+    >>> net = mx.gluon.contrib.nn.SparseEmbedding(input_dim=10, output_dim=3)
+    >>> net.initialize(mx.init.One())
+    >>> trainer = mx.gluon.Trainer(net.collect_params(), 'sgd')
+    >>> with mx.autograd.record():
+    ...     y = net(mx.nd.array([7, 2]))
+    >>> y.backward()
+    >>> net.weight.grad().indices.asnumpy()
+    array([2, 7])
     """
 
     def __init__(self, input_dim: int, output_dim: int, dtype: str = "float32", weight_initializer: Any = None, **kwargs: Any):
@@ -124,6 +147,16 @@ class SyncBatchNorm(BatchNorm):
     momentum, epsilon, center, scale, use_global_stats, beta_initializer, gamma_initializer, running_mean_initializer, \
 running_variance_initializer, prefix, params
         As for `BatchNorm`; the channels are axis 1.
+
+    Example
+    -------
+    >>> layer = mx.gluon.contrib.nn.SyncBatchNorm(in_channels=1, num_devices=1)
+    >>> layer.initialize()
+    >>> with mx.autograd.record():
+    ...     y = layer(mx.nd.array([[1], [3]]))
+    >>> y.asnumpy().round(3)
+    array([[-1.],
+           [ 1.]], dtype=float32)
     """
 
     def __init__(self, in_channels: int = 0, num_devices: int | None = None, momentum: float = 0.9, epsilon: float = 1e-5, center: bool = True,
@@ -207,6 +240,11 @@ class PixelShuffle2D(_PixelShuffle):
     ----------
     factor : int or tuple of 2 int
         f₁ and f₂.
+
+    Example
+    -------
+    >>> mx.gluon.contrib.nn.PixelShuffle2D((2, 3))(mx.nd.ones((1, 12, 3, 5))).shape
+    (1, 2, 6, 15)
     """
 
     _ndim = 2
@@ -219,6 +257,11 @@ class PixelShuffle3D(_PixelShuffle):
     ----------
     factor : int or tuple of 3 int
         f₁, f₂ and f₃.
+
+    Example
+    -------
+    >>> mx.gluon.contrib.nn.PixelShuffle3D(2)(mx.nd.ones((1, 16, 2, 3, 4))).shape
+    (1, 2, 4, 6, 8)
     """
 
     _ndim = 3

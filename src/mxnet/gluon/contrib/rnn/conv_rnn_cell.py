@@ -12,9 +12,9 @@ _AXES = {1: "one axis", 2: "two axes", 3: "three axes"}
 _LAYOUTS = {1: "NCW", 2: "NCHW", 3: "NCDHW"}
 
 
-def _described(what: str, dims: int) -> str:
+def _described(what: str, dims: int, name: str) -> str:
     """Return the docstring of a cell over `dims` axes."""
-    first = _LAYOUTS[dims]
+    first, sizes = _LAYOUTS[dims], (8, 7, 6)[:dims]
     return f"""{what} over {_AXES[dims]}, with convolutions instead of products.
 
     Parameters
@@ -31,6 +31,14 @@ def _described(what: str, dims: int) -> str:
     activation : str, block or callable
     prefix, params
         As for `Block`.
+
+    Example
+    -------
+    >>> cell = mx.gluon.contrib.rnn.{name}({(3, *sizes)}, hidden_channels=4, i2h_kernel=3, h2h_kernel=3, i2h_pad=1)
+    >>> cell.initialize()
+    >>> output, states = cell(mx.nd.ones({(2, 3, *sizes)}), cell.begin_state(batch_size=2))
+    >>> output.shape, len(states)
+    ({(2, 4, *sizes)}, {1 + ("LSTM" in name)})
     """
 
 
@@ -153,45 +161,45 @@ class _ConvGRUCell(_BaseConvRNNCell):
 
 
 class Conv1DRNNCell(_ConvRNNCell):
-    __doc__ = _described("A plain recurrent cell", 1)
+    __doc__ = _described("A plain recurrent cell", 1, "Conv1DRNNCell")
     _dims = 1
 
 
 class Conv2DRNNCell(_ConvRNNCell):
-    __doc__ = _described("A plain recurrent cell", 2)
+    __doc__ = _described("A plain recurrent cell", 2, "Conv2DRNNCell")
     _dims = 2
 
 
 class Conv3DRNNCell(_ConvRNNCell):
-    __doc__ = _described("A plain recurrent cell", 3)
+    __doc__ = _described("A plain recurrent cell", 3, "Conv3DRNNCell")
     _dims = 3
 
 
 class Conv1DLSTMCell(_ConvLSTMCell):
-    __doc__ = _described("Long short-term memory", 1)
+    __doc__ = _described("Long short-term memory", 1, "Conv1DLSTMCell")
     _dims = 1
 
 
 class Conv2DLSTMCell(_ConvLSTMCell):
-    __doc__ = _described("Long short-term memory", 2)
+    __doc__ = _described("Long short-term memory", 2, "Conv2DLSTMCell")
     _dims = 2
 
 
 class Conv3DLSTMCell(_ConvLSTMCell):
-    __doc__ = _described("Long short-term memory", 3)
+    __doc__ = _described("Long short-term memory", 3, "Conv3DLSTMCell")
     _dims = 3
 
 
 class Conv1DGRUCell(_ConvGRUCell):
-    __doc__ = _described("A gated recurrent unit", 1)
+    __doc__ = _described("A gated recurrent unit", 1, "Conv1DGRUCell")
     _dims = 1
 
 
 class Conv2DGRUCell(_ConvGRUCell):
-    __doc__ = _described("A gated recurrent unit", 2)
+    __doc__ = _described("A gated recurrent unit", 2, "Conv2DGRUCell")
     _dims = 2
 
 
 class Conv3DGRUCell(_ConvGRUCell):
-    __doc__ = _described("A gated recurrent unit", 3)
+    __doc__ = _described("A gated recurrent unit", 3, "Conv3DGRUCell")
     _dims = 3

@@ -85,6 +85,14 @@ class VariationalDropoutCell(ModifierCell):
     ------
     UsageError
         If states are to be dropped in a BidirectionalCell.
+
+    Example
+    -------
+    >>> cell = mx.gluon.contrib.rnn.VariationalDropoutCell(mx.gluon.rnn.RNNCell(4), drop_inputs=0.5)
+    >>> cell.initialize()
+    >>> outputs, _ = cell.unroll(3, mx.nd.ones((2, 3, 5)), merge_outputs=True)
+    >>> outputs.shape
+    (2, 3, 4)
     """
 
     def __init__(self, base_cell: Any, drop_inputs: float = 0., drop_states: float = 0., drop_outputs: float = 0.):
@@ -162,6 +170,14 @@ class LSTMPCell(HybridRecurrentCell):
         0 waits for the first batch.
     prefix, params
         As for `Block`.
+
+    Example
+    -------
+    >>> cell = mx.gluon.contrib.rnn.LSTMPCell(hidden_size=6, projection_size=3)
+    >>> cell.initialize()
+    >>> output, states = cell(mx.nd.ones((2, 5)), cell.begin_state(batch_size=2))
+    >>> output.shape, [state.shape for state in states]
+    ((2, 3), [(2, 3), (2, 6)])
     """
 
     def __init__(self, hidden_size: int, projection_size: int, i2h_weight_initializer: Any = None, h2h_weight_initializer: Any = None,

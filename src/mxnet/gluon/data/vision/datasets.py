@@ -99,6 +99,20 @@ class MNIST(dataset._DownloadedDataset):
     ------
     MXNetError
         If a file is missing or unreadable and cannot be downloaded.
+
+    Example
+    -------
+    >>> import gzip, os, struct, tempfile, warnings
+    >>> folder = tempfile.mkdtemp()
+    >>> with gzip.open(os.path.join(folder, 't10k-images-idx3-ubyte.gz'), 'wb') as file:
+    ...     _ = file.write(struct.pack('>4i', 2051, 2, 28, 28) + bytes(2 * 28 * 28))
+    >>> with gzip.open(os.path.join(folder, 't10k-labels-idx1-ubyte.gz'), 'wb') as file:
+    ...     _ = file.write(struct.pack('>2i', 2049, 2) + bytes([7, 2]))
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter('ignore')   # these are not the published files
+    ...     images = mx.gluon.data.vision.MNIST(folder, train=False)
+    >>> len(images), images[0][0].shape, int(images[0][1])
+    (2, (28, 28, 1), 7)
     """
 
     _namespace = "mnist"
@@ -126,7 +140,22 @@ class MNIST(dataset._DownloadedDataset):
 
 
 class FashionMNIST(MNIST):
-    """Articles of clothing: grey images (28, 28, 1), uint8, and labels 0 to 9; as large as `MNIST` and with the same parameters."""
+    """Articles of clothing: grey images (28, 28, 1), uint8, and labels 0 to 9; as large as `MNIST` and with the same parameters.
+
+    Example
+    -------
+    >>> import gzip, os, struct, tempfile, warnings
+    >>> folder = tempfile.mkdtemp()
+    >>> with gzip.open(os.path.join(folder, 't10k-images-idx3-ubyte.gz'), 'wb') as file:
+    ...     _ = file.write(struct.pack('>4i', 2051, 2, 28, 28) + bytes(2 * 28 * 28))
+    >>> with gzip.open(os.path.join(folder, 't10k-labels-idx1-ubyte.gz'), 'wb') as file:
+    ...     _ = file.write(struct.pack('>2i', 2049, 2) + bytes([9, 2]))
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter('ignore')   # these are not the published files
+    ...     images = mx.gluon.data.vision.FashionMNIST(folder, train=False)
+    >>> len(images), images[0][0].shape, int(images[0][1])
+    (2, (28, 28, 1), 9)
+    """
 
     _namespace = "fashion-mnist"
     _published = {
@@ -159,6 +188,18 @@ class CIFAR10(dataset._DownloadedDataset):
     ------
     MXNetError
         If a file is missing or damaged and cannot be downloaded.
+
+    Example
+    -------
+    >>> import os, tempfile, warnings
+    >>> folder = tempfile.mkdtemp()
+    >>> with open(os.path.join(folder, 'test_batch.bin'), 'wb') as file:
+    ...     _ = file.write(bytes([3, *bytes(3072)]) * 2)
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter('ignore')   # these are not the published files
+    ...     images = mx.gluon.data.vision.CIFAR10(folder, train=False)
+    >>> len(images), images[0][0].shape, int(images[0][1])
+    (2, (32, 32, 3), 3)
     """
 
     _namespace = "cifar10"
@@ -247,6 +288,18 @@ class CIFAR100(CIFAR10):
         The 50,000 training images; otherwise the 10,000 test images.
     transform : callable, optional
         ``transform(data, label)`` returns the element.
+
+    Example
+    -------
+    >>> import os, tempfile, warnings
+    >>> folder = tempfile.mkdtemp()
+    >>> with open(os.path.join(folder, 'test.bin'), 'wb') as file:
+    ...     _ = file.write(bytes([3, 42, *bytes(3072)]) * 2)
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter('ignore')   # this is not the published file
+    ...     images = mx.gluon.data.vision.CIFAR100(folder, fine_label=True, train=False)
+    >>> len(images), images[0][0].shape, int(images[0][1])
+    (2, (32, 32, 3), 42)
     """
 
     _namespace = "cifar100"
@@ -275,6 +328,17 @@ class ImageRecordDataset(dataset.RecordFileDataset):
         1 gives colour images (H, W, 3), 0 grey ones (H, W, 1).
     transform : callable, optional
         ``transform(data, label)`` returns the element.
+
+    Example
+    -------
+    >>> import numpy as np, os, tempfile
+    >>> path = os.path.join(tempfile.mkdtemp(), 'one.rec')
+    >>> with mx.recordio.MXIndexedRecordIO(path[:-4] + '.idx', path, 'w') as file:
+    ...     header = mx.recordio.IRHeader(0, 7.0, 0, 0)
+    ...     file.write_idx(0, mx.recordio.pack_img(header, np.zeros((4, 6, 3), np.uint8), img_fmt='.png'))
+    >>> data = mx.gluon.data.vision.ImageRecordDataset(path)
+    >>> data[0][0].shape, data[0][1]
+    ((4, 6, 3), 7.0)
     """
 
     def __init__(self, filename: str, flag: int = 1, transform: Callable[..., Any] | None = None) -> None:
@@ -322,6 +386,17 @@ class ImageFolderDataset(_ImageFiles):
         The folder's name of each label.
     items : list of tuple
         File and label of each image.
+
+    Example
+    -------
+    >>> import cv2, numpy as np, os, tempfile
+    >>> folder = tempfile.mkdtemp()
+    >>> for name in ('bus', 'car'):
+    ...     os.mkdir(os.path.join(folder, name))
+    ...     _ = cv2.imwrite(os.path.join(folder, name, '1.png'), np.zeros((4, 6, 3), np.uint8))
+    >>> data = mx.gluon.data.vision.ImageFolderDataset(folder)
+    >>> data.synsets, len(data), data[1][0].shape, data[1][1]
+    (['bus', 'car'], 2, (4, 6, 3), 1)
     """
 
     _exts = [".jpg", ".jpeg", ".png"]
@@ -364,6 +439,15 @@ class ImageListDataset(_ImageFiles):
     ------
     MXNetError
         If a line is not such; the text names it.
+
+    Example
+    -------
+    >>> import cv2, numpy as np, os, tempfile
+    >>> folder = tempfile.mkdtemp()
+    >>> _ = cv2.imwrite(os.path.join(folder, 'a.png'), np.zeros((4, 6, 3), np.uint8))
+    >>> data = mx.gluon.data.vision.ImageListDataset(folder, [[7, 'a.png']])
+    >>> data[0][0].shape, float(data[0][1])
+    ((4, 6, 3), 7.0)
     """
 
     def __init__(self, root: str = ".", imglist: str | list[Any] | None = None, flag: int = 1) -> None:

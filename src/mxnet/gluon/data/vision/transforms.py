@@ -101,6 +101,13 @@ class HybridCompose(HybridSequential):
     Parameters
     ----------
     transforms : list of HybridBlock
+
+    Example
+    -------
+    >>> transforms = mx.gluon.data.vision.transforms
+    >>> transform = transforms.HybridCompose([transforms.Resize(4), transforms.ToTensor()])
+    >>> transform(mx.nd.zeros((6, 8, 3), dtype='uint8')).shape
+    (3, 4, 4)
     """
 
     def __init__(self, transforms: list[HybridBlock]) -> None:
@@ -115,6 +122,12 @@ class Cast(HybridBlock):
     Parameters
     ----------
     dtype : str or numpy type
+
+    Example
+    -------
+    >>> transform = mx.gluon.data.vision.transforms.Cast('float16')
+    >>> transform(mx.nd.ones((2, 2, 3))).dtype
+    <class 'numpy.float16'>
     """
 
     def __init__(self, dtype: str | type = "float32") -> None:
@@ -151,6 +164,12 @@ class Normalize(HybridBlock):
     ----------
     mean, std : float or tuple of float
         One for all channels, or one for each.
+
+    Example
+    -------
+    >>> transform = mx.gluon.data.vision.transforms.Normalize(mean=0.5, std=0.25)
+    >>> transform(mx.nd.array([[[0.5, 1]]])).asnumpy()
+    array([[[0., 2.]]], dtype=float32)
     """
 
     def __init__(self, mean: float | tuple[float, ...] = 0.0, std: float | tuple[float, ...] = 1.0) -> None:
@@ -182,6 +201,13 @@ class Rotate(Block):
     ------
     TypeError
         If the image is not float32.
+
+    Example
+    -------
+    >>> transform = mx.gluon.data.vision.transforms.Rotate(90)
+    >>> transform(mx.nd.array([[[1, 2], [3, 4]]])).asnumpy().round()
+    array([[[2., 4.],
+            [1., 3.]]], dtype=float32)
     """
 
     def __init__(self, rotation_degrees: float, zoom_in: bool = False, zoom_out: bool = False) -> None:
@@ -212,6 +238,12 @@ class RandomRotation(Block):
         If the angles are not in order, or the probability is none.
     TypeError
         If the image is not float32.
+
+    Example
+    -------
+    >>> transform = mx.gluon.data.vision.transforms.RandomRotation((-10, 10))
+    >>> transform(mx.nd.ones((3, 8, 8))).shape
+    (3, 8, 8)
     """
 
     def __init__(self, angle_limits: tuple[Any, ...], zoom_in: bool = False, zoom_out: bool = False, rotate_with_proba: float = 1.0) -> None:
@@ -245,6 +277,12 @@ class RandomResizedCrop(Block):
         Smallest and largest ratio of the part's width to its height.
     interpolation : int
         OpenCV's number of the method; 1 is bilinear.
+
+    Example
+    -------
+    >>> transform = mx.gluon.data.vision.transforms.RandomResizedCrop((3, 2))
+    >>> transform(mx.nd.zeros((6, 8, 3), dtype='uint8')).shape
+    (2, 3, 3)
     """
 
     def __init__(self, size: int | tuple[int, ...], scale: tuple[float, ...] = (0.08, 1.0), ratio: tuple[float, ...] = (3.0 / 4.0, 4.0 / 3.0),
@@ -270,6 +308,12 @@ class RandomCrop(Block):
         The value of these pixels.
     interpolation : int
         OpenCV's number of the method; 1 is bilinear.
+
+    Example
+    -------
+    >>> transform = mx.gluon.data.vision.transforms.RandomCrop((3, 2))
+    >>> transform(mx.nd.zeros((6, 8, 3), dtype='uint8')).shape
+    (2, 3, 3)
     """
 
     def __init__(self, size: int | tuple[int, ...], pad: int | tuple[int, ...] | None = None, pad_value: int = 0, interpolation: int = 1) -> None:
@@ -299,6 +343,12 @@ class CropResize(HybridBlock):
         Width and height of the result.
     interpolation : int, optional
         OpenCV's number of the method; on a GPU always 1, bilinear.
+
+    Example
+    -------
+    >>> transform = mx.gluon.data.vision.transforms.CropResize(x=1, y=0, width=4, height=3)
+    >>> transform(mx.nd.zeros((6, 8, 3), dtype='uint8')).shape
+    (3, 4, 3)
     """
 
     def __init__(self, x: int, y: int, width: int, height: int, size: int | tuple[int, ...] | None = None, interpolation: int | None = None) -> None:
@@ -322,6 +372,12 @@ class CenterCrop(Block):
         Width and height of the result.
     interpolation : int
         OpenCV's number of the method; 1 is bilinear.
+
+    Example
+    -------
+    >>> transform = mx.gluon.data.vision.transforms.CenterCrop((3, 2))
+    >>> transform(mx.nd.zeros((6, 8, 3), dtype='uint8')).shape
+    (2, 3, 3)
     """
 
     def __init__(self, size: int | tuple[int, ...], interpolation: int = 1) -> None:
@@ -344,6 +400,12 @@ class Resize(HybridBlock):
         With one number as `size`: it is that of the shorter side, and the other follows.
     interpolation : int
         OpenCV's number of the method; on a GPU always 1, bilinear.
+
+    Example
+    -------
+    >>> transform = mx.gluon.data.vision.transforms.Resize(4, keep_ratio=True)
+    >>> transform(mx.nd.zeros((6, 12, 3), dtype='uint8')).shape
+    (4, 8, 3)
     """
 
     def __init__(self, size: int | tuple[int, ...], keep_ratio: bool = False, interpolation: int = 1) -> None:
@@ -370,7 +432,15 @@ class _RandomImageOperator(HybridBlock):
 
 
 class RandomFlipLeftRight(_RandomImageOperator):
-    """Flip an image left to right with probability 1/2."""
+    """Flip an image left to right with probability 1/2.
+
+    Example
+    -------
+    >>> transform = mx.gluon.data.vision.transforms.RandomFlipLeftRight()
+    >>> image = transform(mx.nd.array([[[1], [2]]])).asnumpy().ravel()
+    >>> sorted(image.tolist())
+    [1.0, 2.0]
+    """
 
     _operator = "random_flip_left_right"
 
@@ -379,7 +449,15 @@ class RandomFlipLeftRight(_RandomImageOperator):
 
 
 class RandomFlipTopBottom(_RandomImageOperator):
-    """Flip an image top to bottom with probability 1/2."""
+    """Flip an image top to bottom with probability 1/2.
+
+    Example
+    -------
+    >>> transform = mx.gluon.data.vision.transforms.RandomFlipTopBottom()
+    >>> image = transform(mx.nd.array([[[1]], [[2]]])).asnumpy().ravel()
+    >>> sorted(image.tolist())
+    [1.0, 2.0]
+    """
 
     _operator = "random_flip_top_bottom"
 
@@ -398,6 +476,13 @@ class RandomBrightness(_RandomImageOperator):
     ----------
     brightness : float
         The largest difference of the factor from 1.
+
+    Example
+    -------
+    >>> transform = mx.gluon.data.vision.transforms.RandomBrightness(0.5)
+    >>> image = transform(mx.nd.ones((2, 2, 3)) * 100)
+    >>> bool(50 <= image.min().asscalar() <= 150)
+    True
     """
 
     _operator = "random_brightness"
@@ -413,6 +498,12 @@ class RandomContrast(_RandomImageOperator):
     ----------
     contrast : float
         The largest difference of the factor from 1.
+
+    Example
+    -------
+    >>> transform = mx.gluon.data.vision.transforms.RandomContrast(0.5)
+    >>> transform(mx.nd.ones((2, 2, 3))).shape
+    (2, 2, 3)
     """
 
     _operator = "random_contrast"
@@ -428,6 +519,12 @@ class RandomSaturation(_RandomImageOperator):
     ----------
     saturation : float
         The largest difference of the factor from 1.
+
+    Example
+    -------
+    >>> transform = mx.gluon.data.vision.transforms.RandomSaturation(0.5)
+    >>> transform(mx.nd.ones((2, 2, 3))).shape
+    (2, 2, 3)
     """
 
     _operator = "random_saturation"
@@ -443,6 +540,12 @@ class RandomHue(_RandomImageOperator):
     ----------
     hue : float
         The largest difference of the factor from 1.
+
+    Example
+    -------
+    >>> transform = mx.gluon.data.vision.transforms.RandomHue(0.1)
+    >>> transform(mx.nd.ones((2, 2, 3))).shape
+    (2, 2, 3)
     """
 
     _operator = "random_hue"
@@ -458,6 +561,12 @@ class RandomColorJitter(_RandomImageOperator):
     ----------
     brightness, contrast, saturation, hue : float
         The largest difference of each factor from 1.
+
+    Example
+    -------
+    >>> transform = mx.gluon.data.vision.transforms.RandomColorJitter(brightness=0.2, hue=0.1)
+    >>> transform(mx.nd.ones((2, 2, 3))).shape
+    (2, 2, 3)
     """
 
     _operator = "random_color_jitter"
@@ -473,6 +582,12 @@ class RandomLighting(_RandomImageOperator):
     ----------
     alpha : float
         Standard deviation of the noise.
+
+    Example
+    -------
+    >>> transform = mx.gluon.data.vision.transforms.RandomLighting(0.1)
+    >>> transform(mx.nd.ones((2, 2, 3))).shape
+    (2, 2, 3)
     """
 
     _operator = "random_lighting"
@@ -490,6 +605,13 @@ class RandomApply(Sequential):
         The transform; `Compose` makes one of several.
     p : float
         The probability, from 0 to 1.
+
+    Example
+    -------
+    >>> transforms = mx.gluon.data.vision.transforms
+    >>> transform = transforms.RandomApply(transforms.CenterCrop(2), p=1.0)
+    >>> transform(mx.nd.zeros((6, 8, 3), dtype='uint8')).shape
+    (2, 2, 3)
     """
 
     def __init__(self, transforms: Block, p: float = 0.5) -> None:

@@ -57,6 +57,12 @@ def get_model(name: str, **kwargs: Any) -> HybridBlock:
     ------
     ValueError
         If there is no such network; the text lists those there are.
+
+    Example
+    -------
+    >>> net = mx.gluon.model_zoo.vision.get_model('resnet18_v1', classes=10)
+    >>> net.output
+    Dense(512 -> 10, linear)
     """
     if name.lower() not in _models:
         options = "\n\t".join(sorted(_models))

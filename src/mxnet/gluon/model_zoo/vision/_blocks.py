@@ -61,5 +61,12 @@ def named(name, description, build, *fixed, **options):
 
     constructor.__name__ = constructor.__qualname__ = name
     constructor.__module__ = build.__module__
-    constructor.__doc__ = f"{description}; see `{build.__name__}` for the parameters."
+    constructor.__doc__ = f"""{description}; see `{build.__name__}` for the parameters.
+
+    Example
+    -------
+    >>> net = mx.gluon.model_zoo.vision.{name}(classes=10)
+    >>> net(mx.sym.var('data')).infer_shape(data=(1, 3, 224, 224))[1]
+    [(1, 10)]
+    """
     return constructor

@@ -22,6 +22,12 @@ class AlexNet(Classifier):
     ----------
     classes : int
         The number of outputs.
+
+    Example
+    -------
+    >>> net = mx.gluon.model_zoo.vision.AlexNet(classes=10)
+    >>> net(mx.sym.var('data')).infer_shape(data=(1, 3, 224, 224))[1]
+    [(1, 10)]
     """
 
     def __init__(self, classes: int = 1000, **kwargs: Any):
@@ -54,6 +60,12 @@ def alexnet(pretrained: bool = False, ctx: Any = cpu(), root: str = MODELS_DIR, 
         The folder that keeps downloaded parameters.
     **kwargs
         For `AlexNet`.
+
+    Example
+    -------
+    >>> net = mx.gluon.model_zoo.vision.alexnet(classes=10)
+    >>> net(mx.sym.var('data')).infer_shape(data=(1, 3, 224, 224))[1]
+    [(1, 10)]
     """
     net = AlexNet(**kwargs)
     return load_pretrained(net, "alexnet", root, ctx) if pretrained else net

@@ -66,6 +66,12 @@ class DenseNet(Classifier):
         Dropout rate of the dense layers.
     classes : int
         The number of outputs.
+
+    Example
+    -------
+    >>> net = mx.gluon.model_zoo.vision.DenseNet(16, 8, [2, 2], classes=10)
+    >>> net(mx.sym.var('data')).infer_shape(data=(1, 3, 224, 224))[1]
+    [(1, 10)]
     """
 
     def __init__(self, num_init_features: int, growth_rate: int, block_config: Sequence[int], bn_size: int = 4, dropout: float = 0,

@@ -131,6 +131,12 @@ class Inception3(Classifier):
     ----------
     classes : int
         The number of outputs.
+
+    Example
+    -------
+    >>> net = mx.gluon.model_zoo.vision.Inception3(classes=10)
+    >>> net(mx.sym.var('data')).infer_shape(data=(1, 3, 299, 299))[1]
+    [(1, 10)]
     """
 
     def __init__(self, classes: int = 1000, **kwargs: Any):
@@ -159,6 +165,12 @@ def inception_v3(pretrained: bool = False, ctx: Any = cpu(), root: str = MODELS_
         The folder that keeps downloaded parameters.
     **kwargs
         For `Inception3`.
+
+    Example
+    -------
+    >>> net = mx.gluon.model_zoo.vision.inception_v3(classes=10)
+    >>> net(mx.sym.var('data')).infer_shape(data=(1, 3, 299, 299))[1]
+    [(1, 10)]
     """
     net = Inception3(**kwargs)
     return load_pretrained(net, "inceptionv3", root, ctx) if pretrained else net

@@ -82,6 +82,12 @@ class MobileNet(Classifier):
         The width relative to the full network, at least 0.25.
     classes : int
         The number of outputs.
+
+    Example
+    -------
+    >>> net = mx.gluon.model_zoo.vision.MobileNet(multiplier=0.25, classes=10)
+    >>> net(mx.sym.var('data')).infer_shape(data=(1, 3, 224, 224))[1]
+    [(1, 10)]
     """
 
     def __init__(self, multiplier: float = 1.0, classes: int = 1000, **kwargs: Any):
@@ -104,6 +110,12 @@ class MobileNetV2(Classifier):
         The width relative to the full network.
     classes : int
         The number of outputs.
+
+    Example
+    -------
+    >>> net = mx.gluon.model_zoo.vision.MobileNetV2(multiplier=0.25, classes=10)
+    >>> net(mx.sym.var('data')).infer_shape(data=(1, 3, 224, 224))[1]
+    [(1, 10)]
     """
 
     def __init__(self, multiplier: float = 1.0, classes: int = 1000, **kwargs: Any):
@@ -145,6 +157,12 @@ def get_mobilenet(multiplier: float, pretrained: bool = False, ctx: Any = cpu(),
         The folder that keeps downloaded parameters.
     **kwargs
         For `MobileNet`.
+
+    Example
+    -------
+    >>> net = mx.gluon.model_zoo.vision.get_mobilenet(0.25, classes=10)
+    >>> net.output
+    Dense(None -> 10, linear)
     """
     net = MobileNet(multiplier, **kwargs)
     return load_pretrained(net, f"mobilenet{_published(multiplier)}", root, ctx) if pretrained else net
@@ -152,7 +170,14 @@ def get_mobilenet(multiplier: float, pretrained: bool = False, ctx: Any = cpu(),
 
 @takes_device
 def get_mobilenet_v2(multiplier: float, pretrained: bool = False, ctx: Any = cpu(), root: str = MODELS_DIR, **kwargs: Any) -> HybridBlock:
-    """MobileNet v2 by its width; parameters as for `get_mobilenet`."""
+    """MobileNet v2 by its width; parameters as for `get_mobilenet`.
+
+    Example
+    -------
+    >>> net = mx.gluon.model_zoo.vision.get_mobilenet_v2(0.25, classes=10)
+    >>> net(mx.sym.var('data')).infer_shape(data=(1, 3, 224, 224))[1]
+    [(1, 10)]
+    """
     net = MobileNetV2(multiplier, **kwargs)
     return load_pretrained(net, f"mobilenetv2_{_published(multiplier)}", root, ctx) if pretrained else net
 

@@ -60,6 +60,13 @@ class BasicBlockV1(_ResidualV1):
         Project the input to the shape of the output.
     in_channels : int
         Width of the input; 0 waits for the first batch.
+
+    Example
+    -------
+    >>> block = mx.gluon.model_zoo.vision.BasicBlockV1(channels=8, stride=2, downsample=True)
+    >>> block.initialize()
+    >>> block(mx.nd.ones((1, 4, 6, 6))).shape
+    (1, 8, 3, 3)
     """
 
     _input_first = True
@@ -71,7 +78,15 @@ class BasicBlockV1(_ResidualV1):
 
 
 class BottleneckV1(_ResidualV1):
-    """Convolutions of 1x1, 3x3 and 1x1, narrower inside; deeper ResNets v1 have them. Parameters as for `BasicBlockV1`."""
+    """Convolutions of 1x1, 3x3 and 1x1, narrower inside; deeper ResNets v1 have them. Parameters as for `BasicBlockV1`.
+
+    Example
+    -------
+    >>> block = mx.gluon.model_zoo.vision.BottleneckV1(channels=8, stride=2, downsample=True)
+    >>> block.initialize()
+    >>> block(mx.nd.ones((1, 4, 6, 6))).shape
+    (1, 8, 3, 3)
+    """
 
     @staticmethod
     def _layers(channels, stride, in_channels):
@@ -107,7 +122,15 @@ class _ResidualV2(HybridBlock):
 
 
 class BasicBlockV2(_ResidualV2):
-    """Two convolutions of 3x3; ResNet v2 with 18 and 34 layers has them. Parameters as for `BasicBlockV1`."""
+    """Two convolutions of 3x3; ResNet v2 with 18 and 34 layers has them. Parameters as for `BasicBlockV1`.
+
+    Example
+    -------
+    >>> block = mx.gluon.model_zoo.vision.BasicBlockV2(channels=8, stride=2, downsample=True)
+    >>> block.initialize()
+    >>> block(mx.nd.ones((1, 4, 6, 6))).shape
+    (1, 8, 3, 3)
+    """
 
     @staticmethod
     def _convolutions(channels, stride, in_channels):
@@ -115,7 +138,15 @@ class BasicBlockV2(_ResidualV2):
 
 
 class BottleneckV2(_ResidualV2):
-    """Convolutions of 1x1, 3x3 and 1x1, narrower inside; deeper ResNets v2 have them. Parameters as for `BasicBlockV1`."""
+    """Convolutions of 1x1, 3x3 and 1x1, narrower inside; deeper ResNets v2 have them. Parameters as for `BasicBlockV1`.
+
+    Example
+    -------
+    >>> block = mx.gluon.model_zoo.vision.BottleneckV2(channels=8, stride=2, downsample=True)
+    >>> block.initialize()
+    >>> block(mx.nd.ones((1, 4, 6, 6))).shape
+    (1, 8, 3, 3)
+    """
 
     @staticmethod
     def _convolutions(channels, stride, in_channels):
@@ -172,6 +203,13 @@ class ResNetV1(_ResNet):
         The number of outputs.
     thumbnail : bool
         Begin with one convolution of 3x3, for small images, instead of shrinking the image by 4.
+
+    Example
+    -------
+    >>> vision = mx.gluon.model_zoo.vision
+    >>> net = vision.ResNetV1(vision.BasicBlockV1, layers=[1, 1], channels=[8, 8, 16], classes=10)
+    >>> net(mx.sym.var('data')).infer_shape(data=(1, 3, 224, 224))[1]
+    [(1, 10)]
     """
 
     @staticmethod
@@ -184,7 +222,15 @@ class ResNetV1(_ResNet):
 
 
 class ResNetV2(_ResNet):
-    """ResNet v2, made of `BasicBlockV2` or `BottleneckV2`. Parameters as for `ResNetV1`."""
+    """ResNet v2, made of `BasicBlockV2` or `BottleneckV2`. Parameters as for `ResNetV1`.
+
+    Example
+    -------
+    >>> vision = mx.gluon.model_zoo.vision
+    >>> net = vision.ResNetV2(vision.BasicBlockV2, layers=[1, 1], channels=[8, 8, 16], classes=10)
+    >>> net(mx.sym.var('data')).infer_shape(data=(1, 3, 224, 224))[1]
+    [(1, 10)]
+    """
 
     @staticmethod
     def _first_layers():
@@ -231,6 +277,12 @@ def get_resnet(version: int, num_layers: int, pretrained: bool = False, ctx: Any
     ------
     UsageError
         For another version or depth.
+
+    Example
+    -------
+    >>> net = mx.gluon.model_zoo.vision.get_resnet(version=2, num_layers=18, classes=10)
+    >>> net.output
+    Dense(512 -> 10, linear)
     """
     if num_layers not in resnet_spec:
         raise UsageError(f"Invalid number of layers: {num_layers}. Options are {sorted(resnet_spec)}")

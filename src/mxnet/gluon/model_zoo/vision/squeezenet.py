@@ -46,6 +46,12 @@ class SqueezeNet(Classifier):
     ------
     UsageError
         For another version.
+
+    Example
+    -------
+    >>> net = mx.gluon.model_zoo.vision.SqueezeNet('1.1', classes=10)
+    >>> net(mx.sym.var('data')).infer_shape(data=(1, 3, 224, 224))[1]
+    [(1, 10)]
     """
 
     def __init__(self, version: str, classes: int = 1000, **kwargs: Any):

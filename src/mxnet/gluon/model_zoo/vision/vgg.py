@@ -39,6 +39,12 @@ class VGG(Classifier):
         The number of outputs.
     batch_norm : bool
         Normalize after each convolution.
+
+    Example
+    -------
+    >>> net = mx.gluon.model_zoo.vision.VGG(layers=[1, 1], filters=[8, 16], classes=10)
+    >>> net(mx.sym.var('data')).infer_shape(data=(1, 3, 32, 32))[1]
+    [(1, 10)]
     """
 
     def __init__(self, layers: Sequence[int], filters: Sequence[int], classes: int = 1000, batch_norm: bool = False, **kwargs: Any):
@@ -86,6 +92,12 @@ def get_vgg(num_layers: int, pretrained: bool = False, ctx: Any = cpu(), root: s
     ------
     ValueError
         For another depth.
+
+    Example
+    -------
+    >>> net = mx.gluon.model_zoo.vision.get_vgg(11, classes=10)
+    >>> net.output
+    Dense(None -> 10, linear)
     """
     if num_layers not in vgg_spec:
         raise ValueError(f"get_vgg: num_layers must be one of {sorted(vgg_spec)}, received {num_layers}")
