@@ -14,8 +14,12 @@ from .sharded_parameter import gathered_states, split_states
 from .utils import UsageError
 
 if TYPE_CHECKING:
+    import os
+
     from ..ndarray import NDArray
     from ..optimizer import Optimizer
+    from ..training_checkpoint import PendingSave, Resumed
+    from .block import Block
 
 __all__ = ["Trainer"]
 
@@ -398,3 +402,86 @@ class Trainer:
             split_states(self._updaters, self._params)
             self._optimizer = self._updaters[0].optimizer
         self._optimizer.param_dict = dict(enumerate(self._params))
+
+    def save_training(self, folder: str | os.PathLike[str], net: Block, data: Any = None, epoch: int = 0, batch: int = 0,
+                      epoch_over: bool = False) -> PendingSave:
+        """Begin to write a checkpoint of the training; it goes on meanwhile. All ranks call it after the same step.
+
+        It has the parameters of `net`, the optimizer with its states and counters, the random generators, and the position of `data`. Each rank
+        writes a part; the checkpoint appears in the folder in one step, when all parts are there. The two newest are kept.
+
+        Parameters
+        ----------
+        folder : str
+            One that all ranks share; made if it is not there.
+        net : Block
+            The network, with all parameters of this trainer.
+        data : DataLoader or DataIter, optional
+            With ``state()`` and ``load_state()``.
+        epoch, batch : int
+            What `resume_training` is to return.
+        epoch_over : bool
+            True if `data` is at the end of an epoch, and not reset.
+
+        Returns
+        -------
+        PendingSave
+            ``wait()`` waits until it is complete, as the next call and the end of the program do.
+
+        Raises
+        ------
+        UsageError
+            If parameters are of storage type row_sparse, or are not the network's, or the kvstore is ``dist_async``.
+        MXNetError
+            If the previous checkpoint could not be written.
+
+        Example
+        -------
+        >>> import mxnet as mx, tempfile
+        >>> folder = tempfile.mkdtemp()
+        >>> def made(init):
+        ...     net = mx.gluon.nn.Dense(1, in_units=2)
+        ...     net.initialize(init)
+        ...     return net, mx.gluon.Trainer(net.collect_params(), 'sgd', {'learning_rate': 0.1})
+        >>> net, trainer = made(mx.init.Constant(3))
+        >>> trainer.save_training(folder, net, epoch=1, batch=20).wait()
+        >>> net, trainer = made(mx.init.Zero())
+        >>> trainer.resume_training(folder, net)
+        Resumed(epoch=1, batch=20, exact=True)
+        >>> net.weight.data().asnumpy()
+        array([[3., 3.]], dtype=float32)
+        """
+        from ..training_checkpoint.training import folder_of
+        from .trainer_checkpoint import TrainerTraining
+        training = TrainerTraining(self, net, "save_training")
+        training.prepare({})
+        return training.save(folder_of(self, folder, training.group), data, epoch, batch, epoch_over)
+
+    def resume_training(self, folder: str | os.PathLike[str], net: Block, data: Any = None) -> Resumed | None:
+        """Continue from the newest checkpoint of `save_training`. All ranks call it.
+
+        Parameters
+        ----------
+        folder : str
+        net : Block
+            Initialized, with the structure of the one that was saved.
+        data : DataLoader or DataIter, optional
+            Made with the arguments of the one that was saved.
+
+        Returns
+        -------
+        Resumed or None
+            ``epoch``, ``batch``, and ``exact``: False if the number of ranks has changed. Then random generators and `data` are left alone, moving
+            averages are those of rank 0, and with `data` the batch is 0: the epoch begins anew. None if there is no checkpoint.
+
+        Raises
+        ------
+        UsageError
+            As for `save_training`.
+        MXNetError
+            If the checkpoint is damaged, or belongs to another network or other data.
+        """
+        from ..training_checkpoint.training import folder_of
+        from .trainer_checkpoint import TrainerTraining
+        training = TrainerTraining(self, net, "resume_training")
+        return training.resume(folder_of(self, folder, training.group), data)

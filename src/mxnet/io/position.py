@@ -50,13 +50,24 @@ def save_position(fname: str | os.PathLike[str], data: Any, epoch_over: bool = F
     >>> it.next().data[0].asnumpy()
     array([2., 3.], dtype=float32)
     """
-    _require_state(data)
-    content = {"format": _FORMAT, "epoch_over": bool(epoch_over), "data": data.state(), "generators": _generators()}
+    files.write_bytes(fname, position_text(data, epoch_over).encode())
+
+
+def position_text(data: Any = None, epoch_over: bool = False) -> str:
+    """Return the content of a file of `save_position`; without `data` the states of the random generators alone.
+
+    Raises
+    ------
+    MXNetError
+        If `data` has no state.
+    """
+    if data is not None:
+        _require_state(data)
+    state = None if data is None else data.state()
     try:
-        text = json.dumps(content)
+        return json.dumps({"format": _FORMAT, "epoch_over": bool(epoch_over), "data": state, "generators": _generators()})
     except (TypeError, ValueError) as error:
         raise MXNetError(f"save_position: state() of a {type(data).__name__} is not of dicts, lists, texts, numbers and None: {error}") from None
-    files.write_bytes(fname, text.encode())
 
 
 def load_position(fname: str | os.PathLike[str], data: Any) -> None:
@@ -68,22 +79,32 @@ def load_position(fname: str | os.PathLike[str], data: Any) -> None:
         If the file is missing or has another content, or its state belongs to other data.
     """
     _require_state(data)
+    restore_position(files.read_bytes(fname), os.fspath(fname), data)
+
+
+def restore_position(text: bytes | str, source: str, data: Any = None) -> None:
+    """Restore what `position_text` returned; without `data` the random generators alone.
+
+    Raises
+    ------
+    MXNetError
+        If it is damaged, or belongs to other data; `source` names the file in the text.
+    """
     try:
-        content = json.loads(files.read_bytes(fname))
+        content = json.loads(text)
         if not isinstance(content, dict) or content.get("format") != _FORMAT:
             raise ValueError("it holds something else")
         restore = _restoration(content["generators"])
         state, epoch_over = content["data"], content["epoch_over"]
-    except files.FileError:
-        raise
     except (*_DAMAGE, MXNetError) as error:
-        raise MXNetError(f"{os.fspath(fname)} is not a file of mx.io.save_position: {error}") from None
-    try:
-        data.load_state(state)
-    except (*_DAMAGE, MXNetError) as error:
-        raise MXNetError(f"{os.fspath(fname)} belongs to other data, or to other arguments of a {type(data).__name__}: {error}") from error
+        raise MXNetError(f"{source} is not a file of mx.io.save_position: {error}") from None
+    if data is not None:
+        try:
+            data.load_state(state)
+        except (*_DAMAGE, MXNetError) as error:
+            raise MXNetError(f"{source} belongs to other data, or to other arguments of a {type(data).__name__}: {error}") from error
     restore()
-    if epoch_over:  # a DataLoader has no `reset`
+    if epoch_over and data is not None:  # a DataLoader has no `reset`
         (data.reset if hasattr(data, "reset") else data.clean)()
 
 

@@ -192,6 +192,15 @@ class ShardedKVStore(DistSyncKVStore):
             states[key] = _joined(parts, self._values[key].shape) if key in self._edges else parts[0]
         files.write_bytes(fname, pickles.dumps((states, self._updater.optimizer) if dump_optimizer else states))
 
+    def _state_range(self, key, size):
+        if not self._shards or self._values[key].stype != "default":
+            return None
+        return tuple(self._divided(key, size)[self.rank:self.rank + 2])
+
+    def _divide_states_anew(self):
+        super()._divide_states_anew()
+        self._forget()
+
     def load_optimizer_states(self, fname: str) -> None:
         """Load optimizer states that were saved by a store of any kind; all workers call it."""
         super().load_optimizer_states(fname)

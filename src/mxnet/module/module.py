@@ -21,6 +21,7 @@ from ..suggestions import shortened
 from .base_module import BaseModule, _check_input_names, _parse_data_desc
 from .batch_shapes import batch_size_of, resized, shapes_of
 from .executor_group import DataParallelExecutorGroup
+from .module_checkpoint import TrainingCheckpoints
 from .torch_sharing import SharesWithTorch
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 _LARGE = 1 << 22  # parameters of more elements have no copy on the CPU while devices train
 
 
-class Module(SharesWithTorch, BaseModule):
+class Module(TrainingCheckpoints, SharesWithTorch, BaseModule):
     """A network given as a Symbol, trained and scored batch by batch.
 
     Parameters
