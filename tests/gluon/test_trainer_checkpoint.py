@@ -15,10 +15,14 @@ class _Training:
         numbers = np.random.RandomState(3)
         self.data = gluon.data.DataLoader(gluon.data.ArrayDataset(numbers.rand(24, 6).astype("float32"), numbers.rand(24, 3).astype("float32")), 4,
                                           shuffle=True)
+        if optimizer == "adam":
+            options["lr_scheduler"] = mx.lr_scheduler.FactorScheduler(2, 0.5, base_lr=0.05)
         self.trainer = gluon.Trainer(net.collect_params(), optimizer, {"learning_rate": 0.05, **options}, kvstore=store)
+        self.batches = None
 
     def train(self, count):
-        for number, (x, y) in enumerate(self.data, 1):
+        self.batches = self.batches or iter(self.data)
+        for number, (x, y) in enumerate(self.batches, 1):
             losses = []
             with mx.autograd.record():
                 for a, b in zip(gluon.utils.split_and_load(x, self.contexts), gluon.utils.split_and_load(y, self.contexts)):
@@ -33,7 +37,7 @@ class _Training:
 
 
 @pytest.mark.parametrize("contexts, optimizer, store, options", [
-    (1, "adam", "device", {"lr_scheduler": mx.lr_scheduler.FactorScheduler(2, 0.5)}), (2, "sgd", "device", {"momentum": 0.9}),
+    (1, "adam", "device", {}), (2, "sgd", "device", {"momentum": 0.9}),
     (2, "sgd", "local", {"momentum": 0.9}), (1, "nadam", None, {}), (1, "lamb", None, {})])
 def test_an_interrupted_training_ends_with_the_same_weights(tmp_path, contexts, optimizer, store, options):
     mx.random.seed(1)
@@ -75,7 +79,7 @@ def test_half_precision_with_float32_copies(tmp_path):
 
 
 def test_a_trainer_goes_back_to_its_own_checkpoint(tmp_path):
-    training = _Training(2, "sgd", "local", momentum=0.9)
+    training = _Training(2, "sgd", "local")
     training.train(2)
     training.trainer.save_training(tmp_path, training.net)
     before = training.values()
@@ -116,8 +120,15 @@ def test_other_networks_and_optimizers(tmp_path):
 
 
 def test_row_sparse_weights_are_refused(tmp_path):
-    net = gluon.nn.Embedding(4, 2, sparse_grad=True)
-    net.weight._stype = "row_sparse"
+    net = gluon.contrib.nn.SparseEmbedding(4, 2)
+    net.initialize()
     trainer = gluon.Trainer(net.collect_params(), "sgd", kvstore="local")
     with pytest.raises(gluon.utils.UsageError, match="of storage type row_sparse is the kvstore's; use save_parameters and save_states"):
         trainer.save_training(tmp_path, net)
+
+
+def test_contexts_without_a_store_have_weights_of_their_own(tmp_path):
+    training = _Training(2, "sgd", None)
+    training.train(1)
+    with pytest.raises(mx.MXNetError, match="without a kvstore each of the contexts .* has weights of its own; use kvstore='device'"):
+        training.trainer.save_training(tmp_path, training.net)

@@ -25,7 +25,7 @@ class _Training:
         return {name: array.asnumpy() for part in self.module.get_params() for name, array in part.items()}
 
 
-@pytest.mark.parametrize("contexts, store", [(1, "local"), (2, "local"), (2, "device"), (2, None)])
+@pytest.mark.parametrize("contexts, store", [(1, "local"), (2, "local"), (2, "device")])
 def test_an_interrupted_training_ends_with_the_same_weights(tmp_path, contexts, store):
     mx.random.seed(1)
     np.random.seed(1)
@@ -43,15 +43,21 @@ def test_an_interrupted_training_ends_with_the_same_weights(tmp_path, contexts, 
 
 
 def test_from_two_devices_to_one(tmp_path):
-    one = _Training(2, None)
+    one = _Training(2, "device")
     one.train(2)
     one.module.save_training(tmp_path).wait()
-    other = _Training(1, None)
+    other = _Training(1)
     other.module.resume_training(tmp_path)
     assert all((value == other.values()[name]).all() for name, value in one.values().items() if not name.startswith("n_moving"))
-    states, saved = other.module._updater.states, one.module._updater.states
-    assert sorted(states) == [0, 1, 2, 3, 4, 5] and all((states[i].asnumpy() == saved[2 * i].asnumpy()).all() for i in states)
+    states, saved = other.module._updater.states, one.module._kvstore._updater.states
+    names = other.module._exec_group.param_names
+    assert sorted(states) == [0, 1, 2, 3, 4, 5] and all((states[i].asnumpy() == saved[names[i]].asnumpy()).all() for i in states)
     other.train(1)
+
+
+def test_devices_without_a_store_have_weights_of_their_own(tmp_path):
+    with pytest.raises(mx.MXNetError, match="without a kvstore each of the devices .* has weights of its own; use kvstore='device'"):
+        _Training(2, None).module.save_training(tmp_path)
 
 
 def test_without_an_optimizer(tmp_path):

@@ -7,7 +7,10 @@ from typing import TYPE_CHECKING, Any
 from .. import files
 from .. import optimizer as optim
 from ..kvstore import KVStore
+from ..kvstore.base import LostWorkerError
 from ..kvstore.updates import create_kvstore, create_sparse_kvstore
+from ..suggestions import shortened
+from .fully_sharded import FullyShardedParameter, before_update, fully_shard
 from .parameter import Parameter
 from .parameter_dict import ParameterDict
 from .sharded_parameter import gathered_states, split_states
@@ -39,6 +42,9 @@ class Trainer:
         Gradient compression, such as ``{'type': '2bit', 'threshold': 0.5}``.
     update_on_kvstore : bool, optional
         True if the kvstore, rather than each device, updates; the default depends on the kvstore. Needed with sparse weights and ``dist_async``.
+    shard : str, optional
+        ``'full'``: each rank keeps some rows of the weights, of their gradients and of the optimizer's states, see `fully_shard`; with a kvstore in
+        step, such as ``dist_sync``, and an optimizer that updates each element for itself.
 
     Raises
     ------
@@ -63,7 +69,7 @@ class Trainer:
 
     def __init__(self, params: ParameterDict | dict[str, Parameter] | list[Parameter] | tuple[Parameter, ...], optimizer: str | Optimizer,
                  optimizer_params: dict[str, Any] | None = None, kvstore: Any = "device", compression_params: dict[str, Any] | None = None,
-                 update_on_kvstore: bool | None = None) -> None:
+                 update_on_kvstore: bool | None = None, shard: str | None = None) -> None:
         if isinstance(params, (dict, ParameterDict)):
             params = [params[name] for name in sorted(params.keys())]
         if not isinstance(params, (list, tuple)):
@@ -72,16 +78,25 @@ class Trainer:
             if not isinstance(parameter, Parameter):
                 raise ValueError(f"Trainer: a list or dict of Parameters expected, received {type(parameter)} in it")
         self._params = list(params)
+        if shard is not None:
+            if shard != "full":
+                raise UsageError(f"Trainer: shard is None or 'full', received {shortened(shard)}; kv.create('dist_sync', shard=True) divides states")
+            fully_shard(self._params)
         self._param2idx = {parameter.name: i for i, parameter in enumerate(self._params)}
         for parameter in self._params:
             parameter._set_trainer(self)
+        # Split parameters never meet the kvstore: they are updated here, by gradients that are sums already.
         self._sharded = [i for i, parameter in enumerate(self._params) if parameter.sharded]
-        shared = [parameter for parameter in self._params if not parameter.sharded]  # the others never meet the kvstore
-        self._contains_sparse_weight = any(parameter._stype != "default" for parameter in shared)
-        self._contains_sparse_grad = any(parameter._grad_stype != "default" for parameter in shared)
+        self._shared = [(i, parameter) for i, parameter in enumerate(self._params) if not parameter.sharded]
+        self._contains_sparse_weight = any(parameter._stype != "default" for _, parameter in self._shared)
+        self._contains_sparse_grad = any(parameter._grad_stype != "default" for _, parameter in self._shared)
         self._compression_params = compression_params
         self._contexts = self._check_contexts()
         self._init_optimizer(optimizer, optimizer_params or {})
+        self._gathers = any(isinstance(parameter, FullyShardedParameter) for parameter in self._params)
+        if self._gathers:
+            self._require_elementwise(kvstore)
+        self._rescue: Any = None  # a `Progress` with rescue=True
         self._scale = self._optimizer.rescale_grad
         self._kvstore_params = {"kvstore": kvstore, "update_on_kvstore": update_on_kvstore}
         self._kvstore: Any = None
@@ -111,6 +126,16 @@ class Trainer:
             self._optimizer = optim.create(optimizer, param_dict=parameters, **(optimizer_params or {}))
         self._updaters = [optim.get_updater(self._optimizer) for _ in self._contexts or ()]
 
+    def _require_elementwise(self, kvstore: Any) -> None:
+        """Refuse optimizers and stores that do not go with fully sharded parameters."""
+        from ..kvstore.sharded import BY_ELEMENT
+        if type(self._optimizer) not in BY_ELEMENT:
+            raise UsageError(f"Trainer: fully sharded weights are updated by rows, and {type(self._optimizer).__name__} needs whole ones; use one of "
+                             f"{', '.join(sorted(kind.__name__ for kind in BY_ELEMENT))}")
+        if "dist" not in getattr(kvstore, "type", kvstore or "") and len(self._sharded) < len(self._params):
+            raise UsageError(f"Trainer: with fully sharded weights the others need a kvstore in step, received kvstore={shortened(kvstore)}; use "
+                             "kvstore='dist_sync'")
+
     def _reset_kvstore(self) -> None:
         """Discard the kvstore; the next step makes a new one from the parameters' values."""
         if self._kvstore and "dist" in self._kvstore.type:
@@ -119,7 +144,7 @@ class Trainer:
         self._distributed: bool | None = None
         self._update_on_kvstore: bool | None = None
         self._kv_initialized = self._stepped = False
-        self._params_to_init = [parameter for parameter in self._params if not parameter.sharded]
+        self._params_to_init = [parameter for _, parameter in self._shared]
 
     def _init_kvstore(self) -> None:
         if not any(updater.states for updater in self._updaters):
@@ -134,7 +159,7 @@ class Trainer:
             kvstore, on_kvstore = create_sparse_kvstore(kind)
             self._distributed = "dist" in kvstore.type
         else:
-            arrays = {parameter.name: parameter.data(self._contexts[0]) for parameter in self._params if not parameter.sharded}
+            arrays = {parameter.name: parameter.data(self._contexts[0]) for _, parameter in self._shared}
             kvstore, on_kvstore = create_kvstore(kind, len(self._contexts), arrays)
             self._distributed = bool(kvstore) and "dist" in kvstore.type
             choose = self._choose_for_sparse_grad if self._contains_sparse_grad else self._choose_for_dense
@@ -250,7 +275,7 @@ class Trainer:
         """
         self._check_and_rescale_grad(self._scale / batch_size)
         self._prepare()
-        self._allreduce_grads()
+        self._exchange()
         self._update(ignore_stale_grad)
 
     def allreduce_grads(self) -> None:
@@ -263,7 +288,7 @@ class Trainer:
         """
         self._prepare()
         self._refuse_on_kvstore("allreduce_grads")
-        self._allreduce_grads()
+        self._exchange()
 
     def update(self, batch_size: int, ignore_stale_grad: bool = False) -> None:
         """Update the parameters by the gradients summed in `allreduce_grads`: the second half of `step`.
@@ -288,11 +313,24 @@ class Trainer:
                               "with update_on_kvstore=False for batches of several sizes")
         self._optimizer.rescale_grad, self._stepped = scale, True
 
+    def _exchange(self) -> None:
+        """Add up gradients; a `Progress` that rescues is told before, and if another worker is lost meanwhile."""
+        if self._rescue is None:
+            self._allreduce_grads()
+            return
+        self._rescue.before_step()
+        try:
+            self._allreduce_grads()
+        except LostWorkerError:
+            self._rescue.lost()
+            raise
+        self._rescue.after_sums()
+
     def _allreduce_grads(self) -> None:
         store = self._kvstore
         if not store:
             return
-        trained = [(i, parameter) for i, parameter in enumerate(self._params) if parameter.grad_req != "null" and not parameter.sharded]
+        trained = [(i, parameter) for i, parameter in self._shared if parameter.grad_req != "null"]
         if store.batches:
             dense = [(i, parameter) for i, parameter in trained if parameter._grad_stype == "default"]
             if dense:
@@ -317,10 +355,12 @@ class Trainer:
                 array._autograd.finished = finished and functools.partial(finished, i)
 
     def _update(self, ignore_stale_grad: bool = False) -> None:
+        if self._gathers:
+            before_update()
         scaler = getattr(self, "_amp_loss_scaler", None)
         if scaler is not None and scaler.has_overflow(self._params):
             return
-        on_kvstore = self._kvstore and self._update_on_kvstore
+        updated_here = self._sharded if self._kvstore and self._update_on_kvstore else range(len(self._params))
         batches: list[tuple[list[Any], list[Any], list[Any]]] = [([], [], []) for _ in self._updaters]
         for i, parameter in enumerate(self._params):
             if parameter.grad_req == "null":
@@ -333,7 +373,7 @@ class Trainer:
                             f"Gradient of Parameter `{parameter.name}` on context {array.ctx} is the one of an earlier step: the "
                             "last backward() did not reach it. Check that the loss depends on it, or pass ignore_stale_grad=True to leave such "
                             "Parameters as they are")
-            if on_kvstore and not parameter.sharded:
+            if i not in updated_here:
                 continue
             if len(arrays) > len(batches):
                 raise UsageError(f"{parameter.name} is on {parameter.list_ctx()}, this Trainer was made for {self._contexts}: make another one "

@@ -90,6 +90,9 @@ class TrainerTraining(Training):
         trainer._prepare()
         if trainer._update_on_kvstore and not isinstance(trainer._kvstore._updater, Updater):
             raise UsageError(f"{self._doing}: the kvstore has an updater of its own, whose states are not known")
+        if trainer._kvstore is None and len(trainer._contexts) > 1 and len(trainer._sharded) < len(trainer._params):
+            raise UsageError(f"{self._doing}: without a kvstore each of the contexts {trainer._contexts} has weights of its own; use "
+                             "kvstore='device'")
 
     def state_parts(self, anew: bool = False) -> dict[str, list[StatePart]]:
         """Return the places of the states of all parameters that are updated."""
@@ -125,6 +128,5 @@ class TrainerTraining(Training):
         optimizer.param_dict = dict(enumerate(trainer._params))
         trainer._optimizer = optimizer
         if trainer._update_on_kvstore:
-            for i, parameter in enumerate(trainer._params):
-                if not parameter.sharded:
-                    trainer._kvstore._replace(i, parameter.list_data()[0])
+            for i, parameter in trainer._shared:
+                trainer._kvstore._replace(i, parameter.list_data()[0])

@@ -18,6 +18,7 @@ import torch.distributed as dist
 
 from ..base import MXNetError
 from . import rendezvous
+from .base import LostWorkerError
 from .liveness import SERVERS, STEP, WORKERS, Monitor, name
 
 if TYPE_CHECKING:
@@ -128,7 +129,7 @@ class Group:
             trouble = self.monitor.trouble()
             if trouble:
                 self._give_up()
-                raise MXNetError(f"{doing}: worker {self.rank} waits in vain ({trouble}). {_ADVICE}")
+                raise LostWorkerError(f"{doing}: worker {self.rank} waits in vain ({trouble}). {_ADVICE}")
 
     def _give_up(self):
         """Abandon work that will never end, so that the process does not wait for its threads at exit.
@@ -146,7 +147,7 @@ class Group:
         reason = next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)
         gone = self.monitor.gone()
         left = f"; {', '.join(gone)} left before the others" if gone else ""
-        return MXNetError(f"{doing}: worker {self.rank} has lost another worker, which died or ended early{left} ({reason.strip():.200}). "
+        return LostWorkerError(f"{doing}: worker {self.rank} has lost another worker, which died or ended early{left} ({reason.strip():.200}). "
                           f"{_ADVICE}")
 
     # -- collectives -------------------------------------------------------------------------------------------------------------
@@ -178,6 +179,14 @@ class Group:
         self._count(tensor.nbytes * (self.num_workers - 1) if self.rank == root else 0)
         group = self._group_for(tensor)
         return self.begin(dist.broadcast, tensor, src=root if group is None else dist.get_global_rank(group, root), group=group)
+
+    def begin_all_gather(self, parts: Sequence[torch.Tensor], own: torch.Tensor) -> list[Any]:
+        """Begin to write the tensors of all workers to `parts`, of which each has the size of its worker's; return works to `wait` for."""
+        if len({part.numel() for part in parts}) == 1:
+            self._count(own.nbytes * (self.num_workers - 1))
+            return [self.begin(dist.all_gather, list(parts), own, group=self._group_for(own))]
+        parts[self.rank].copy_(own)
+        return [self.begin_broadcast(part, i) for i, part in enumerate(parts) if part.numel()]
 
     def all_gather_uneven(self, tensor: torch.Tensor, sizes: Sequence[int], doing: str) -> list[torch.Tensor]:
         """Gather the tensors of all workers, whose first axes have the given sizes, without padding."""

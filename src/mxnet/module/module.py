@@ -21,8 +21,8 @@ from ..suggestions import shortened
 from .base_module import BaseModule, _check_input_names, _parse_data_desc
 from .batch_shapes import batch_size_of, resized, shapes_of
 from .executor_group import DataParallelExecutorGroup
-from .module_checkpoint import TrainingCheckpoints
 from .torch_sharing import SharesWithTorch
+from .training_checkpoints import TrainingCheckpoints
 
 if TYPE_CHECKING:
     from ..monitor import Monitor

@@ -31,8 +31,8 @@ class Place(NamedTuple):
     size: int
 
 
-def write(path: str, tensors: Iterable[tuple[str, tuple[int, ...], torch.Tensor]], metadata: dict[str, str]) -> int:
-    """Write flat tensors, given with their names and shapes, and sync the file; return its size."""
+def write(path: str, tensors: Iterable[tuple[str, tuple[int, ...], torch.Tensor]], metadata: dict[str, str], sync: bool = True) -> int:
+    """Write flat tensors, given with their names and shapes, and by default sync the file to the disk; return its size."""
     header: dict[str, Any] = {"__metadata__": metadata}
     offset, parts = 0, []
     for name, shape, tensor in tensors:
@@ -49,7 +49,8 @@ def write(path: str, tensors: Iterable[tuple[str, tuple[int, ...], torch.Tensor]
         _write_all(file, memoryview(struct.pack("<Q", len(text)) + text))
         for part in parts:
             _write_all(file, memoryview(part.contiguous().view(torch.uint8).numpy()))
-        os.fsync(file.fileno())
+        if sync:
+            os.fsync(file.fileno())
         return file.tell()
 
 
