@@ -71,11 +71,11 @@ def test_killed_workers_cost_no_more_than_the_step(tmp_path):
     whole, _ = _run(tmp_path, "whole", [])
     # One dies in a step, before it has sent anything; another at the end of an epoch, after it has; a third is asked to end.
     again, steps = _run(tmp_path, "again", [(1, 2, "before"), (0, 1, "after"), (2, 1, "term")])
+    every = {f"{epoch} {batch}" for epoch in range(3) for batch in range(4)}
     for rank in range(3):
         assert all((whole[rank][name] == again[rank][name]).all() for name in whole[rank]), rank
         done = [line.split(" ", 1)[1] for line in steps[rank]]
-        assert sorted(set(done)) == sorted(f"{epoch} {batch}" for epoch in range(3) for batch in range(4))
-        assert len(done) <= 12  # none twice
+        assert len(done) == len(set(done)) and len(every - set(done)) <= (rank == 0)  # none twice; rank 0 died in one that the others completed
     assert not [name for name in os.listdir(tmp_path / "again") if name.startswith("rescue-")]
 
 

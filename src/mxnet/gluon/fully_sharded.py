@@ -208,7 +208,8 @@ def fully_shard(parameters: ParameterDict | Iterable[Parameter]) -> None:
     """
     found = ranks()
     for parameter in parameters.values() if hasattr(parameters, "values") else parameters:
-        if type(parameter) is not Parameter or found.count == 1 or parameter._stype != "default" or parameter.grad_req == "null":
+        dense = parameter._stype == parameter._grad_stype == "default"
+        if type(parameter) is not Parameter or found.count == 1 or not dense or parameter.grad_req == "null":
             continue
         shape = parameter.shape or (0,)
         if shape[0] < found.count or len(shape) < 2 and shape[0] < _VECTOR:
@@ -223,7 +224,6 @@ def _divide(parameter: Parameter) -> None:
     net, arrays = _gatherer()._net, parameter._data
     if arrays is not None and len(arrays) > 1:
         raise UsageError(f"fully_shard: Parameter '{parameter.name}' is on {parameter.list_ctx()}; a rank has one context")
-    parameter._grad_stype = "default"
     parameter.__class__ = FullyShardedParameter  # type: ignore[assignment]  # both have the same fields
     if arrays is not None:
         doing = f"fully_shard of {parameter.name}"
