@@ -7,16 +7,17 @@ import shutil
 import signal
 import threading
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 
 from .. import files
 from ..base import MXNetError
-from ..context import cpu
 from ..io.position import position_text, restore_position
-from ..ndarray import NDArray
 from ..training_checkpoint import shard_file
+
+if TYPE_CHECKING:
+    from ..ndarray import NDArray
 
 _NAME = re.compile(r"rescue-(\d{9})-(\d{1,5})of(\d{1,5})")
 _NOTES = 3  # of a worker: workers may be at two steps when one is lost, and a third is being written
@@ -30,7 +31,7 @@ class Note(NamedTuple):
     epoch: int
     batch: int
     position: str
-    arrays: dict[str, NDArray]
+    arrays: dict[str, torch.Tensor]
 
 
 class Rescue:
@@ -85,12 +86,9 @@ class Rescue:
         about, places = shard_file.read_header(path, size)
         arrays = {}
         with open(path, "rb") as file:
-            for name, own in self._own().items():
-                if name not in places or places[name].size != own.size or places[name].dtype != own._data.dtype:
-                    return None
-                tensor = torch.empty(own.size, dtype=own._data.dtype)
-                shard_file.read_into(file, places[name], 0, tensor)
-                arrays[name] = NDArray._new(tensor.view(own.shape), cpu())
+            for name, place in places.items():  # the network may not know their shapes yet
+                arrays[name] = torch.empty(place.size, dtype=place.dtype)
+                shard_file.read_into(file, place, 0, arrays[name])
         try:
             note = Note(int(about["steps"]), int(about["epoch"]), int(about["batch"]), about["position"], arrays)
         except (KeyError, ValueError) as error:
@@ -130,7 +128,10 @@ class Rescue:
     def restore(self, note: Note, data: Any) -> None:
         """Restore generators, the position of the data, and this worker's own arrays."""
         for name, array in self._own().items():
-            note.arrays[name].copyto(array)
+            tensor = note.arrays.get(name)
+            if tensor is None or tensor.numel() != array.size or tensor.dtype != array._data.dtype:
+                raise MXNetError(f"the notes in {self._folder} are of another network: {name!r} is missing, or of another shape or type")
+            array._set_values(tensor.view(array.shape))
         restore_position(note.position, self._folder, data)
 
     def remove(self) -> None:
