@@ -5,7 +5,8 @@
     python -m mxnet.tools.launch -n 2 -s 0 --launcher local \\
         python examples/resumable_training.py --kv-store dist_sync --shard full --epochs 9
 
-The third command continues on two ranks, each with half of the weights and of the optimizer's states. Samples are noisy directions, one for each class.
+The third command continues on two ranks, each with half of the weights and of the optimizer's states. Samples are noisy directions, one for each
+class.
 """
 import argparse
 import logging

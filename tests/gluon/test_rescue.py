@@ -40,10 +40,8 @@ def exchanged():
     sums()
     if die[0] == rank and steps == die[1] and die[2] == 'after':
         os.kill(os.getpid(), signal.SIGKILL)
-    if die[0] == rank and steps == die[1] and die[2] == 'term':
-        os.kill(os.getpid(), signal.SIGTERM)
 trainer._allreduce_grads = exchanged
-for _ in progress.epochs(3):
+for _ in progress.epochs(2):
     for a, b in progress.batches():
         with mx.autograd.record():
             lost = loss(net(a), b)
@@ -69,9 +67,9 @@ def _run(tmp_path, name, kills):
 
 def test_killed_workers_cost_no_more_than_the_step(tmp_path):
     whole, _ = _run(tmp_path, "whole", [])
-    # One dies in a step, before it has sent anything; another at the end of an epoch, after it has; a third is asked to end.
-    again, steps = _run(tmp_path, "again", [(1, 2, "before"), (0, 1, "after"), (2, 1, "term")])
-    every = {f"{epoch} {batch}" for epoch in range(3) for batch in range(4)}
+    # One dies in a step, before it has sent anything; the other at the end of an epoch, after it has.
+    again, steps = _run(tmp_path, "again", [(1, 2, "before"), (0, 1, "after")])
+    every = {f"{epoch} {batch}" for epoch in range(2) for batch in range(4)}
     for rank in range(3):
         assert all((whole[rank][name] == again[rank][name]).all() for name in whole[rank]), rank
         done = [line.split(" ", 1)[1] for line in steps[rank]]
@@ -117,6 +115,39 @@ def test_notes_and_weights(tmp_path):
     assert rescue.newest(3, _alone) is None
     rescue.remove()
     assert sorted(os.listdir(tmp_path)) == ["note-0of2-0", "note-0of2-2"]
+
+
+def _training(folder):
+    mx.random.seed(1)
+    np.random.seed(1)
+    net = gluon.nn.Sequential()
+    net.add(gluon.nn.Dense(3, in_units=2), gluon.nn.Dropout(0.5), gluon.nn.BatchNorm(in_channels=3))
+    net.initialize()
+    data = gluon.data.DataLoader(gluon.data.ArrayDataset(mx.nd.arange(16).reshape((8, 2)), mx.nd.ones((8, 3))), 2, shuffle=True)
+    trainer = gluon.Trainer(net.collect_params(), "sgd", {"momentum": 0.9})
+    progress = gluon.Progress(folder, net, trainer, data, rescue=True)
+    for _ in progress.epochs(2):
+        for x, y in progress.batches():
+            with mx.autograd.record():
+                loss = ((net(x) - y) ** 2).sum()
+            loss.backward()
+            trainer.step(2)
+            yield progress.epoch, progress.batch
+    yield [p.data().asnumpy() for p in net.collect_params().values()]
+
+
+@pytest.mark.usefixtures("default_signal")
+def test_a_process_that_is_asked_to_end_saves_before_its_next_step(tmp_path):
+    *_, whole = _training(tmp_path / "whole")
+    training = _training(tmp_path / "parts")
+    assert [next(training) for _ in range(2)] == [(0, 0), (0, 1)]
+    os.kill(os.getpid(), signal.SIGTERM)
+    with pytest.raises(SystemExit, match="143"):
+        next(training)
+    *steps, again = _training(tmp_path / "parts")
+    assert steps == [(0, 2), (0, 3), (1, 0), (1, 1), (1, 2), (1, 3)]
+    assert all((a == b).all() for a, b in zip(whole, again))
+    assert not [name for name in os.listdir(tmp_path / "parts") if name.startswith("rescue-")]
 
 
 @pytest.mark.usefixtures("default_signal")

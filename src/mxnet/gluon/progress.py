@@ -125,6 +125,8 @@ class Progress:
         if trainer._sharded:
             raise UsageError("Progress: rescue is for data parallelism, and a lost worker has rows of split weights; use save_training")
         from .rescue import Rescue
+        if self._saves._net is not None:
+            self._saves._net.sum_in_order()
         trainer._kvstore_params["update_on_kvstore"] = False
         trainer._rescue = self
         return Rescue(self._saves.folder, self._saves.rank, self._saves.workers, self._own)

@@ -59,6 +59,7 @@ class Group:
         self._given_up = []  # torch's groups with work that never ends
         self._under_way = {}  # work -> the tensors that it reads and writes
         self._sent = [0]
+        self._ordered = [False]
         self._left = threading.Event()
 
     @property
@@ -68,6 +69,14 @@ class Group:
 
     def _count(self, number):
         self._sent[0] += number
+
+    def sum_in_order(self) -> None:
+        """Add up in the order of the workers from now on; all workers call it.
+
+        Otherwise the order depends on an element's place in its bucket, and with three workers or more so does the last bit of a sum: a job that
+        starts again has other buckets in its first steps.
+        """
+        self._ordered[0] = True
 
     def channel(self, doing: str) -> Any:
         """Return a group of the same workers for collectives in an independent order; all workers call it.
@@ -230,8 +239,8 @@ class Group:
 
     def begin_sum(self, tensor: torch.Tensor, doing: str) -> Callable[[], Any]:
         """Begin to sum a tensor over all workers, in place, 16-bit floats in 32 bits; return a function that waits for the sum and returns it."""
-        if tensor.dtype in (torch.float16, torch.bfloat16):
-            return self.begin_half_sum(tensor, tensor.dtype, doing)
+        if tensor.dtype in (torch.float16, torch.bfloat16) or self._ordered[0] and self.num_workers > 2:
+            return self.begin_ordered_sum(tensor, tensor.dtype, doing)
         work = self.all_reduce(tensor)
 
         def end():
@@ -239,8 +248,11 @@ class Group:
             return tensor
         return end
 
-    def begin_half_sum(self, tensor: torch.Tensor, dtype: torch.dtype, doing: str) -> Callable[[], Any]:
-        """Do the same as `begin_sum` for flat tensors that are sent as 16-bit floats: each worker sums a part in 32 bits, and sends it to all."""
+    def begin_ordered_sum(self, tensor: torch.Tensor, dtype: torch.dtype, doing: str) -> Callable[[], Any]:
+        """Do the same as `begin_sum` for tensors that are sent as another type: each worker sums a part in its order, and sends it to all.
+
+        16-bit floats are summed in 32 bits.
+        """
         count, workers, group = tensor.numel(), self.num_workers, self._group_for(tensor)
         share = -(-count // workers)
         parts = torch.zeros(workers * share, dtype=dtype, device=tensor.device)
@@ -252,7 +264,11 @@ class Group:
 
         def end():
             self.wait(work, doing)
-            own = received.view(workers, share).sum(0, dtype=torch.float32).to(dtype)
+            rows = received.view(workers, share)
+            own = rows[0].to(torch.float32 if dtype in (torch.float16, torch.bfloat16) else dtype, copy=True)
+            for row in rows[1:]:
+                own += row
+            own = own.to(dtype)
             self.wait(self.begin(dist.all_gather, list(parts.view(torch.uint8).split(own.nbytes)), own.view(torch.uint8), group=group), doing)
             return parts[:count].to(tensor.dtype).view(tensor.shape)
         return end
@@ -296,7 +312,7 @@ class Group:
         flights = []
         for bucket in buckets(tensors):
             flat = torch.cat([t.reshape(-1) for t in bucket])  # a copy, of a single one too
-            flights.append((bucket, self.begin_half_sum(flat, half, doing) if half else self.begin_sum(flat, doing)))
+            flights.append((bucket, self.begin_ordered_sum(flat, half, doing) if half else self.begin_sum(flat, doing)))
         return self._end_sum_many(flights)
 
     @staticmethod
