@@ -1,4 +1,4 @@
-"""What survives the loss of a worker: notes of each worker's position at every step, and weights that the others save when one is lost."""
+"""Protection from the loss of a worker: notes of each worker's position at every step, and weights that the others save when one is lost."""
 from __future__ import annotations
 
 import os
@@ -22,6 +22,13 @@ if TYPE_CHECKING:
 _NAME = re.compile(r"rescue-(\d{9})-(\d{1,5})of(\d{1,5})")
 _NOTES = 3  # of a worker: workers may be at two steps when one is lost, and a third is being written
 _MOST = 1 << 30  # bytes of a note
+
+
+_asked: list[bool] = []
+
+
+def _terminate(*_: Any) -> None:
+    _asked.append(True)
 
 
 class Note(NamedTuple):
@@ -50,13 +57,14 @@ class Rescue:
 
     def __init__(self, folder: str, rank: int, workers: int, own: Callable[[], dict[str, NDArray]]) -> None:
         self._folder, self._rank, self._workers, self._own = folder, rank, workers, own
-        #: True once the process was asked to end (SIGTERM), as launchers do when another worker was lost.
-        self.terminated = False
-        if threading.current_thread() is threading.main_thread() and signal.getsignal(signal.SIGTERM) == signal.SIG_DFL:
-            signal.signal(signal.SIGTERM, self._terminate)
+        _asked.clear()
+        if threading.current_thread() is threading.main_thread() and signal.getsignal(signal.SIGTERM) in (signal.SIG_DFL, _terminate):
+            signal.signal(signal.SIGTERM, _terminate)
 
-    def _terminate(self, *_: Any) -> None:
-        self.terminated = True
+    @property
+    def terminated(self) -> bool:
+        """True once the process was asked to end (SIGTERM), as launchers do when another worker was lost."""
+        return bool(_asked)
 
     # -- notes -------------------------------------------------------------------------------------------------------------------
 

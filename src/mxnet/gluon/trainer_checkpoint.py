@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class TrainerTraining(Training):
-    """What checkpoints hold of a trainer.
+    """The content of checkpoints of a trainer.
 
     Parameters
     ----------

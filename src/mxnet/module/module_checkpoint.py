@@ -12,7 +12,7 @@ from ..training_checkpoint.training import OWN, SHARED
 
 
 class ModuleTraining(Training):
-    """What checkpoints hold of a module.
+    """The content of checkpoints of a module.
 
     Parameters
     ----------

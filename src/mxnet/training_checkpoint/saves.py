@@ -260,7 +260,7 @@ def _sync(folder: str) -> None:
 
 
 class _Signals:
-    """What the ranks report about one checkpoint, in the store where the job has met: the thread that writes makes no collective calls."""
+    """Reports of the ranks about one checkpoint, in the store where the job has met: the thread that writes makes no collective calls."""
 
     def __init__(self, group: Any, tag: str) -> None:
         self._group, self._tag = group, tag
