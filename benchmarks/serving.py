@@ -157,7 +157,7 @@ def load_network(args, name, folder):
     requests = requests_of(name, folder, own)
     options = ("--input", f"data=-1,{sizes}", "--latency-bound", args.bound, "--no-access-log")
     with serve_checks.Running(prefix, *options) as server, contextlib.ExitStack() as stack:
-        curve = next(line for line in server.log if "ready after" in line).partition("batches of ")[2].strip()
+        curve = curve_of(server)
         largest = int(curve.split(", ")[-1].split()[0])
         batch_seconds = float(curve.split(", ")[-1].split()[2]) / 1e3
         print(f"{name}: batches of {curve}", flush=True)
@@ -172,7 +172,10 @@ def load_network(args, name, folder):
             for count in CLIENTS:
                 for key, (port, path, request) in targets.items():
                     samples[count][key].append(clients(port, path, count, args.seconds, request))
-            print(f"{name}: round {number + 1} of {args.rounds}", flush=True)
+            print(f"{name}: round {number + 1} of {args.rounds}: in a loop {' and '.join(f'{r[-1]:.4g}' for r in loops.values())} rows/s", flush=True)
+            for count, kinds in samples.items():
+                rates = (f"{key} {sample[-1]['rate']:.4g}" for key, sample in kinds.items())
+                print(f"  {count} clients: {', '.join(rates)} requests/s", flush=True)
 
     def middle(count, key, what):
         return statistics.median(sample[what] for sample in samples[count][key])
@@ -181,6 +184,15 @@ def load_network(args, name, folder):
              "loop": statistics.median(loops[1 if count == 1 else largest]), **{what: middle(count, "ours", what) for what in ("rate", "p50", "p99")},
              **{key: middle(count, key, "rate") for key in ports}, **{f"{key} p99": middle(count, key, "p99") for key in ports}}
             for count in CLIENTS]
+
+
+def curve_of(server):
+    """Return the latency curve that the server logs, on another stream than the line by which it says that it is ready."""
+    while True:
+        for line in list(server.log):
+            if "ready after" in line:
+                return line.partition("batches of ")[2].strip()
+        time.sleep(0.1)
 
 
 def loop_rate(prefix, sizes, batch, seconds):

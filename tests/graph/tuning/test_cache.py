@@ -22,7 +22,8 @@ from mxnet.graph.backends.cpu import backend as own
 from mxnet.graph.program import operator_of
 from mxnet.graph.tuning import cache, comparison, inference_states, policy
 from mxnet.graph.tuning.cache import NATIVE, CachedChoice, CacheEntry
-from mxnet.kernels.runtime import tuning
+from mxnet.kernels.runtime import measurement, tuning
+from mxnet.kernels.runtime.measurement import Policy
 from mxnet.ops import registry
 
 CPU = torch.device("cpu")
@@ -67,8 +68,8 @@ def backend(monkeypatch, store):
         return backend.seconds if function is backend.function else 1.0, function(*inputs)
     monkeypatch.setattr(policy, "candidate_backends", lambda device, all_backends=False: [backend])
     monkeypatch.setattr(policy, "mlp_candidates", lambda *args: [])
-    monkeypatch.setattr(policy, "_timed", timed)
-    monkeypatch.setattr(policy.processor, "waited", lambda: 0.0)
+    monkeypatch.setattr(policy, "timed", timed)
+    monkeypatch.setattr(measurement.processor, "waited", lambda: 0.0)
     yield backend
     backends.BACKENDS.pop("test_counting", None)
 
@@ -270,7 +271,7 @@ def test_a_graph_whose_shapes_may_change_spends_its_time_first(backend):
 
 @pytest.mark.parametrize("seconds, name", [(0.5, "test_counting"), (2.0, NATIVE)])
 def test_who_won_a_trial_is_kept(backend, store, monkeypatch, seconds, name):
-    monkeypatch.setattr(policy, "measured", lambda seconds: len(seconds) > 0)
+    monkeypatch.setattr(policy, "GRAPH", Policy(least=1, most=1))
     net = network(static_alloc=False)
     net(data())
     spend(net)
@@ -310,7 +311,7 @@ def test_a_trial_adds_up_what_its_calls_have_waited(backend, monkeypatch):
         now[0] += 0.25
         return now[0]
     monkeypatch.setattr(inference_states.processor, "waited", waited)
-    monkeypatch.setattr(policy, "measured", lambda seconds: False)  # however long they take
+    monkeypatch.setattr(policy, "GRAPH", Policy(least=99, most=99))  # however long they take
     net = network(static_alloc=False)
     net(data())
     spend(net)
@@ -338,7 +339,7 @@ def test_a_contest_among_other_programs_is_not_kept(backend, store, monkeypatch)
     def waited():
         now[0] += 100.0
         return now[0]
-    monkeypatch.setattr(policy.processor, "waited", waited)
+    monkeypatch.setattr(measurement.processor, "waited", waited)
     net = network()
     assert right(net) and type(state_of(net)) is inference_states.Compiled and not store.path.exists()
 
@@ -347,7 +348,7 @@ def test_threads_that_ended_have_not_waited_less_than_nothing(backend, store, mo
     told = []
     monkeypatch.setattr(CacheEntry, "store", lambda self, name, seconds, waited: told.append(waited))
     now = iter([50.0, 20.0])
-    monkeypatch.setattr(policy.processor, "waited", lambda: next(now))
+    monkeypatch.setattr(measurement.processor, "waited", lambda: next(now))
     net = network()
     net(data())
     assert told == [0.0]
@@ -357,6 +358,8 @@ PROGRAM = """
 import mxnet as mx
 from mxnet.graph import register_backend
 from mxnet.graph.tuning import policy
+from mxnet.kernels.runtime import measurement
+from mxnet.kernels.runtime.measurement import Outcome
 
 class Somebody:
     name, specializes, trains, freezes, devices = "somebody", True, False, True, ("cpu",)
@@ -367,9 +370,9 @@ backend = register_backend(Somebody())
 timed = []
 policy.candidate_backends = lambda device, all_backends=False: [backend]
 policy.mlp_candidates = lambda *args: []
-policy.processor.waited = lambda: 0.0
-policy._timed = lambda function, inputs: (timed.append(1), (1.0 if len(timed) % 2 else 0.5, function(*inputs)))[1]
-policy._alternating_times = lambda native, compiled, inputs: (1.0, 0.5, policy._timed(compiled, inputs)[1])
+measurement.processor.waited = lambda: 0.0
+policy.timed = lambda function, inputs: (timed.append(1), (1.0 if len(timed) % 2 else 0.5, function(*inputs)))[1]
+policy.benchmark = lambda runs, clock, rules: (timed.append(1), Outcome({name: 1.0 if name == "native" else 0.5 for name in runs}, 1.0, 0.0))[1]
 net = mx.gluon.nn.Dense(2, in_units=3, activation="tanh")
 net.initialize(mx.init.Normal())
 net.hybridize(static_alloc=True, static_shape=True)

@@ -1,3 +1,4 @@
+import dataclasses
 import math
 import os
 import warnings
@@ -13,6 +14,9 @@ from mxnet.gluon import nn
 from mxnet.graph import register_backend
 from mxnet.graph.backends import registry
 from mxnet.graph.tuning import cache, inference_states, policy
+from mxnet.kernels.runtime import measurement
+
+CPU = torch.device("cpu")
 
 
 @pytest.fixture(autouse=True)
@@ -27,7 +31,7 @@ def challenger(monkeypatch):
         backend = register_backend(Counting(**settings))
         monkeypatch.setattr(policy, "candidate_backends", lambda device, all_backends=False: [backend])
         # `native` takes a second, this one `seconds`.
-        monkeypatch.setattr(policy, "_timed", lambda function, inputs: (
+        monkeypatch.setattr(policy, "timed", lambda function, inputs: (
             backend.seconds if function is backend.function else 1.0, function(*inputs)))
         return backend
     yield use
@@ -159,7 +163,7 @@ def test_auto_compares_all_backends_for_inference(challenger):
 def test_auto_compares_steps_of_training(challenger, monkeypatch, seconds, winner):
     backend = challenger(seconds=seconds)
     backend.trains = True
-    monkeypatch.setattr(policy, "_step", lambda function: function)
+    monkeypatch.setattr(policy, "benchmark", lambda runs, clock, rules: measurement.Outcome({"native": 1.0, "test_counting": seconds}, 1.0, 0.0))
     net, x = network(backend="auto"), nd.ones((1, 3))
     with mx.autograd.record():
         net(x)
@@ -218,7 +222,7 @@ def test_what_was_compiled_is_tried_in_the_programs_own_calls(challenger, monkey
 
     clock = Clock()
     monkeypatch.setattr(inference_states, "time", clock)
-    monkeypatch.setattr(policy, "_TIMED_SECONDS", 0)
+    monkeypatch.setattr(policy, "GRAPH", dataclasses.replace(policy.GRAPH, enough=0, plenty=10))
     net(x)  # compiled, and compared: the graph runs both ways
     trial = state_of(net)
     assert isinstance(trial, inference_states.Validating) and backend.compiled == 1 and trial.explain()[0] == "test_counting, on trial: 0 calls"
@@ -230,32 +234,38 @@ def test_what_was_compiled_is_tried_in_the_programs_own_calls(challenger, monkey
         return function(*inputs)
 
     trial.frozen.function, trial._native_seconds = timed, 1.0
-    monkeypatch.setattr(policy, "_ENOUGH_SECONDS", 10)
     for count in (1, 2, 3):
         assert net(x).asnumpy().tolist() == [[3, 3]] and len(runs) == count
     net(x)
     assert isinstance(state_of(net), kept) and backend.compiled == 1 and len(runs) == 3 + (kept is inference_states.Compiled)
 
 
-def test_long_runs_are_measured_once(monkeypatch):
-    assert policy.measured([0.4]) and not policy.measured([0.1, 0.1]) and policy.measured([0.04, 0.04, 0.04])
-    assert not policy.measured([1e-4] * 20) and policy.measured([1e-4] * 50)
-
-
-@pytest.mark.parametrize("length, calls, found", [(1, 1, (1, 1.5)), (0.02, 6, (0.02, 0.03)), (1e-3, 9, (1e-3, 1.5e-3))])
-def test_calls_behind_the_other_ones_do_not_count(length, calls, found, monkeypatch):
-    now, made = [0.0], []
+@pytest.mark.parametrize("length, calls, least", [(1, 2, (1, 1.5)), (0.02, 7, (0.02, 0.03)), (1e-3, 10, (1e-3, 1.5e-3))])
+def test_calls_behind_the_other_ones_do_not_count(length, calls, least, monkeypatch):
+    now, made, outcomes = [0.0], [], []
 
     def runs(name, seconds):
-        def function():
+        def function(*inputs):
             now[0] += seconds * (1 if made and made[-1] == name or length == 1 else 5)  # what the other one has left costs time
             made.append(name)
-            return name
+            return (torch.ones(1),)
         return function
-    monkeypatch.setattr(policy.time, "perf_counter", lambda: now[0])
-    *times, result = policy._alternating_times(runs("first", length), runs("second", 1.5 * length), ())
-    assert times == pytest.approx(found, rel=1e-6) and result == "second"
-    assert made.count("first") == calls
+
+    def benchmark(*args):
+        outcomes.append(measurement.benchmark(*args))
+        return outcomes[-1]
+    monkeypatch.setattr(measurement.time, "perf_counter", lambda: now[0])
+    monkeypatch.setattr(policy, "benchmark", benchmark)
+    backend = register_backend(Counting())
+    try:
+        backend.compile = lambda program: runs("test_counting", 1.5 * length)
+        monkeypatch.setattr(policy, "candidate_backends", lambda device, all_backends=False: [backend])
+        best, why = policy.compare_backends(torch.fx.symbolic_trace(torch.nn.Identity()), runs("native", length), [torch.ones(1)], (), CPU)
+    finally:
+        registry.BACKENDS.pop("test_counting", None)
+    assert best is None and why == inference_states.FASTEST
+    assert outcomes[0].times == pytest.approx({"native": least[0], "test_counting": least[1]}, rel=1e-6)
+    assert made.count("native") == calls
 
 
 def test_a_trial_ends_with_a_changed_weight(challenger, monkeypatch):

@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from mxnet.kernels.runtime import libraries
+from mxnet.kernels.runtime import libraries, measurement
 from mxnet.kernels.runtime import tuning as module
 from mxnet.kernels.runtime.tuning import Autotuner, TuningCache
 
@@ -13,9 +13,9 @@ from mxnet.kernels.runtime.tuning import Autotuner, TuningCache
 def clock(monkeypatch):
     """Time that passes only where a run says so."""
     now = [0.0]
-    monkeypatch.setattr(module.processor, "waited", lambda: taking.waiting * now[0])
+    monkeypatch.setattr(measurement.processor, "waited", lambda: taking.waiting * now[0])
     for clock in ("perf_counter", "thread_time"):
-        monkeypatch.setattr(f"mxnet.kernels.runtime.tuning.time.{clock}", lambda: now[0])
+        monkeypatch.setattr(f"mxnet.kernels.runtime.measurement.time.{clock}", lambda: now[0])
 
     def taking(seconds):
         ran = []

@@ -1,11 +1,11 @@
 """A warning for 16-bit types on processors that compute slower in them than in float32, with the measured factor."""
 import functools
 import logging
-import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 import torch
 
+from ...kernels.runtime.measurement import STEP, benchmark, timed
 from ...ops.grad_mode import enable_grad
 
 _log = logging.getLogger(__name__)
@@ -23,19 +23,21 @@ def slowness(dtype: torch.dtype) -> float:
     >>> slowness(torch.float32) == 1
     True
     """
-    return 1.0 if dtype is torch.float32 else _seconds(dtype) / _seconds(torch.float32)
+    if dtype is torch.float32:
+        return 1.0
+    times = benchmark({"float32": step(torch.float32), "16 bits": step(dtype)}, lambda run: [timed(run)[0]], STEP).times
+    return times["16 bits"] / times["float32"]
 
 
-def _seconds(dtype: torch.dtype) -> float:
-    """Return the least time of three runs; the first run includes initialization."""
+def step(dtype: torch.dtype) -> Callable[[], object]:
+    """Return a function that computes a convolution and its gradients."""
     data, weight = (torch.ones(shape, dtype=dtype, requires_grad=True) for shape in ((1, 32, 28, 28), (32, 32, 3, 3)))
-    times = []
-    for _ in range(3):
-        start = time.perf_counter()
+
+    def run() -> object:
         with enable_grad():
-            torch.autograd.grad(torch.nn.functional.conv2d(data, weight, padding=1).sum(), (data, weight))
-        times.append(time.perf_counter() - start)
-    return min(times)
+            return torch.autograd.grad(torch.nn.functional.conv2d(data, weight, padding=1).sum(), (data, weight))
+    run()  # with all initializations
+    return run
 
 
 def warn_if_slow(dtypes: Iterable[torch.dtype]) -> None:

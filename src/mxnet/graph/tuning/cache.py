@@ -16,6 +16,7 @@ from torch import fx
 
 from ... import environment, memory, threads
 from ...kernels.runtime import tuning
+from ...kernels.runtime.measurement import is_quiet
 from ...libinfo import remex_version
 from ...ndarray import mutation_tracking
 from ...ops import registry
@@ -80,7 +81,7 @@ class CacheEntry:
         str
             The outcome, as text for `explain`.
         """
-        if not sure and not tuning.quiet(seconds, waited):
+        if not sure and not is_quiet(seconds, waited):
             return f"not kept, since other programs ran meanwhile: threads waited {waited * 1e3:.3g} of {seconds * 1e3:.3g} ms for a processor"
         if self._key is None:
             return "not kept, since it is not known whether another graph is the same"

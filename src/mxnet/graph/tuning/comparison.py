@@ -19,7 +19,7 @@ from torch import fx
 from ... import memory, processor
 from ...kernels.conv.prepacked_conv import PrepackedConv
 from ...kernels.gemm.prepacked_skinny import Dense
-from ...kernels.runtime.tuning import quiet
+from ...kernels.runtime.measurement import CALL, CALL_BESIDE_OTHERS, is_quiet
 from ...ndarray import dispatch
 from ...ops.grad_mode import no_grad
 from ..backends.cpu.batch_tiling import targets
@@ -29,9 +29,6 @@ _log = logging.getLogger(__name__)
 _TURN = 4  # least calls of a turn; the first is not timed: OpenVINO ends torch's threads, and the caches hold the other backend's weights
 _SECONDS, _MOST = 0.1, 50  # duration of a turn, since disturbances by other machines of the host outlast calls of 4 ms; most calls of a turn
 LONG, _TURN_OF_LONG = 0.25, 2  # calls of so many seconds vary less, and their first one may be timed; calls of such a turn
-_PAIRS = 3  # turns of each backend, unless one is clearly slower after the first ones
-_FAR, _BEHIND = 0.85, 1.1  # times the incumbent's time: a candidate below the first is chosen early, one above the second is rejected early
-_CLEARLY = 0.96  # times the incumbent's time: the limit for a candidate where other programs ran, so that the difference is not chance
 
 
 class Comparing:
@@ -148,12 +145,12 @@ class Comparing:
         candidate_time = statistics.median(self._seconds[0])
         incumbent_time = statistics.median(self._seconds[1]) if self._seconds[1] else self._incumbent_best
         first, pair = self._calls == self._turn, self._calls % (2 * self._turn) == 0
-        far, behind = candidate_time <= incumbent_time * _FAR, candidate_time > incumbent_time * _BEHIND
-        if not (far and (first or pair) or pair and (behind or self._calls >= 2 * self._turn * _PAIRS)):
+        far, behind = candidate_time <= incumbent_time * CALL.far, candidate_time > incumbent_time * CALL.behind
+        if not (far and (first or pair) or pair and (behind or self._calls >= 2 * self._turn * CALL.most)):
             return
         measured = sum(map(sum, self._seconds))
-        # At equal speed the candidate is preferred: one copy of the weights less, and the next process need not import the incumbent.
-        ahead = candidate_time < (1 if quiet(measured, self._waited) else _CLEARLY) * incumbent_time
+        policy = CALL if is_quiet(measured, self._waited) else CALL_BESIDE_OTHERS
+        ahead = candidate_time < policy.lead * incumbent_time
         choice = candidate if ahead else self.incumbent
         self._decide(choice, f"{candidate_time * 1e3:.3g} ms a call, {self.incumbent.name} {incumbent_time * 1e3:.3g} "
                      f"(medians of {len(self._seconds[0])}){'' if ahead or candidate_time >= incumbent_time else ', not clearly ahead'}")

@@ -10,7 +10,6 @@ The choice is cached on disk (`cache`): with a cached choice only that backend i
 import functools
 import logging
 import os
-import time
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
@@ -18,8 +17,9 @@ from typing import Any
 import torch
 from torch import fx
 
-from ... import environment, processor
+from ... import environment
 from ...kernels.runtime import tuning
+from ...kernels.runtime.measurement import GRAPH, STEP, benchmark, timed
 from ...ndarray import mutation_tracking
 from ...ops import differentiation
 from ...ops.grad_mode import no_grad
@@ -38,9 +38,6 @@ _log = logging.getLogger(__name__)
 # The cost of compilation in seconds: a constant part, and a part for each operator. Measured on ResNet-50 and on networks of a few layers.
 _COMPILE, _COMPILE_OPERATOR = 0.1, 0.004
 _CANDIDATE_OPERATOR = 0.001  # of a `Comparing` candidate, whose layers are prepared beside later calls
-# Number of timed runs of each function, or the seconds to reach with more runs, up to a maximum: short runs vary more, and long ones hardly.
-_TIMED_RUNS, _TIMED_SECONDS, _MOST_TIMED_RUNS = 3, 0.005, 50
-_ENOUGH_SECONDS = 0.3  # a single run of so many seconds suffices
 _TURN = 2  # timed calls of a turn
 _COARSE = 0.1  # largest relative difference of results on integers: each layer rounds to a 255th of its range
 
@@ -183,15 +180,8 @@ def start_validation(module: fx.GraphModule, native: Function, native_seconds: f
         except Exception as error:  # a compiler's failure must not prevent the run
             _log.info("graph: %s cannot compile it: %s", backend.name, error)
             continue
-        return Validating(frozen, backend.name, native, native_seconds, functools.partial(_validated, quantized(module)), measured)
+        return Validating(frozen, backend.name, native, native_seconds, functools.partial(_validated, quantized(module)), GRAPH.suffices)
     return None
-
-
-def measured(seconds: Sequence[float]) -> bool:
-    """Return True if these times of a function suffice for a decision."""
-    if len(seconds) < _TIMED_RUNS:
-        return sum(seconds) >= _ENOUGH_SECONDS
-    return sum(seconds) >= _TIMED_SECONDS or len(seconds) >= _MOST_TIMED_RUNS
 
 
 def quantized(module: fx.GraphModule) -> bool:
@@ -243,7 +233,7 @@ def compare_backends(module: fx.GraphModule, native: Function, inputs: Sequence[
     best: Compiled | None = None
     lost = ""
     best_time = None
-    start, waited = time.perf_counter(), processor.waited()
+    seconds = waited = 0.0
     own = [*mlp_candidates(module, inputs, weights, device), *(convolution_candidates(module, device, exact) if all_backends else ())]
     for backend in [*candidate_backends(device, all_backends), *own]:
         try:
@@ -256,7 +246,8 @@ def compare_backends(module: fx.GraphModule, native: Function, inputs: Sequence[
             if recurrent_layers.caches_weights(native):
                 native(*inputs)  # at the second call with the same weights they are reordered, which takes longer than the call
             try:
-                on_torch, compiled, results = _alternating_times(native, frozen.function, inputs)
+                results = frozen.function(*inputs)
+                outcome = benchmark({NATIVE: native, backend.name: frozen.function}, lambda function: _turn(function, inputs), GRAPH)
             except Exception as error:
                 _log.info("graph: %s cannot run it: %s", backend.name, error)
                 continue
@@ -264,12 +255,13 @@ def compare_backends(module: fx.GraphModule, native: Function, inputs: Sequence[
             _warn_of_difference(backend.name)
             lost = lost or f"since {backend.name} gives other results"
             continue
-        lost = FASTEST
-        _log.info("graph: native %.3f ms, %s %.3f ms", on_torch * 1e3, backend.name, compiled * 1e3)
-        if compiled < (best_time if best_time is not None else on_torch):
-            best, best_time = frozen, compiled
+        lost, times = FASTEST, outcome.times
+        seconds, waited = seconds + outcome.seconds, waited + outcome.waited
+        _log.info("graph: native %.3f ms, %s %.3f ms", times[NATIVE] * 1e3, backend.name, times[backend.name] * 1e3)
+        if times[backend.name] < (best_time if best_time is not None else times[NATIVE]):
+            best, best_time = frozen, times[backend.name]
     if entry is not None and lost == FASTEST:
-        message = entry.store(NATIVE if best is None else best.name, time.perf_counter() - start, max(processor.waited() - waited, 0.0))
+        message = entry.store(NATIVE if best is None else best.name, seconds, waited)
         if best is not None:
             best.program.note(f"{best.name}: {message}")
     return best, lost
@@ -277,47 +269,39 @@ def compare_backends(module: fx.GraphModule, native: Function, inputs: Sequence[
 
 def compare_training(module: fx.GraphModule, native: Function, inputs: Sequence[torch.Tensor], device: torch.device) -> Function:
     """Return the fastest of `native` and the backends that train, by a forward and backward step on copies of the inputs."""
-    best, function = None, native
+    functions: dict[str, Function] = {}
     for backend in [None, *(b for b in candidate_backends(device, all_backends=True) if b.trains)]:
+        name = NATIVE if backend is None else backend.name
         try:
-            candidate = native if backend is None else backend.compile(Program(module, inputs))
-            seconds = min(_timed(_step(candidate), [t.detach().clone().requires_grad_(t.requires_grad) for t in inputs])[0]
-                          for _ in range(_TIMED_RUNS))
+            function = native if backend is None else backend.compile(Program(module, inputs))
+            _step(function, inputs)  # which compiles
         except Exception as error:  # a compiler's failure must not prevent the run
-            _log.info("graph: %s cannot train it: %s", backend.name if backend else "native", error)
+            _log.info("graph: %s cannot train it: %s", name, error)
             continue
-        _log.info("graph: a step on %s takes %.3f ms", backend.name if backend else "native", seconds * 1e3)
-        if best is None or seconds < best:
-            best, function = seconds, candidate
-    return function
+        functions[name] = function
+    if len(functions) < 2:
+        return next(iter(functions.values()), native)
+    times = benchmark(functions, lambda function: [_step(function, inputs)], STEP).times
+    for name, seconds in times.items():
+        _log.info("graph: a step on %s takes %.3f ms", name, seconds * 1e3)
+    return functions[STEP.fastest(times)]
 
 
-def _step(function: Function) -> Callable:
+def _step(function: Function, inputs: Sequence[torch.Tensor]) -> float:
+    """Return the seconds of a forward and backward step on copies of the inputs."""
     def run(*inputs: torch.Tensor) -> None:
         heads = [r for r in function(*inputs) if r.requires_grad]
         differentiation.backward(heads, [torch.ones_like(h) for h in heads])
-    return run
+    return timed(run, [t.detach().clone().requires_grad_(t.requires_grad) for t in inputs])[0]
 
 
-def _alternating_times(first: Function, second: Function, inputs: Sequence[torch.Tensor]) -> tuple:
-    """Return the shortest times of two functions, the first of which has run before, and the results of the second.
+def _turn(function: Function, inputs: Sequence[torch.Tensor]) -> list[float]:
+    """Return the seconds of each call of a turn, without the first one unless it is long.
 
-    They run in alternating turns, of which the first call is not counted unless it is long: OpenVINO ends torch's threads, and the caches
-    hold the other function's weights.
+    OpenVINO ends torch's threads, and the caches hold the other function's weights.
     """
-    results = second(*inputs)
-    times: tuple[list[float], list[float]] = [], []
-    while not measured(times[0]):
-        for seconds, function in zip(times, (first, second)):
-            begins = _timed(function, inputs)[0]
-            seconds += [begins] if begins > LONG else [_timed(function, inputs)[0] for _ in range(_TURN)]
-    return min(times[0]), min(times[1]), results
-
-
-def _timed(function: Callable, inputs: Iterable[torch.Tensor]) -> tuple:
-    start = time.perf_counter()
-    results = function(*inputs)
-    return time.perf_counter() - start, results
+    first = timed(function, inputs)[0]
+    return [first] if first > LONG else [timed(function, inputs)[0] for _ in range(_TURN)]
 
 
 def _agree(results: Iterable[torch.Tensor], expected: Iterable[torch.Tensor], coarse: bool = False) -> bool:

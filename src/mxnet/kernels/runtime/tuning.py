@@ -8,7 +8,6 @@ import functools
 import json
 import pathlib
 import threading
-import time
 from collections.abc import Callable, Container, Mapping
 from typing import Optional
 
@@ -18,14 +17,9 @@ from ... import environment, processor
 from ...base import MXNetError
 from ...files import atomic_write
 from . import libraries
+from .measurement import LAYER, benchmark, thread_seconds
 
-_ROUNDS, _ENOUGH = 3, 0.1  # runs of each algorithm; or seconds for all, after which no further round begins
 _CACHES = 1 << 22  # floats read before each run to evict the caches, as other layers of a network do
-_CLEARLY = 0.93  # of the first algorithm's time: a smaller lead may be noise
-_SURE = 1.2  # times the fastest time: if all others take longer, the load of other programs cannot explain it
-_HOPELESS = 1.5  # times the best time: an algorithm that takes longer in one round is not run again
-_QUIET = 0.1  # of the measured time: if threads waited longer than this for a processor, other programs distorted the benchmark (OpenVINO's and
-# torch's threads make each other wait for a twentieth of the time where they take turns)
 _SHIPPED = pathlib.Path(__file__).parent / "shipped_tuning"
 _LARGEST = 1 << 22  # bytes of a cache file: a larger one is foreign, or of programs whose shapes never repeat, and is replaced
 
@@ -33,17 +27,6 @@ _LARGEST = 1 << 22  # bytes of a cache file: a larger one is foreign, or of prog
 def allowed() -> bool:
     """Return True if algorithms may be benchmarked against each other."""
     return environment.get_int("MXNET_CUDNN_AUTOTUNE_DEFAULT") > 0
-
-
-def quiet(seconds: float, waited: float) -> bool:
-    """Return True if a measurement was not distorted by other programs.
-
-    Parameters
-    ----------
-    seconds, waited : float
-        The duration of the measurement, and the time that threads of this process waited for a processor during it.
-    """
-    return waited <= _QUIET * seconds
 
 
 def shipped_file(name: str) -> pathlib.Path:
@@ -144,35 +127,29 @@ class Autotuner(TuningCache):
         if not allowed() or not self._benchmarking.acquire(blocking=False):
             return first
         try:
-            found, believed = _fastest(runs, first)
-            if believed:
-                self.keep(key, found)
+            fastest, reliable = _fastest(runs)
+            if reliable:
+                self.keep(key, fastest)
             else:
-                self._disturbed[key] = found
+                self._disturbed[key] = fastest
         finally:
             self._benchmarking.release()
-        return found
+        return fastest
 
 
-def _fastest(runs: Mapping[str, Callable[[], object]], first: str) -> tuple[str, bool]:
-    """Benchmark `runs`. Return the name of the fastest, and True if the result is reliable: it was `quiet`, or the lead is large."""
+def _fastest(runs: Mapping[str, Callable[[], object]]) -> tuple[str, bool]:
+    """Benchmark `runs`. Return the name of the fastest, and True if that is reliable: nothing disturbed it, or the lead is large."""
     for run in runs.values():
         run()
-    best = dict.fromkeys(runs, float("inf"))
     elsewhere = torch.zeros(_CACHES, dtype=torch.float32, device="cpu")
-    waited, begin = processor.waited(), time.perf_counter()
-    for _ in range(_ROUNDS):
-        for name in [n for n in best if best[n] <= _HOPELESS * min(best.values())]:
-            elsewhere.sum()
-            start = time.thread_time()  # not lengthened by other programs on the processor
-            runs[name]()
-            best[name] = min(best[name], time.thread_time() - start)
-        if time.perf_counter() - begin > _ENOUGH:
-            break
-    fastest, *others = sorted(best, key=best.__getitem__)
-    found = fastest if best[fastest] < _CLEARLY * best[first] else first
-    sure = found == fastest and all(best[other] > _SURE * best[fastest] for other in others)
-    return found, sure or quiet(time.perf_counter() - begin, processor.waited() - waited)
+
+    def clock(run: Callable[[], object]) -> list[float]:
+        elsewhere.sum()
+        return [thread_seconds(run)]
+
+    outcome = benchmark(runs, clock, LAYER)
+    fastest = LAYER.fastest(outcome.times)
+    return fastest, outcome.is_quiet or LAYER.is_sure(fastest, outcome.times)
 
 
 def _read(path: pathlib.Path) -> dict[str, str]:

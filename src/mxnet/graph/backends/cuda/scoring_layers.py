@@ -12,6 +12,7 @@ import torch
 
 from ....kernels.nn import scoring_on_gpu
 from ....kernels.runtime import tuning
+from ....kernels.runtime.measurement import GPU_LAYER, benchmark
 from ....kernels.runtime.strided_output import ANY
 
 cuda: Any = torch.cuda  # replaced in tests
@@ -19,9 +20,8 @@ FUSED, WIDENED, PRODUCT = "one call of cuDNN's", "one call of cuDNN's, on more c
 KERNEL, PARTS = "a kernel in Triton", "torch's operators"
 _WIDE = 8  # channels that tensor cores process at once in half precision
 TYPES = (torch.float16, torch.bfloat16, torch.float32)
-_ROUNDS, _RUNS = 2, 4  # measurements of each algorithm, and its runs in one measurement
+_RUNS = 4  # runs in one measurement
 _AHEAD = 500_000  # cycles (a quarter of a millisecond) that the GPU waits first, so that launching is not measured
-_CLEARLY = 0.97  # times the time of an earlier algorithm, which takes less memory
 _CLOSE = 0.05  # largest difference relative to the largest element, due to TF32 and half precision; wrong results differ more
 
 
@@ -66,15 +66,9 @@ class Layer(abc.ABC):
             # Operators behind a convolution are free in cuDNN's call: no kernel has to be compiled for them.
             if (algorithm != KERNEL or FUSED not in runs) and _works(run, expected):
                 runs[algorithm] = run
-        best, *others = runs or [PARTS]
-        if not others or not (tuning.allowed() and torch.backends.cudnn.benchmark):  # a choice by time makes results vary between runs
-            return best
-        least = math.inf
-        for algorithm, run in runs.items():
-            taken = min(_milliseconds(run) for _ in range(_ROUNDS))
-            if taken < least * _CLEARLY:
-                best, least = algorithm, taken
-        return best
+        if len(runs) < 2 or not (tuning.allowed() and torch.backends.cudnn.benchmark):  # a choice by time makes results vary between runs
+            return next(iter(runs), PARTS)
+        return GPU_LAYER.fastest(benchmark(runs, lambda run: [_milliseconds(run)], GPU_LAYER).times)
 
 
 def _works(run: Callable[[], torch.Tensor], expected: torch.Tensor) -> bool:
