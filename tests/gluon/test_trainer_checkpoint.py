@@ -119,6 +119,16 @@ def test_other_networks_and_optimizers(tmp_path):
     assert type(other.trainer.optimizer) is mx.optimizer.Adam  # the optimizer is the saved one, as with load_states
 
 
+def test_checkpoints_in_another_folder_wait_for_those_before(tmp_path):
+    training = _Training()
+    training.train(1)
+    first = training.trainer.save_training(tmp_path / "a", training.net)
+    training.trainer.save_training(tmp_path / "b", training.net).wait()
+    assert first.done() and (tmp_path / "a" / "training-000000001").exists()
+    with pytest.raises(mx.MXNetError, match="checkpoints need a folder of the file system, which all ranks share; received 's3://bucket/a'"):
+        training.trainer.save_training("s3://bucket/a", training.net)
+
+
 def test_row_sparse_weights_are_refused(tmp_path):
     net = gluon.contrib.nn.SparseEmbedding(4, 2)
     net.initialize()

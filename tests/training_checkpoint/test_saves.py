@@ -132,8 +132,10 @@ def test_an_error_of_one_rank_is_one_of_all(tmp_path):
         storage.save = write
     print(sorted(os.listdir(folder.path)))
     kv._barrier()
+    save(3)  # the end of the program waits for it
     """
     failed = "the checkpoint {} was not completed: rank 1: [Errno 28] No space left on device"
     names = "['training-000000001', 'training-000000002']"
     assert outputs(program, workers=2, kind="dist_sync", env={"FOLDER": str(tmp_path)}) == [
         [failed.format(tmp_path / "training-000000002"), names], ["[Errno 28] No space left on device", names]]
+    assert sorted(os.listdir(tmp_path)) == ["training-000000002", "training-000000003"]

@@ -88,6 +88,11 @@ class Folder:
         self._pending: PendingSave | None = None
         self._staged: dict[tuple[str, int], torch.Tensor] = {}
 
+    def settle(self) -> None:
+        """Wait for the checkpoint that is being written; errors as in `PendingSave.wait`, unless that has raised them."""
+        if self._pending is not None:
+            self._pending._settle()
+
     def _agree(self, doing: str, *numbers: int) -> list[list[int]]:
         if self._group is None:
             return [list(numbers)]
@@ -118,10 +123,8 @@ class Folder:
         """
         from . import storage
         doing = "save_training"
-        if self._pending is not None:
-            self._pending._settle()
-        tag = 0
-        number = 0
+        self.settle()
+        tag = number = 0
         if self.rank == 0:
             with files.reported(self.path, "write"):
                 os.makedirs(self.path, exist_ok=True)
@@ -209,8 +212,7 @@ class Folder:
             If it is damaged, or a rank can't read it; then on all ranks.
         """
         doing = "resume_training"
-        if self._pending is not None:
-            self._pending._settle()
+        self.settle()
         number = self._agree(doing, (self._numbers() or [0])[-1] if self.rank == 0 else 0)[0][0]
         if not number:
             return None

@@ -15,6 +15,7 @@ from ..io.position import position_text, restore_position
 from ..ndarray import NDArray
 from ..ops import dtypes
 from ..optimizer import Optimizer, pickles
+from ..remote import is_remote
 from .entries import Entry, share_of
 from .saves import Folder, PendingSave
 
@@ -338,7 +339,11 @@ def folder_of(owner: Any, path: str | os.PathLike[str], group: Any) -> Folder:
     """Return the `Folder` at a path, which `owner` keeps with the memory of its copies."""
     folders = owner.__dict__.setdefault("_training_folders", {})
     key = os.path.realpath(path)
+    if is_remote(path):
+        raise MXNetError(f"checkpoints need a folder of the file system, which all ranks share; received {os.fspath(path)!r}")
     if key not in folders:
+        for other in folders.values():
+            other.settle()
         folders.clear()  # the memory of one is enough
         folders[key] = Folder(key, group)
     return folders[key]
