@@ -237,6 +237,10 @@ class Group:
             return found
         return end
 
+    def numbers_of_all(self, doing: str, *numbers: int) -> list[list[int]]:
+        """Return the numbers of all workers, a list for each; all call it for the same operation, with as many numbers."""
+        return [values[1:] for values in self.agree([digest(doing, len(numbers)), *numbers], doing)()]
+
     def begin_sum(self, tensor: torch.Tensor, doing: str) -> Callable[[], Any]:
         """Begin to sum a tensor over all workers, in place, 16-bit floats in 32 bits; return a function that waits for the sum and returns it."""
         if tensor.dtype in (torch.float16, torch.bfloat16) or self._ordered[0] and self.num_workers > 2:

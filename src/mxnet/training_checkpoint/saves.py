@@ -94,10 +94,7 @@ class Folder:
             self._pending._settle()
 
     def _agree(self, doing: str, *numbers: int) -> list[list[int]]:
-        if self._group is None:
-            return [list(numbers)]
-        from ..kvstore.group import digest
-        return [values[1:] for values in self._group.agree([digest(doing), *numbers], doing)()]
+        return [list(numbers)] if self._group is None else self._group.numbers_of_all(doing, *numbers)
 
     def _numbers(self) -> list[int]:
         """Return the numbers of complete checkpoints, ascending."""
