@@ -277,13 +277,14 @@ class Group:
             return parts[:count].to(tensor.dtype).view(tensor.shape)
         return end
 
-    def begin_sum_parts(self, parts: Sequence[torch.Tensor], doing: str) -> Callable[[], Any]:
+    def begin_sum_parts(self, parts: Sequence[torch.Tensor], doing: str, joined: torch.Tensor | None = None) -> Callable[[], Any]:
         """Begin a reduce-scatter of flat tensors, one for each worker; return a function that waits for this worker's sum and returns it.
 
+        `joined` has all parts in their order, if there is such a tensor; otherwise they are copied. It must not change until the sum is there.
         16-bit floats are summed in 32 bits, and the result stays float32.
         """
         own = parts[self.rank]
-        sent, received = torch.cat(parts), own.new_empty(self.num_workers * len(own))
+        sent, received = torch.cat(parts) if joined is None else joined, own.new_empty(self.num_workers * len(own))
         self._count(sent.nbytes - own.nbytes)
         work = self.begin(dist.all_to_all_single, received.view(torch.uint8), sent.view(torch.uint8), [own.nbytes] * self.num_workers,
                            [p.nbytes for p in parts], group=self._group_for(sent))
