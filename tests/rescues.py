@@ -81,7 +81,8 @@ def _wrong(seed, kills, workers, whole):
         entries = [line.split() for line in log]
         done = [(epoch, batch) for _, _, epoch, batch in entries]
         if len(done) != len(set(done)):
-            return f"seed {seed}: steps done twice", []
+            again = [(attempt, step) for (_, attempt, *step), i in zip(entries, range(len(done))) if tuple(step) in done[:i]]
+            return f"seed {seed}: {len(again)} steps done twice, first {again[0]}", []
         pauses += [float(b[0]) - float(a[0]) for a, b in zip(entries, entries[1:]) if a[1] != b[1]]
     return "", pauses
 
