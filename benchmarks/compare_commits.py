@@ -4,6 +4,7 @@ Imports and calls show the fastest of all rounds, networks the median.
 
     python benchmarks/compare_commits.py 2169302                  # against a commit
     python benchmarks/compare_commits.py HEAD --what calls        # uncommitted changes, small calls only
+    python benchmarks/compare_commits.py 2169302 --what networks --tasks rnn,int8 --networks lstm4x512,resnet18
 
 A ratio above 1 means that this checkout is faster. A commit's sources are unpacked into a temporary folder.
 """
@@ -18,7 +19,7 @@ import tarfile
 import tempfile
 
 import call_overhead
-from harness import common, model_files, worker_processes
+from harness import common, model_files, tasks, worker_processes
 
 KINDS = ("import", "calls", "networks")
 
@@ -57,24 +58,22 @@ def compare(trees, names, code, rounds, unit):
     return [(name, before, now, unit) for name, before, now in zip(names, *(values[t.name] for t in trees))]
 
 
-def compare_networks(trees, names, batches, rounds, seconds, folder):
-    """Return rows of scoring and training; the processes of both trees take turns."""
+def compare_networks(trees, rows, rounds, seconds, folder):
+    """Return the times of a call, of each row of a task; the processes of both trees take turns."""
     results = []
-    for name in names:
-        model_files.ensure_network(name, folder)
-        for mode in ("scoring", "training"):
-            for batch in batches:
-                row = {"task": mode, "network": name, "batch": batch, "mode": mode, "dtype": "float32"}
-                command = [sys.executable, os.path.join(common.WORKERS, "mxnet_worker.py"), folder]
-                workers = {t.name: worker_processes.Process(command, False, sources=t.sources) for t in trees}
-                try:
-                    for worker in workers.values():
-                        worker.ask(do="prepare", row=row, seconds=seconds, result_path=None)
-                    values = common.interleave({n: lambda w=w: w.ask(do="round")["wall"] for n, w in workers.items()}, rounds)
-                finally:
-                    for worker in workers.values():
-                        worker.close()
-                results.append((f"{name} {mode}, batch {batch}", *(values[t.name] * 1e3 for t in trees), "ms"))
+    for row in rows:
+        model_files.ensure_network(row["network"], folder)
+        command = [sys.executable, os.path.join(common.WORKERS, "mxnet_worker.py"), folder]
+        workers = {t.name: worker_processes.Process(command, False, sources=t.sources) for t in trees}
+        try:
+            for worker in workers.values():
+                worker.ask(do="prepare", row=row, seconds=seconds, result_path=None)
+            values = common.interleave({n: lambda w=w: w.ask(do="round")["wall"] for n, w in workers.items()}, rounds)
+        finally:
+            for worker in workers.values():
+                worker.close()
+        results.append((tasks.label(row), *(values[t.name] * 1e3 for t in trees), "ms"))
+        print(*results[-1], file=sys.stderr, flush=True)
     return results
 
 
@@ -82,6 +81,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("revision", help="the commit to compare with")
     parser.add_argument("--what", default=",".join(KINDS), help=f"of {', '.join(KINDS)}")
+    parser.add_argument("--tasks", default="scoring,training", help="tasks of run.py, by comma, for the networks")
     parser.add_argument("--networks", default="resnet50", help="by comma")
     parser.add_argument("--batches", default="1,32", help="batch sizes of the networks, by comma")
     parser.add_argument("--rounds", type=int, default=9, help="turns of each tree")
@@ -102,7 +102,10 @@ def main():
         if "networks" in what:
             several = [Tree(name, path, os.cpu_count()) for name, path in sources.items()]
             batches = [int(b) for b in args.batches.split(",")]
-            print_table("network", compare_networks(several, args.networks.split(","), batches, args.rounds, args.seconds, folder))
+            for task in args.tasks.split(","):
+                rows = tasks.rows([task], args.networks.split(","), batches)
+                if rows:
+                    print_table(task, compare_networks(several, rows, args.rounds, args.seconds, folder))
 
 
 if __name__ == "__main__":

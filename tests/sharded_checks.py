@@ -24,7 +24,8 @@ PROGRAM = """
         return net
 
     def trainer_of(net, kvstore='dist_sync', **options):
-        return gluon.Trainer(net.collect_params(), 'sgd', {'learning_rate': 0.5, 'momentum': 0.9, 'wd': 0.01}, kvstore=kvstore, **options)
+        numbers = {'learning_rate': 0.5, 'momentum': 0.9, 'wd': 0.01}
+        return gluon.Trainer(net.collect_params(), 'sgd', numbers, kvstore=kvstore, **options)
 
     def train(net, trainer, steps, split, own=slice(None)):
         loss = gluon.loss.ShardedSoftmaxCELoss() if split else gluon.loss.SoftmaxCELoss()

@@ -235,3 +235,33 @@ def test_a_shape_rule_of_a_program_may_index_the_shapes_of_all_inputs(scale, exp
     assert exe.forward(is_train=True)[0].asnumpy().tolist() == [[expected] * 4] * 3
     exe.backward(nd.ones((3, 4)))
     assert exe.grad_dict["x"].asnumpy().tolist() == [[expected] * 4] * 3
+
+
+class OtherNames(mx.operator.CustomOp):
+    """Arguments come by name, so `x` is unknown."""
+
+    def forward(self, is_train, req, x, out_data, aux):
+        pass
+
+
+class FailsInBackward(mx.operator.CustomOp):
+    def forward(self, is_train, req, in_data, out_data, aux):
+        self.assign(out_data[0], req[0], in_data[0])
+
+    def backward(self, req, out_grad, in_data, out_data, in_grad, aux):
+        raise KeyError("nothing of that name")
+
+
+@pytest.mark.parametrize("operator, text", [
+    (OtherNames, r"^Custom: OtherNames fails with TypeError: .*unexpected keyword argument 'in_data' \[inputs: input 0: float32\(2,\); attributes: "
+                 r"op_type=test_failing\]$"),
+    (FailsInBackward, "FailsInBackward fails with KeyError: 'nothing of that name'")])
+def test_the_program_s_own_error_is_told(operator, text):
+    @mx.operator.register("test_failing")
+    class Prop(mx.operator.CustomOpProp):
+        def create_operator(self, ctx, shapes, dtypes):
+            return operator()
+    x = nd.ones(2)
+    x.attach_grad()
+    with pytest.raises(mx.base.MXNetError, match=text), mx.autograd.record():
+        nd.Custom(x, op_type="test_failing").backward()

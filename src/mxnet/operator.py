@@ -20,6 +20,7 @@ from .ndarray import NDArray, dispatch
 from .ndarray.dispatch import mode
 from .ndarray.ndarray import context_of
 from .ops import dtypes, schema
+from .ops.failures import first_line
 from .ops.registry import OPERATORS, Operator, get
 from .suggestions import did_you_mean, shortened
 from .symbol import functions, inference
@@ -328,6 +329,16 @@ class _Call:
             finally:
                 mode.custom_operator = outer
 
+    def run(self, name, training, method, **arguments):
+        """Call a method of the user's operator. Its errors say that they are the program's own."""
+        with self.running(name, training):
+            try:
+                method(**arguments)
+            except MXNetError:
+                raise
+            except Exception as error:
+                raise MXNetError(f"{type(self.operator).__name__} fails with {type(error).__name__}: {first_line(error)}") from error
+
     def arrays(self, tensors):
         return [self.kind._new(t.detach().contiguous(), self.ctx) for t in tensors]
 
@@ -340,8 +351,8 @@ class _CustomFunction(torch.autograd.Function):
     def forward(ctx, call, *tensors):
         ins, aux = call.arrays(tensors[:call.n_in]), call.arrays(tensors[call.n_in:])
         outs = call.new(call.out_shapes, call.out_types)
-        with call.running(call.name, call.training):
-            call.operator.forward(is_train=call.training, req=["write"] * len(outs), in_data=ins, out_data=outs, aux=aux)
+        call.run(call.name, call.training, call.operator.forward, is_train=call.training, req=["write"] * len(outs), in_data=ins, out_data=outs,
+                 aux=aux)
         ctx.call, ctx.ins, ctx.aux, ctx.outs = call, ins, aux, [o.detach() for o in outs]
         return tuple(o._data for o in outs)
 
@@ -350,10 +361,10 @@ class _CustomFunction(torch.autograd.Function):
         call = ctx.call
         grads = call.new([i.shape for i in ctx.ins], [i.dtype for i in ctx.ins])
         req = ["write" if needed else "null" for needed in itertools.islice(ctx.needs_input_grad, 1, 1 + call.n_in)]
-        with call.running(f"_backward_{call.name}", True):
-            # Torch's gradients may be shared with other branches, or be expanded from one number; the user may write to the copies.
-            owned = [g.clone(memory_format=torch.contiguous_format) for g in out_grads]
-            call.operator.backward(req=req, out_grad=call.arrays(owned), in_data=ctx.ins, out_data=ctx.outs, in_grad=grads, aux=ctx.aux)
+        # Torch's gradients may be shared with other branches, or be expanded from one number; the user may write to the copies.
+        owned = [g.clone(memory_format=torch.contiguous_format) for g in out_grads]
+        call.run(f"_backward_{call.name}", True, call.operator.backward, req=req, out_grad=call.arrays(owned), in_data=ctx.ins, out_data=ctx.outs,
+                 in_grad=grads, aux=ctx.aux)
         return (None, *(g._data if r == "write" else None for g, r in zip(grads, req)), *[None] * len(ctx.aux))
 
 

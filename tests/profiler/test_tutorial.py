@@ -321,7 +321,7 @@ def gluon_step(hybridize, size=64):
 class Shifted(mx.operator.CustomOp):
     def forward(self, req, in_data, out_data, **others):
         self.assign(dst=out_data[0], req=req[0], src=in_data[0] + 1)
-    def backward(self, req, out_grad, in_grad, **others):
+    def backward(self, req, in_grad, out_grad, **others):
         self.assign(dst=in_grad[0], req=req[0], src=out_grad[0])
 
 @mx.operator.register("tutorial_shifted")

@@ -403,6 +403,7 @@ def explain(op: Any, error: Exception, tensors: Sequence[Any], kwargs: dict[str,
     """Return the text of a failed call's error: the operator, why it failed, its inputs and attributes."""
     names = op.inputs if not op.variadic else [f"input {i}" for i in range(len(tensors))]
     inputs = ", ".join(f"{n}: {name_of(t.dtype)}{tuple(t.shape)}" if t is not None else f"{n}: none" for n, t in zip(names, tensors))
+    kwargs = {k: v for k, v in kwargs.items() if k not in (op.wants_training, op.wants_device)}
     texts = {k: to_string(v) for k, v in kwargs.items() if k in op.attributes}
     attributes = ", ".join(f"{k}={v if len(v) <= 80 else v[:77] + '...'}" for k, v in texts.items())
     shapes, types = [None if t is None else tuple(t.shape) for t in tensors], [None if t is None else t.dtype for t in tensors]

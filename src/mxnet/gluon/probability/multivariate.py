@@ -221,8 +221,8 @@ class TransformedDistribution(Distribution):
 
     Example
     -------
-    >>> import mxnet as mx
     >>> from mxnet.gluon import probability as mgp
+    >>> import mxnet as mx
     >>> lognormal = mgp.TransformedDistribution(mgp.Normal(0, 1), mgp.ExpTransform())
     >>> lognormal.cdf(mx.np.ones(1))
     array([0.5])

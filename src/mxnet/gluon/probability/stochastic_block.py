@@ -22,8 +22,8 @@ class StochasticBlock(HybridBlock):
 
     Example
     -------
-    >>> import mxnet as mx
     >>> from mxnet.gluon import probability as mgp
+    >>> import mxnet as mx
     >>> class Noisy(mgp.StochasticBlock):
     ...     @mgp.StochasticBlock.collectLoss
     ...     def forward(self, x):

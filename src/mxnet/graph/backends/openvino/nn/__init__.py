@@ -1,0 +1,1 @@
+"""OpenVINO's counterparts of the operators in `ops/nn`."""
