@@ -16,7 +16,7 @@ from ..ops import random_state
 __all__ = ["load_position", "save_position"]
 
 # The formats, and how the states of generators are decoded. Base85 is written in Python and takes 0.1 s for all states of this thread's generators.
-_FORMATS = {"remex data position 1": base64.b85decode, "remex data position 2": base64.b64decode}
+_FORMATS: dict[str, Callable[[str], bytes]] = {"remex data position 1": base64.b85decode, "remex data position 2": base64.b64decode}
 _FORMAT = "remex data position 2"
 _DAMAGE = (ValueError, KeyError, TypeError, IndexError, OverflowError, RecursionError)  # the errors of invalid contents
 
@@ -118,7 +118,7 @@ def _require_state(data: Any) -> None:
 
 
 def _text(values: Any) -> str:
-    return base64.b64encode(np.ascontiguousarray(values)).decode()
+    return base64.b64encode(np.asarray(values).tobytes()).decode()
 
 
 def _devices() -> list[torch.device]:
